@@ -1,0 +1,59 @@
+# Everything happens in this folder: a virtual environment in .venv, the C shim in provio/libprovio.so.
+# `make help` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SHIM := provio/libprovio.so
+SHIM_SOURCES := $(filter-out %/vocab.h,$(wildcard interceptors/posix/*))
+C_SOURCES := $(wildcard interceptors/posix/*.[ch])
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test quick lint shim bench clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(VENV)/examples $(SHIM)  ## install, run the example pipeline under provio, print its lineage
+	@examples/dassa/demo.sh
+
+test: $(VENV)/test $(SHIM)  ## install what the tests need, then run all of them
+	@.ci/needs
+	$(BIN)/python -m pytest
+
+quick: $(VENV)/test $(SHIM)  ## the tests of every day: all but the slow ones
+	$(BIN)/python -m pytest -q -m "not slow"
+
+lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
+	@.ci/needs >/dev/null
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict
+	$(if $(shell command -v clang-format),clang-format --dry-run -Werror $(C_SOURCES),@echo "clang-format is not installed: layout of C not checked")
+	CFLAGS="-Wall -Wextra -Werror" interceptors/posix/build $(VENV)/lint.so
+
+shim: $(SHIM)  ## compile the C shim
+
+bench: $(VENV)/test $(SHIM)  ## run the benchmarks
+	@if [ -f bench/run.py ]; then $(BIN)/python bench/run.py; else echo "there are no benchmarks yet"; fi
+
+clean:  ## remove the virtual environment and everything built
+	rm -rf $(VENV) $(SHIM) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+$(SHIM): $(SHIM_SOURCES) interceptors/posix/vocab.h
+	@.ci/tools $(PYTHON)
+	interceptors/posix/build $(CURDIR)/$@
+
+# One stamp for each set of extras: made again only when the package's own description changes.
+$(VENV)/bin/python:
+	@.ci/tools $(PYTHON)
+	@echo "making a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/examples $(VENV)/test $(VENV)/lint: $(VENV)/%: pyproject.toml setup.py | $(VENV)/bin/python
+	@echo "installing provio[$*] into $(VENV)"
+	@$(PIP) install --editable ".[$*]"
+	@touch $@

@@ -1,0 +1,1 @@
+"""Questions to the graph, one `.rq` file each."""

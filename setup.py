@@ -1,0 +1,65 @@
+"""Builds the C shim into the package: `interceptors/posix/` goes in, `provio/libprovio.so` comes out.
+
+Everything else about the package is said in `pyproject.toml`.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).resolve().parent
+POSIX = Path("interceptors") / "posix"
+REMEDY = "on Debian or Ubuntu: apt-get install gcc libc6-dev"
+
+
+def compiler() -> str:
+    """Return the C compiler's command: `$CC`, else the first of cc, gcc, clang that is there and finds the C headers."""
+    named = os.environ.get("CC")
+    command = named or next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
+    if command is None:
+        sys.exit(f"provio: no C compiler found (cc, gcc, clang); {REMEDY}")
+    try:
+        headers = "#include <stdio.h>\n#include <linux/stat.h>\n"
+        probe = [*command.split(), "-E", "-o", os.devnull, "-x", "c", "-"]
+        found = subprocess.run(probe, input=headers, capture_output=True, text=True, check=False).returncode == 0
+    except OSError as error:
+        sys.exit(f"provio: the C compiler {command!r} named by CC does not start ({error.strerror}); {REMEDY}")
+    if not found:
+        sys.exit(f"provio: the C compiler {command!r} does not find the C library's headers; {REMEDY}")
+    return command
+
+
+class BuildShim(build_ext):
+    """Compiles the shim with its own script, so that it is built one way wherever it is built."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        """The shim is preloaded, never imported: its name carries no Python version."""
+        return str(Path(*fullname.split(".")).with_suffix(".so"))
+
+    def build_extension(self, ext: Extension) -> None:
+        """Run `interceptors/posix/build OUTPUT`."""
+        output = Path(self.get_ext_fullpath(ext.name)).resolve()
+        output.parent.mkdir(parents=True, exist_ok=True)
+        script = [str(ROOT / POSIX / "build"), str(output)]
+        if subprocess.run(script, env={**os.environ, "CC": compiler()}, check=False).returncode:
+            sys.exit("provio: the C shim did not compile; the compiler's own words are above")
+
+
+class ShimWheel(bdist_wheel):
+    """A wheel for any Python 3 on this platform: the shim needs a C library and no Python."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Return (python, ABI, platform)."""
+        return "py3", "none", super().get_tag()[2]
+
+
+setup(
+    ext_modules=[Extension("provio.libprovio", sources=[str(p) for p in sorted(POSIX.glob("*.c"))])],
+    cmdclass={"build_ext": BuildShim, "bdist_wheel": ShimWheel},
+)
