@@ -11,7 +11,7 @@ C_SOURCES := $(wildcard interceptors/posix/*.[ch])
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint shim bench clean
+.PHONY: help demo test quick lint shim bench vocab clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -38,6 +38,9 @@ shim: $(SHIM)  ## compile the C shim
 
 bench: $(VENV)/test $(SHIM)  ## run the benchmarks
 	@if [ -f bench/run.py ]; then $(BIN)/python bench/run.py; else echo "there are no benchmarks yet"; fi
+
+vocab: $(VENV)/test  ## write the C header of the ontology's words
+	$(BIN)/python -m provio.vocab --header > interceptors/posix/vocab.h
 
 clean:  ## remove the virtual environment and everything built
 	rm -rf $(VENV) $(SHIM) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

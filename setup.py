@@ -19,7 +19,7 @@ REMEDY = "on Debian or Ubuntu: apt-get install gcc libc6-dev"
 
 
 def compiler() -> str:
-    """Return the C compiler's command: `$CC`, else the first of cc, gcc, clang that is there and finds the C headers."""
+    """Return the command of a C compiler that finds the C headers: `$CC`, else the first of cc, gcc, clang."""
     named = os.environ.get("CC")
     command = named or next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
     if command is None:

@@ -1,0 +1,104 @@
+"""The words: `ontology/provio.ttl` goes in, IRIs come out; a word that is not in it raises.
+
+`python -m provio.vocab --header` prints `interceptors/posix/vocab.h`, the same words for C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pyoxigraph
+
+from provio.errors import UnknownTerm
+
+NS = "https://w3id.org/provio/ns#"
+PROV = "http://www.w3.org/ns/prov#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+PREFIXES = {"provio": NS, "prov": PROV, "xsd": XSD, "rdf": RDF, "rdfs": RDFS}
+
+ONTOLOGY = Path(__file__).with_name("ontology") / "provio.ttl"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The ontology, as far as the program asks it: every term's IRI by its local name, every class's parents by IRI."""
+
+    terms: dict[str, str]
+    parents: dict[str, frozenset[str]]
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    """Return the ontology's words; read once, in some 3 ms."""
+    terms: dict[str, str] = {}
+    parents: dict[str, frozenset[str]] = {}
+    for triple in pyoxigraph.parse(path=ONTOLOGY, format=pyoxigraph.RdfFormat.TURTLE):
+        subject, predicate, value = triple.subject.value, triple.predicate.value, triple.object.value
+        if predicate == RDF + "type" and subject.startswith(NS):
+            terms[subject[len(NS) :]] = subject
+        elif predicate == RDFS + "subClassOf":
+            parents[subject] = parents.get(subject, frozenset()) | {value}
+    return Vocabulary(terms, parents)
+
+
+def provio(term: str) -> str:
+    """Return the IRI of a word of the ontology; raises `UnknownTerm` for any other."""
+    try:
+        return vocabulary().terms[term]
+    except KeyError:
+        raise UnknownTerm(f"no word {term!r} in the ontology (ontology/provio.ttl)") from None
+
+
+@cache
+def superclasses(iri: str) -> frozenset[str]:
+    """Return every class above a class, PROV-O's own included, the class itself not."""
+    above = vocabulary().parents.get(iri, frozenset())
+    return above.union(*map(superclasses, above))
+
+
+def types(term: str) -> list[str]:
+    """Return all the types that a node of a class is given, most general last, since a store infers none.
+
+    That is the class, and of the classes above it PROV-O's: `Program` is a `prov:SoftwareAgent` and a `prov:Agent`.
+    """
+    iri = provio(term)
+    above = [c for c in superclasses(iri) if c.startswith(PROV)]
+    return [iri, *sorted(above, key=lambda c: (-len(superclasses(c)), c))]
+
+
+def most_specific(classes: Iterable[str]) -> str | None:
+    """Return the IRI of the class that is furthest down; a word of provio's before any other; None of none."""
+    known = set(classes)
+    lowest = known.difference(*map(superclasses, known))
+    return min(lowest, key=lambda c: (not c.startswith(NS), -len(superclasses(c)), c), default=None)
+
+
+def local_name(iri: str) -> str:
+    """Return what follows the last `#` or `/` of an IRI."""
+    return iri[max(iri.rfind("#"), iri.rfind("/")) + 1 :]
+
+
+def header() -> str:
+    """Return the C header: a macro for each word, so that a misspelt one does not compile."""
+    lines = [f'#define TERM_{term} ":{term}"' for term in sorted(vocabulary().terms)]
+    top = "/* The words of ontology/provio.ttl. Written by `python -m provio.vocab --header`; do not edit. */"
+    return "\n".join([top, "#ifndef PROVIO_VOCAB_H", "#define PROVIO_VOCAB_H", "", *lines, "", "#endif", ""])
+
+
+def main() -> None:
+    """Print what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m provio.vocab", description="The words of provio.")
+    parser.add_argument("--header", action="store_true", help="print interceptors/posix/vocab.h")
+    wanted = parser.parse_args()
+    sys.stdout.write(header() if wanted.header else "".join(f"{term}\n" for term in sorted(vocabulary().terms)))
+
+
+if __name__ == "__main__":
+    main()
