@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pyoxigraph
 
@@ -26,8 +25,7 @@ PREFIXES = {"provio": NS, "prov": PROV, "xsd": XSD, "rdf": RDF, "rdfs": RDFS}
 ONTOLOGY = Path(__file__).with_name("ontology") / "provio.ttl"
 
 
-@dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(NamedTuple):
     """The ontology, as far as the program asks it: every term's IRI by its local name, every class's parents by IRI."""
 
     terms: dict[str, str]
@@ -93,11 +91,8 @@ def header() -> str:
 
 
 def main() -> None:
-    """Print what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m provio.vocab", description="The words of provio.")
-    parser.add_argument("--header", action="store_true", help="print interceptors/posix/vocab.h")
-    wanted = parser.parse_args()
-    sys.stdout.write(header() if wanted.header else "".join(f"{term}\n" for term in sorted(vocabulary().terms)))
+    """Print the C header (`--header`), or else the words, one a line."""
+    sys.stdout.write(header() if "--header" in sys.argv[1:] else "".join(f"{t}\n" for t in sorted(vocabulary().terms)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,154 @@
+"""The lineage document: what `provio lineage --as json` prints, and every report and page is drawn from.
+
+In: a plain dictionary of the shape of `LineageDocument`. Out: `Lineage`, the same document indexed for walking along
+the data's way. Nothing here asks a store, and nothing here prints.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final, Literal, NotRequired, TypedDict
+from urllib.parse import unquote
+
+Via = Literal["data", "carried", "control"]
+Direction = Literal["backward", "forward"]
+
+
+class Node(TypedDict):
+    """An entity, an activity or a program. `type` is the class's local name; times are xsd:dateTime in UTC."""
+
+    iri: str
+    type: str
+    label: str
+    path: NotRequired[str]
+    pathEncoded: NotRequired[str]
+    run: NotRequired[str]
+    start: NotRequired[str]
+    end: NotRequired[str]
+    via: NotRequired[Via]
+    depth: NotRequired[int]
+    argv: NotRequired[str]
+    cwd: NotRequired[str]
+    host: NotRequired[str]
+    pid: NotRequired[int]
+    exitCode: NotRequired[int]
+    size: NotRequired[int]
+    modified: NotRequired[str]
+    program: NotRequired[str]
+    process: NotRequired[str]
+
+
+class Edge(TypedDict):
+    """An asserted triple, whole IRIs."""
+
+    subject: str
+    predicate: str
+    object: str
+
+
+class Gap(TypedDict):
+    """Something that could not be seen: what it is about, and why."""
+
+    iri: str
+    about: str
+    reason: str
+
+
+class LineageDocument(TypedDict):
+    """`hidden` counts system files left out, `control` the control ancestors not shown."""
+
+    target: str
+    nodes: list[Node]
+    edges: list[Edge]
+    gaps: list[Gap]
+    hidden: int
+    control: int
+    direction: Direction
+    changed: NotRequired[str]
+
+
+ACTIVITIES: Final = frozenset({"Phase", "Task", "Copy", "Process", "Run", "Access", "IOActivity"})
+AGENTS: Final = frozenset({"Program", "Thread", "User", "Rank"})
+PIPES: Final = frozenset({"Pipe", "Socket"})
+PARTS: Final = frozenset({"Group", "Dataset", "Attribute", "Datatype"})
+
+# Sub-properties come first: where one is asserted, so is the property it lies under, and only one of the two is drawn.
+SPECIFIC_FIRST: Final = (
+    "used", "wasGeneratedBy", "carriedFrom", "launchedBy", "wasRevisionOf", "alternateOf", "hadMember",
+    "wasInvalidatedBy", "wasAssociatedWith", "specializationOf", "wasDerivedFrom", "wasInformedBy",
+    "wasAttributedTo", "actedOnBehalfOf",
+)  # fmt: skip
+
+# PROV points from the later to the earlier thing; in these alone, data goes from subject to object.
+_ALONG_THE_DATA: Final = frozenset({"hadMember", "wasInvalidatedBy"})
+
+
+def local_name(iri: str) -> str:
+    """What follows the last `#` or `/`."""
+    return iri.rsplit("#", 1)[-1].rsplit("/", 1)[-1]
+
+
+def flow(edge: Edge) -> tuple[str, str]:
+    """The edge's two ends in the direction in which data goes: (from, to)."""
+    if local_name(edge["predicate"]) in _ALONG_THE_DATA:
+        return edge["subject"], edge["object"]
+    return edge["object"], edge["subject"]
+
+
+def arguments(argv: str) -> list[str]:
+    """The arguments of a recorded command line (docs/trace-format.md): percent-encoded, joined by one space."""
+    return ["" if part == "%" else unquote(part, errors="replace") for part in argv.split(" ")]
+
+
+def command_line(node: Node) -> str:
+    """The command as one would type it in a shell; empty where none is known."""
+    return shlex.join(arguments(node["argv"])) if node.get("argv") else ""
+
+
+def _rank(edge: Edge) -> int:
+    name = local_name(edge["predicate"])
+    return SPECIFIC_FIRST.index(name) if name in SPECIFIC_FIRST else len(SPECIFIC_FIRST)
+
+
+class Lineage:
+    """A document, indexed: `node` by IRI, and for each predicate's local name the objects of a subject and back."""
+
+    def __init__(self, document: LineageDocument) -> None:
+        self.document = document
+        self.node: dict[str, Node] = {node["iri"]: node for node in document["nodes"]}
+        self._objects: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self._subjects: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self.reasons: dict[str, list[str]] = defaultdict(list)
+        for edge in document["edges"]:
+            if edge["subject"] in self.node and edge["object"] in self.node:
+                predicate = local_name(edge["predicate"])
+                self._objects[edge["subject"], predicate].append(edge["object"])
+                self._subjects[edge["object"], predicate].append(edge["subject"])
+        for gap in document["gaps"]:
+            self.reasons[gap["about"]].append(gap["reason"])
+
+    def objects(self, subject: str, *predicates: str) -> list[str]:
+        """What these predicates point to from `subject`, each once, in the document's order."""
+        return list(dict.fromkeys(iri for name in predicates for iri in self._objects.get((subject, name), ())))
+
+    def subjects(self, object_: str, *predicates: str) -> list[str]:
+        """What points to `object_` by these predicates, each once, in the document's order."""
+        return list(dict.fromkeys(iri for name in predicates for iri in self._subjects.get((object_, name), ())))
+
+    def program(self, activity: str) -> Node | None:
+        """The program that an activity ran, where the document has it."""
+        named = [self.node[activity].get("program", ""), *self.objects(activity, "wasAssociatedWith")]
+        return next((self.node[iri] for iri in named if iri in self.node and self.node[iri]["type"] == "Program"), None)
+
+    def drawn_edges(self) -> Iterable[Edge]:
+        """One edge for each pair of shown nodes: the most specific that is asserted between them."""
+        best: dict[tuple[str, str], Edge] = {}
+        for edge in self.document["edges"]:
+            pair = (edge["subject"], edge["object"])
+            if pair[0] == pair[1] or pair[0] not in self.node or pair[1] not in self.node:
+                continue
+            if pair not in best or _rank(edge) < _rank(best[pair]):
+                best[pair] = edge
+        return best.values()

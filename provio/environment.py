@@ -1,0 +1,166 @@
+"""Facts about the machine, the job and the checkout a run takes place in: the system's own files in, plain facts out."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import pwd
+import re
+import socket
+import struct
+import subprocess
+from collections.abc import Container
+from dataclasses import dataclass
+from pathlib import Path
+
+JOB_VARIABLES = re.compile(r"(SLURM|PBS|LSB|LSF|FLUX|PALS|OMPI_COMM_WORLD|PMI|PMIX)_[A-Z0-9_]*|COBALT_JOBID|JOB_ID|SGE_TASK_ID")
+MODULE_VARIABLES = ("LOADEDMODULES", "_LMFILES_", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "VIRTUAL_ENV")
+JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
+SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
+FS_IOC_GETFSUUID = 0x80111500  # linux/fs.h, since 6.9: struct fsuuid2 { __u8 len; __u8 uuid[16]; }
+SHARED = re.compile(r"nfs4?|cifs|smb3?|lustre|gpfs|beegfs|ceph|fuse\.(ceph|glusterfs|sshfs)|panfs|pvfs2|orangefs|9p|virtiofs")
+NOT_STORAGE = frozenset(
+    "proc sysfs cgroup cgroup2 devpts mqueue debugfs tracefs securityfs pstore bpf configfs fusectl autofs binfmt_misc "
+    "efivarfs hugetlbfs rpc_pipefs nsfs selinuxfs".split()
+)
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A line of `/proc/self/mountinfo`; paths as bytes. `domain` names the storage, the same wherever it is mounted."""
+
+    id: int
+    device: str
+    root: bytes
+    point: bytes
+    file_system: str
+    source: str
+    domain: str
+
+
+def boot_id() -> str:
+    """The identity of this boot of this kernel."""
+    return _read("/proc/sys/kernel/random/boot_id") or "no-boot-id"
+
+
+def machine_domain() -> str:
+    """The prefix of a storage domain that nothing but this boot of this machine can name."""
+    machine = _read("/etc/machine-id") or socket.gethostname()
+    return f"{machine}.{boot_id()}"
+
+
+def user_name() -> str:
+    """The name of the user, or the number where it has none."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def system_facts() -> dict[str, str]:
+    """Host, operating system, kernel and processor."""
+    return {"host": socket.gethostname(), "system": _os_name(), "kernel": platform.release(), "cpu": _cpu()}
+
+
+def job_variables() -> dict[str, str]:
+    """Batch-job variables and loaded modules; what looks secret is left out."""
+    return {
+        name: value
+        for name, value in sorted(os.environ.items())
+        if (JOB_VARIABLES.fullmatch(name) or name in MODULE_VARIABLES) and not SECRET.search(name)
+    }
+
+
+def job_id() -> str | None:
+    """The batch job's identity, where there is one."""
+    return next((os.environ[name] for name in JOB_IDS if os.environ.get(name)), None)
+
+
+def git_state(folder: Path) -> tuple[str, bool] | None:
+    """The commit checked out in `folder` and whether tracked files differ from it; None outside a checkout.
+
+    Git is asked only where a `.git` is found above, and never takes a lock.
+    """
+    if not any((above / ".git").exists() for above in (folder, *folder.parents)):
+        return None
+    commit = _git(folder, "rev-parse", "HEAD")
+    if commit is None:
+        return None
+    return commit, bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))
+
+
+def mounts(devices: Container[str] | None = None) -> list[Mount]:
+    """The mounts that hold files (those of `devices`, or all), each with its storage domain."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
+        left, _, right = line.partition(b" - ")
+        fields, (kind, source, *_) = left.split(), right.split()
+        if kind.decode() in NOT_STORAGE:
+            continue
+        point, device = _octal(fields[4]), fields[2].decode()
+        if devices is not None and device not in devices:
+            continue
+        name = _octal(source).decode("utf-8", "replace")
+        domain = _domain(point, device, kind.decode(), name)
+        found.append(Mount(int(fields[0]), device, _octal(fields[3]), point, kind.decode(), name, domain))
+    return found
+
+
+def _domain(point: bytes, device: str, kind: str, source: str) -> str:
+    if SHARED.fullmatch(kind):
+        return source
+    return _uuid(point, device) or f"{machine_domain()}.{device}"
+
+
+def _uuid(point: bytes, device: str) -> str | None:
+    """The file system's UUID by ioctl, where the kernel knows it, and the mount point still shows that device."""
+    try:
+        fd = os.open(point, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        here = os.fstat(fd).st_dev
+        if f"{os.major(here)}:{os.minor(here)}" != device:
+            return None
+        answer = bytearray(17)
+        fcntl.ioctl(fd, FS_IOC_GETFSUUID, answer)
+        length, uuid = struct.unpack("B16s", answer)
+        return uuid[:length].hex() if any(uuid[:length]) else None
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def _octal(text: bytes) -> bytes:
+    r"""Undo mountinfo's escapes: `\040` is a space."""
+    return re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), text)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def _os_name() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.system()
+
+
+def _cpu() -> str:
+    match = re.search(r"^(?:model name|Model|cpu)\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    return match[1] if match else platform.machine()
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode("utf-8", "replace").strip()

@@ -1,0 +1,52 @@
+"""The errors of provio, and the exit code of each; `cli.py` alone prints them, in one line that names the remedy.
+
+    ProvioError                 1   anything else that went wrong
+    ├── NotAllowed              1   the folder belongs to somebody else, or cannot be written
+    ├── StoreError              1   the store cannot be opened, or is of a newer version
+    ├── BadQuery                1   a question that is not SPARQL, or that was refused
+    ├── UnknownTerm             1   a word that the ontology does not have
+    ├── NothingKnown            3   no `.provio` here, or nothing recorded of the file, run or question asked for
+    └── CannotRecord          125   `provio run --strict`: the command was not started
+
+2 is a wrong call of any verb but `run` (click's own), 125 a wrong call of `run`, 126 and 127 a command that cannot be
+executed or was not found.
+"""
+
+from __future__ import annotations
+
+
+class ProvioError(Exception):
+    """Something went wrong; the message is one line and names the remedy."""
+
+    exit_code = 1
+
+
+class NotAllowed(ProvioError):
+    """A folder that belongs to somebody else or cannot be written."""
+
+
+class StoreError(ProvioError):
+    """The store cannot be opened."""
+
+
+class BadQuery(ProvioError):
+    """A question that cannot be asked."""
+
+
+class UnknownTerm(ProvioError, KeyError):
+    """A word that the ontology does not have."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class NothingKnown(ProvioError):
+    """Nothing recorded answers the question."""
+
+    exit_code = 3
+
+
+class CannotRecord(ProvioError):
+    """The run cannot be recorded, and the caller insists (`--strict`)."""
+
+    exit_code = 125

@@ -1,0 +1,14 @@
+"""Turtle: the triples of one run, or of all runs together (a Turtle document has no named graphs)."""
+
+from __future__ import annotations
+
+from pyoxigraph import RdfFormat
+
+from provio.store.embedded import StoreReader
+
+TITLE = "Turtle, the union of the graphs"
+
+
+def export(reader: StoreReader, graph: str | None) -> bytes:
+    """Return one run's graph (an IRI), or the union of all."""
+    return reader.triples(graph, RdfFormat.TURTLE)

@@ -1,0 +1,324 @@
+"""One run's facts and conclusions in, its named graph out as N-Triples lines (`docs/graph.md` says what it holds)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from provio import turtle
+from provio.identity import Identity
+from provio.lineage.model import Conclusions, Phase, Version
+from provio.trace import Access, Event, Opening, Process, Trace
+from provio.vocab import PROV, RDF, RDFS, local_name, provio, types
+
+# What the class of an IOActivity does to the object: the property from the object to it.
+INFLUENCES = {
+    "Create": "wasCreatedBy", "Open": "wasOpenedBy", "Read": "wasReadBy", "Write": "wasWrittenBy", "Map": "wasReadBy",
+    "Fsync": "wasFlushedBy", "Rename": "wasModifiedBy", "Link": "wasModifiedBy", "Truncate": "wasModifiedBy",
+}  # fmt: skip
+
+
+@cache
+def term(name: str) -> str:
+    """Return a word of provio's or, with its prefix, of PROV's as an N-Triples term."""
+    prefix, _, local = name.rpartition(":")
+    return f"<{PROV + local if prefix == 'prov' else RDFS + local if prefix == 'rdfs' else provio(local)}>"
+
+
+@cache
+def _typing(kind: str) -> tuple[str, ...]:
+    return tuple(f"<{RDF}type> <{iri}> .\n" for iri in types(kind))
+
+
+class Graph:
+    """Lines of N-Triples; `node` begins a subject, `say` adds to it. Nothing is checked here: see `provio.vocab`."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def node(self, iri: str, kind: str, *pairs: tuple[str, str | None]) -> None:
+        """Add a typed subject and its properties; a value of None is left out."""
+        subject = f"<{iri}> "
+        self.lines += [subject + typing for typing in _typing(kind)]
+        self.say(iri, *pairs)
+
+    def say(self, iri: str, *pairs: tuple[str, str | None]) -> None:
+        """Add properties to a subject; values are N-Triples terms."""
+        self.lines += [f"<{iri}> {term(name)} {value} .\n" for name, value in pairs if value is not None]
+
+
+def triples(trace: Trace, identity: Identity, conclusions: Conclusions) -> Iterator[str]:
+    """Yield the lines of a run's graph, in pieces of bounded size."""
+    graph = Graph()
+    writer = _Writer(graph, trace, identity, conclusions)
+    for step in writer.steps():
+        for _ in step:
+            if len(graph.lines) > 50_000:
+                yield "".join(graph.lines)
+                graph.lines.clear()
+    yield "".join(graph.lines)
+
+
+def bundle_iri(run_iri: str) -> str:
+    """Return the IRI of a run's graph: a prov:Bundle is an entity, so it is not the run activity's."""
+    return run_iri + "/bundle"
+
+
+def _iri(value: str) -> str:
+    return f"<{value}>"
+
+
+def _path(name: str, value: bytes | None) -> tuple[str, str | None]:
+    return turtle.text_or_encoded(name, value) if value is not None else (name, None)
+
+
+class _Writer:
+    """Writes the graph of one run, a kind of node after the other."""
+
+    def __init__(self, graph: Graph, trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
+        self.graph = graph
+        self.trace = trace
+        self.identity = identity
+        self.out = conclusions
+        self.user = f"{identity.user}{turtle.segment(trace.run.get('host', 'host'))}/{turtle.segment(trace.run.get('user', 'user'))}"
+        self.files: set[str] = set()
+
+    def steps(self) -> Iterable[Iterable[None]]:
+        """The parts of the graph; each yields now and then, so that its lines can be taken away."""
+        yield self._run()
+        for process in self.trace.processes.values():
+            yield self._process(process)
+            yield self._activities(process)
+        yield self._versions()
+        yield self._rest()
+
+    def _run(self) -> Iterator[None]:
+        run, graph = self.trace.run, self.graph
+        ended = run.get("endedNs")
+        graph.node(
+            self.trace.iri,
+            "Run",
+            ("prov:startedAtTime", turtle.instant(int(run["startedNs"])) if "startedNs" in run else None),
+            ("prov:endedAtTime", turtle.instant(int(ended)) if ended else None),
+            *self._texts(run, "commandLine", "name", "cwd", "cwdEncoded", "host", "system", "kernel", "cpu", "gitCommit", "jobId"),
+            *((name, turtle.integer(int(run[name]))) for name in ("exitCode", "signal", "uid") if name in run),
+            ("gitDirty", turtle.boolean(run["gitDirty"] == "true") if "gitDirty" in run else None),
+            ("prov:wasAssociatedWith", _iri(self.user)),
+        )
+        name = turtle.literal(run.get("user", "user"))
+        graph.node(self.user, "User", ("name", name), ("rdfs:label", name))
+        graph.lines += [f"<{bundle_iri(self.trace.iri)}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]
+        if "parentRun" in run:
+            parent = self.trace.iri.rpartition("/")[0] + "/" + turtle.segment(run["parentRun"])
+            graph.node(parent, "Run")
+            graph.say(self.trace.iri, ("partOf", _iri(parent)), ("prov:wasInformedBy", _iri(parent)))
+        for key, value in self.trace.environment.items():
+            iri = f"{self.trace.iri}/environment/{turtle.segment(key)}"
+            graph.node(iri, "Environment", ("name", turtle.literal(key)), ("value", turtle.literal(value)))
+            graph.say(self.trace.iri, ("prov:used", _iri(iri)))
+        yield
+
+    def _texts(self, record: dict[str, str], *names: str) -> list[tuple[str, str | None]]:
+        return [(name, turtle.literal(record[name])) for name in names if name in record]
+
+    def _process(self, process: Process) -> Iterator[None]:
+        graph, record = self.graph, process.record
+        program = self.out.programs[process.iri]
+        graph.node(
+            process.iri,
+            "Process",
+            ("partOf", _iri(self.trace.iri)),
+            ("pid", turtle.integer(process.pid)),
+            ("startTick", turtle.integer(process.tick)),
+            *self._texts(record, "argv", "cwd", "cwdEncoded", "host"),
+            ("prov:startedAtTime", turtle.instant(process.started)),
+            ("prov:endedAtTime", turtle.instant(process.ended)),
+            *self._end(process),
+            ("prov:wasAssociatedWith", _iri(program.iri)),
+        )
+        self._program(process)
+        for thread in process.threads:
+            acts = ("prov:actedOnBehalfOf", _iri(program.iri))
+            graph.node(thread.iri, "Thread", ("tid", turtle.integer(thread.tid)), acts)
+        for phase in self.out.phases[process.iri]:
+            self._phase(phase, program.iri)
+        yield
+
+    def _program(self, process: Process) -> None:
+        graph, program = self.graph, self.out.programs[process.iri]
+        label = turtle.literal(program.label)
+        graph.node(program.iri, "Program", ("rdfs:label", label), _path("path", program.path))
+        graph.say(program.iri, ("prov:actedOnBehalfOf", _iri(self.user)))
+        association = process.iri + "association"
+        graph.lines.append(f"<{association}> <{RDF}type> <{PROV}Association> .\n")
+        graph.say(process.iri, ("prov:qualifiedAssociation", _iri(association)))
+        graph.say(association, ("prov:agent", _iri(program.iri)))
+        if program.plan:
+            graph.say(association, ("prov:hadPlan", _iri(program.plan)))
+            graph.node(program.plan, "FileVersion")
+            graph.lines.append(f"<{program.plan}> <{RDF}type> <{PROV}Plan> .\n")
+
+    def _end(self, process: Process) -> list[tuple[str, str | None]]:
+        """How a process ended: its parent's wait says it, of the last image that had the pid."""
+        last = max(
+            (p for p in self.trace.processes.values() if (p.host, p.pid, p.tick) == (process.host, process.pid, process.tick)),
+            key=lambda p: p.started,
+        )
+        end = self._ends().get((process.host, process.pid)) if last is process else None
+        if end is None or end.at < process.started:
+            return []
+        return [(name, turtle.integer(end.number(name))) for name in ("exitCode", "signal") if name in end.record]
+
+    def _ends(self) -> dict[tuple[str, int], Event]:
+        if not hasattr(self, "_known_ends"):
+            self._known_ends = {
+                (process.host, event.number("childPid")): event
+                for process in self.trace.processes.values()
+                for event in process.events
+                if event.kind == "ChildEnd"
+            }
+        return self._known_ends
+
+    def _phase(self, phase: Phase, program: str) -> None:
+        graph = self.graph
+        graph.node(
+            phase.iri,
+            "Phase",
+            ("partOf", _iri(phase.process.iri)),
+            ("prov:startedAtTime", turtle.instant(phase.start)),
+            ("prov:endedAtTime", turtle.instant(max(phase.end, phase.start))),
+            ("prov:wasAssociatedWith", _iri(program)),
+            *(("prov:used", _iri(version)) for version in phase.used),
+        )
+        for name, earlier in (("carriedFrom", phase.carried_from), ("launchedBy", phase.launched_by)):
+            if earlier:
+                graph.say(phase.iri, (name, _iri(earlier)), ("prov:wasInformedBy", _iri(earlier)))
+
+    def _versions(self) -> Iterator[None]:
+        for version in (*self.out.versions.values(), *self.out.contributions):
+            self._version(version)
+            yield
+
+    def _version(self, version: Version) -> None:
+        graph = self.graph
+        graph.node(
+            version.iri,
+            "FileVersion",
+            ("size", turtle.integer(version.facts.size)),
+            ("modified", turtle.instant(version.facts.mtime)),
+            ("noise", turtle.boolean(True) if version.noise else None),
+            ("prov:wasGeneratedBy", _iri(version.generated_by) if version.generated_by else None),
+            *(("prov:wasAttributedTo", _iri(program)) for program in sorted(version.attributed_to)),
+            *(("prov:specializationOf", _iri(file)) for file in version.names),
+        )
+        for earlier in version.revision_of:
+            graph.say(version.iri, ("prov:wasRevisionOf", _iri(earlier)), ("prov:wasDerivedFrom", _iri(earlier)))
+        for file, path in version.names.items():
+            if file not in self.files:
+                self.files.add(file)
+                graph.node(file, "File", _path("path", path))
+
+    def _activities(self, process: Process) -> Iterator[None]:
+        for opening in process.openings:
+            self._opening(opening)
+            yield
+        for event in process.events:
+            self._event(event)
+        yield
+
+    def _opening(self, opening: Opening) -> None:
+        entity = self._entity(opening)
+        thread = opening.accesses[0].thread.iri if opening.accesses else None
+        if opening.api and thread:
+            counters = {"count": 1, "elapsed": opening.elapsed}
+            self._activity(opening.iri + "/open", "Open", opening.process, thread, opening.api, counters, opening.opened, entity)
+        for access in opening.accesses:
+            self._access(access, entity)
+
+    def _entity(self, opening: Opening) -> str | None:
+        """The version that an opening's activities touched: what it left, or else what it found."""
+        if opening.kind != "FileVersion":
+            return None
+        for facts in (opening.at_close, opening.settled, opening.facts):
+            version = self.out.versions.get(self.identity.version(facts)) if facts else None
+            if version:
+                return version.iri
+        return None
+
+    def _access(self, access: Access, entity: str | None) -> None:
+        process, thread = access.opening.process, access.thread.iri
+        for kind, name, first, last in (
+            ("Read", "read", access.first_read, access.last_read),
+            ("Write", "write", access.first_write, access.last_write),
+        ):
+            if access.count(name + "s"):
+                counters = {
+                    "count": access.count(name + "s"),
+                    "bytes": access.count(name + "Bytes"),
+                    "elapsed": access.count(name + "Elapsed"),
+                }
+                seen = self.identity.version(access.opening.facts) if kind == "Read" else None
+                target = seen if seen in self.out.versions else entity
+                api = access.counts.get(name + "Api", name)
+                self._activity(f"{access.iri}/{name}", kind, process, thread, api, counters, first, target, last)
+        operation = access.counts.get("operation")
+        if operation and access.count("count"):
+            counters = {name: access.count(name) for name in ("count", "bytes", "elapsed") if name in access.counts}
+            start, end = (access.thread.epoch + access.count(name) for name in ("first", "last"))
+            kind, api = local_name(operation), access.counts.get("api", "")
+            self._activity(f"{access.iri}/call", kind, process, thread, api, counters, start, entity, end)
+
+    def _activity(
+        self, iri: str, kind: str, process: Process, thread: str, api: str, counters: dict[str, int], start: int,
+        entity: str | None, end: int | None = None,
+    ) -> None:  # fmt: skip
+        graph = self.graph
+        graph.node(
+            iri,
+            kind,
+            ("api", turtle.literal(api)),
+            *((name, turtle.integer(value)) for name, value in counters.items()),
+            ("prov:startedAtTime", turtle.instant(start)),
+            ("prov:endedAtTime", turtle.instant(max(start, start + counters["elapsed"] if end is None else end))),
+            ("prov:wasAssociatedWith", _iri(thread)),
+            ("partOf", _iri(self.out.phase_at(process, start).iri)),
+        )
+        if entity and kind in INFLUENCES:
+            graph.say(entity, (INFLUENCES[kind], _iri(iri)))
+
+    def _event(self, event: Event) -> None:
+        if event.kind not in ("Rename", "Link", "Delete", "Create", "Truncate", "Map"):
+            return
+        facts = event.facts()
+        known = self.out.versions.get(self.identity.version(facts)) if facts else None
+        counters = {"count": 1, "elapsed": event.number("elapsed")}
+        api = event.record.get("api", event.kind.lower())
+        entity = known.iri if known else None
+        self._activity(event.iri, event.kind, event.process, event.thread.iri, api, counters, event.at, entity)
+        for name in ("from", "to", "path"):
+            value = event.text(name)
+            if value is not None:
+                self.graph.say(event.iri, _path(name, os.path.normpath(value)))
+        if event.kind == "Delete" and known and event.number("links", 1) == 0:
+            self.graph.say(known.iri, ("prov:wasInvalidatedBy", _iri(event.iri)))
+
+    def _rest(self) -> Iterator[None]:
+        graph = self.graph
+        for copy in self.out.copies:
+            graph.node(
+                copy.iri,
+                "Copy",
+                ("partOf", _iri(copy.process.iri)),
+                ("prov:startedAtTime", turtle.instant(copy.start)),
+                ("prov:endedAtTime", turtle.instant(copy.end)),
+                ("prov:wasAssociatedWith", _iri(self.out.programs[copy.process.iri].iri)),
+                *(("prov:used", _iri(source)) for source in copy.used),
+            )
+        for segment in self.out.segments:
+            made = ("prov:wasGeneratedBy", _iri(segment.generated_by))
+            graph.node(segment.iri, "Pipe", _path("path", segment.path), made)
+            graph.say(segment.iri, ("prov:wasAttributedTo", _iri(segment.program)))
+        for iri, about, reason in (*self.trace.gaps, *self.out.gaps):
+            graph.node(iri, "Gap", ("reason", turtle.literal(reason)), ("about", _iri(about)))
+        yield

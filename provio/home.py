@@ -1,0 +1,130 @@
+"""Finds or makes `.provio`: from a target and the environment to the folder that holds runs and store.
+
+Order: `PROVIO_HOME`; the nearest `.provio` above the target of the question; the nearest above the current folder; else
+(for a verb that records) one is made at the root of the git checkout, or here.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from provio.errors import NotAllowed, NothingKnown
+
+NAME = ".provio"
+CACHEDIR_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is kept by provio; backups may leave it out.\n"
+
+
+@dataclass(frozen=True)
+class Home:
+    """A `.provio` folder."""
+
+    path: Path
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the run folders."""
+        return self.path / "runs"
+
+    @property
+    def project(self) -> Path:
+        """The project's folder: the one that holds `.provio`."""
+        return self.path.parent
+
+    @property
+    def lock(self) -> Path:
+        """The file that a writer of the store holds locked."""
+        return self.path / "lock"
+
+    @property
+    def store(self) -> Path:
+        """The store that merge writes."""
+        return self.path / "store"
+
+    @property
+    def snapshots(self) -> Path:
+        """The folder of published snapshots; `current` in it names the newest."""
+        return self.path / "snapshots"
+
+    def run_folders(self) -> list[Path]:
+        """The run folders, oldest first (run ids sort by time)."""
+        try:
+            names = sorted(entry.name for entry in os.scandir(self.runs) if entry.is_dir(follow_symlinks=False))
+        except FileNotFoundError:
+            return []
+        return [self.runs / name for name in names]
+
+
+def find(target: Path | None = None) -> Home:
+    """Return the `.provio` that answers for `target`.
+
+    Raises NothingKnown where there is none, NotAllowed where it is somebody else's.
+    """
+    named = os.environ.get("PROVIO_HOME")
+    if named:
+        if not Path(named).is_dir():
+            raise NothingKnown(f"PROVIO_HOME names {named}, which is no folder: unset it, or record a run first")
+        return Home(Path(named).absolute())
+    found = (target and _nearest(target)) or _nearest(_here())
+    if not found:
+        raise NothingKnown("no .provio here or above: record something first (provio run -- COMMAND), or set PROVIO_HOME")
+    return _owned(found)
+
+
+def find_or_make() -> Home:
+    """Return the `.provio` a run is to be recorded in, made where there is none.
+
+    Raises NotAllowed where it cannot be made or written.
+    """
+    named = os.environ.get("PROVIO_HOME")
+    found = Path(named).absolute() if named else _nearest(_here())
+    if found and found.is_dir():
+        home = Home(found) if named else _owned(found)
+    else:
+        home = Home(found or _git_root(_here()) / NAME)
+    make(home)
+    return home
+
+
+def make(home: Home) -> None:
+    """Make what a `.provio` consists of; what is there stays."""
+    try:
+        home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        home.runs.mkdir(mode=0o700, exist_ok=True)
+        for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", CACHEDIR_TAG)):
+            if not (home.path / name).exists():
+                (home.path / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise NotAllowed(f"cannot write {home.path} ({error.strerror}): set PROVIO_HOME to a folder of yours") from error
+    if not os.access(home.runs, os.W_OK | os.X_OK):
+        raise NotAllowed(f"cannot write {home.runs}: set PROVIO_HOME to a folder of yours")
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise NothingKnown("the current folder was deleted: change to one that exists") from None
+
+
+def _nearest(start: Path) -> Path | None:
+    start = Path(os.path.abspath(start))
+    for folder in (start, *start.parents):
+        if (folder / NAME).is_dir():
+            return folder / NAME
+    return None
+
+
+def _git_root(start: Path) -> Path:
+    for folder in (start, *start.parents):
+        if (folder / ".git").exists():
+            return folder
+    return start
+
+
+def _owned(path: Path) -> Home:
+    owner = path.stat().st_uid
+    if owner != os.geteuid():
+        raise NotAllowed(f"{path} belongs to user {owner}: set PROVIO_HOME={path} to use it all the same")
+    return Home(path)

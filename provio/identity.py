@@ -1,0 +1,98 @@
+"""Facts to IRIs, computed from the thing and never handed out (so graphs merge by plain union): the rules of identity.
+
+A file version is what `stat` says it is. `Identity` knows one run's mounts; everything else is a plain function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote
+
+from provio import turtle
+from provio.trace import Facts, Opening, Process, Record, Trace
+
+BASE = "https://w3id.org/provio/"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A mount, as identity needs it."""
+
+    point: bytes
+    root: bytes
+    device: str
+    domain: str
+
+
+class Identity:
+    """The IRIs of one run's things."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.run = trace.iri
+        self.boot = trace.run.get("bootId", "boot")
+        self.fallback = f"{trace.run.get('host', 'host')}.{self.boot}"
+        self.places = sorted((_place(r) for r in trace.mounts), key=lambda p: -len(p.point))
+        self._domains = {place.device: place.domain for place in reversed(self.places)}
+
+    def domain(self, device: str) -> str:
+        """Return the storage domain of a device, percent-encoded: one authority."""
+        return domain_segment(self._domains.get(device) or f"{self.fallback}.{device}")
+
+    def version(self, facts: Facts) -> str:
+        """Return the IRI of a file version: domain, inode, birth, mtime and size."""
+        return version_iri(self.domain(facts.device), facts)
+
+    def file(self, path: bytes, device: str) -> str:
+        """Return the IRI of a file's name: the same folder mounted elsewhere gives the same name."""
+        for place in self.places:
+            if place.device == device and _below(path, place.point):
+                inside = path[len(place.point.rstrip(b"/")) :]
+                return file_iri(domain_segment(place.domain), place.root.rstrip(b"/") + inside)
+        return file_iri(self.domain(device), path)
+
+    def pipe(self, opening: Opening) -> str:
+        """Return the IRI under which a pipe's or socket's segments are named."""
+        kind = opening.kind.lower()
+        number = f"{opening.facts.device.replace(':', '.')}/{opening.facts.inode}"
+        return f"{BASE}{kind}/{turtle.segment(opening.process.host)}/{self.boot}/{number}"
+
+    @cached_property
+    def user(self) -> str:
+        """The name under which users of the run's host are known."""
+        return f"{BASE}user/"
+
+    def program(self, path: bytes, device: str | None) -> str:
+        """Return the IRI of a program: the path of its executable or script, in its storage domain."""
+        file = self.file(path, device) if device else file_iri(domain_segment(self.fallback), path)
+        return f"{BASE}program/{file[len('file://') :]}"
+
+
+def _place(record: Record) -> Place:
+    point = record.get("mountPoint", "/").encode("utf-8", "surrogateescape")
+    root = record.get("root", "/").encode("utf-8", "surrogateescape")
+    return Place(point, root, record.get("device", ""), record.get("storageDomain", "unknown"))
+
+
+def _below(path: bytes, point: bytes) -> bool:
+    return point == b"/" or path == point or path.startswith(point.rstrip(b"/") + b"/")
+
+
+def domain_segment(domain: str) -> str:
+    """Return a storage domain as one percent-encoded authority."""
+    return quote(domain, safe="-._~")
+
+
+def version_iri(domain: str, facts: Facts) -> str:
+    """Return the IRI of a version in an encoded domain."""
+    return f"{BASE}version/{domain}/{facts.inode}.{facts.birth}.{facts.mtime}.{facts.size}"
+
+
+def file_iri(domain: str, path: bytes) -> str:
+    """Return the IRI of a file's name in an encoded domain."""
+    return f"file://{domain}{turtle.path_iri(path)}"
+
+
+def contribution(version: str, process: Process) -> str:
+    """Return the IRI of what one process wrote of a version that others wrote too."""
+    return f"{version}~{turtle.segment(process.host)}.{process.pid}.{process.tick}.{process.image_number}"

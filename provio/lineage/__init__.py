@@ -1,0 +1,34 @@
+"""Facts with identities in, conclusions out: what merge may say of who used and who generated what.
+
+    code        the program of each process, and which inputs are the system's own (noise)
+    spans       who read which version, who wrote which inode, and when
+    phases      where a process is cut, what carried on, who launched whom
+    versions    which phase generated each version, what it is a revision of
+    pipes       segments between phases
+
+`conclude` runs them in this order over one run's trace.
+"""
+
+from __future__ import annotations
+
+from provio.identity import Identity
+from provio.lineage.code import Noise, programs
+from provio.lineage.model import Conclusions
+from provio.lineage.phases import cut, tie
+from provio.lineage.pipes import connect
+from provio.lineage.spans import gather
+from provio.lineage.versions import attribute
+from provio.trace import Trace
+
+__all__ = ["Conclusions", "conclude"]
+
+
+def conclude(trace: Trace, identity: Identity) -> Conclusions:
+    """Return what follows from the facts of one run."""
+    conclusions = Conclusions(programs(trace, identity))
+    gather(trace, identity, conclusions, Noise(trace))
+    cut(trace, conclusions)
+    tie(trace, conclusions)
+    attribute(conclusions)
+    connect(trace, identity, conclusions)
+    return conclusions

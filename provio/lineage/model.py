@@ -1,0 +1,117 @@
+"""What lineage speaks of: programs, inputs, write spans, versions, phases, copies, pipe segments. Times in ns since 1970."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from provio.trace import Facts, Opening, Process
+
+
+@dataclass(frozen=True)
+class ProgramFacts:
+    """The program of a process: its IRI, a label, its path, and the version it was (its plan), where known."""
+
+    iri: str
+    label: str
+    path: bytes
+    plan: str | None
+
+
+@dataclass(slots=True)
+class Input:
+    """A version that a process read, first and last."""
+
+    process: Process
+    version: str
+    first: int
+    last: int
+    noise: bool = False
+
+
+@dataclass(slots=True)
+class Span:
+    """One opening's (or call's) writing on an inode, from `first` to `last`; `end` is its close, or the last known moment.
+
+    `final` is the version at its end, where somebody saw it; `sources` are what it was copied from by the kernel alone.
+    """
+
+    process: Process
+    inode: tuple[str, int, int]
+    first: int
+    last: int
+    end: int
+    truncated: int | None = None
+    final: Facts | None = None
+    opening: Opening | None = None
+    sources: list[str] = field(default_factory=list)
+    copied_only: bool = False
+
+
+@dataclass(slots=True)
+class Version:
+    """A file version that somebody used or made; `names` are the (File IRI, path) it was seen under."""
+
+    iri: str
+    facts: Facts
+    names: dict[str, bytes] = field(default_factory=dict)
+    noise: bool = True
+    generated_by: str | None = None
+    attributed_to: set[str] = field(default_factory=set)
+    revision_of: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Phase:
+    """A stretch of a process: what it used, and which phase it carries on or was launched by."""
+
+    iri: str
+    process: Process
+    start: int
+    end: int
+    used: dict[str, None] = field(default_factory=dict)
+    carried_from: str | None = None
+    launched_by: str | None = None
+
+
+@dataclass(slots=True)
+class Copy:
+    """A version made from its sources by the kernel alone."""
+
+    iri: str
+    process: Process
+    start: int
+    end: int
+    used: list[str]
+
+
+@dataclass(slots=True)
+class Segment:
+    """What one phase wrote into a pipe."""
+
+    iri: str
+    generated_by: str
+    program: str
+    path: bytes | None
+    first: int
+    last: int
+
+
+@dataclass
+class Conclusions:
+    """All that follows from the facts of a run; keys are IRIs."""
+
+    programs: dict[str, ProgramFacts]
+    inputs: dict[str, list[Input]] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list)
+    versions: dict[str, Version] = field(default_factory=dict)
+    phases: dict[str, list[Phase]] = field(default_factory=dict)
+    contributions: list[Version] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+    gaps: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def phase_at(self, process: Process, moment: int) -> Phase:
+        """Return the phase a process was in at a moment (its first before it began, its last after it ended)."""
+        phases = self.phases[process.iri]
+        return phases[max(0, bisect_right(phases, moment, key=lambda phase: phase.start) - 1)]

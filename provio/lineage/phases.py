@@ -1,0 +1,160 @@
+"""Where a process is cut into phases, and what ties phases together.
+
+A process is cut where it first reads a new input after it finished writing some output: `r(a) w(x) r(b) w(y)` gives x from
+a, y from b, and from a only by way of the earlier phase. An output is finished at its last write, at every fork (a child is
+an output too: it must not have what its parent reads later), and at the mtime of each version of it that another process read.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from provio.lineage.model import Conclusions, Phase, Span
+from provio.lineage.spans import TICK, inode_of
+from provio.trace import Event, Process, Trace
+
+LAUNCHES = frozenset({"Fork", "Spawn"})
+
+
+def cut(trace: Trace, conclusions: Conclusions) -> None:
+    """Give each process its phases, and each phase the versions it used."""
+    seen_by_others = _seen_by_others(conclusions)
+    pipes = {p.iri: _pipe_reads(p) for p in trace.processes.values()}
+    for process in trace.processes.values():
+        finishes = sorted(_finishes(process, conclusions, seen_by_others.get(process.iri, [])))
+        news = sorted(_news(process, conclusions) + pipes[process.iri])
+        conclusions.phases[process.iri] = _phases(process, finishes, news)
+        for found in conclusions.inputs[process.iri]:
+            for moment in (found.first, found.last):
+                conclusions.phase_at(process, moment).used[found.version] = None
+
+
+def tie(trace: Trace, conclusions: Conclusions) -> None:
+    """Say of each phase which earlier one it carries on, and of each image which phase launched it."""
+    images = _images(trace)
+    launches = _launches(trace)
+    for chain in images.values():
+        before: Process | None = None
+        for process in chain:
+            phases = conclusions.phases[process.iri]
+            for earlier, later in zip(phases, phases[1:], strict=False):
+                later.carried_from = earlier.iri
+            if before:
+                phases[0].launched_by = conclusions.phases[before.iri][-1].iri
+            else:
+                _tie_to_parent(process, phases[0], launches, images, conclusions)
+            before = process
+
+
+def _tie_to_parent(
+    process: Process,
+    first: Phase,
+    launches: dict[tuple[str, int, int], Event],
+    images: dict[tuple[str, int, int], list[Process]],
+    conclusions: Conclusions,
+) -> None:
+    key = (process.host, process.pid, process.tick)
+    event = launches.get(key) or launches.get((process.host, process.pid, 0))
+    if event:
+        parent, moment = event.process, event.at
+    else:
+        found = _parent_by_pid(process, images)
+        if found is None:
+            return
+        parent, moment = found, process.started
+    phase = conclusions.phase_at(parent, moment).iri
+    if process.image == "fork":
+        first.carried_from = phase
+    else:
+        first.launched_by = phase
+
+
+def _parent_by_pid(process: Process, images: dict[tuple[str, int, int], list[Process]]) -> Process | None:
+    """The image that had the parent's pid when this one began; for children that no recorded call made."""
+    candidates = [
+        image
+        for (host, pid, _), chain in images.items()
+        if host == process.host and pid == process.parent_pid
+        for image in chain
+        if image.started <= process.started and image is not process
+    ]
+    return max(candidates, key=lambda image: image.started, default=None)
+
+
+def _images(trace: Trace) -> dict[tuple[str, int, int], list[Process]]:
+    """The images of each process, in order: a child of vfork before its exec, then as exec made them."""
+    found: dict[tuple[str, int, int], list[Process]] = {}
+    for process in trace.processes.values():
+        found.setdefault((process.host, process.pid, process.tick), []).append(process)
+    for chain in found.values():
+        chain.sort(key=lambda p: -1 if p.image_number == "v" else int(p.image_number))
+    return found
+
+
+def _launches(trace: Trace) -> dict[tuple[str, int, int], Event]:
+    return {
+        (process.host, event.number("childPid"), event.number("childTick")): event
+        for process in trace.processes.values()
+        for event in process.events
+        if event.kind in LAUNCHES
+    }
+
+
+def _finishes(process: Process, conclusions: Conclusions, seen: list[int]) -> list[int]:
+    own = [span.last for span in conclusions.spans if span.process is process]
+    forks = [event.at for event in process.events if event.kind in LAUNCHES]
+    pipes = [
+        access.last_write
+        for opening in process.openings
+        if opening.kind != "FileVersion"
+        for access in opening.accesses
+        if access.last_write
+    ]
+    return own + forks + pipes + seen
+
+
+def _news(process: Process, conclusions: Conclusions) -> list[int]:
+    """When each version was first read; what is noise cuts nothing."""
+    first: dict[str, int] = {}
+    for found in conclusions.inputs[process.iri]:
+        if not found.noise:
+            first[found.version] = min(found.first, first.get(found.version, found.first))
+    return list(first.values())
+
+
+def _pipe_reads(process: Process) -> list[int]:
+    return [
+        access.first_read
+        for opening in process.openings
+        if opening.kind in ("Pipe", "Socket")
+        for access in opening.accesses
+        if access.first_read
+    ]
+
+
+def _phases(process: Process, finishes: list[int], news: list[int]) -> list[Phase]:
+    starts = [process.started]
+    for moment in news:
+        done = bisect_right(finishes, moment)
+        if done and finishes[done - 1] >= starts[-1] and moment > starts[-1]:
+            starts.append(moment)
+    ends = [*starts[1:], process.ended]
+    return [
+        Phase(f"{process.iri}phase/{number}", process, start, end)
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
+    ]
+
+
+def _seen_by_others(conclusions: Conclusions) -> dict[str, list[int]]:
+    """For each writer, the moments at which its unfinished output was read by another process."""
+    spans: dict[tuple[str, int, int], list[Span]] = {}
+    for span in conclusions.spans:
+        spans.setdefault(span.inode, []).append(span)
+    found: dict[str, list[int]] = {}
+    for inputs in conclusions.inputs.values():
+        for one in inputs:
+            facts = conclusions.versions[one.version].facts
+            for span in spans.get(inode_of(facts), ()):
+                if span.process is not one.process and span.first - TICK <= facts.mtime <= span.end:
+                    found.setdefault(span.process.iri, []).append(max(facts.mtime, span.first))
+    return found

@@ -1,0 +1,76 @@
+"""Segments between phases: what one phase wrote into a pipe, and which phases read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from provio.identity import Identity
+from provio.lineage.model import Conclusions, Phase, Segment
+from provio.trace import Opening, Process, Trace
+
+
+@dataclass(slots=True)
+class _Use:
+    """One process's reading or writing of a pipe."""
+
+    process: Process
+    first: int
+    last: int
+    path: bytes | None
+
+
+def connect(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
+    """Make a segment for each (pipe, writing phase), and let the phases that read it use it."""
+    writes: dict[str, list[_Use]] = {}
+    reads: dict[str, list[_Use]] = {}
+    for opening in trace.openings():
+        if opening.kind == "Pipe":
+            name = identity.pipe(opening)
+            _note(writes, name, opening, "Write")
+            _note(reads, name, opening, "Read")
+    for name, writers in writes.items():
+        segments = [segment for use in writers for segment in _segments(name, use, conclusions)]
+        conclusions.segments += segments
+        for use in reads.get(name, ()):
+            _read(use, segments, conclusions)
+
+
+def _note(table: dict[str, list[_Use]], name: str, opening: Opening, direction: str) -> None:
+    done = [a for a in opening.accesses if a.count(direction.lower() + "s")]
+    if done:
+        firsts = [a.first_read if direction == "Read" else a.first_write for a in done]
+        lasts = [a.last_read if direction == "Read" else a.last_write for a in done]
+        table.setdefault(name, []).append(_Use(opening.process, min(firsts), max(lasts), opening.path))
+
+
+def _overlapping(use: _Use, conclusions: Conclusions) -> list[Phase]:
+    phases = conclusions.phases[use.process.iri]
+    first = phases.index(conclusions.phase_at(use.process, use.first))
+    last = phases.index(conclusions.phase_at(use.process, use.last))
+    return phases[first : last + 1]
+
+
+def _segments(name: str, use: _Use, conclusions: Conclusions) -> list[Segment]:
+    program = conclusions.programs[use.process.iri].iri
+    run = use.process.iri.split("/")[-4]
+    made = []
+    for phase in _overlapping(use, conclusions):
+        number = phase.iri.rpartition("/")[2]
+        image = f"{use.process.pid}.{use.process.tick}.{use.process.image_number}"
+        iri = f"{name}/{run}/{image}.{number}"
+        first, last = max(use.first, phase.start), min(use.last, max(phase.end, use.first))
+        made.append(Segment(iri, phase.iri, program, use.path, first, last))
+    return made
+
+
+def _read(use: _Use, segments: list[Segment], conclusions: Conclusions) -> None:
+    """A phase uses the segments begun before its last read; what an earlier phase used up is carried, not used again."""
+    used: dict[str, int] = {}
+    phases = _overlapping(use, conclusions)
+    for phase in phases:
+        end = use.last if phase is phases[-1] else phase.end
+        for segment in segments:
+            fresh = segment.iri not in used or segment.last >= phase.start
+            if segment.first <= end and fresh and segment.generated_by != phase.iri:
+                phase.used[segment.iri] = None
+                used[segment.iri] = end

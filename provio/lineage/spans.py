@@ -1,0 +1,153 @@
+"""Who read which version, and who wrote which inode, when: one run's openings and events in, inputs and write spans out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from provio.identity import Identity
+from provio.lineage.code import Noise, script_of, script_opening
+from provio.lineage.model import Conclusions, Input, Span, Version
+from provio.trace import Event, Facts, Opening, Process, Trace
+
+# A new file's birth is stamped by a clock that may lag behind ours by one tick of the kernel.
+TICK = 10_000_000
+PROT_READ, PROT_WRITE = 1, 2
+
+
+def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise) -> None:
+    """Fill the inputs, spans and versions of `conclusions`."""
+    collector = _Collector(identity, conclusions, noise)
+    for process in trace.processes.values():
+        collector.process(process)
+    for process in trace.processes.values():
+        collector.names(process)
+
+
+class _Collector:
+    """Goes through the processes of a run, one after the other."""
+
+    def __init__(self, identity: Identity, conclusions: Conclusions, noise: Noise) -> None:
+        self.identity = identity
+        self.out = conclusions
+        self.noise = noise
+
+    def process(self, process: Process) -> None:
+        """Gather the inputs and spans of one process."""
+        self.out.inputs[process.iri] = []
+        script = script_of(process.arguments)
+        code = script_opening(process, script) if script else None
+        copies = _by_opening(process, "Copy", "object")
+        sources = {event.record.get("source") for event in process.events if event.kind == "Copy"}
+        maps = _by_opening(process, "Map", "object")
+        for opening in process.openings:
+            if opening.kind == "FileVersion":
+                mapped = maps.get(opening.iri, [])
+                if opening is not code:
+                    self._input(opening, mapped, opening.iri in sources)
+                self._span(opening, mapped, copies.get(opening.iri, []))
+        for event in process.events:
+            if event.kind == "Truncate" and "object" not in event.record:
+                self._truncated_by_name(event)
+
+    def names(self, process: Process) -> None:
+        """Give versions the names that renames and links gave them."""
+        for event in process.events:
+            facts, new = event.facts(), event.text("to")
+            if event.kind in ("Rename", "Link") and facts and new and "target" not in event.record:
+                known = self.out.versions.get(self.identity.version(facts))
+                if known:
+                    known.names[self.identity.file(os.path.normpath(new), facts.device)] = os.path.normpath(new)
+
+    def version(self, facts: Facts, opening: Opening | None, noise: bool) -> Version:
+        """Return the version of `facts`, noted as seen through `opening`."""
+        iri = self.identity.version(facts)
+        version = self.out.versions.get(iri)
+        if version is None:
+            version = self.out.versions[iri] = Version(iri, facts)
+        version.noise = version.noise and noise
+        path = opening.name if opening else None
+        if opening and path and not opening.unlinked:
+            version.names[self.identity.file(path, facts.device)] = path
+        return version
+
+    def _input(self, opening: Opening, maps: list[Event], copied: bool) -> None:
+        moments = [m for a in opening.accesses if a.count("reads") for m in (a.first_read, a.last_read)]
+        moments += [event.at for event in maps if event.number("protection") & PROT_READ]
+        if opening.truncated or not (moments or copied) or (opening.writable and opening.facts.size == 0):
+            return
+        noise = self.noise(opening)
+        states = [opening.facts]
+        if opening.at_close and not opening.writable and self._key(opening.at_close) != self._key(opening.facts):
+            states.append(opening.at_close)
+        for facts in states:
+            version = self.version(facts, opening, noise)
+            if moments:
+                found = Input(opening.process, version.iri, min(moments), max(moments), noise)
+                self.out.inputs[opening.process.iri].append(found)
+
+    def _span(self, opening: Opening, maps: list[Event], copies: list[Event]) -> None:
+        shared = [e for e in maps if e.number("protection") & PROT_WRITE and e.record.get("shared") == "true"]
+        cuts = [e for e in opening.process.events if e.kind == "Truncate" and e.record.get("object") == opening.iri]
+        moments = [m for a in opening.accesses if a.count("writes") for m in (a.first_write, a.last_write)]
+        own = bool(moments or shared or cuts)
+        moments += [event.at for event in (*shared, *cuts, *copies)]
+        moments += [event.at + event.number("elapsed") for event in copies]
+        truncated = max((e.at for e in cuts if e.number("length", 1) == 0), default=None)
+        if opening.truncated or _made(opening):
+            moments.append(opening.opened)
+            truncated = truncated or opening.opened
+        if not moments:
+            return
+        end = opening.closed or opening.process.ended
+        final = opening.at_close or opening.settled
+        span = Span(
+            opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end, truncated, final,
+            opening, self._sources(opening.process, copies), bool(copies) and not own,
+        )  # fmt: skip
+        self._add(span, opening)
+
+    def _add(self, span: Span, opening: Opening) -> None:
+        self.out.spans.append(span)
+        if span.final:
+            self.version(span.final, opening, False)
+        before = opening.facts
+        if before.size and not opening.truncated:
+            self.version(before, opening, False)
+
+    def _sources(self, process: Process, copies: list[Event]) -> list[str]:
+        wanted = {event.record.get("source") for event in copies}
+        return [self.identity.version(o.facts) for o in process.openings if o.iri in wanted and o.kind == "FileVersion"]
+
+    def _truncated_by_name(self, event: Event) -> None:
+        after = event.facts()
+        if after:
+            end = event.at + event.number("elapsed")
+            empty = event.at if event.number("length", 1) == 0 else None
+            self.out.spans.append(Span(event.process, inode_of(after), event.at, end, end, empty, after))
+            path = event.text("path")
+            version = self.version(after, None, False)
+            if path:
+                version.names[self.identity.file(path, after.device)] = path
+
+    def _key(self, facts: Facts) -> Facts:
+        return replace(facts, ctime=0)
+
+
+def inode_of(facts: Facts) -> tuple[str, int, int]:
+    """Return what stays the same of a file while its content changes."""
+    return facts.device, facts.inode, facts.birth
+
+
+def _made(opening: Opening) -> bool:
+    """Tell whether the file was made by this very opening."""
+    created = opening.writable and opening.flags & os.O_CREAT and opening.facts.size == 0 and not opening.inherited
+    return bool(created) and opening.facts.birth >= opening.opened - opening.elapsed - TICK
+
+
+def _by_opening(process: Process, kind: str, name: str) -> dict[str, list[Event]]:
+    found: dict[str, list[Event]] = {}
+    for event in process.events:
+        if event.kind == kind and name in event.record:
+            found.setdefault(event.record[name], []).append(event)
+    return found

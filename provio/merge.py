@@ -1,0 +1,98 @@
+"""Brings runs into the store: run folders in, a named graph a run out. Doing it again changes nothing.
+
+A run counts as merged when the store's index has the hash of its files. A crash in between leaves the published snapshot as
+it was, and the next merge replaces the unfinished graph.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from provio import trace as traces
+from provio import turtle
+from provio.graph import Graph, bundle_iri, triples
+from provio.home import Home
+from provio.identity import Identity
+from provio.lineage import conclude
+from provio.store.embedded import StoreWriter
+from provio.trace import RUN_BASE, Damage, Trace
+from provio.vocab import PROV, RDF, provio
+
+
+@dataclass
+class Outcome:
+    """What a merge did: the ids of the runs it brought in, how many were there already, what was damaged."""
+
+    merged: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    damages: list[Damage] = field(default_factory=list)
+
+
+def merge(
+    home: Home,
+    folders: Iterable[Path] | None = None,
+    *,
+    known: Trace | None = None,
+    wait: bool = True,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Outcome:
+    """Merge run folders (all by default); `known` is a trace already read. Raises Busy unless `wait`, StoreError."""
+    outcome = Outcome()
+    started = time.time_ns()
+    with StoreWriter(home, wait) as store:
+        hashes = store.indexed(provio("contentHash"))
+        for folder in folders if folders is not None else home.run_folders():
+            trace = known if known and known.folder == folder else None
+            if trace is None and _is_merged(folder, hashes):
+                outcome.unchanged += 1
+                continue
+            progress(folder.name)
+            trace = trace or traces.read_run(folder)
+            outcome.damages += trace.damages
+            if hashes.get(bundle_iri(trace.iri)) == trace.content_hash:
+                outcome.unchanged += 1
+                continue
+            _replace(store, trace)
+            outcome.merged.append(trace.run_id)
+        if outcome.merged or not (home.snapshots / "current").exists():
+            store.publish()
+        os.utime(home.snapshots / "current", ns=(started, started), follow_symlinks=False)
+    return outcome
+
+
+def pending(home: Home) -> bool:
+    """Tell, without opening the store, whether some run may not be merged: a run newer than the snapshot, or none."""
+    current = home.snapshots / "current"
+    if not current.exists():
+        return bool(home.run_folders())
+    published = current.lstat().st_mtime_ns
+    return any(_newest(folder) > published for folder in home.run_folders())
+
+
+def _newest(folder: Path) -> int:
+    times = [folder.stat().st_mtime_ns]
+    times += [place.stat().st_mtime_ns for place in traces.folders_of(folder, {})]
+    return max(times)
+
+
+def _is_merged(folder: Path, hashes: dict[str, str]) -> bool:
+    found = hashes.get(bundle_iri(RUN_BASE + folder.name))
+    return found is not None and found == traces.content_hash(folder, traces.read_head(folder))
+
+
+def _replace(store: StoreWriter, trace: Trace) -> None:
+    identity = Identity(trace)
+    conclusions = conclude(trace, identity)
+    store.replace(bundle_iri(trace.iri), triples(trace, identity, conclusions), _index(trace))
+
+
+def _index(trace: Trace) -> list[str]:
+    graph = Graph()
+    bundle = bundle_iri(trace.iri)
+    graph.lines += [f"<{bundle}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]
+    graph.say(bundle, ("ofRun", f"<{trace.iri}>"), ("contentHash", turtle.literal(trace.content_hash)))
+    return graph.lines

@@ -1,0 +1,46 @@
+"""SPARQL questions: a text, a file or a name in, an answer out; updates and `SERVICE` are not asked."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pyoxigraph as ox
+
+from provio.errors import BadQuery
+from provio.store.embedded import StoreReader
+from provio.vocab import PREFIXES
+
+Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
+
+
+def text_of(question: str) -> str:
+    """Return the SPARQL of a question: the content of a file (`-` is standard input), or the text itself."""
+    if question == "-":
+        return Path("/dev/stdin").read_text(encoding="utf-8")
+    if "{" in question and not os.path.exists(question):
+        return question
+    try:
+        return Path(question).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise BadQuery(f"{question}: neither SPARQL nor a file that can be read ({reason})") from error
+
+
+def ask(reader: StoreReader, sparql: str) -> Answer:
+    """Ask the union of all runs; provio's prefixes need not be declared. Raises BadQuery with the place of the mistake."""
+    if re.search(r"\bSERVICE\b", re.sub(r"<[^>]*>|\"[^\"]*\"|'[^']*'|#.*", "", sparql), re.IGNORECASE):
+        raise BadQuery("SERVICE is refused: provio does not fetch from elsewhere")
+    try:
+        return reader.query(declared(sparql))
+    except SyntaxError as error:
+        raise BadQuery(f"not SPARQL: {' '.join(str(error).split())}") from error
+    except (ValueError, OSError, RuntimeError) as error:
+        raise BadQuery(f"the query failed: {error}") from error
+
+
+def declared(sparql: str) -> str:
+    """Return the query with provio's prefixes declared, on its first line, where it does not declare them itself."""
+    missing = [p for p in PREFIXES if not re.search(rf"\bPREFIX\s+{p}\s*:", sparql, re.IGNORECASE)]
+    return "".join(f"PREFIX {prefix}: <{PREFIXES[prefix]}> " for prefix in missing) + sparql

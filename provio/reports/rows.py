@@ -1,0 +1,147 @@
+"""Rows of a SELECT query as text: variables and rows of pyoxigraph terms (None: unbound) go in, a string comes out.
+
+`json`, `csv` and `tsv` are the SPARQL 1.1 result formats, for programs: `json` and `tsv` are lossless, `csv` gives each
+value as it is, quoted as RFC 4180 says (W3C, SPARQL 1.1 Query Results CSV and TSV Formats). `table` is for people:
+aligned, and whatever a terminal would obey is written out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence, Set
+from typing import TYPE_CHECKING, Any
+
+from provio.reports.text import columns, cut_end, cut_path, printable
+
+if TYPE_CHECKING:
+    from pyoxigraph import BlankNode, Literal, NamedNode, Triple
+
+    Term = NamedNode | BlankNode | Literal | Triple
+
+Row = Sequence["Term | None"]
+
+FORMS = ("table", "json", "csv", "tsv")
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_NUMBERS = {_XSD + name for name in ("integer", "decimal", "double", "float", "int", "long")}
+_LEAST_COLUMN = 8
+
+
+def render(
+    variables: Sequence[str], rows: Iterable[Row], form: str, *, width: int | None = None, unicode: bool = True
+) -> str:
+    """Return the rows in one of `FORMS`; `variables` carry no `?`; `width` and `unicode` concern the table alone."""
+    if form == "table":
+        return _table(variables, rows, width, unicode)
+    writers = {"json": _json, "csv": _csv, "tsv": _tsv}
+    return writers[form](variables, rows)
+
+
+def boolean(value: bool, form: str) -> str:
+    """Return the answer of an ASK query: SPARQL results JSON, else the word."""
+    word = "true" if value else "false"
+    return f'{{"head": {{}}, "boolean": {word}}}\n' if form == "json" else f"{word}\n"
+
+
+def align(
+    header: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    *,
+    width: int | None = None,
+    unicode: bool = True,
+    right: Set[str] = frozenset(),
+) -> str:
+    """Return a table with a header and a rule; where `width` columns are too few, the widest cells are cut."""
+    shown = [[printable(cell, unicode) for cell in row] for row in (header, *cells)]
+    widths = [max(columns(row[place]) for row in shown) for place in range(len(header))]
+    while width is not None and sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > _LEAST_COLUMN:
+        widths[widths.index(max(widths))] -= 1
+    rule = ["─" * each if unicode else "-" * each for each in widths]
+    lines = []
+    for row in (shown[0], rule, *shown[1:]):
+        padded = []
+        for name, cell, room in zip(header, row, widths, strict=True):
+            text = (cut_path if cell.startswith("/") else cut_end)(cell, room, unicode)
+            blank = " " * (room - columns(text))
+            padded.append(blank + text if name in right else text + blank)
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _kind(term: Term) -> str:
+    return type(term).__name__
+
+
+def _table(variables: Sequence[str], rows: Iterable[Row], width: int | None, unicode: bool) -> str:
+    held = list(rows)
+    numeric = {
+        name
+        for place, name in enumerate(variables)
+        if held and all(row[place] is None or _is_number(row[place]) for row in held)
+    }
+    cells = [[_plain(term) for term in row] for row in held]
+    return align(variables, cells, width=width, unicode=unicode, right=numeric)
+
+
+def _is_number(term: Any) -> bool:
+    return _kind(term) == "Literal" and term.datatype.value in _NUMBERS
+
+
+def _plain(term: Any) -> str:
+    """The value alone: an IRI without brackets, a literal without quotes."""
+    if term is None:
+        return ""
+    if _kind(term) == "BlankNode":
+        return f"_:{term.value}"
+    return str(term) if _kind(term) == "Triple" else str(term.value)
+
+
+def _csv(variables: Sequence[str], rows: Iterable[Row]) -> str:
+    lines = [list(variables), *([_plain(term) for term in row] for row in rows)]
+    return "".join(",".join(map(_csv_field, line)) + "\r\n" for line in lines)
+
+
+def _csv_field(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if set(text) & set('",\r\n') else text
+
+
+def _tsv(variables: Sequence[str], rows: Iterable[Row]) -> str:
+    lines = ["\t".join("?" + name for name in variables)]
+    lines += ["\t".join("" if term is None else _turtle(term) for term in row) for row in rows]
+    return "".join(line + "\n" for line in lines)
+
+
+def _turtle(term: Any) -> str:
+    """A term as Turtle writes it on one line."""
+    if _kind(term) != "Literal":
+        return str(term)
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+    text = "".join(escapes.get(c) or (f"\\u{ord(c):04X}" if c < " " or c == "\x7f" else c) for c in term.value)
+    if term.language:
+        return f'"{text}"@{term.language}'
+    datatype = term.datatype.value
+    return f'"{text}"' if datatype == _XSD + "string" else f'"{text}"^^<{datatype}>'
+
+
+def _json(variables: Sequence[str], rows: Iterable[Row]) -> str:
+    bound = [
+        {name: _json_term(term) for name, term in zip(variables, row, strict=True) if term is not None} for row in rows
+    ]
+    lines = ",\n    ".join(json.dumps(row, ensure_ascii=True) for row in bound)
+    body = f"[\n    {lines}\n  ]" if bound else "[]"
+    return f'{{\n  "head": {{"vars": {json.dumps(list(variables))}}},\n  "results": {{"bindings": {body}}}\n}}\n'
+
+
+def _json_term(term: Any) -> dict[str, Any]:
+    kind = _kind(term)
+    if kind == "NamedNode":
+        return {"type": "uri", "value": term.value}
+    if kind == "BlankNode":
+        return {"type": "bnode", "value": term.value}
+    if kind == "Triple":
+        parts = ("subject", "predicate", "object")
+        return {"type": "triple", "value": {part: _json_term(getattr(term, part)) for part in parts}}
+    if term.language:
+        return {"type": "literal", "value": term.value, "xml:lang": term.language}
+    datatype = term.datatype.value
+    plain = {"type": "literal", "value": term.value}
+    return plain if datatype == _XSD + "string" else {**plain, "datatype": datatype}

@@ -1,0 +1,291 @@
+"""The lineage tree for a terminal: a lineage document goes in, lines of text come out.
+
+A file stands first, then the process that made it, and below them what that process used, and again:
+
+    xcorr.h5  4.2 MB
+    │ xcorr.py  2026-11-20 12:19:58 UTC, 3.2 s
+    │ $ python3 xcorr.py decimate.h5 xcorr.h5
+    ├─ decimate.h5
+    └─ taper.txt  carried
+
+Forward, the processes that used a file stand below it, and below each what it made. What was shown once is afterwards
+named with `(above)`; branches that would leave no room for text go on below, under their own heading.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+from provio.document import ACTIVITIES, Lineage, LineageDocument, Node, command_line
+from provio.reports.text import columns, cut_end, cut_path, duration, moment, plural, printable, shorter_path, size
+
+_COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": "31"}
+_LEAST_TEXT = 40
+_DEEPEST = 60
+_Neighbours = Callable[..., list[str]]
+_VIA_ORDER = {"": 0, "revised": 1, "same content": 2, "part": 3, "carried": 4, "control": 5}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One way from a thing to the next: where it leads and how (`carried`, `control`, `revised` …; data: empty)."""
+
+    iri: str
+    how: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: `text` gives way where the room is short (a path in its middle), then `facts` do."""
+
+    text: str
+    style: str = ""
+    facts: str = ""
+    facts_style: str = "faint"
+    path: bool = False
+
+
+@dataclass(frozen=True)
+class Pens:
+    """The strokes of the tree, in Unicode or ASCII, each three columns wide."""
+
+    tee: str
+    last: str
+    down: str
+    beside: str
+
+
+UNICODE = Pens("├─ ", "└─ ", "│  ", "│ ")
+ASCII = Pens("|- ", "`- ", "|  ", "| ")
+
+
+def render(
+    document: LineageDocument,
+    *,
+    width: int | None = 80,
+    color: bool = False,
+    unicode: bool = True,
+    folder: str | None = None,
+) -> str:
+    """Return the tree as text that ends in a newline.
+
+    `width` is the terminal's, in columns (None: nothing is cut); paths are shown relative to `folder` where that is
+    shorter; without `unicode` the text is ASCII.
+    """
+    lines = _Tree(Lineage(document), unicode, folder).lines(width)
+    room = width if width is not None else 1_000_000
+    pens = _Painter(room, color, unicode)
+    return "".join(pens.paint(strokes, line) + "\n" for strokes, line in lines)
+
+
+@dataclass
+class _Painter:
+    room: int
+    color: bool
+    unicode: bool
+
+    def paint(self, strokes: str, line: Line) -> str:
+        """One line of output, cut to the room there is."""
+        room = max(self.room - columns(strokes), 20)
+        text = printable(line.text, self.unicode)
+        facts = printable(line.facts, self.unicode)
+        free = room - columns(facts) - 2
+        if facts and free < min(columns(text), 20):
+            facts = cut_end(facts, max(room - min(columns(text), 20) - 2, 0), self.unicode)
+            free = room - columns(facts) - 2
+        cut = cut_path if line.path else cut_end
+        text = cut(text, free if facts else room, self.unicode)
+        gap = "  " if text and facts else ""
+        return (self._dyed(strokes, "faint") + self._dyed(text, line.style) + gap
+                + self._dyed(facts, line.facts_style)).rstrip()  # fmt: skip
+
+    def _dyed(self, text: str, style: str) -> str:
+        return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if self.color and style and text else text
+
+
+@dataclass
+class _Tree:
+    lineage: Lineage
+    unicode: bool
+    folder: str | None
+    shown: set[str] = field(default_factory=set)
+
+    @property
+    def forward(self) -> bool:
+        return self.lineage.document["direction"] == "forward"
+
+    def lines(self, width: int | None) -> Iterator[tuple[str, Line]]:
+        """(strokes, line) for the whole answer: the tree, what went on below, gaps about nothing shown, the counts."""
+        deepest = min(_DEEPEST, max((width or 1_000_000) - _LEAST_TEXT, 6))
+        roots = deque([Step(self.lineage.document["target"])])
+        while roots:
+            yield from self._branch(roots.popleft(), deepest, roots)
+            if roots:
+                yield "", Line("")
+        yield from (("", line) for line in self._closing())
+
+    def _branch(self, root: Step, deepest: int, later: deque[Step]) -> Iterator[tuple[str, Line]]:
+        pens = UNICODE if self.unicode else ASCII
+        stack: list[tuple[Step, str, str]] = [(root, "", "")]
+        while stack:
+            step, first, rest = stack.pop()
+            if len(rest) >= deepest and step.iri not in self.shown and self._next(step.iri):
+                yield first, self._head(step, "below")
+                later.append(Step(step.iri))
+                continue
+            again = step.iri in self.shown
+            following = [] if again else self._next(step.iri)
+            head, *more = self._about(step, again)
+            yield first, head
+            beside = rest + (pens.beside if following else "  ")
+            yield from ((beside, line) for line in more)
+            for place, one in reversed(list(enumerate(following))):
+                end = place == len(following) - 1
+                stack.append((one, rest + (pens.last if end else pens.tee), rest + ("   " if end else pens.down)))
+
+    def _about(self, step: Step, again: bool) -> list[Line]:
+        node = self.lineage.node.get(step.iri)
+        if node is None:
+            return [Line(step.iri)]
+        if again:
+            return [self._head(step, "above" if self._next(step.iri) else "")]
+        self.shown.add(step.iri)
+        lines = [self._head(step, "")]
+        if node["type"] in ACTIVITIES:
+            lines += _command(node)
+        elif not self.forward:
+            for maker in self.lineage.objects(step.iri, "wasGeneratedBy"):
+                lines += self._maker(maker)
+        return lines + self._warnings(node)
+
+    def _maker(self, iri: str) -> list[Line]:
+        """The process that made a file: shown whole once, afterwards by its name."""
+        if iri in self.shown:
+            return [self._head(Step(iri), "above")]
+        self.shown.add(iri)
+        node = self.lineage.node[iri]
+        return [self._head(Step(iri), ""), *_command(node), *self._warnings(node)]
+
+    def _warnings(self, node: Node) -> list[Line]:
+        document = self.lineage.document
+        reasons = list(self.lineage.reasons.get(node["iri"], ()))
+        if node["iri"] == document["target"]:
+            reasons = [*([document["changed"]] if document.get("changed") else []), *reasons]
+            if not self._next(node["iri"]) and not self.lineage.objects(node["iri"], "wasGeneratedBy"):
+                return [*map(_warning, reasons), Line(f"no recorded {'use' if self.forward else 'origin'}", "faint")]
+        return [_warning(reason) for reason in reasons]
+
+    def _head(self, step: Step, where: str) -> Line:
+        node = self.lineage.node[step.iri]
+        marks = [step.how, f"({where})" if where else ""]
+        if node["type"] in ACTIVITIES:
+            program = self.lineage.program(step.iri)
+            facts = [] if where else [_timing(node)]
+            ended = f"exit code {node['exitCode']}" if node.get("exitCode") and not where else ""
+            name = (program or node)["label"]
+            return Line(name, _style(step, "program"), _joined([*facts, *marks, ended]), "bad" if ended else "faint")
+        if node["type"] == "Program":
+            marks.insert(0, "program")
+        elif "path" not in node:
+            marks.insert(0, node["type"].lower())
+        facts = [size(node["size"])] if "size" in node and not where and "path" in node else []
+        name = shorter_path(node.get("path") or node["label"], self.folder)
+        return Line(name, _style(step, "file"), _joined([*facts, *marks]), path="path" in node)
+
+    def _next(self, iri: str) -> list[Step]:
+        """What stands below a thing, the strongest way first, then by name."""
+        if iri not in self.lineage.node:
+            return []
+        activity = self.lineage.node[iri]["type"] in ACTIVITIES
+        ways = (self._outputs if activity else self._uses) if self.forward else self._origins
+        best: dict[str, str] = {}
+        for step in ways(iri):
+            if step.iri != iri:
+                best[step.iri] = min(best.get(step.iri, step.how), step.how, key=lambda how: _VIA_ORDER.get(how, 9))
+        marked = [Step(one, how or self._weakest(one)) for one, how in best.items()]
+        return sorted(marked, key=lambda step: (_VIA_ORDER.get(step.how, 9), self._sort_name(step.iri), step.iri))
+
+    def _weakest(self, iri: str) -> str:
+        via = self.lineage.node[iri].get("via", "data")
+        return "" if via == "data" else via
+
+    def _sort_name(self, iri: str) -> tuple[str, str]:
+        node = self.lineage.node[iri]
+        return node.get("start", "") if node["type"] in ACTIVITIES else "", node.get("path") or node["label"]
+
+    def _origins(self, iri: str) -> Iterator[Step]:
+        """What a file's content came from: its makers' inputs, and the contents it kept."""
+        ways = self.lineage
+        start = [iri] if ways.node[iri]["type"] in ACTIVITIES else ways.objects(iri, "wasGeneratedBy")
+        for how, activity in self._activities(start, ways.objects):
+            yield from (Step(used, how) for used in ways.objects(activity, "used"))
+        yield from (Step(old, "revised") for old in ways.objects(iri, "wasRevisionOf", "wasDerivedFrom"))
+        yield from self._beside(iri)
+        yield from (Step(whole, "part") for whole in ways.subjects(iri, "hadMember"))
+
+    def _uses(self, iri: str) -> Iterator[Step]:
+        """What a file was made into: the activities that used it, its revisions."""
+        ways = self.lineage
+        yield from (Step(activity) for activity in ways.subjects(iri, "used"))
+        yield from (Step(new, "revised") for new in ways.subjects(iri, "wasRevisionOf", "wasDerivedFrom"))
+        yield from self._beside(iri)
+        yield from (Step(part, "part") for part in ways.objects(iri, "hadMember"))
+
+    def _beside(self, iri: str) -> Iterable[Step]:
+        same = chain(self.lineage.objects(iri, "alternateOf"), self.lineage.subjects(iri, "alternateOf"))
+        return (Step(other, "same content") for other in same)
+
+    def _outputs(self, iri: str) -> Iterator[Step]:
+        """What an activity made, itself (data), in a later phase (carried) or by what it launched (control)."""
+        for how, activity in self._activities([iri], self.lineage.subjects):
+            yield from (Step(made, how) for made in self.lineage.subjects(activity, "wasGeneratedBy"))
+
+    def _activities(self, start: list[str], neighbours: _Neighbours) -> Iterator[tuple[str, str]]:
+        """(how, activity) for all that an activity's data may have passed through: itself, carried, control."""
+        seen = set(start)
+        waiting = deque(("", iri) for iri in start)
+        while waiting:
+            how, iri = waiting.popleft()
+            yield how, iri
+            for predicate, mark in (("carriedFrom", "carried"), ("launchedBy", "control")):
+                for other in neighbours(iri, predicate):
+                    if other not in seen:
+                        seen.add(other)
+                        waiting.append(("control" if "control" in (how, mark) else "carried", other))
+
+    def _closing(self) -> Iterator[Line]:
+        document = self.lineage.document
+        for gap in document["gaps"]:
+            if gap["about"] not in self.shown:
+                yield _warning(f"{gap['reason']} ({gap['about']})")
+        if document["hidden"]:
+            yield Line(f"{plural(document['hidden'], 'system file')} hidden (--all)", "faint")
+        if document["control"]:
+            kin = "descendant" if self.forward else "ancestor"
+            yield Line(f"{plural(document['control'], f'control {kin}')} (--via control)", "faint")
+
+
+def _style(step: Step, style: str) -> str:
+    return "faint" if step.how in ("carried", "control") else style
+
+
+def _joined(facts: Iterable[str]) -> str:
+    return ", ".join(fact for fact in facts if fact)
+
+
+def _timing(node: Node) -> str:
+    if not node.get("start"):
+        return ""
+    return _joined([moment(node["start"]), duration(node["start"], node.get("end", ""))])
+
+
+def _command(node: Node) -> list[Line]:
+    command = command_line(node)
+    return [Line(f"$ {command}")] if command else []
+
+
+def _warning(reason: str) -> Line:
+    return Line(f"! {reason}", "warning")

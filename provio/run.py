@@ -1,0 +1,293 @@
+"""Watches a command: a command line in, its own end out, and a run folder of Turtle files left behind.
+
+The command is started with the shim preloaded and `PROVIO_TRACE` set; streams, descriptors, process group and signals
+are the caller's own. What cannot be recorded never keeps the command from running.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+import secrets
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from provio import environment, turtle
+from provio.errors import CannotRecord, ProvioError
+from provio.home import Home, find_or_make
+from provio.trace import NS, RUN_BASE
+
+SHIM = Path(__file__).with_name("libprovio.so")
+FORMAT_VERSION = "1"
+# File systems whose shared maps a kill -9 and a full disk leave intact (statfs f_type): ext2/3/4, xfs, tmpfs.
+SAFE_FOR_MAPS = frozenset({0xEF53, 0x58465342, 0x01021994})
+FORWARDED = (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH)
+FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+
+
+@dataclass
+class Recording:
+    """A run being recorded."""
+
+    home: Home
+    run_id: str
+    command: Sequence[bytes]
+    name: str | None
+    started: int
+    trace_folder: Path
+    facts: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self.home.runs / self.run_id
+
+
+@dataclass(frozen=True)
+class End:
+    """How the command ended: exactly one of the two is set."""
+
+    exit_code: int | None
+    signal: int | None
+
+
+def uuid7() -> str:
+    """Return a UUID version 7 (RFC 9562): 48 bits of milliseconds, then random: such names sort by time."""
+    value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    value = value & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
+    text = f"{value:032x}"
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def prepare(command: Sequence[bytes], name: str | None) -> Recording:
+    """Make the run folder and write `run.ttl`; raises CannotRecord with the reason where that cannot be."""
+    if not SHIM.exists():
+        raise CannotRecord(f"the shim {SHIM} is missing: install provio again with a C compiler (pip install --force-reinstall provio)")
+    try:
+        home = find_or_make()
+        run_id = uuid7()
+        folder = home.runs / run_id
+        folder.mkdir(mode=0o700)
+        trace_folder = _trace_folder(folder, run_id)
+        recording = Recording(home, run_id, command, name, time.time_ns(), trace_folder)
+        _host_folder(recording).mkdir(mode=0o700)
+        recording.facts = _facts(recording)
+        write_run(recording, None)
+    except ProvioError as error:
+        raise CannotRecord(str(error)) from error
+    except OSError as error:
+        raise CannotRecord(f"cannot write the run folder ({error}): set PROVIO_HOME to a folder with room") from error
+    return recording
+
+
+def watch(command: Sequence[bytes], recording: Recording | None) -> End:
+    """Run `command`, tracked where there is a recording, and return how it ended.
+
+    127 and 126 are what a shell says of a command that is not found or cannot be executed; raises nothing for them.
+    """
+    env = dict(os.environb)
+    if recording:
+        env[b"LD_PRELOAD"] = b":".join(p for p in (os.fsencode(_preload()), env.get(b"LD_PRELOAD", b"")) if p)
+        env[b"PROVIO_TRACE"] = trace_variable(recording)
+    with _Signals() as signals:
+        try:
+            signals.process = _start(command, env)
+        except OSError as error:
+            return _not_started(command[0], error)
+        code = signals.process.wait()
+    return End(code, None) if code >= 0 else End(None, -code)
+
+
+def end_as(end: End) -> int:
+    """End this process as the command ended: return its exit code, or die by the same signal."""
+    if end.signal is None:
+        return end.exit_code or 0
+    if end.signal not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(end.signal, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    sys.stdout.flush()
+    os.kill(os.getpid(), end.signal)
+    return 128 + end.signal
+
+
+def trace_variable(recording: Recording) -> bytes:
+    """Return the value of PROVIO_TRACE: all that the shim is told."""
+    clock = "tsc" if _clock_source() == "tsc" else "sys"
+    host = turtle.segment(environment.system_facts()["host"])
+    fields = [FORMAT_VERSION, "op", clock, recording.run_id, host, str(recording.home.path), str(_host_folder(recording))]
+    encoded = (os.fsencode(f).replace(b"%", b"%25").replace(b";", b"%3B") for f in fields)
+    return b";".join(encoded)
+
+
+def write_run(recording: Recording, end: End | None) -> None:
+    """Write `run.ttl`, as a whole or not at all."""
+    pairs = list(recording.facts)
+    if end:
+        pairs.append(("endedNs", str(time.time_ns())))
+        pairs.append(("exitCode", str(end.exit_code)) if end.signal is None else ("signal", str(end.signal)))
+    text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs)]
+    text += _environment_statements(recording) + _mount_statements(recording)
+    target = recording.folder / "run.ttl"
+    temporary = target.with_suffix(".new")
+    temporary.write_text("".join(text), encoding="utf-8")
+    temporary.replace(target)
+
+
+def _statement(subject: str, kind: str, pairs: list[tuple[str, str]]) -> str:
+    return f"{subject} a :{kind}" + "".join(f" ; :{name} {value}" for name, value in pairs) + " .\n"
+
+
+def _facts(recording: Recording) -> list[tuple[str, str]]:
+    system = environment.system_facts()
+    cwd = Path.cwd()
+    pairs = [(name, turtle.literal(value)) for name, value in system.items()]
+    pairs += [
+        ("commandLine", turtle.literal(turtle.encode_argv(list(recording.command)))),
+        turtle.text_or_encoded("cwd", os.fsencode(cwd)),
+        ("user", turtle.literal(environment.user_name())),
+        ("uid", str(os.geteuid())),
+        ("bootId", turtle.literal(environment.boot_id())),
+        ("startedNs", str(recording.started)),
+        turtle.text_or_encoded("project", os.fsencode(recording.home.project)),
+    ]
+    git = environment.git_state(cwd)
+    if git:
+        pairs += [("gitCommit", turtle.literal(git[0])), ("gitDirty", str(git[1]).lower())]
+    optional = {"name": recording.name, "jobId": environment.job_id(), "parentRun": _parent_run()}
+    pairs += [(name, turtle.literal(value)) for name, value in optional.items() if value]
+    if recording.trace_folder != recording.folder:
+        pairs.append(turtle.text_or_encoded("traceFolder", os.fsencode(recording.trace_folder)))
+    return pairs
+
+
+def _environment_statements(recording: Recording) -> list[str]:
+    base = f"{RUN_BASE}{recording.run_id}/environment/"
+    return [
+        _statement(f"<{base}{turtle.segment(k)}>", "Environment", [("name", turtle.literal(k)), ("value", turtle.literal(v))])
+        for k, v in environment.job_variables().items()
+    ]
+
+
+def _mount_statements(recording: Recording) -> list[str]:
+    base = f"{RUN_BASE}{recording.run_id}/mount/"
+    return [
+        _statement(
+            f"<{base}{mount.id}>",
+            "Mount",
+            [
+                turtle.text_or_encoded("mountPoint", mount.point),
+                turtle.text_or_encoded("root", mount.root),
+                ("device", turtle.literal(mount.device)),
+                ("fileSystem", turtle.literal(mount.file_system)),
+                ("mountSource", turtle.literal(mount.source)),
+                ("storageDomain", turtle.literal(mount.domain)),
+            ],
+        )
+        for mount in environment.mounts()
+    ]
+
+
+def _host_folder(recording: Recording) -> Path:
+    return recording.trace_folder / turtle.segment(environment.system_facts()["host"])
+
+
+def _trace_folder(folder: Path, run_id: str) -> Path:
+    """Where live files go: the run folder, or shared memory where the run folder's file system is not to be trusted."""
+    if _file_system_type(folder) in SAFE_FOR_MAPS:
+        return folder
+    shared = Path(f"/dev/shm/provio-{os.geteuid()}")
+    try:
+        shared.mkdir(mode=0o700, exist_ok=True)
+        found = shared.lstat()
+        if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode):
+            return folder
+        (shared / run_id).mkdir(mode=0o700)
+    except OSError:
+        return folder
+    return shared / run_id
+
+
+class _Statfs(ctypes.Structure):
+    _fields_ = [("f_type", ctypes.c_long), ("rest", ctypes.c_long * 40)]
+
+
+def _file_system_type(folder: Path) -> int:
+    answer = _Statfs()
+    libc = ctypes.CDLL(None, use_errno=True)
+    return int(answer.f_type) if libc.statfs(os.fsencode(folder), ctypes.byref(answer)) == 0 else 0
+
+
+def _clock_source() -> str:
+    try:
+        return Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _parent_run() -> str | None:
+    fields = os.environ.get("PROVIO_TRACE", "").split(";")
+    return fields[3] if len(fields) == 7 else None
+
+
+def _preload() -> Path:
+    """The shim by a path without space or colon, where the loader splits LD_PRELOAD."""
+    if not set(str(SHIM)) & {" ", ":"}:
+        return SHIM
+    link = Path(tempfile.mkdtemp(prefix="provio-")) / SHIM.name
+    link.symlink_to(SHIM)
+    return link
+
+
+def _start(command: Sequence[bytes], env: dict[bytes, bytes]) -> subprocess.Popen[bytes]:
+    """Start with every descriptor inherited; a file without `#!` is run by the shell, as shells do."""
+    try:
+        return subprocess.Popen(list(command), env=env, close_fds=False)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        return subprocess.Popen([b"/bin/sh", *command], env=env, close_fds=False)
+
+
+def _not_started(program: bytes, error: OSError) -> End:
+    name = program.decode("utf-8", "backslashreplace")
+    missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
+    if missing and not (b"/" in program and os.path.lexists(program)):
+        print(f"provio: {name}: command not found", file=sys.stderr)
+        return End(127, None)
+    print(f"provio: {name}: cannot be executed ({error.strerror})", file=sys.stderr)
+    return End(126, None)
+
+
+class _Signals:
+    """While the command runs: what the terminal sends reaches it anyway; what is sent to provio alone is passed on."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.before: dict[signal.Signals, object] = {}
+
+    def __enter__(self) -> _Signals:
+        for number in (*FORWARDED, *FROM_TERMINAL):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self.before[number] = signal.signal(number, self._pass if number in FORWARDED else self._keep)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def _pass(self, number: int, _frame: FrameType | None) -> None:
+        if self.process:
+            self.process.send_signal(number)
+
+    def _keep(self, _number: int, _frame: FrameType | None) -> None:
+        """The command has had it from the terminal; provio waits for its end."""

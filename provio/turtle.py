@@ -1,0 +1,73 @@
+"""RDF terms as text: strings and bytes in, N-Triples and IRIs out, such that no name can break out of its quotes."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from urllib.parse import quote, quote_from_bytes
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+PATH_SAFE = "/-._~!$&'()*+,;=:@"
+_SPECIAL = re.compile(r'[\x00-\x1f"\\\x7f\ud800-\udfff\ufffe\uffff]')
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    if "\ud800" <= char <= "\udfff":
+        return "\ufffd"
+    return _NAMED.get(char) or f"\\u{ord(char):04X}"
+
+
+def literal(text: str) -> str:
+    """Return `text` as a quoted literal, valid in N-Triples and Turtle; lone surrogates become U+FFFD."""
+    return '"' + _SPECIAL.sub(_escape, text) + '"'
+
+
+def integer(number: int) -> str:
+    """Return `number` as an xsd:integer."""
+    return f'"{number}"^^<{XSD}integer>'
+
+
+def boolean(value: bool) -> str:
+    """Return `value` as an xsd:boolean."""
+    return f'"{str(value).lower()}"^^<{XSD}boolean>'
+
+
+def instant(ns: int) -> str:
+    """Return nanoseconds since 1970 as an xsd:dateTime in UTC with six fractional digits (more are cut by other stores)."""
+    return f'"{instant_text(ns)}"^^<{XSD}dateTime>'
+
+
+def instant_text(ns: int) -> str:
+    """Return the lexical form of `instant`; what a calendar cannot hold is clamped to the years 1 to 9999."""
+    seconds, rest = divmod(ns, 1_000_000_000)
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        moment = datetime.min if ns < 0 else datetime.max
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z" if moment.year > 999 else "0001-01-01T00:00:00.000000Z"
+
+
+def segment(text: str | bytes) -> str:
+    """Return one path segment of an IRI, percent-encoded."""
+    return quote(text, safe="-._~") if isinstance(text, str) else quote_from_bytes(text, safe="-._~")
+
+
+def path_iri(path: bytes) -> str:
+    """Return a path, percent-encoded where an IRI needs it; slashes stay."""
+    return quote_from_bytes(path, safe=PATH_SAFE)
+
+
+def encode_argv(arguments: list[bytes]) -> str:
+    """Return a command line as the trace format writes it: arguments percent-encoded, joined by spaces, `%` if empty."""
+    safe = bytes(set(range(0x21, 0x7F)) - {0x25}).decode()
+    return " ".join(quote_from_bytes(argument, safe=safe) or "%" for argument in arguments)
+
+
+def text_or_encoded(name: str, value: bytes) -> tuple[str, str]:
+    """Return the property's name and literal for bytes: as they are, or `nameEncoded` where they are not UTF-8."""
+    try:
+        return name, literal(value.decode("utf-8"))
+    except UnicodeDecodeError:
+        return name + "Encoded", literal(quote_from_bytes(value, safe=PATH_SAFE))

@@ -1,0 +1,279 @@
+"""One HTML page of a lineage: a lineage document goes in, a string comes out that a browser shows without any network.
+
+pyvis carries the graph into the page, through provio's own template: pyvis's links a stylesheet and a script from outside.
+All text is data: it enters the page as JSON in which no `<` is left, or escaped by the template, and the page's script
+only ever sets it as text. A content security policy forbids what would be fetched, and `check_offline` looks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from provio.document import ACTIVITIES, AGENTS, PARTS, PIPES, Lineage, LineageDocument, Node, command_line
+from provio.document import flow, local_name
+from provio.errors import ProvioError
+from provio.reports.text import cut_end, cut_path, duration, moment, plural, printable, size
+from provio.view.layout import Layout, arrange
+
+if TYPE_CHECKING:
+    from pyvis.network import Network
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+_LONGEST_NAME = 26
+_LONGEST_FACT = 600
+_MOST_RUNS = 8
+
+# What the legend calls each kind, its fill, its line.
+KINDS: Final = {
+    "file": ("file", "#e3eefb", "#2b6cb0"),
+    "process": ("process", "#fdeccf", "#b7700d"),
+    "program": ("program", "#ece4f9", "#6f42b0"),
+    "pipe": ("pipe or socket", "#d9f2e8", "#16795a"),
+    "part": ("dataset or group", "#dcf1f6", "#1a7f9c"),
+    "other": ("other", "#eceff3", "#5b6675"),
+}
+
+# How an edge is drawn and what the legend calls it: (words, colour, dashes, width, arrow).
+EDGES: Final = {
+    "data": ("data: read or written", "#64748b", False, 1.6, True),
+    "carried": ("carried within a process", "#b7700d", [7, 5], 1.4, True),
+    "control": ("launched", "#94a3b8", [2, 4], 1.4, True),
+    "revision": ("kept content of", "#2b6cb0", [7, 5], 1.4, True),
+    "same": ("same content", "#2b6cb0", [2, 4], 1.4, False),
+    "program": ("ran", "#b9a4dc", [2, 4], 1.2, False),
+    "other": ("other relation", "#94a3b8", [2, 4], 1.2, True),
+}
+_PREDICATES: Final = {
+    "used": "data",
+    "wasGeneratedBy": "data",
+    "carriedFrom": "carried",
+    "launchedBy": "control",
+    "wasInformedBy": "control",
+    "wasRevisionOf": "revision",
+    "wasDerivedFrom": "revision",
+    "alternateOf": "same",
+    "wasAssociatedWith": "program",
+}
+
+
+def render(document: LineageDocument, title: str) -> str:
+    """Return the page, as text to be written in UTF-8."""
+    lineage = Lineage(document)
+    busy = _busy_programs(lineage)
+    drawn = {node["iri"]: _drawn(lineage, node) for node in lineage.node.values() if node["iri"] not in busy}
+    edges = [(*flow(edge), _PREDICATES.get(local_name(edge["predicate"]), "other")) for edge in lineage.drawn_edges()]
+    edges = [edge for edge in edges if edge[0] in drawn and edge[1] in drawn]
+    layout = arrange(
+        {iri: (box["width"], box["height"]) for iri, box in drawn.items()}, [(start, end) for start, end, _ in edges]
+    )
+    network = _network(_options(layout))
+    names = {iri: f"n{place}" for place, iri in enumerate(drawn)}
+    for iri, box in drawn.items():
+        x, y = layout.positions[iri]
+        network.add_node(names[iri], label=" ", shape="box", color=None, x=x, y=y, **box)
+    for start, end, relation in edges:
+        network.add_edge(names[start], names[end], relation=relation)
+    words = _words(lineage, title, {relation for _, _, relation in edges})
+    network.templateEnv.globals["page"] = {**words, "size": layout.size, "kindLooks": KINDS, "edgeLooks": EDGES}
+    page = str(network.generate_html("page.html"))
+    check_offline(page)
+    return page
+
+
+def _network(options: dict[str, Any]) -> Network:
+    """An empty pyvis network that is drawn with our template and its own copy of vis-network."""
+    import pyvis.network
+    from jinja2 import Environment, FileSystemLoader
+
+    network = pyvis.network.Network(directed=True, cdn_resources="in_line")
+    folders = [str(TEMPLATES), network.template_dir]
+    network.templateEnv = Environment(loader=FileSystemLoader(folders, encoding="utf-8"), autoescape=True)
+    network.path = "page.html"
+    network.options = options
+    return network
+
+
+def _options(layout: Layout) -> dict[str, Any]:
+    curve = {"enabled": True, "type": "cubicBezier", "roundness": 0.5}
+    return {
+        "physics": {"enabled": False},
+        "layout": {"improvedLayout": False, "hierarchical": False},
+        "interaction": {
+            "hover": True,
+            "tooltipDelay": 120,
+            "dragNodes": True,
+            "hideEdgesOnDrag": True,
+            "keyboard": False,
+        },
+        "nodes": {"labelHighlightBold": False, "margin": dict.fromkeys(("top", "right", "bottom", "left"), 0)},
+        "edges": {"smooth": {**curve, "forceDirection": "horizontal" if layout.across else "vertical"}},
+    }
+
+
+def kind(node: Node) -> str:
+    """Which of `KINDS` a node is."""
+    kinds = {"process": ACTIVITIES, "program": AGENTS, "pipe": PIPES, "part": PARTS,
+             "file": {"FileVersion", "File", "Directory", "DataObject", "Link"}}  # fmt: skip
+    return next((name for name, types in kinds.items() if node["type"] in types), "other")
+
+
+def _drawn(lineage: Lineage, node: Node) -> dict[str, Any]:
+    """What vis-network and the page's script need of a node: its box, its two lines of text, its facts."""
+    sort = kind(node)
+    name = cut_path(_name(lineage, node), _LONGEST_NAME)
+    second = cut_end(_second_line(node, sort), _LONGEST_NAME + 4)
+    width = max(86.0, min(_text_width(name, 9.2), 250.0), min(_text_width(second, 6.6), 200.0)) + 24
+    return {
+        "width": round(width, 1), "height": 30.0 if sort == "program" else 46.0, "kind": sort,
+        "name": name, "second": "" if sort == "program" else second, "iri": node["iri"], "facts": _facts(lineage, node),
+        "target": node["iri"] == lineage.document["target"], "gap": bool(lineage.reasons.get(node["iri"])),
+        "faint": node.get("via") in ("carried", "control"),
+    }  # fmt: skip
+
+
+def _busy_programs(lineage: Lineage) -> set[str]:
+    """Programs that so many processes ran that the lines to them would hide the data's way; each process bears its name."""
+    return {node["iri"] for node in lineage.node.values()
+            if node["type"] == "Program" and node["iri"] != lineage.document["target"]
+            and len(lineage.subjects(node["iri"], "wasAssociatedWith")) > _MOST_RUNS}  # fmt: skip
+
+
+def _text_width(text: str, average: float) -> float:
+    """About how wide the text is in pixels; the page's script cuts what the browser's font makes wider."""
+    return sum(average * (0.55 if c in "iljtfr.,'|: /" else 1.3 if c in "mwMW@%" else 1.0) if c.isascii()
+               else average * 1.8 for c in text)  # fmt: skip
+
+
+def _name(lineage: Lineage, node: Node) -> str:
+    """A file's own name; a process's program; else the label."""
+    if node["type"] in ACTIVITIES:
+        program = lineage.program(node["iri"])
+        return printable((program or node)["label"])
+    if "path" in node:
+        return printable(node["path"].rstrip("/").rsplit("/", 1)[-1] or "/")
+    return printable(node["label"])
+
+
+def _second_line(node: Node, sort: str) -> str:
+    """What tells one node from its namesakes: a process's command, a file's folder and size."""
+    if sort == "process":
+        return printable(command_line(node) or node["type"])
+    if sort == "file":
+        return size(node["size"]) if "size" in node else printable(node.get("path", "").rpartition("/")[0]) or "file"
+    return node["type"].lower()
+
+
+def _facts(lineage: Lineage, node: Node) -> list[tuple[str, str]]:
+    """The tooltip's rows: (what, value), of what the document says."""
+    start, end = node.get("start", ""), node.get("end", "")
+    took = f"{moment(start)}, {duration(start, end)}".rstrip(", ") if start else ""
+    via = {"carried": "carried: read earlier by the same process", "control": "control: of what launched it"}
+    rows = [
+        ("Path", node.get("path", "")),
+        ("Program", _program_path(lineage, node)),
+        ("Command", command_line(node)),
+        ("Folder", node.get("cwd", "")),
+        ("Started", took),
+        ("Exit code", str(node.get("exitCode") or "")),
+        ("Process", " on ".join(str(node[key]) for key in ("pid", "host") if key in node)),  # type: ignore[literal-required]
+        ("Size", f"{size(node['size'])} ({node['size']:,} bytes)" if "size" in node else ""),
+        ("Modified", moment(node["modified"]) if node.get("modified") else ""),
+        ("Via", via.get(node.get("via", ""), "")),
+        ("Run", local_name(node.get("run", ""))),
+        *(("Gap", reason) for reason in lineage.reasons.get(node["iri"], ())),
+    ]
+    head = (f"{node['type']}, the target" if node["iri"] == lineage.document["target"] else node["type"], node["label"])
+    return [(what, cut_path(printable(value), _LONGEST_FACT)) for what, value in (head, *rows) if value]
+
+
+def _program_path(lineage: Lineage, node: Node) -> str:
+    program = lineage.program(node["iri"]) if node["type"] in ACTIVITIES else None
+    return program.get("path", program["label"]) if program else ""
+
+
+def _words(lineage: Lineage, title: str, relations: set[str]) -> dict[str, Any]:
+    """The page's own text: title, summary, legend, gaps."""
+    document = lineage.document
+    kinds = Counter(kind(node) for node in lineage.node.values())
+    place = {node["iri"]: _name(lineage, node) for node in lineage.node.values()}
+    return {
+        "title": printable(title),
+        "question": "What it was made into" if document["direction"] == "forward" else "Where it came from",
+        "summary": _summary(document, kinds),
+        "changed": printable(document.get("changed", "")),
+        "kinds": [(name, *KINDS[name]) for name in KINDS if kinds[name]],
+        "lines": [(words, colour, dashes, arrow) for name, (words, colour, dashes, _, arrow) in EDGES.items()
+                  if name in relations],
+        "gaps": [(printable(gap["reason"]), place.get(gap["about"]) or printable(gap["about"])) for gap in document["gaps"]],
+    }  # fmt: skip
+
+
+def _summary(document: LineageDocument, kinds: Counter[str]) -> list[str]:
+    nouns = {"file": ("file", ""), "process": ("process", "processes"), "program": ("program", ""), "pipe": ("pipe", ""),
+             "part": ("dataset", "")}  # fmt: skip
+    parts = [plural(kinds[name], *words) for name, words in nouns.items() if kinds[name]]
+    if document["gaps"]:
+        parts.append(plural(len(document["gaps"]), "gap"))
+    if document["hidden"]:
+        parts.append(f"{plural(document['hidden'], 'system file')} hidden")
+    if document["control"]:
+        kin = "descendant" if document["direction"] == "forward" else "ancestor"
+        parts.append(f"{plural(document['control'], f'control {kin}')} not shown")
+    return parts
+
+
+_FETCHING = re.compile(
+    r"@import|url\(\s*['\"]?(?!data:|#|['\"])|\bimport\s*\(|\bfetch\s*\(|XMLHttpRequest|WebSocket|sendBeacon"
+)
+_LINKING = {
+    "src",
+    "href",
+    "srcset",
+    "action",
+    "formaction",
+    "poster",
+    "data",
+    "background",
+    "ping",
+    "manifest",
+    "xlink:href",
+}
+
+
+class _References(HTMLParser):
+    """Collects what a browser would fetch for a page: links in tags, imports in styles, requests in scripts."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[str] = []
+        self._inside = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside = tag
+        self.found += [f"<{tag} {key}={value}" for key, value in attrs
+                       if key in _LINKING and value and not value.startswith(("data:", "#"))]  # fmt: skip
+        self.found += [
+            f"<{tag} style={value}" for key, value in attrs if key == "style" and _FETCHING.search(value or "")
+        ]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside in ("style", "script"):
+            self.found += [found.group() for found in _FETCHING.finditer(data)]
+
+
+def check_offline(page: str) -> None:
+    """Raise ProvioError if a browser would ask the network for anything to show this page."""
+    references = _References()
+    references.feed(page)
+    references.close()
+    if references.found:
+        raise ProvioError(
+            f"the page would fetch {references.found[0][:80]!r}; please report this with the version of pyvis"
+        )
