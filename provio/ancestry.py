@@ -77,7 +77,9 @@ def find_target(reader: Reader, text: str) -> Target:
             return Target(iri)
     newest = _newest_version(reader, [full, os.path.realpath(path)])
     if newest is None:
-        raise NothingKnown(f"nothing is recorded of {_show(full)}: run what makes or reads it under provio (provio run -- COMMAND)")
+        raise NothingKnown(
+            f"nothing is recorded of {_show(full)}: run what makes or reads it under provio (provio run -- COMMAND)"
+        )
     word = "changed since it was recorded" if facts else "no longer there; recorded"
     return Target(newest[0], f"{word} at {newest[1]}")
 
@@ -122,6 +124,34 @@ def lineage(
     if target.changed:
         document["changed"] = target.changed
     return document
+
+
+RUN_EDGES = "prov:used prov:wasGeneratedBy provio:carriedFrom provio:launchedBy prov:wasDerivedFrom prov:wasRevisionOf prov:alternateOf"
+
+
+def run_document(reader: Reader, run: str, *, everything: bool = False) -> LineageDocument:
+    """Return all that one run did, as a lineage document whose target is the run (its id)."""
+    iri = f"https://w3id.org/provio/run/{run}"
+    query = (
+        f"""{PREFIXES} SELECT DISTINCT ?s ?p ?o {{ VALUES ?p {{ {RUN_EDGES} }} GRAPH <{iri}/bundle> {{ ?s ?p ?o }} }}"""
+    )
+    edges = {(row["s"], row["p"], row["o"]): None for row in reader.rows(query)}
+    shown = {end for subject, _, object_ in edges for end in (subject, object_)} - {iri}
+    made = {subject for subject, predicate, _ in edges if predicate == PROV + "wasGeneratedBy"}
+    gone = set() if everything else _noise(reader, shown) - made
+    shown -= gone
+    nodes = _describe(reader, shown)
+    programs = _programs(reader, shown)
+    return LineageDocument(
+        target=iri,
+        nodes=sorted(nodes, key=_order) + programs[0],
+        edges=[Edge(subject=s, predicate=p, object=o) for s, p, o in sorted(edges) if s in shown and o in shown]
+        + programs[1],
+        gaps=_gaps(reader, shown),
+        hidden=len(gone),
+        control=0,
+        direction="backward",
+    )
 
 
 def _order(node: Node) -> tuple[int, str, str]:
@@ -297,7 +327,9 @@ def _noise(reader: Reader, entities: set[str]) -> set[str]:
     found: set[str] = set()
     for batch in _batches(sorted(entities)):
         values = " ".join(f"<{iri}>" for iri in batch)
-        found |= {row["s"] for row in reader.rows(f"{PREFIXES} SELECT ?s {{ VALUES ?s {{ {values} }} ?s provio:noise true }}")}
+        found |= {
+            row["s"] for row in reader.rows(f"{PREFIXES} SELECT ?s {{ VALUES ?s {{ {values} }} ?s provio:noise true }}")
+        }
     return found
 
 
@@ -355,4 +387,3 @@ def _domain(path: bytes, facts: Facts) -> str:
 
 def _show(path: bytes) -> str:
     return path.decode("utf-8", "backslashreplace")
-

@@ -14,12 +14,16 @@ from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
-JOB_VARIABLES = re.compile(r"(SLURM|PBS|LSB|LSF|FLUX|PALS|OMPI_COMM_WORLD|PMI|PMIX)_[A-Z0-9_]*|COBALT_JOBID|JOB_ID|SGE_TASK_ID")
+JOB_VARIABLES = re.compile(
+    r"(SLURM|PBS|LSB|LSF|FLUX|PALS|OMPI_COMM_WORLD|PMI|PMIX)_[A-Z0-9_]*|COBALT_JOBID|JOB_ID|SGE_TASK_ID"
+)
 MODULE_VARIABLES = ("LOADEDMODULES", "_LMFILES_", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "VIRTUAL_ENV")
 JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
 SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
 FS_IOC_GETFSUUID = 0x80111500  # linux/fs.h, since 6.9: struct fsuuid2 { __u8 len; __u8 uuid[16]; }
-SHARED = re.compile(r"nfs4?|cifs|smb3?|lustre|gpfs|beegfs|ceph|fuse\.(ceph|glusterfs|sshfs)|panfs|pvfs2|orangefs|9p|virtiofs")
+SHARED = re.compile(
+    r"nfs4?|cifs|smb3?|lustre|gpfs|beegfs|ceph|fuse\.(ceph|glusterfs|sshfs)|panfs|pvfs2|orangefs|9p|virtiofs"
+)
 NOT_STORAGE = frozenset(
     "proc sysfs cgroup cgroup2 devpts mqueue debugfs tracefs securityfs pstore bpf configfs fusectl autofs binfmt_misc "
     "efivarfs hugetlbfs rpc_pipefs nsfs selinuxfs".split()

@@ -101,14 +101,18 @@ class _Writer:
             "Run",
             ("prov:startedAtTime", turtle.instant(int(run["startedNs"])) if "startedNs" in run else None),
             ("prov:endedAtTime", turtle.instant(int(ended)) if ended else None),
-            *self._texts(run, "commandLine", "name", "cwd", "cwdEncoded", "host", "system", "kernel", "cpu", "gitCommit", "jobId"),
+            *self._texts(
+                run, "commandLine", "name", "cwd", "cwdEncoded", "host", "system", "kernel", "cpu", "gitCommit", "jobId"
+            ),
             *((name, turtle.integer(int(run[name]))) for name in ("exitCode", "signal", "uid") if name in run),
             ("gitDirty", turtle.boolean(run["gitDirty"] == "true") if "gitDirty" in run else None),
             ("prov:wasAssociatedWith", _iri(self.user)),
         )
         name = turtle.literal(run.get("user", "user"))
         graph.node(self.user, "User", ("name", name), ("rdfs:label", name))
-        graph.lines += [f"<{bundle_iri(self.trace.iri)}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]
+        graph.lines += [
+            f"<{bundle_iri(self.trace.iri)}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")
+        ]
         if "parentRun" in run:
             parent = self.trace.iri.rpartition("/")[0] + "/" + turtle.segment(run["parentRun"])
             graph.node(parent, "Run")
@@ -162,7 +166,11 @@ class _Writer:
     def _end(self, process: Process) -> list[tuple[str, str | None]]:
         """How a process ended: its parent's wait says it, of the last image that had the pid."""
         last = max(
-            (p for p in self.trace.processes.values() if (p.host, p.pid, p.tick) == (process.host, process.pid, process.tick)),
+            (
+                p
+                for p in self.trace.processes.values()
+                if (p.host, p.pid, p.tick) == (process.host, process.pid, process.tick)
+            ),
             key=lambda p: p.started,
         )
         end = self._ends().get((process.host, process.pid)) if last is process else None
@@ -232,7 +240,9 @@ class _Writer:
         thread = opening.accesses[0].thread.iri if opening.accesses else None
         if opening.api and thread:
             counters = {"count": 1, "elapsed": opening.elapsed}
-            self._activity(opening.iri + "/open", "Open", opening.process, thread, opening.api, counters, opening.opened, entity)
+            self._activity(
+                opening.iri + "/open", "Open", opening.process, thread, opening.api, counters, opening.opened, entity
+            )
         for access in opening.accesses:
             self._access(access, entity)
 

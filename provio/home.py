@@ -13,7 +13,9 @@ from pathlib import Path
 from provio.errors import NotAllowed, NothingKnown
 
 NAME = ".provio"
-CACHEDIR_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is kept by provio; backups may leave it out.\n"
+CACHEDIR_TAG = (
+    "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is kept by provio; backups may leave it out.\n"
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ def find(target: Path | None = None) -> Home:
         return Home(Path(named).absolute())
     found = (target and _nearest(target)) or _nearest(_here())
     if not found:
-        raise NothingKnown("no .provio here or above: record something first (provio run -- COMMAND), or set PROVIO_HOME")
+        raise NothingKnown(
+            "no .provio here or above: record something first (provio run -- COMMAND), or set PROVIO_HOME"
+        )
     return _owned(found)
 
 
@@ -96,7 +100,9 @@ def make(home: Home) -> None:
             if not (home.path / name).exists():
                 (home.path / name).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise NotAllowed(f"cannot write {home.path} ({error.strerror}): set PROVIO_HOME to a folder of yours") from error
+        raise NotAllowed(
+            f"cannot write {home.path} ({error.strerror}): set PROVIO_HOME to a folder of yours"
+        ) from error
     if not os.access(home.runs, os.W_OK | os.X_OK):
         raise NotAllowed(f"cannot write {home.runs}: set PROVIO_HOME to a folder of yours")
 

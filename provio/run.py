@@ -25,7 +25,8 @@ from types import FrameType
 from provio import environment, turtle
 from provio.errors import CannotRecord, ProvioError
 from provio.home import Home, find_or_make
-from provio.trace import NS, RUN_BASE
+from provio.trace import RUN_BASE
+from provio.vocab import NS
 
 SHIM = Path(__file__).with_name("libprovio.so")
 FORMAT_VERSION = "1"
@@ -72,7 +73,9 @@ def uuid7() -> str:
 def prepare(command: Sequence[bytes], name: str | None) -> Recording:
     """Make the run folder and write `run.ttl`; raises CannotRecord with the reason where that cannot be."""
     if not SHIM.exists():
-        raise CannotRecord(f"the shim {SHIM} is missing: install provio again with a C compiler (pip install --force-reinstall provio)")
+        raise CannotRecord(
+            f"the shim {SHIM} is missing: install provio again with a C compiler (pip install --force-reinstall provio)"
+        )
     try:
         home = find_or_make()
         run_id = uuid7()
@@ -124,7 +127,15 @@ def trace_variable(recording: Recording) -> bytes:
     """Return the value of PROVIO_TRACE: all that the shim is told."""
     clock = "tsc" if _clock_source() == "tsc" else "sys"
     host = turtle.segment(environment.system_facts()["host"])
-    fields = [FORMAT_VERSION, "op", clock, recording.run_id, host, str(recording.home.path), str(_host_folder(recording))]
+    fields = [
+        FORMAT_VERSION,
+        "op",
+        clock,
+        recording.run_id,
+        host,
+        str(recording.home.path),
+        str(_host_folder(recording)),
+    ]
     encoded = (os.fsencode(f).replace(b"%", b"%25").replace(b";", b"%3B") for f in fields)
     return b";".join(encoded)
 
@@ -173,7 +184,9 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
 def _environment_statements(recording: Recording) -> list[str]:
     base = f"{RUN_BASE}{recording.run_id}/environment/"
     return [
-        _statement(f"<{base}{turtle.segment(k)}>", "Environment", [("name", turtle.literal(k)), ("value", turtle.literal(v))])
+        _statement(
+            f"<{base}{turtle.segment(k)}>", "Environment", [("name", turtle.literal(k)), ("value", turtle.literal(v))]
+        )
         for k, v in environment.job_variables().items()
     ]
 
@@ -229,7 +242,9 @@ def _file_system_type(folder: Path) -> int:
 
 def _clock_source() -> str:
     try:
-        return Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text(encoding="ascii").strip()
+        return (
+            Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text(encoding="ascii").strip()
+        )
     except OSError:
         return ""
 

@@ -1,7 +1,7 @@
 """Looks, once, at what only the time after a run can tell: the facts of a trace in, `settled.ttl` out.
 
 For each path whose close nobody saw: what the file is now, if it still is that file. For each path that holds `..` or
-leads through a symbolic link: the name without them.
+leads through a symbolic link: the name without them. For each program: which version of its file it is.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import os
 import stat
 from pathlib import Path
 
-from provio import turtle
-from provio.trace import NS, Facts, Opening, Trace, folders_of
+from provio import statx, turtle
+from provio.trace import Facts, Opening, Trace, folders_of
+from provio.vocab import NS
 
 
 def settle(trace: Trace, host: str) -> None:
@@ -20,13 +21,43 @@ def settle(trace: Trace, host: str) -> None:
     if not places or any((place / "settled.ttl").exists() for place in places):
         return
     resolve = _Resolver()
-    lines = []
+    lines = _programs(trace, host)
     for opening in trace.openings():
         if opening.process.host == host:
             pairs = _late_facts(opening) + _resolved(opening, resolve)
             if pairs:
-                lines.append(f"<{opening.iri}>" + " ;".join(f" :{name} {value}" for name, value in pairs) + " .\n")
+                lines.append(_statement(opening.iri, pairs))
     _write(places[0] / "settled.ttl", [f"@prefix : <{NS}> .\n", *lines])
+
+
+def _statement(subject: str, pairs: list[tuple[str, str]]) -> str:
+    return f"<{subject}>" + " ;".join(f" :{name} {value}" for name, value in pairs) + " .\n"
+
+
+def _programs(trace: Trace, host: str) -> list[str]:
+    """The facts of each executable, of programs that were not replaced since they were started."""
+    known: dict[bytes, Facts | None] = {}
+    lines = []
+    for process in trace.processes.values():
+        path = process.executable
+        if process.host != host or path is None:
+            continue
+        if path not in known:
+            known[path] = _facts_of(path)
+        facts = known[path]
+        if facts and facts.ctime <= process.started:
+            numbers = {"inode": facts.inode, "birthNs": facts.birth, "mtimeNs": facts.mtime, "ctimeNs": facts.ctime, "size": facts.size}
+            process.record.update(device=facts.device, **{name: str(number) for name, number in numbers.items()})
+            pairs = [("device", turtle.literal(facts.device)), *((name, str(number)) for name, number in numbers.items())]
+            lines.append(_statement(process.iri, pairs))
+    return lines
+
+
+def _facts_of(path: bytes) -> Facts | None:
+    try:
+        return statx.facts(path)
+    except OSError:
+        return None
 
 
 def _write(target: Path, lines: list[str]) -> None:

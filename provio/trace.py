@@ -254,7 +254,7 @@ def read_run(folder: Path) -> Trace:
     threads = {thread.iri: thread for process in trace.processes.values() for thread in process.threads}
     for records in late:
         _attach(trace, records, openings, threads)
-    _attach_settled(settled, openings)
+    _attach_settled(trace, settled, openings)
     trace.content_hash = digest.hexdigest()
     return trace
 
@@ -440,10 +440,12 @@ def _access(opening: Opening | None, thread: Thread, iri: str, record: Record) -
     opening.closed = opening.closed or moment("closed")
 
 
-def _attach_settled(settled: Records, openings: dict[str, Opening]) -> None:
+def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]) -> None:
     for iri, record in settled.items():
         opening = openings.get(iri)
         if opening is None:
+            if iri in trace.processes:
+                trace.processes[iri].record.update(record)
             continue
         if "settledMtimeNs" in record:
             opening.settled = _facts(record, "settled", opening.facts)

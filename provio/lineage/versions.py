@@ -62,7 +62,12 @@ def _ended_before(span: Span, version: Version) -> bool:
 
 def _emptied(version: Version, writer: Span, spans: list[Span]) -> int:
     """When the content before this version was last thrown away; 0 for never."""
-    if writer.truncated and writer.opening and writer.first >= writer.truncated - TICK and writer.truncated <= writer.last:
+    if (
+        writer.truncated
+        and writer.opening
+        and writer.first >= writer.truncated - TICK
+        and writer.truncated <= writer.last
+    ):
         own = writer.truncated
     else:
         own = 0
@@ -74,7 +79,13 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
     program = conclusions.programs[writer.process.iri].iri
     version.attributed_to.add(program)
     if writer.copied_only:
-        copy = Copy(f"{writer.process.iri}copy/{len(conclusions.copies)}", writer.process, writer.first, writer.last, writer.sources)
+        copy = Copy(
+            f"{writer.process.iri}copy/{len(conclusions.copies)}",
+            writer.process,
+            writer.first,
+            writer.last,
+            writer.sources,
+        )
         conclusions.copies.append(copy)
         version.generated_by = copy.iri
         return

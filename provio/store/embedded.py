@@ -38,12 +38,16 @@ class StoreWriter:
             self.store = ox.Store(str(home.store))
         except OSError as error:
             os.close(self.lock)
-            raise StoreError(f"cannot open the store {home.store} ({error}): delete it, provio merge makes it again") from error
+            raise StoreError(
+                f"cannot open the store {home.store} ({error}): delete it, provio merge makes it again"
+            ) from error
 
     def __enter__(self) -> StoreWriter:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         del self.store
         os.close(self.lock)
 
@@ -93,7 +97,9 @@ class StoreReader:
         _check_version(home)
         snapshot = home.snapshots / "current"
         if not snapshot.exists():
-            raise NothingKnown(f"nothing is recorded in {home.path} yet: record something first (provio run -- COMMAND)")
+            raise NothingKnown(
+                f"nothing is recorded in {home.path} yet: record something first (provio run -- COMMAND)"
+            )
         try:
             self.store = ox.Store.read_only(str(snapshot.resolve()))
         except OSError as error:

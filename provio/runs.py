@@ -1,0 +1,104 @@
+"""What is recorded: the store in, the list of runs, one run's summary, or a run found by name, out."""
+
+from __future__ import annotations
+
+import re
+
+import pyoxigraph as ox
+
+from provio.document import command_line
+from provio.errors import NothingKnown
+from provio.reports.text import cut_path, duration, moment, printable, size
+from provio.store.embedded import StoreReader
+from provio.trace import RUN_BASE
+from provio.vocab import NS, PROV
+
+PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "
+LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?argv WHERE {{
+    ?bundle provio:ofRun ?iri . ?iri provio:commandLine ?argv .
+    OPTIONAL {{ ?iri prov:startedAtTime ?start }} OPTIONAL {{ ?iri prov:endedAtTime ?end }}
+    OPTIONAL {{ ?iri provio:exitCode ?exit }} OPTIONAL {{ ?iri provio:signal ?signal }} OPTIONAL {{ ?iri provio:name ?name }}
+    BIND(STRAFTER(STR(?iri), "/run/") AS ?run) }} ORDER BY ?run"""
+COLUMNS = ["run", "start", "seconds", "end", "name", "command"]
+MANY = 40
+
+
+def listing(reader: StoreReader) -> tuple[list[str], list[list[ox.Literal | None]]]:
+    """Return the columns and rows of the list of runs, oldest first; `end` is an exit code or a signal."""
+    rows: list[list[ox.Literal | None]] = []
+    for row in reader.rows(LISTING):
+        cells = {
+            "run": row["run"],
+            "start": moment(row["start"]) if "start" in row else "",
+            "seconds": duration(row["start"], row["end"]) if "start" in row and "end" in row else "",
+            "end": _end(row),
+            "name": row.get("name", ""),
+            "command": command_line({"iri": "", "type": "Run", "label": "", "argv": row["argv"]}),
+        }
+        rows.append([ox.Literal(cells[name]) if cells[name] else None for name in COLUMNS])
+    return COLUMNS, rows
+
+
+def _end(row: dict[str, str]) -> str:
+    if "signal" in row:
+        return f"signal {row['signal']}"
+    return f"exit {row['exit']}" if "exit" in row else "not seen"
+
+
+def find(reader: StoreReader, name: str) -> str | None:
+    """Return the id of the run that `name` means: `last`, an id, the beginning of one, or a run's name (the newest)."""
+    rows = list(reader.rows(LISTING))
+    if name == "last":
+        return rows[-1]["run"] if rows else None
+    named = [row["run"] for row in rows if row.get("name") == name or row["run"] == name]
+    begun = [row["run"] for row in rows if row["run"].startswith(name)]
+    if not named and len(begun) > 1:
+        raise NothingKnown(f"more than one run begins with {name!r}: {', '.join(begun[:3])}")
+    return (named or begun)[-1] if named or begun else None
+
+
+def show(reader: StoreReader, run: str, unicode: bool = True) -> str:
+    """Return the summary of a run as lines of text."""
+    iri = RUN_BASE + run
+    facts: dict[str, str] = {}
+    for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}"):
+        facts[re.sub(r".*[#/]", "", row["p"])] = row["o"]
+    lines = [f"run      {run}" + (f"  ({facts['name']})" if "name" in facts else "")]
+    lines.append(
+        "command  " + command_line({"iri": "", "type": "Run", "label": "", "argv": facts.get("commandLine", "")})
+    )
+    if "startedAtTime" in facts:
+        took = f", {duration(facts['startedAtTime'], facts['endedAtTime'])}" if "endedAtTime" in facts else ""
+        end = _end({"signal": facts["signal"]} if "signal" in facts else {"exit": facts.get("exitCode", "?")})
+        lines.append(f"when     {moment(facts['startedAtTime'])}{took}, {end}")
+    lines.append(f"where    {facts.get('host', '?')}:{facts.get('cwd', '?')}")
+    lines.append(f"system   {facts.get('system', '?')}, Linux {facts.get('kernel', '?')}, {facts.get('cpu', '?')}")
+    if "gitCommit" in facts:
+        lines.append(f"git      {facts['gitCommit']}{' and changes' if facts.get('gitDirty') == 'true' else ''}")
+    for title, found in (
+        ("process", _processes(reader, iri)),
+        ("wrote", _files(reader, iri, "Write")),
+        ("read", _files(reader, iri, "Read")),
+    ):
+        lines += [f"{title:8} {text}" for text in found[:MANY]]
+        if len(found) > MANY:
+            lines.append(f"{'':8} and {len(found) - MANY} more")
+    return "".join(printable(line, unicode) + "\n" for line in lines)
+
+
+def _processes(reader: StoreReader, iri: str) -> list[str]:
+    query = f"""{PREFIXES} SELECT ?argv ?pid WHERE {{ ?p a provio:Process ; provio:partOf <{iri}> ; provio:pid ?pid ;
+        prov:startedAtTime ?start . OPTIONAL {{ ?p provio:argv ?argv }} }} ORDER BY ?start ?pid"""
+    return [
+        f"{row['pid']:>7}  " + command_line({"iri": "", "type": "Process", "label": "", "argv": row.get("argv", "")})
+        for row in reader.rows(query)
+    ]
+
+
+def _files(reader: StoreReader, iri: str, kind: str) -> list[str]:
+    """Each file and how many bytes were read or written, system files left out."""
+    query = f"""{PREFIXES} SELECT ?path (SUM(?b) AS ?bytes) WHERE {{ GRAPH <{iri}/bundle> {{
+        ?io a provio:{kind} ; provio:bytes ?b . ?v provio:was{"Written" if kind == "Write" else "Read"}By ?io .
+        {{ SELECT ?v (MIN(?p) AS ?path) WHERE {{ ?v prov:specializationOf ?f . ?f provio:path ?p }} GROUP BY ?v }}
+        FILTER NOT EXISTS {{ ?v provio:noise true }} }} }} GROUP BY ?path ORDER BY ?path"""
+    return [f"{size(int(row['bytes'])):>9}  {cut_path(row['path'], 60)}" for row in reader.rows(query)]
