@@ -1,0 +1,67 @@
+"""The house stands: no module imports from a floor above its own, and each one's docstring says what it does."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "provio"
+
+# In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
+FLOORS = """
+    errors vocab turtle config home environment trace statx run settle
+    identity lineage graph store merge
+    query document ancestry stats validate verify tracking reports runs view exports
+    ranks batch containers doctor cli
+""".split()
+
+# Links to the repository's own folders: they have rules of their own.
+ROOMS = {"interceptors", "ontology", "queries"}
+
+
+def modules() -> list[Path]:
+    found = [*PACKAGE.glob("*.py"), *(p for d in PACKAGE.iterdir() if d.name not in ROOMS for p in d.rglob("*.py"))]
+    return sorted(path for path in found if "__pycache__" not in path.parts)
+
+
+def floor_of(path: Path) -> str:
+    """The first part of a module's name below `provio`; an empty string for `provio` itself."""
+    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return "" if first == "__init__" else first
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The floors that a module imports from, wherever in its text it does."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            names = [node.module or ""]
+            if node.module == "provio":
+                names = [f"provio.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        yield from (name.split(".")[1] for name in names if name.startswith("provio."))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_imports_go_down_only(path: Path) -> None:
+    own = floor_of(path)
+    height = FLOORS.index(own) if own in FLOORS else len(FLOORS)
+    above = {name for name in imported(path) if name in FLOORS and FLOORS.index(name) > height}
+    assert not above, f"{name_of(path)} imports from a floor above: {', '.join(sorted(above))}"
+
+
+def test_every_module_has_a_floor() -> None:
+    assert {floor_of(path) for path in modules()} - {"", "__main__"} <= set(FLOORS)
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_every_module_says_what_goes_in_and_what_comes_out(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
