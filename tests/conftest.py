@@ -1,0 +1,116 @@
+"""What the tests share: a project folder, and `provio` as people call it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SHIM = ROOT / "provio" / "libprovio.so"
+
+
+def provio_command() -> list[str]:
+    """The command line that starts provio in this very environment."""
+    beside = Path(sys.executable).with_name("provio")
+    return [str(beside)] if beside.exists() else [sys.executable, "-c", "from provio.cli import main; main()"]
+
+
+@dataclass
+class Project:
+    """A folder in which commands are run, with and without provio, and asked about."""
+
+    path: Path
+    env: dict[str, str]
+
+    def provio(self, *arguments: str | bytes, code: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Call `provio`; fails the test when the exit code is not `code` (None: any)."""
+        options = {"capture_output": True, "timeout": 120, "cwd": self.path, "env": self.env, **options}
+        if not options.get("encoding", True):
+            del options["encoding"]
+        else:
+            options.setdefault("text", True)
+            options.setdefault("errors", "surrogateescape")
+        done = subprocess.run([*provio_command(), *arguments], **options)
+        if code is not None:
+            assert done.returncode == code, f"provio {arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def run(self, script: str, code: int | None = 0) -> str:
+        """Run a bash script under provio and return what it printed."""
+        return self.provio("run", "--quiet", "--", "bash", "-c", script, code=code).stdout
+
+    def watch(self, *command: str | bytes, code: int | None = 0) -> str:
+        """Run a command under provio and return what it printed."""
+        return self.provio("run", "--quiet", "--", *command, code=code).stdout
+
+    def sh(self, script: str) -> str:
+        """Run a bash script that provio does not see."""
+        done = subprocess.run(["bash", "-ec", script], cwd=self.path, capture_output=True, text=True, check=True, timeout=60)
+        return done.stdout
+
+    def lineage(self, target: str, *options: str) -> dict[str, Any]:
+        """Return the lineage document of a target."""
+        return json.loads(self.provio("lineage", target, "--as", "json", *options).stdout)  # type: ignore[no-any-return]
+
+    def ancestors(self, target: str, *options: str) -> dict[str, set[str]]:
+        """Return the files that a target comes from, by the way they are tied to it, named relative to the project."""
+        document = self.lineage(target, "--via", "control", *options)
+        found: dict[str, set[str]] = {"data": set(), "carried": set(), "control": set()}
+        for node in document["nodes"]:
+            if node["iri"] != document["target"] and node["type"] == "FileVersion":
+                found[node["via"]].add(os.path.relpath(node["path"], self.path))
+        return found
+
+    def data(self, target: str, *options: str) -> set[str]:
+        """Return the files that a target comes from by data."""
+        return self.ancestors(target, *options)["data"]
+
+    def rows(self, sparql: str) -> list[dict[str, str]]:
+        """Return the rows of a SELECT as plain text."""
+        answer = json.loads(self.provio("query", sparql, "--as", "json").stdout)
+        return [{name: term["value"] for name, term in row.items()} for row in answer["results"]["bindings"]]
+
+    def count(self, sparql_where: str) -> int:
+        """Return how many solutions a pattern has."""
+        return int(self.rows(f"SELECT (COUNT(*) AS ?n) WHERE {{ {sparql_where} }}")[0]["n"])
+
+    def trace_files(self) -> list[Path]:
+        """Return every thread file of every run."""
+        return sorted((self.path / ".provio" / "runs").glob("*/*/*.ttl"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shim() -> None:
+    if not SHIM.exists():
+        subprocess.run([ROOT / "interceptors" / "posix" / "build", SHIM], check=True)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """An empty project folder with a `.provio` to come, and an environment without provio's own variables."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD"))}
+    env["HOME"] = str(tmp_path)
+    (folder / ".provio").mkdir()
+    return Project(folder, env)
+
+
+@pytest.fixture
+def needs() -> Any:
+    """A function that leaves the test out, naming the programs that are missing."""
+
+    def check(*programs: str) -> None:
+        missing = [program for program in programs if shutil.which(program) is None]
+        if missing:
+            pytest.skip(f"not installed: {', '.join(missing)} (make test installs it where it may)")
+
+    return check

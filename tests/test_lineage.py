@@ -1,0 +1,197 @@
+"""Lineage that is true: real commands, and the exact set of files each product comes from, by data and carried."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conftest import Project
+
+PYTHON_TWO_PHASES = """
+import sys
+text = open("a").read()
+open("x", "w").write(text.upper())
+more = open("b").read()
+open("y", "w").write(more.upper())
+"""
+
+FORK = """
+import os
+a = open("a").read()
+child = os.fork()
+if child == 0:
+    {child}
+    os._exit(0)
+os.waitpid(child, 0)
+{parent}
+"""
+
+WORKER = """
+for number in range(1, 11):
+    text = open(f"in{number}").read()
+    with open(f"out{number}", "w") as out:
+        out.write(text * 2)
+"""
+
+
+def both(data: str = "", carried: str = "") -> dict[str, set[str]]:
+    return {"data": set(data.split()), "carried": set(carried.split())}
+
+
+def test_overwrite_between_two_runs_ends_the_earlier_content(project: Project) -> None:
+    """What was in x before it was overwritten is not an ancestor of what was made of x afterwards."""
+    project.sh("echo 1 > a; echo 2 > b")
+    project.watch("cp", "a", "x")
+    project.run("cat b > x")
+    project.watch("sort", "x", "-o", "y")
+    assert project.data("y") == {"x", "b"}
+    assert project.data("x") == {"b"}
+
+
+def test_append_keeps_the_earlier_content(project: Project) -> None:
+    """A log that was appended to comes from both, also across runs."""
+    project.sh("echo 1 > a; echo 2 > b")
+    project.run("cat a >> log")
+    project.run("cat b >> log")
+    assert project.data("log") == {"a", "b", "log"}
+
+
+def test_rename_into_place_keeps_the_content(project: Project) -> None:
+    """A file written under another name and moved into place comes from what was written."""
+    project.sh("echo 1 > a; echo old > x")
+    project.run("sort a > x.tmp; mv x.tmp x")
+    assert project.data("x") == {"a"}
+
+
+def test_sort_in_place_comes_from_its_own_earlier_version(project: Project) -> None:
+    """`sort -o f f` makes a new version of f from the old one, and no cycle."""
+    project.sh("printf '2\\n1\\n' > f")
+    project.watch("sort", "-o", "f", "f")
+    document = project.lineage("f")
+    versions = [node for node in document["nodes"] if node["type"] == "FileVersion"]
+    assert [node["label"] for node in versions] == ["f", "f"]
+    assert project.data("f") == {"f"}
+
+
+def test_a_pipe_carries_lineage(project: Project) -> None:
+    """`tar | gzip > x` ties x to what tar read."""
+    project.sh("mkdir d; echo 1 > d/one; echo 2 > d/two; echo 3 > other")
+    project.run("cat other > /dev/null; tar cf - d | gzip > x.tgz")
+    found = project.ancestors("x.tgz")
+    assert found["data"] == {"d/one", "d/two"}
+    assert found["carried"] == set()
+
+
+def test_two_phases_of_one_process(project: Project) -> None:
+    """r(a) w(x) r(b) w(y): x comes from a; y from b, and from a only by the earlier phase; never x from b."""
+    project.sh("echo 1 > a; echo 2 > b")
+    (project.path / "two.py").write_text(PYTHON_TWO_PHASES)
+    project.watch("python3", "two.py")
+    x, y = project.ancestors("x"), project.ancestors("y")
+    assert (x["data"], x["carried"]) == ({"a"}, set())
+    assert (y["data"], y["carried"]) == ({"b"}, {"a"})
+
+
+@pytest.mark.parametrize(
+    ("child", "parent", "expected"),
+    [
+        ('open("x", "w").write(a)', "", both(carried="a")),
+        ('open("x", "w").write(a + open("b").read())', "", both(data="b", carried="a")),
+    ],
+)
+def test_fork_carries_what_the_parent_had_read(
+    project: Project, child: str, parent: str, expected: dict[str, set[str]]
+) -> None:
+    """A child has what its parent read before the fork."""
+    project.sh("echo 1 > a; echo 2 > b")
+    (project.path / "fork.py").write_text(FORK.format(child=child, parent=parent))
+    project.watch("python3", "fork.py")
+    found = project.ancestors("x")
+    assert {"data": found["data"], "carried": found["carried"]} == expected
+
+
+def test_a_child_has_nothing_of_what_its_parent_reads_later(project: Project) -> None:
+    """Fork, then the parent reads b and goes on: the child's output does not come from b."""
+    project.sh("echo 1 > a; echo 2 > b")
+    body = 'import time; time.sleep(0.2); open("x", "w").write(a)'
+    code = FORK.format(child=body, parent="").replace("os.waitpid", 'open("b").read(); os.waitpid', 1)
+    (project.path / "fork.py").write_text(code)
+    project.watch("python3", "fork.py")
+    found = project.ancestors("x")
+    assert (found["data"], found["carried"]) == (set(), {"a"})
+
+
+def test_a_later_reader_is_no_ancestor(project: Project) -> None:
+    """A program that read x after it was made is no part of where x came from; it is of what x was made into."""
+    project.sh("echo 1 > a; echo 2 > b")
+    project.watch("cp", "a", "x")
+    project.run("cat x b > y")
+    document = project.lineage("x")
+    assert {node["label"] for node in document["nodes"] if node["type"] == "Program"} == {"cp"}
+    assert project.data("x") == {"a"}
+    assert project.data("a", "--forward") == {"x", "y"}
+    assert project.data("b", "--forward") == {"y"}
+
+
+def test_a_long_lived_worker_by_data_has_its_own_input_alone(project: Project) -> None:
+    """out_k comes from in_k by data, from in_1 … in_k−1 carried, and never from a later one."""
+    project.sh("for k in 1 2 3 4 5 6 7 8 9 10; do echo $k > in$k; done")
+    (project.path / "worker.py").write_text(WORKER)
+    project.watch("python3", "worker.py")
+    for number in (1, 5, 10):
+        found = project.ancestors(f"out{number}")
+        assert found["data"] == {f"in{number}"}
+        assert found["carried"] == {f"in{k}" for k in range(1, number)}
+
+
+def test_redirections_belong_to_the_child_that_used_them(project: Project) -> None:
+    """`cat <f >g` in a shell: g comes from f, and nothing else; the shell is control."""
+    project.sh("echo 1 > f; echo 2 > unrelated")
+    project.run("cat unrelated >/dev/null; cat <f >g")
+    found = project.ancestors("g")
+    assert (found["data"], found["carried"]) == ({"f"}, set())
+
+
+def test_two_writers_one_after_the_other(project: Project) -> None:
+    """`(cat a; cat b) > c`: both wrote c."""
+    project.sh("echo 1 > a; echo 2 > b")
+    project.run("(cat a; cat b) > c")
+    assert {"a", "b"} <= project.data("c") <= {"a", "b", "c"}
+
+
+def test_a_copy_by_the_kernel_comes_from_its_source_alone(project: Project) -> None:
+    """`cp a b d/`: d/a comes from a, d/b from b, though one process copied both."""
+    project.sh("mkdir d; echo 1 > a; echo 2 > b")
+    project.watch("cp", "a", "b", "d/")
+    assert project.ancestors("d/a")["data"] == {"a"}
+    assert project.ancestors("d/b")["data"] == {"b"}
+
+
+def test_update_in_place_is_a_revision(project: Project) -> None:
+    """`dd conv=notrunc` into a file keeps its earlier content."""
+    project.sh("echo 1 > a; printf '%100s' x > f")
+    project.watch("dd", "if=a", "of=f", "conv=notrunc")
+    assert project.data("f") == {"a", "f"}
+
+
+def test_a_script_is_the_program_and_no_input(project: Project) -> None:
+    """The interpreter's script is the program's version (its plan), a module of the project is an input."""
+    project.sh("echo 1 > a; echo 'K = 2' > mine.py")
+    (project.path / "job.py").write_text("import mine\nopen('x', 'w').write(open('a').read() * mine.K)\n")
+    project.watch("python3", "-B", "job.py")
+    document = project.lineage("x")
+    assert {node["label"] for node in document["nodes"] if node["type"] == "Program"} == {"job.py"}
+    assert project.data("x") == {"a", "mine.py"}
+    plans = project.rows("SELECT ?path { ?a prov:hadPlan/prov:specializationOf/provio:path ?path }")
+    assert str(project.path / "job.py") in {row["path"] for row in plans}
+    assert document["hidden"] > 5
+
+
+def test_make_builds_come_from_their_sources(project: Project) -> None:
+    """A small build by make and gcc: the binary comes from its C sources and headers, and nothing else by data."""
+    project.sh("echo '#include \"h.h\"\nint main(void) { return N; }' > m.c; echo '#define N 0' > h.h")
+    (project.path / "Makefile").write_text("m: m.o\n\tgcc -o m m.o\nm.o: m.c h.h\n\tgcc -c m.c\n")
+    project.watch("make")
+    found = project.ancestors("m")
+    assert {"m.o", "m.c", "h.h"} <= found["data"]
+    sources = {name for name in found["data"] if not name.startswith("..")}
+    assert sources == {"m.o", "m.c", "h.h"}
