@@ -1,0 +1,125 @@
+"""The package: one top-level name, the shim for this platform, one version, a clear word where a tool is missing."""
+
+import importlib.resources
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import provio
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ROOMS = ("interceptors", "ontology", "queries")
+CONTENT = (".py", ".c", ".h", ".def", ".ttl", ".rq", ".html", ".css", ".js", ".typed")
+
+
+def sources() -> list[Path]:
+    """What of the repository belongs into the wheel, by the names it has there."""
+    linked = [path for room in ROOMS for path in (ROOT / room).rglob("*")]
+    own = [path for path in (ROOT / "provio").rglob("*") if not set(path.parts[len(ROOT.parts) + 1 :]) & set(ROOMS)]
+    kept = [path.relative_to(ROOT) for path in linked + own if path.suffix in CONTENT and path.is_file()]
+    return sorted(Path("provio", *path.parts[path.parts[0] == "provio" :]) for path in kept)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy to build in, so that nothing is left in the working tree."""
+    copy = tmp_path_factory.mktemp("checkout") / "provio"
+    leave = shutil.ignore_patterns(
+        ".git", ".venv", ".provio", "build", "dist", "*.egg-info", "*.so", "__pycache__", ".*_cache"
+    )
+    return Path(shutil.copytree(ROOT, copy, symlinks=True, ignore=leave))
+
+
+def build(checkout: Path, target: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(target), str(checkout)]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_the_wheel_installs_one_name_with_everything_in_it(checkout: Path, tmp_path: Path) -> None:
+    built = build(checkout, tmp_path)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert re.fullmatch(rf"provio-{re.escape(PROJECT['version'])}-py3-none-linux_\w+\.whl", wheel.name)
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {"provio", f"provio-{PROJECT['version']}.dist-info"}
+    assert {str(path) for path in sources()} | {"provio/libprovio.so", "provio/interceptors/posix/build"} <= set(names)
+
+
+@pytest.mark.slow
+def test_the_source_distribution_builds_the_same_wheel(checkout: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "build", "--outdir", str(tmp_path / "both"), str(checkout)]
+    subprocess.run(command, check=True, capture_output=True)
+    assert build(checkout, tmp_path).returncode == 0
+    names = [sorted(zipfile.ZipFile(next(folder.glob("*.whl"))).namelist()) for folder in (tmp_path, tmp_path / "both")]
+    assert names[0] == names[1]
+
+
+@pytest.mark.slow
+def test_a_missing_compiler_is_one_clear_line(checkout: Path, tmp_path: Path) -> None:
+    built = build(checkout, tmp_path, CC="no-such-compiler")
+    assert built.returncode != 0
+    (line,) = re.findall(r"provio: .*", built.stdout + built.stderr)
+    assert line == (
+        "provio: the C compiler 'no-such-compiler' named by CC does not start (No such file or directory); "
+        "on Debian or Ubuntu: apt-get install gcc libc6-dev"
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        (
+            {"PATH": "/nonexistent"},
+            "no C compiler found (cc, gcc, clang); on Debian or Ubuntu: apt-get install gcc libc6-dev",
+        ),
+        (
+            {"CC": "false"},
+            "false does not find the C library's headers; on Debian or Ubuntu: apt-get install gcc libc6-dev",
+        ),
+        ({"CC": "cc"}, None),
+    ],
+)
+def test_what_make_needs_is_looked_for_first(environment: dict[str, str], said: str | None) -> None:
+    if said is None and not shutil.which("cc"):
+        pytest.skip("cc is not installed")
+    command = ["/bin/sh", str(ROOT / ".ci" / "tools"), sys.executable]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == ((1, "", f"provio: {said}\n") if said else (0, "", ""))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_rooms_lie_inside_the_package(room: str) -> None:
+    folder = importlib.resources.files(f"provio.{room}")
+    assert folder.joinpath("__init__.py").is_file()
+    assert room != "ontology" or folder.joinpath("provio.ttl").is_file()
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    said = {
+        "provio/__init__.py": provio.__version__,
+        "CITATION.cff": first(r"^version: (.+)$", "CITATION.cff"),
+        "CHANGELOG.md": first(r"^## (\S+)", "CHANGELOG.md"),
+        "ontology/provio.ttl": first(r'owl:versionInfo "(.+)"', "ontology/provio.ttl"),
+    }
+    assert said == dict.fromkeys(said, PROJECT["version"])
+
+
+def first(pattern: str, name: str) -> str:
+    found = re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def test_the_makefile_explains_each_target() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE)
+    assert targets
+    assert re.findall(r"^([a-z]+):.*## ", text, re.MULTILINE) == targets[1].split()
