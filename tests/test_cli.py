@@ -1,0 +1,198 @@
+"""The verbs as people type them: answers on stdout, one clear line on stderr, and the documented exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import Project, provio_command
+
+
+def complaint(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line of an error."""
+    assert done.stdout == ""
+    assert done.stderr.startswith("provio: ")
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.fixture
+def recorded(project: Project) -> Project:
+    """A project with one run: b was copied from a."""
+    project.sh("echo 1 > a")
+    project.provio("run", "--quiet", "--name", "first", "--", "cp", "a", "b")
+    return project
+
+
+@pytest.mark.parametrize("arguments", [("--no-such",), ("no-such-verb",), ("lineage",), ("lineage", "--as", "pdf", "x"), ("query",)])
+def test_wrong_calls(project: Project, arguments: tuple[str, ...]) -> None:
+    """An unknown option or verb, a missing argument, a wrong choice: exit 2."""
+    complaint(project.provio(*arguments, code=2))
+
+
+def test_no_store(tmp_path: Path) -> None:
+    """No .provio here or above: exit 3 and what to do."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PROVIO")}
+    for arguments in (["lineage", "x"], ["runs"], ["query", "ASK {}"], ["merge"], ["export"]):
+        done = subprocess.run([*provio_command(), *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 3
+        assert "provio run" in complaint(done)
+
+
+def test_nothing_recorded_yet(project: Project) -> None:
+    """A .provio without a run: exit 3."""
+    assert "provio run" in complaint(project.provio("lineage", "x", code=3))
+
+
+def test_an_unknown_file(recorded: Project) -> None:
+    """A file that no run saw, there or not: exit 3, and its name."""
+    recorded.sh("echo 2 > c")
+    for name in ("c", "never-there"):
+        assert name in complaint(recorded.provio("lineage", name, code=3))
+
+
+def test_a_changed_file_is_said(recorded: Project) -> None:
+    """A file that was changed since: the newest recorded version answers, and provio says so."""
+    recorded.sh("echo more >> b")
+    done = recorded.provio("lineage", "b")
+    assert "changed since it was recorded at 20" in done.stderr
+    assert "a" in done.stdout
+    recorded.sh("rm b")
+    assert "no longer there" in recorded.provio("lineage", "b").stderr
+
+
+@pytest.mark.parametrize("question", ["SELECT ?x WHERE {", "no-such-file.rq", "SELECT * { SERVICE <http://example.org/> { ?s ?p ?o } }"])
+def test_bad_questions(recorded: Project, question: str) -> None:
+    """What is not SPARQL, no file, or would fetch from elsewhere: exit 1."""
+    complaint(recorded.provio("query", question, code=1))
+
+
+def test_unknown_runs(recorded: Project) -> None:
+    """A run that is not there: exit 3."""
+    for arguments in (("show", "nope"), ("export", "nope"), ("merge", "nope")):
+        assert "nope" in complaint(recorded.provio(*arguments, code=3))
+
+
+def test_somebody_elses_store(recorded: Project) -> None:
+    """A .provio that belongs to another user is not used silently."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    os.chown(recorded.path / ".provio", 12345, 12345)
+    assert "PROVIO_HOME=" in complaint(recorded.provio("lineage", "b", code=1))
+    recorded.env["PROVIO_HOME"] = str(recorded.path / ".provio")
+    assert recorded.data("b") == {"a"}
+
+
+def test_a_newer_store(recorded: Project) -> None:
+    """A store of a newer version is refused, and stays as it is."""
+    (recorded.path / ".provio" / "store.version").write_text("99\n")
+    assert "update provio" in complaint(recorded.provio("lineage", "b", code=1))
+
+
+def test_lineage_as_tree(recorded: Project) -> None:
+    """The tree names the file, the program, its command line, and what it came from."""
+    lines = recorded.provio("lineage", "b").stdout.splitlines()
+    assert lines[0].startswith("b")
+    assert lines[1].startswith("│ cp  20")
+    assert lines[2] == "│ $ cp a b"
+    assert lines[3].startswith("└─ a")
+
+
+def test_lineage_as_json_keeps_the_contract(recorded: Project) -> None:
+    """Target, nodes, edges, gaps, hidden, as documented."""
+    document = recorded.lineage("b")
+    assert {"target", "nodes", "edges", "gaps", "hidden"} <= document.keys()
+    nodes = {node["iri"]: node for node in document["nodes"]}
+    assert nodes[document["target"]]["path"] == str(recorded.path / "b")
+    assert sorted(node["type"] for node in nodes.values()) in (
+        ["Copy", "FileVersion", "FileVersion", "Program"], ["FileVersion", "FileVersion", "Phase", "Program"],
+    )  # fmt: skip
+    for edge in document["edges"]:
+        assert edge["subject"] in nodes
+        assert edge["object"] in nodes
+
+
+@pytest.mark.parametrize("form", ["table", "dot", "ttl"])
+def test_lineage_in_other_forms(recorded: Project, form: str) -> None:
+    """Every form names both files."""
+    out = recorded.provio("lineage", "b", "--as", form).stdout
+    assert "a" in out
+    assert "b" in out
+
+
+def test_depth_bounds_the_steps(recorded: Project) -> None:
+    """--depth 1 shows what a file was made from and no further."""
+    recorded.watch("cp", "b", "c")
+    assert recorded.data("c") == {"a", "b"}
+    assert recorded.data("c", "--depth", "1") == {"b"}
+
+
+def test_query_forms(recorded: Project) -> None:
+    """SELECT as json, csv, tsv and table; ASK; CONSTRUCT as Turtle; a file of SPARQL."""
+    question = 'SELECT ?p WHERE { ?f a provio:File ; provio:path ?p . FILTER(STRENDS(?p, "/a")) }'
+    path = str(recorded.path / "a")
+    assert recorded.rows(question) == [{"p": path}]
+    assert recorded.provio("query", question, "--as", "csv").stdout.split() == ["p", path]
+    assert path in recorded.provio("query", question, "--as", "tsv").stdout
+    assert path in recorded.provio("query", question, "--as", "table").stdout
+    assert recorded.provio("query", "ASK { ?r a provio:Run }").stdout == "true\n"
+    made = recorded.provio("query", "CONSTRUCT { ?r a provio:Run } WHERE { ?r a provio:Run }").stdout
+    assert "a provio:Run" in made
+    (recorded.path / "q.rq").write_text(question)
+    assert path in recorded.provio("query", "q.rq").stdout
+
+
+def test_runs_and_show(recorded: Project) -> None:
+    """`runs` lists, `show` tells: the command, its end, what it read and wrote."""
+    row = json.loads(recorded.provio("runs", "--as", "json").stdout)["results"]["bindings"][0]
+    assert (row["name"]["value"], row["command"]["value"], row["end"]["value"]) == ("first", "cp a b", "exit 0")
+    for name in ("last", "first", row["run"]["value"], row["run"]["value"][:20]):
+        shown = recorded.provio("show", name).stdout
+        assert "command  cp a b" in shown
+        assert str(recorded.path / "b") in shown
+
+
+def test_view_writes_one_offline_page(recorded: Project) -> None:
+    """A page for a file and one for a run; nothing is fetched; correct under LC_ALL=C."""
+    recorded.sh("printf 1 > 'naïve ☃'")
+    recorded.watch("cp", "naïve ☃", "copy")
+    recorded.env["LC_ALL"] = "C"
+    recorded.provio("view", "copy", "-o", "file.html")
+    recorded.provio("view", "last", "-o", "run.html")
+    for name in ("file.html", "run.html"):
+        page = (recorded.path / name).read_text(encoding="utf-8")
+        assert "naïve ☃" in page or "na\\u00efve \\u2603" in page
+        assert "src=\"http" not in page
+    assert "/nowhere/x.html" in complaint(recorded.provio("view", "copy", "-o", "/nowhere/x.html", code=1))
+
+
+def test_the_home_is_kept_out_of_the_way(recorded: Project) -> None:
+    """`.provio` is ignored by git, tagged for backups, closed to others, and not part of any lineage."""
+    home = recorded.path / ".provio"
+    assert (home / ".gitignore").read_text() == "*\n"
+    assert (home / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
+    recorded.run("cat .provio/runs/*/run.ttl > copy")
+    assert recorded.count('?f provio:path ?p . FILTER(CONTAINS(?p, "/.provio/"))') == 0
+
+
+def test_provio_home_is_used_from_anywhere(recorded: Project, tmp_path: Path) -> None:
+    """PROVIO_HOME names the store wherever one stands."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    recorded.env["PROVIO_HOME"] = str(recorded.path / ".provio")
+    done = recorded.provio("lineage", str(recorded.path / "b"), cwd=elsewhere)
+    assert "cp" in done.stdout
+    del recorded.env["PROVIO_HOME"]
+    assert "cp" in recorded.provio("lineage", str(recorded.path / "b"), cwd=elsewhere).stdout
+
+
+def test_nothing_of_the_project_is_left_after_rm(recorded: Project) -> None:
+    """The record is one folder: without it, nothing is known."""
+    shutil.rmtree(recorded.path / ".provio")
+    recorded.provio("lineage", "b", code=3)
