@@ -3,6 +3,11 @@
 `page` says what is shown of each node and edge, `layout` where it stands, `templates/` how it looks.
 """
 
-from provio.view.page import render
+from provio.document import LineageDocument
 
-__all__ = ["render"]
+
+def render(document: LineageDocument, title: str) -> str:
+    """Return one HTML page, to be written in UTF-8; it needs no network. `title` is plain text."""
+    from provio.view import page  # noqa: PLC0415 - pyvis takes half a second to import, and only this needs it
+
+    return page.render(document, title)

@@ -1,15 +1,18 @@
 """Where the nodes of a graph stand: sizes and edges go in, positions come out. Plain functions, no browser.
 
 Layers along the data's way (Sugiyama, Tagawa and Toda 1981): cycles opened, longest-path layers, sources drawn up to
-what uses them, crossings reduced by barycentres, and in each layer the positions nearest to the neighbours' that keep the
-order and the distances (isotonic regression, by pooling adjacent violators). The same graph gives the same picture.
+what uses them, crossings reduced by barycentres, and in each layer the positions nearest to the neighbours' that keep
+order and distances (isotonic regression, by pooling adjacent violators). The same graph gives the same picture.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, sqrt
+
+import networkx
 
 Size = tuple[float, float]
 Position = tuple[float, float]
@@ -21,6 +24,7 @@ _BETWEEN_BLOCKS = 24.0
 _BETWEEN_ROWS = 48.0
 _SWEEPS = 12
 _LEGIBLE = 0.7
+_LIGHT = 0.01
 _MOST_BENDS = 20_000
 
 
@@ -38,26 +42,29 @@ class Layout:
         return min(1.0, _WINDOW[0] / max(self.size[0], 1), _WINDOW[1] / max(self.size[1], 1))
 
 
-def arrange(sizes: Mapping[str, Size], edges: Sequence[tuple[str, str]]) -> Layout:
-    """Return the layout of a graph: `sizes` (width, height) of each node, in order; `edges` as (from, to) of those.
+def arrange(sizes: Mapping[str, Size], edges: Sequence[tuple[str, str]], light: Set[str] = frozenset()) -> Layout:
+    """Return the layout of a graph: `sizes` (width, height) of each node, in order; `edges` as (from, to) of those;
+    `light` nodes stand near the others without pulling them out of line.
 
     From left to right where that is legible in a usual window, else downwards where that is; else from left to right in
     as many rows, one below the other like lines of text, as leave the largest letters.
     """
-    across = _arranged(sizes, edges, across=True, wrap=False)
+    across = _arranged(sizes, edges, light, across=True, wrap=False)
     if across.scale >= _LEGIBLE:
         return across
-    down = _arranged(sizes, edges, across=False, wrap=False)
-    return down if down.scale >= _LEGIBLE else _arranged(sizes, edges, across=True, wrap=True)
+    down = _arranged(sizes, edges, light, across=False, wrap=False)
+    return down if down.scale >= _LEGIBLE else _arranged(sizes, edges, light, across=True, wrap=True)
 
 
-def _arranged(sizes: Mapping[str, Size], edges: Sequence[tuple[str, str]], *, across: bool, wrap: bool) -> Layout:
+def _arranged(
+    sizes: Mapping[str, Size], edges: Sequence[tuple[str, str]], light: Set[str], *, across: bool, wrap: bool
+) -> Layout:
     """Work with (extent along the data's way, extent across it); turned at the end."""
     extents = {node: size if across else (size[1], size[0]) for node, size in sizes.items()}
     layers, links = layered(list(sizes), edges)
     ordered = uncrossed(layers, links)
     blocks = [block for layer in ordered for block in _folded(layer, extents, across)]
-    beside = _beside(blocks, links, {node: extent[1] for node, extent in extents.items()})
+    beside = _beside(blocks, links, {node: extent[1] for node, extent in extents.items()}, light)
     most = ceil(sqrt(len(blocks))) if wrap else 1
     tries = (_in_rows(blocks, extents, beside, rows) for rows in range(1, most + 1))
     layouts = (
@@ -70,8 +77,8 @@ def _arranged(sizes: Mapping[str, Size], edges: Sequence[tuple[str, str]], *, ac
 def layered(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> tuple[list[list[str]], list[tuple[str, str]]]:
     """Return the layers and the links between them.
 
-    Every link goes from a layer to a later one; one that leaps over layers gets a bend (a name that is no node) in each,
-    unless the graph has so many that they would cost more than they show.
+    Every link goes from a layer to a later one; one that leaps over layers gets a bend (a name that is no node) in
+    each, unless the graph has so many that they would cost more than they show.
     """
     links = _opened(nodes, edges)
     level = _levels(nodes, links)
@@ -94,8 +101,6 @@ def layered(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> tuple[lis
 
 def _opened(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The edges without loops and repeats, those that close a cycle turned round."""
-    import networkx
-
     graph = networkx.DiGraph()
     graph.add_nodes_from(nodes)
     graph.add_edges_from((start, end) for start, end in edges if start != end)
@@ -112,8 +117,6 @@ def _opened(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> list[tupl
 
 def _levels(nodes: Sequence[str], links: Sequence[tuple[str, str]]) -> dict[str, int]:
     """Longest paths from the sources; then each source is drawn up to just before its first user."""
-    import networkx
-
     graph = networkx.DiGraph()
     graph.add_nodes_from(nodes)
     graph.add_edges_from(links)
@@ -164,7 +167,7 @@ def _by_mean(layer: Sequence[str], nearer: Mapping[str, Sequence[str]], place: M
 def _crossings(layers: Sequence[Sequence[str]], after: Mapping[str, Sequence[str]]) -> int:
     """How many pairs of links between adjacent layers cross, counted with a Fenwick tree."""
     total = 0
-    for layer, following in zip(layers, layers[1:], strict=False):
+    for layer, following in pairwise(layers):
         place = {node: at for at, node in enumerate(following)}
         counts = [0] * (len(following) + 1)
         met = 0
@@ -207,38 +210,37 @@ def _folded(layer: Sequence[str], extents: Mapping[str, Size], across: bool) -> 
 
 
 def _beside(
-    blocks: Sequence[Sequence[str]], links: Sequence[tuple[str, str]], extent: Mapping[str, float]
+    blocks: Sequence[Sequence[str]], links: Sequence[tuple[str, str]], extent: Mapping[str, float], light: Set[str]
 ) -> dict[str, float]:
-    """The positions across the data's way: each block in turn as near to its neighbours as order and distances allow."""
+    """The positions across the data's way: each block as near to its neighbours as order and distances allow."""
     before, after = _neighbours(links)
     placed: dict[str, float] = {}
-    for block in blocks:
-        placed.update(zip(block, _nearest([0.0] * len(block), [extent.get(node, 0.0) for node in block]), strict=True))
-    forward = list(blocks)
-    for sweep in range(_SWEEPS):
-        for block in forward if sweep % 2 == 0 else reversed(forward):
-            wanted = []
-            for node in block:
-                near = [placed[n] for n in (*before.get(node, ()), *after.get(node, ())) if n in placed]
-                wanted.append(sum(near) / len(near) if near else placed[node])
-            nearest = _nearest(wanted, [extent.get(node, 0.0) for node in block])
+    near = {node: [n for n in (*before.get(node, ()), *after.get(node, ())) if n not in light] for node in extent}
+    for sweep in range(_SWEEPS + 1):
+        for block in blocks if sweep % 2 == 0 else reversed(blocks):
+            places = [[placed[n] for n in near.get(node, ()) if n in placed] for node in block]
+            wanted = [
+                sum(at) / len(at) if at else placed.get(node, 0.0) for node, at in zip(block, places, strict=True)
+            ]
+            weights = [_LIGHT if node in light else 1.0 for node in block]
+            nearest = _nearest(wanted, [extent.get(node, 0.0) for node in block], weights)
             placed.update(zip(block, nearest, strict=True))
     return placed
 
 
-def _nearest(wanted: Sequence[float], extents: Sequence[float]) -> list[float]:
-    """Positions in order, apart by the extents, with the least sum of squared distances to the wanted ones."""
+def _nearest(wanted: Sequence[float], extents: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Positions in order, apart by the extents, with the least weighted sum of squared distances to the wanted ones."""
     offsets = [0.0]
-    for one, other in zip(extents, extents[1:], strict=False):
+    for one, other in pairwise(extents):
         offsets.append(offsets[-1] + (one + other) / 2 + _BESIDE)
-    pools: list[tuple[float, int]] = []
-    for want, offset in zip(wanted, offsets, strict=False):
-        total, count = want - offset, 1
-        while pools and pools[-1][0] / pools[-1][1] >= total / count:
-            total, count = total + pools[-1][0], count + pools[-1][1]
+    pools: list[tuple[float, float, int]] = []
+    for want, offset, heaviness in zip(wanted, offsets, weights, strict=False):
+        total, weight, count = (want - offset) * heaviness, heaviness, 1
+        while pools and pools[-1][0] / pools[-1][1] >= total / weight:
+            total, weight, count = total + pools[-1][0], weight + pools[-1][1], count + pools[-1][2]
             pools.pop()
-        pools.append((total, count))
-    flat = [total / count for total, count in pools for _ in range(count)]
+        pools.append((total, weight, count))
+    flat = [total / weight for total, weight, count in pools for _ in range(count)]
     return [base + offset for base, offset in zip(flat, offsets, strict=False)]
 
 

@@ -1,8 +1,8 @@
 """One HTML page of a lineage: a lineage document goes in, a string comes out that a browser shows without any network.
 
-pyvis carries the graph into the page, through provio's own template: pyvis's links a stylesheet and a script from outside.
-All text is data: it enters the page as JSON in which no `<` is left, or escaped by the template, and the page's script
-only ever sets it as text. A content security policy forbids what would be fetched, and `check_offline` looks.
+pyvis carries the graph into the page, through provio's own template: that of pyvis links a stylesheet and a script from
+outside. All text is data: it enters the page as JSON in which no `<` is left, or escaped by the template, and the
+page's script only ever sets it as text. A content security policy forbids to fetch anything, and `check_offline` looks.
 """
 
 from __future__ import annotations
@@ -11,16 +11,26 @@ import re
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from provio.document import ACTIVITIES, AGENTS, PARTS, PIPES, Lineage, LineageDocument, Node, command_line
-from provio.document import flow, local_name
+from jinja2 import Environment, FileSystemLoader
+from pyvis.network import Network
+
+from provio.document import (
+    ACTIVITIES,
+    AGENTS,
+    PARTS,
+    PIPES,
+    Lineage,
+    LineageDocument,
+    Node,
+    command_line,
+    flow,
+    local_name,
+)
 from provio.errors import ProvioError
 from provio.reports.text import cut_end, cut_path, duration, moment, plural, printable, size
 from provio.view.layout import Layout, arrange
-
-if TYPE_CHECKING:
-    from pyvis.network import Network
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _LONGEST_NAME = 26
@@ -68,7 +78,9 @@ def render(document: LineageDocument, title: str) -> str:
     edges = [(*flow(edge), _PREDICATES.get(local_name(edge["predicate"]), "other")) for edge in lineage.drawn_edges()]
     edges = [edge for edge in edges if edge[0] in drawn and edge[1] in drawn]
     layout = arrange(
-        {iri: (box["width"], box["height"]) for iri, box in drawn.items()}, [(start, end) for start, end, _ in edges]
+        {iri: (box["width"], box["height"]) for iri, box in drawn.items()},
+        [(start, end) for start, end, _ in edges],
+        {iri for iri, box in drawn.items() if box["kind"] == "program" and not box["target"]},
     )
     network = _network(_options(layout))
     names = {iri: f"n{place}" for place, iri in enumerate(drawn)}
@@ -77,7 +89,7 @@ def render(document: LineageDocument, title: str) -> str:
         network.add_node(names[iri], label=" ", shape="box", color=None, x=x, y=y, **box)
     for start, end, relation in edges:
         network.add_edge(names[start], names[end], relation=relation)
-    words = _words(lineage, title, {relation for _, _, relation in edges})
+    words = _words(lineage, title, {box["kind"] for box in drawn.values()}, {relation for _, _, relation in edges})
     network.templateEnv.globals["page"] = {**words, "size": layout.size, "kindLooks": KINDS, "edgeLooks": EDGES}
     page = str(network.generate_html("page.html"))
     check_offline(page)
@@ -86,10 +98,7 @@ def render(document: LineageDocument, title: str) -> str:
 
 def _network(options: dict[str, Any]) -> Network:
     """An empty pyvis network that is drawn with our template and its own copy of vis-network."""
-    import pyvis.network
-    from jinja2 import Environment, FileSystemLoader
-
-    network = pyvis.network.Network(directed=True, cdn_resources="in_line")
+    network = Network(directed=True, cdn_resources="in_line")
     folders = [str(TEMPLATES), network.template_dir]
     network.templateEnv = Environment(loader=FileSystemLoader(folders, encoding="utf-8"), autoescape=True)
     network.path = "page.html"
@@ -101,6 +110,7 @@ def _options(layout: Layout) -> dict[str, Any]:
     curve = {"enabled": True, "type": "cubicBezier", "roundness": 0.5}
     return {
         "physics": {"enabled": False},
+        "autoResize": False,
         "layout": {"improvedLayout": False, "hierarchical": False},
         "interaction": {
             "hover": True,
@@ -126,7 +136,7 @@ def _drawn(lineage: Lineage, node: Node) -> dict[str, Any]:
     sort = kind(node)
     name = cut_path(_name(lineage, node), _LONGEST_NAME)
     second = cut_end(_second_line(node, sort), _LONGEST_NAME + 4)
-    width = max(86.0, min(_text_width(name, 9.2), 250.0), min(_text_width(second, 6.6), 200.0)) + 24
+    width = max(86.0, min(_text_width(name, 10.0), 250.0), min(_text_width(second, 6.6), 200.0)) + 24
     return {
         "width": round(width, 1), "height": 30.0 if sort == "program" else 46.0, "kind": sort,
         "name": name, "second": "" if sort == "program" else second, "iri": node["iri"], "facts": _facts(lineage, node),
@@ -136,7 +146,7 @@ def _drawn(lineage: Lineage, node: Node) -> dict[str, Any]:
 
 
 def _busy_programs(lineage: Lineage) -> set[str]:
-    """Programs that so many processes ran that the lines to them would hide the data's way; each process bears its name."""
+    """Programs of so many processes that the lines to them would hide the data's way; each process bears its name."""
     return {node["iri"] for node in lineage.node.values()
             if node["type"] == "Program" and node["iri"] != lineage.document["target"]
             and len(lineage.subjects(node["iri"], "wasAssociatedWith")) > _MOST_RUNS}  # fmt: skip
@@ -179,7 +189,7 @@ def _facts(lineage: Lineage, node: Node) -> list[tuple[str, str]]:
         ("Folder", node.get("cwd", "")),
         ("Started", took),
         ("Exit code", str(node.get("exitCode") or "")),
-        ("Process", " on ".join(str(node[key]) for key in ("pid", "host") if key in node)),  # type: ignore[literal-required]
+        ("Process", " on ".join(str(node[key]) for key in ("pid", "host") if key in node)),
         ("Size", f"{size(node['size'])} ({node['size']:,} bytes)" if "size" in node else ""),
         ("Modified", moment(node["modified"]) if node.get("modified") else ""),
         ("Via", via.get(node.get("via", ""), "")),
@@ -195,7 +205,7 @@ def _program_path(lineage: Lineage, node: Node) -> str:
     return program.get("path", program["label"]) if program else ""
 
 
-def _words(lineage: Lineage, title: str, relations: set[str]) -> dict[str, Any]:
+def _words(lineage: Lineage, title: str, shown: set[str], relations: set[str]) -> dict[str, Any]:
     """The page's own text: title, summary, legend, gaps."""
     document = lineage.document
     kinds = Counter(kind(node) for node in lineage.node.values())
@@ -205,17 +215,16 @@ def _words(lineage: Lineage, title: str, relations: set[str]) -> dict[str, Any]:
         "question": "What it was made into" if document["direction"] == "forward" else "Where it came from",
         "summary": _summary(document, kinds),
         "changed": printable(document.get("changed", "")),
-        "kinds": [(name, *KINDS[name]) for name in KINDS if kinds[name]],
+        "kinds": [(name, *KINDS[name]) for name in KINDS if name in shown],
         "lines": [(words, colour, dashes, arrow) for name, (words, colour, dashes, _, arrow) in EDGES.items()
                   if name in relations],
-        "gaps": [(printable(gap["reason"]), place.get(gap["about"]) or printable(gap["about"])) for gap in document["gaps"]],
+        "gaps": [(printable(gap["reason"]), place.get(gap["about"]) or printable(gap["about"]))
+                 for gap in document["gaps"]],
     }  # fmt: skip
 
 
 def _summary(document: LineageDocument, kinds: Counter[str]) -> list[str]:
-    nouns = {"file": ("file", ""), "process": ("process", "processes"), "program": ("program", ""), "pipe": ("pipe", ""),
-             "part": ("dataset", "")}  # fmt: skip
-    parts = [plural(kinds[name], *words) for name, words in nouns.items() if kinds[name]]
+    parts = [plural(kinds[name], one, many) for name, one, many in _NOUNS if kinds[name]]
     if document["gaps"]:
         parts.append(plural(len(document["gaps"]), "gap"))
     if document["hidden"]:
@@ -226,6 +235,13 @@ def _summary(document: LineageDocument, kinds: Counter[str]) -> list[str]:
     return parts
 
 
+_NOUNS: Final = (
+    ("file", "file", ""),
+    ("process", "process", "processes"),
+    ("program", "program", ""),
+    ("pipe", "pipe", ""),
+    ("part", "dataset or group", "datasets and groups"),
+)
 _FETCHING = re.compile(
     r"@import|url\(\s*['\"]?(?!data:|#|['\"])|\bimport\s*\(|\bfetch\s*\(|XMLHttpRequest|WebSocket|sendBeacon"
 )
@@ -260,7 +276,7 @@ class _References(HTMLParser):
             f"<{tag} style={value}" for key, value in attrs if key == "style" and _FETCHING.search(value or "")
         ]
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002
         self._inside = ""
 
     def handle_data(self, data: str) -> None:

@@ -57,13 +57,13 @@
     return made;
   }
 
-  // As much of a text as the browser's own font fits into a width.
+  // As much of a text as the browser's own font fits into a width; cut in the middle, so that an extension is seen.
   function fitted(ctx, text, width) {
     const key = ctx.font + width + text;
     if (!cut.has(key)) {
       let shown = text;
-      for (let end = text.length - 1; ctx.measureText(shown).width > width && end > 0; end--) {
-        shown = text.slice(0, end) + "…";
+      for (let left = text.length - 1; ctx.measureText(shown).width > width && left > 0; left--) {
+        shown = text.slice(0, Math.ceil(left * 0.6)) + "…" + text.slice(text.length - Math.floor(left * 0.4));
       }
       cut.set(key, shown);
     }
@@ -108,6 +108,10 @@
     network.moveTo({ position: { x: 0, y: 0 }, scale, animation: false });
   }
   document.getElementById("fit").addEventListener("click", fit);
-  network.on("resize", fit);
-  fit();
+  // vis-network would rescale by itself after a change of size; so the page tells it the size, then fits.
+  new ResizeObserver(() => {
+    network.setSize(`${container.clientWidth}px`, `${container.clientHeight}px`);
+    fit();
+    network.redraw();
+  }).observe(container);
 })();
