@@ -32,9 +32,11 @@ def sources() -> list[Path]:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy to build in, so that nothing is left in the working tree."""
     copy = tmp_path_factory.mktemp("checkout") / "provio"
-    leave = shutil.ignore_patterns(
-        ".git", ".venv", ".provio", "build", "dist", "*.egg-info", "*.so", "__pycache__", ".*_cache"
-    )
+    names = shutil.ignore_patterns(".git", ".venv", ".provio", "dist", "*.egg-info", "*.so", "__pycache__", ".*_cache")
+
+    def leave(folder: str, inside: list[str]) -> set[str]:
+        return names(folder, inside) | ({"build"} if Path(folder) == ROOT else set())
+
     return Path(shutil.copytree(ROOT, copy, symlinks=True, ignore=leave))
 
 
