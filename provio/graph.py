@@ -83,6 +83,14 @@ class _Writer:
         self.out = conclusions
         self.user = f"{identity.user}{turtle.segment(trace.run.get('host', 'host'))}/{turtle.segment(trace.run.get('user', 'user'))}"
         self.files: set[str] = set()
+        processes = sorted(trace.processes.values(), key=lambda process: process.started)
+        self.last_images = {(process.host, process.pid, process.tick): process for process in processes}
+        self.ends = {
+            (process.host, event.number("childPid")): event
+            for process in processes
+            for event in process.events
+            if event.kind == "ChildEnd"
+        }
 
     def steps(self) -> Iterable[Iterable[None]]:
         """The parts of the graph; each yields now and then, so that its lines can be taken away."""
@@ -164,29 +172,12 @@ class _Writer:
             graph.lines.append(f"<{program.plan}> <{RDF}type> <{PROV}Plan> .\n")
 
     def _end(self, process: Process) -> list[tuple[str, str | None]]:
-        """How a process ended: its parent's wait says it, of the last image that had the pid."""
-        last = max(
-            (
-                p
-                for p in self.trace.processes.values()
-                if (p.host, p.pid, p.tick) == (process.host, process.pid, process.tick)
-            ),
-            key=lambda p: p.started,
-        )
-        end = self._ends().get((process.host, process.pid)) if last is process else None
-        if end is None or end.at < process.started:
+        """How a process ended: its parent's wait says it, of the last image that had the pid and tick."""
+        end = self.ends.get((process.host, process.pid))
+        last = self.last_images[process.host, process.pid, process.tick]
+        if end is None or last is not process or end.at < process.started:
             return []
         return [(name, turtle.integer(end.number(name))) for name in ("exitCode", "signal") if name in end.record]
-
-    def _ends(self) -> dict[tuple[str, int], Event]:
-        if not hasattr(self, "_known_ends"):
-            self._known_ends = {
-                (process.host, event.number("childPid")): event
-                for process in self.trace.processes.values()
-                for event in process.events
-                if event.kind == "ChildEnd"
-            }
-        return self._known_ends
 
     def _phase(self, phase: Phase, program: str) -> None:
         graph = self.graph
@@ -290,7 +281,7 @@ class _Writer:
             ("api", turtle.literal(api)),
             *((name, turtle.integer(value)) for name, value in counters.items()),
             ("prov:startedAtTime", turtle.instant(start)),
-            ("prov:endedAtTime", turtle.instant(max(start, start + counters["elapsed"] if end is None else end))),
+            ("prov:endedAtTime", turtle.instant(max(start, end)) if end else None),
             ("prov:wasAssociatedWith", _iri(thread)),
             ("partOf", _iri(self.out.phase_at(process, start).iri)),
         )

@@ -19,10 +19,13 @@ LAUNCHES = frozenset({"Fork", "Spawn"})
 def cut(trace: Trace, conclusions: Conclusions) -> None:
     """Give each process its phases, and each phase the versions it used."""
     seen_by_others = _seen_by_others(conclusions)
-    pipes = {p.iri: _pipe_reads(p) for p in trace.processes.values()}
+    last_writes: dict[str, list[int]] = {}
+    for span in conclusions.spans:
+        last_writes.setdefault(span.process.iri, []).append(span.last)
     for process in trace.processes.values():
-        finishes = sorted(_finishes(process, conclusions, seen_by_others.get(process.iri, [])))
-        news = sorted(_news(process, conclusions) + pipes[process.iri])
+        finishes = _finishes(process) + last_writes.get(process.iri, []) + seen_by_others.get(process.iri, [])
+        finishes.sort()
+        news = sorted(_news(process, conclusions) + _pipe_reads(process))
         conclusions.phases[process.iri] = _phases(process, finishes, news)
         for found in conclusions.inputs[process.iri]:
             for moment in (found.first, found.last):
@@ -33,6 +36,9 @@ def tie(trace: Trace, conclusions: Conclusions) -> None:
     """Say of each phase which earlier one it carries on, and of each image which phase launched it."""
     images = _images(trace)
     launches = _launches(trace)
+    by_pid: dict[tuple[str, int], list[Process]] = {}
+    for (host, pid, _), chain in images.items():
+        by_pid.setdefault((host, pid), []).extend(chain)
     for chain in images.values():
         before: Process | None = None
         for process in chain:
@@ -42,7 +48,7 @@ def tie(trace: Trace, conclusions: Conclusions) -> None:
             if before:
                 phases[0].launched_by = conclusions.phases[before.iri][-1].iri
             else:
-                _tie_to_parent(process, phases[0], launches, images, conclusions)
+                _tie_to_parent(process, phases[0], launches, by_pid, conclusions)
             before = process
 
 
@@ -50,7 +56,7 @@ def _tie_to_parent(
     process: Process,
     first: Phase,
     launches: dict[tuple[str, int, int], Event],
-    images: dict[tuple[str, int, int], list[Process]],
+    by_pid: dict[tuple[str, int], list[Process]],
     conclusions: Conclusions,
 ) -> None:
     key = (process.host, process.pid, process.tick)
@@ -58,7 +64,7 @@ def _tie_to_parent(
     if event:
         parent, moment = event.process, event.at
     else:
-        found = _parent_by_pid(process, images)
+        found = _parent_by_pid(process, by_pid)
         if found is None:
             return
         parent, moment = found, process.started
@@ -69,13 +75,11 @@ def _tie_to_parent(
         first.launched_by = phase
 
 
-def _parent_by_pid(process: Process, images: dict[tuple[str, int, int], list[Process]]) -> Process | None:
+def _parent_by_pid(process: Process, by_pid: dict[tuple[str, int], list[Process]]) -> Process | None:
     """The image that had the parent's pid when this one began; for children that no recorded call made."""
     candidates = [
         image
-        for (host, pid, _), chain in images.items()
-        if host == process.host and pid == process.parent_pid
-        for image in chain
+        for image in by_pid.get((process.host, process.parent_pid), ())
         if image.started <= process.started and image is not process
     ]
     return max(candidates, key=lambda image: image.started, default=None)
@@ -100,17 +104,17 @@ def _launches(trace: Trace) -> dict[tuple[str, int, int], Event]:
     }
 
 
-def _finishes(process: Process, conclusions: Conclusions, seen: list[int]) -> list[int]:
-    own = [span.last for span in conclusions.spans if span.process is process]
+def _finishes(process: Process) -> list[int]:
+    """When a process forked, or last wrote into each pipe or socket."""
     forks = [event.at for event in process.events if event.kind in LAUNCHES]
     pipes = [
         access.last_write
         for opening in process.openings
-        if opening.kind != "FileVersion"
+        if opening.kind in ("Pipe", "Socket")
         for access in opening.accesses
         if access.last_write
     ]
-    return own + forks + pipes + seen
+    return forks + pipes
 
 
 def _news(process: Process, conclusions: Conclusions) -> list[int]:

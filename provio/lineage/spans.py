@@ -40,12 +40,13 @@ class _Collector:
         copies = _by_opening(process, "Copy", "object")
         sources = {event.record.get("source") for event in process.events if event.kind == "Copy"}
         maps = _by_opening(process, "Map", "object")
+        cuts = _by_opening(process, "Truncate", "object")
         for opening in process.openings:
             if opening.kind == "FileVersion":
                 mapped = maps.get(opening.iri, [])
                 if opening is not code:
                     self._input(opening, mapped, opening.iri in sources)
-                self._span(opening, mapped, copies.get(opening.iri, []))
+                self._span(opening, mapped, copies.get(opening.iri, []), cuts.get(opening.iri, []))
         for event in process.events:
             if event.kind == "Truncate" and "object" not in event.record:
                 self._truncated_by_name(event)
@@ -86,9 +87,8 @@ class _Collector:
                 found = Input(opening.process, version.iri, min(moments), max(moments), noise)
                 self.out.inputs[opening.process.iri].append(found)
 
-    def _span(self, opening: Opening, maps: list[Event], copies: list[Event]) -> None:
+    def _span(self, opening: Opening, maps: list[Event], copies: list[Event], cuts: list[Event]) -> None:
         shared = [e for e in maps if e.number("protection") & PROT_WRITE and e.record.get("shared") == "true"]
-        cuts = [e for e in opening.process.events if e.kind == "Truncate" and e.record.get("object") == opening.iri]
         moments = [m for a in opening.accesses if a.count("writes") for m in (a.first_write, a.last_write)]
         own = bool(moments or shared or cuts)
         moments += [event.at for event in (*shared, *cuts, *copies)]
