@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 SHIM := provio/libprovio.so
 SHIM_SOURCES := $(filter-out %/vocab.h,$(wildcard interceptors/posix/*))
 C_SOURCES := $(wildcard interceptors/posix/*.[ch])
