@@ -255,6 +255,7 @@ def read_run(folder: Path) -> Trace:
     for records in late:
         _attach(trace, records, openings, threads)
     _attach_settled(trace, settled, openings)
+    trace.gaps += [_damage_gap(trace, damage) for damage in damages]
     trace.content_hash = digest.hexdigest()
     return trace
 
@@ -450,6 +451,13 @@ def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]
         if "settledMtimeNs" in record:
             opening.settled = _facts(record, "settled", opening.facts)
         opening.resolved = _bytes(record, "resolvedPath")
+
+
+def _damage_gap(trace: Trace, damage: Damage) -> tuple[str, str, str]:
+    """What was lost is about the process whose file it was, or about the run."""
+    process = _process(trace, f"{trace.iri}/{damage.path.parent.name}/{damage.path.name.rsplit('.', 2)[0]}/")
+    about = process.iri if process else trace.iri
+    return f"{about.rstrip('/')}/damage", about, f"the trace is damaged from line {damage.line} of {damage.path.name}"
 
 
 def _file_gap(trace: Trace, host: str, entry: os.DirEntry[str]) -> None:
