@@ -1,8 +1,8 @@
 """Lineage questions: a target and a store in, a lineage document out (`provio.document`).
 
 Backward asks what a version was made from, forward what was made from it. Each ancestor is marked by its strongest way:
-data (used by the phase that generated), carried (by an earlier phase of the same process, or before its fork), control (by
-the process that launched it). A way is as strong as its weakest step.
+data (used by the phase that generated), carried (by an earlier phase of the same process, or before its fork), control
+(by the process that launched it). A way is as strong as its weakest step.
 """
 
 from __future__ import annotations
@@ -126,7 +126,10 @@ def lineage(
     return document
 
 
-RUN_EDGES = "prov:used prov:wasGeneratedBy provio:carriedFrom provio:launchedBy prov:wasDerivedFrom prov:wasRevisionOf prov:alternateOf"
+RUN_EDGES = (
+    "prov:used prov:wasGeneratedBy provio:carriedFrom provio:launchedBy "
+    "prov:wasDerivedFrom prov:wasRevisionOf prov:alternateOf"
+)
 
 
 def run_document(reader: Reader, run: str, *, everything: bool = False) -> LineageDocument:
@@ -206,7 +209,8 @@ def _edges_of(reader: Reader, walk: Walk, nodes: list[str], predicates: str, aga
     near, far = ("?s", "?o") if backward else ("?o", "?s")
     for batch in _batches(nodes):
         values = " ".join(f"<{iri}>" for iri in batch)
-        query = f"{PREFIXES} SELECT DISTINCT ?s ?p ?o {{ VALUES {near} {{ {values} }} VALUES ?p {{ {predicates} }} ?s ?p ?o }}"
+        wanted = f"VALUES {near} {{ {values} }} VALUES ?p {{ {predicates} }}"
+        query = f"{PREFIXES} SELECT DISTINCT ?s ?p ?o {{ {wanted} ?s ?p ?o }}"
         for row in reader.rows(query):
             walk.edges[row["s"], row["p"], row["o"]] = None
             found.add(row[far[1:]])
@@ -248,7 +252,8 @@ def _programs(reader: Reader, activities: set[str]) -> tuple[list[Node], list[Ed
     edges = []
     for batch in _batches(sorted(activities)):
         values = " ".join(f"<{iri}>" for iri in batch)
-        query = f"{PREFIXES} SELECT DISTINCT ?a ?g {{ VALUES ?a {{ {values} }} ?a prov:wasAssociatedWith ?g . ?g a provio:Program }}"
+        query = f"""{PREFIXES} SELECT DISTINCT ?a ?g {{
+            VALUES ?a {{ {values} }} ?a prov:wasAssociatedWith ?g . ?g a provio:Program }}"""
         edges += [Edge(subject=r["a"], predicate=PROV + "wasAssociatedWith", object=r["g"]) for r in reader.rows(query)]
     nodes = _describe(reader, {edge["object"] for edge in edges})
     return sorted(nodes, key=_order), edges

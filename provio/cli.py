@@ -125,7 +125,8 @@ def _count(number: int, one: str, many: str = "") -> str:
 def merge_command(runs: tuple[str, ...], quiet: bool) -> int:
     """Bring recorded runs into the store (all that are new or changed, or the RUNS named).
 
-    Merging again changes nothing. A damaged file is named with its line, and costs only itself; the exit code is then 1.
+    Merging again changes nothing. A damaged file is named with its line, and costs only itself; the exit code is then
+    1.
     """
     from provio import home as homes
     from provio.merge import merge

@@ -1,4 +1,5 @@
-"""Facts about the machine, the job and the checkout a run takes place in: the system's own files in, plain facts out."""
+"""Facts about the machine, the job and the checkout a run takes place in: the system's own files in, plain facts
+out."""
 
 from __future__ import annotations
 

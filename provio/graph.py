@@ -81,7 +81,8 @@ class _Writer:
         self.trace = trace
         self.identity = identity
         self.out = conclusions
-        self.user = f"{identity.user}{turtle.segment(trace.run.get('host', 'host'))}/{turtle.segment(trace.run.get('user', 'user'))}"
+        run = trace.run
+        self.user = identity.user(run.get("host", "host"), run.get("user", "user"))
         self.files: set[str] = set()
         processes = sorted(trace.processes.values(), key=lambda process: process.started)
         self.last_images = {(process.host, process.pid, process.tick): process for process in processes}

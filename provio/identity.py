@@ -6,7 +6,6 @@ A file version is what `stat` says it is. `Identity` knows one run's mounts; eve
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from urllib.parse import quote
 
 from provio import turtle
@@ -57,10 +56,9 @@ class Identity:
         number = f"{opening.facts.device.replace(':', '.')}/{opening.facts.inode}"
         return f"{BASE}{kind}/{turtle.segment(opening.process.host)}/{self.boot}/{number}"
 
-    @cached_property
-    def user(self) -> str:
-        """The name under which users of the run's host are known."""
-        return f"{BASE}user/"
+    def user(self, host: str, name: str) -> str:
+        """Return the IRI of a user of a host."""
+        return f"{BASE}user/{turtle.segment(host)}/{turtle.segment(name)}"
 
     def program(self, path: bytes, device: str | None) -> str:
         """Return the IRI of a program: the path of its executable or script, in its storage domain."""
@@ -75,7 +73,7 @@ def _place(record: Record) -> Place:
 
 
 def _below(path: bytes, point: bytes) -> bool:
-    return point == b"/" or path == point or path.startswith(point.rstrip(b"/") + b"/")
+    return point in {b"/", path} or path.startswith(point.rstrip(b"/") + b"/")
 
 
 def domain_segment(domain: str) -> str:

@@ -1,6 +1,7 @@
 """Brings runs into the store: run folders in, a named graph a run out. Doing it again changes nothing.
 
-A run counts as merged when the store's index has the hash of its files. A crash in between leaves the published snapshot as
+A run counts as merged when the store's index has the hash of its files. A crash in between leaves the published
+snapshot as
 it was, and the next merge replaces the unfinished graph.
 """
 

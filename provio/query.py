@@ -29,7 +29,8 @@ def text_of(question: str) -> str:
 
 
 def ask(reader: StoreReader, sparql: str) -> Answer:
-    """Ask the union of all runs; provio's prefixes need not be declared. Raises BadQuery with the place of the mistake."""
+    """Ask the union of all runs; provio's prefixes need not be declared. Raises BadQuery with the place of the
+    mistake."""
     if re.search(r"\bSERVICE\b", re.sub(r"<[^>]*>|\"[^\"]*\"|'[^']*'|#.*", "", sparql), re.IGNORECASE):
         raise BadQuery("SERVICE is refused: provio does not fetch from elsewhere")
     try:

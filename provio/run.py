@@ -218,7 +218,7 @@ def _trace_folder(folder: Path, run_id: str) -> Path:
     """Where live files go: the run folder, or shared memory where the run folder's file system is not to be trusted."""
     if _file_system_type(folder) in SAFE_FOR_MAPS:
         return folder
-    shared = Path(f"/dev/shm/provio-{os.geteuid()}")
+    shared = Path(f"/dev/shm/provio-{os.geteuid()}")  # noqa: S108 (owner and type are checked)
     try:
         shared.mkdir(mode=0o700, exist_ok=True)
         found = shared.lstat()
@@ -277,9 +277,9 @@ def _not_started(program: bytes, error: OSError) -> End:
     name = program.decode("utf-8", "backslashreplace")
     missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
     if missing and not (b"/" in program and os.path.lexists(program)):
-        print(f"provio: {name}: command not found", file=sys.stderr)
+        sys.stderr.write(f"provio: {name}: command not found\n")
         return End(127, None)
-    print(f"provio: {name}: cannot be executed ({error.strerror})", file=sys.stderr)
+    sys.stderr.write(f"provio: {name}: cannot be executed ({error.strerror})\n")
     return End(126, None)
 
 

@@ -17,7 +17,8 @@ PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "
 LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?argv WHERE {{
     ?bundle provio:ofRun ?iri . ?iri provio:commandLine ?argv .
     OPTIONAL {{ ?iri prov:startedAtTime ?start }} OPTIONAL {{ ?iri prov:endedAtTime ?end }}
-    OPTIONAL {{ ?iri provio:exitCode ?exit }} OPTIONAL {{ ?iri provio:signal ?signal }} OPTIONAL {{ ?iri provio:name ?name }}
+    OPTIONAL {{ ?iri provio:exitCode ?exit }} OPTIONAL {{ ?iri provio:signal ?signal }}
+    OPTIONAL {{ ?iri provio:name ?name }}
     BIND(STRAFTER(STR(?iri), "/run/") AS ?run) }} ORDER BY ?run"""
 COLUMNS = ["run", "start", "seconds", "end", "name", "command"]
 MANY = 40

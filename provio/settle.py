@@ -46,9 +46,18 @@ def _programs(trace: Trace, host: str) -> list[str]:
             known[path] = _facts_of(path)
         facts = known[path]
         if facts and facts.ctime <= process.started:
-            numbers = {"inode": facts.inode, "birthNs": facts.birth, "mtimeNs": facts.mtime, "ctimeNs": facts.ctime, "size": facts.size}
+            numbers = {
+                "inode": facts.inode,
+                "birthNs": facts.birth,
+                "mtimeNs": facts.mtime,
+                "ctimeNs": facts.ctime,
+                "size": facts.size,
+            }
             process.record.update(device=facts.device, **{name: str(number) for name, number in numbers.items()})
-            pairs = [("device", turtle.literal(facts.device)), *((name, str(number)) for name, number in numbers.items())]
+            pairs = [
+                ("device", turtle.literal(facts.device)),
+                *((name, str(number)) for name, number in numbers.items()),
+            ]
             lines.append(_statement(process.iri, pairs))
     return lines
 

@@ -35,7 +35,9 @@ def boolean(value: bool) -> str:
 
 
 def instant(ns: int) -> str:
-    """Return nanoseconds since 1970 as an xsd:dateTime in UTC with six fractional digits (more are cut by other stores)."""
+    """Return nanoseconds since 1970 as an xsd:dateTime in UTC with six fractional digits (more are cut by other
+    stores).
+    """
     return f'"{instant_text(ns)}"^^<{XSD}dateTime>'
 
 
@@ -60,7 +62,8 @@ def path_iri(path: bytes) -> str:
 
 
 def encode_argv(arguments: list[bytes]) -> str:
-    """Return a command line as the trace format writes it: arguments percent-encoded, joined by spaces, `%` if empty."""
+    """Return a command line as the trace format writes it: arguments percent-encoded, joined by spaces, `%` if
+    empty."""
     safe = bytes(set(range(0x21, 0x7F)) - {0x25}).decode()
     return " ".join(quote_from_bytes(argument, safe=safe) or "%" for argument in arguments)
 

@@ -40,7 +40,9 @@ class Project:
             options.setdefault("errors", "surrogateescape")
         done = subprocess.run([*provio_command(), *arguments], **options)
         if code is not None:
-            assert done.returncode == code, f"provio {arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+            assert done.returncode == code, (
+                f"provio {arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+            )
         return done
 
     def run(self, script: str, code: int | None = 0) -> str:
@@ -53,7 +55,9 @@ class Project:
 
     def sh(self, script: str) -> str:
         """Run a bash script that provio does not see."""
-        done = subprocess.run(["bash", "-ec", script], cwd=self.path, capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run(
+            ["bash", "-ec", script], cwd=self.path, capture_output=True, text=True, check=True, timeout=60
+        )
         return done.stdout
 
     def lineage(self, target: str, *options: str) -> dict[str, Any]:

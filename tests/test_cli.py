@@ -30,7 +30,9 @@ def recorded(project: Project) -> Project:
     return project
 
 
-@pytest.mark.parametrize("arguments", [("--no-such",), ("no-such-verb",), ("lineage",), ("lineage", "--as", "pdf", "x"), ("query",)])
+@pytest.mark.parametrize(
+    "arguments", [("--no-such",), ("no-such-verb",), ("lineage",), ("lineage", "--as", "pdf", "x"), ("query",)]
+)
 def test_wrong_calls(project: Project, arguments: tuple[str, ...]) -> None:
     """An unknown option or verb, a missing argument, a wrong choice: exit 2."""
     complaint(project.provio(*arguments, code=2))
@@ -40,7 +42,9 @@ def test_no_store(tmp_path: Path) -> None:
     """No .provio here or above: exit 3 and what to do."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PROVIO")}
     for arguments in (["lineage", "x"], ["runs"], ["query", "ASK {}"], ["merge"], ["export"]):
-        done = subprocess.run([*provio_command(), *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [*provio_command(), *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 3
         assert "provio run" in complaint(done)
 
@@ -67,7 +71,9 @@ def test_a_changed_file_is_said(recorded: Project) -> None:
     assert "no longer there" in recorded.provio("lineage", "b").stderr
 
 
-@pytest.mark.parametrize("question", ["SELECT ?x WHERE {", "no-such-file.rq", "SELECT * { SERVICE <http://example.org/> { ?s ?p ?o } }"])
+@pytest.mark.parametrize(
+    "question", ["SELECT ?x WHERE {", "no-such-file.rq", "SELECT * { SERVICE <http://example.org/> { ?s ?p ?o } }"]
+)
 def test_bad_questions(recorded: Project, question: str) -> None:
     """What is not SPARQL, no file, or would fetch from elsewhere: exit 1."""
     complaint(recorded.provio("query", question, code=1))
@@ -168,7 +174,7 @@ def test_view_writes_one_offline_page(recorded: Project) -> None:
     for name in ("file.html", "run.html"):
         page = (recorded.path / name).read_text(encoding="utf-8")
         assert "naïve ☃" in page or "na\\u00efve \\u2603" in page
-        assert "src=\"http" not in page
+        assert 'src="http' not in page
     assert "/nowhere/x.html" in complaint(recorded.provio("view", "copy", "-o", "/nowhere/x.html", code=1))
 
 

@@ -12,7 +12,11 @@ import pytest
 from .conftest import Project
 from .test_prov_package import lost
 
-FORMATS = {"trig": pyoxigraph.RdfFormat.TRIG, "nquads": pyoxigraph.RdfFormat.N_QUADS, "ttl": pyoxigraph.RdfFormat.TURTLE}
+FORMATS = {
+    "trig": pyoxigraph.RdfFormat.TRIG,
+    "nquads": pyoxigraph.RdfFormat.N_QUADS,
+    "ttl": pyoxigraph.RdfFormat.TURTLE,
+}
 
 
 @pytest.fixture
@@ -37,8 +41,12 @@ def test_prov_reads_every_record(worked: Project, form: str) -> None:
 
 def test_one_run_alone(worked: Project) -> None:
     """`export RUN` holds that run's graph and nothing else."""
-    runs = [row["run"]["value"] for row in json.loads(worked.provio("runs", "--as", "json").stdout)["results"]["bindings"]]
-    graphs = {q.graph_name.value for q in pyoxigraph.parse(worked.provio("export", runs[1]).stdout.encode(), FORMATS["trig"])}
+    runs = [
+        row["run"]["value"] for row in json.loads(worked.provio("runs", "--as", "json").stdout)["results"]["bindings"]
+    ]
+    graphs = {
+        q.graph_name.value for q in pyoxigraph.parse(worked.provio("export", runs[1]).stdout.encode(), FORMATS["trig"])
+    }
     assert graphs == {f"https://w3id.org/provio/run/{runs[1]}/bundle"}
 
 
@@ -53,7 +61,9 @@ def test_rapper_and_serdi_read_it(worked: Project, needs: Any) -> None:
     needs("rapper", "serdi")
     worked.provio("export", "--as", "ttl", "-o", "all.ttl")
     count = len(list(pyoxigraph.parse(path=worked.path / "all.ttl", format=FORMATS["ttl"])))
-    rapper = subprocess.run(["rapper", "-q", "-i", "turtle", worked.path / "all.ttl"], capture_output=True, text=True, check=True)
+    rapper = subprocess.run(
+        ["rapper", "-q", "-i", "turtle", worked.path / "all.ttl"], capture_output=True, text=True, check=True
+    )
     serdi = subprocess.run(["serdi", "-q", worked.path / "all.ttl"], capture_output=True, text=True, check=True)
     assert (len(rapper.stdout.splitlines()), len(serdi.stdout.splitlines())) == (count, count)
 
@@ -62,6 +72,12 @@ def test_no_blank_nodes_and_one_generation_a_version(worked: Project) -> None:
     """Loading twice changes nothing; no version has two generators; only phases, tasks and copies generate."""
     assert worked.count("?s ?p ?o . FILTER(isBlank(?s) || isBlank(?o))") == 0
     assert worked.count("?v prov:wasGeneratedBy ?a, ?b . FILTER(?a != ?b)") == 0
-    assert worked.count("?v prov:wasGeneratedBy ?a . FILTER NOT EXISTS { VALUES ?c { provio:Phase provio:Task provio:Copy } ?a a ?c }") == 0
+    assert (
+        worked.count(
+            "?v prov:wasGeneratedBy ?a . "
+            "FILTER NOT EXISTS { VALUES ?c { provio:Phase provio:Task provio:Copy } ?a a ?c }"
+        )
+        == 0
+    )
     assert worked.count("?v prov:wasDerivedFrom+ ?v") == 0
     assert worked.count("?v (prov:wasGeneratedBy/prov:used)+ ?v") == 0

@@ -1,4 +1,5 @@
-"""`provio run`: the command's streams, exit code, signals and files are its own; what cannot be recorded fails alone."""
+"""`provio run`: the command's streams, exit code, signals and files are its own; what cannot be recorded fails
+alone."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ SAME = {
 
 
 def unwatched(script: str, folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, input=b"typed\n", env=env, timeout=120)
+    return subprocess.run(
+        ["bash", "-c", script], cwd=folder, capture_output=True, input=b"typed\n", env=env, timeout=120
+    )
 
 
 @pytest.mark.parametrize("name", sorted(SAME))
@@ -48,12 +51,18 @@ def test_c_programs_are_undisturbed(project: Project, tmp_path: Path, program: s
     """Programs built with fortification, with threads, and with a fork that ends by _exit leave the same files."""
     binary = tmp_path / program
     source = Path(__file__).parent / "programs" / f"{program}.c"
-    subprocess.run(["cc", "-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2", "-pthread", "-o", binary, source], check=True)
+    subprocess.run(
+        ["cc", "-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2", "-pthread", "-o", binary, source], check=True
+    )
     bare = tmp_path / "bare"
     bare.mkdir()
     expected = subprocess.run([binary], cwd=bare, capture_output=True, timeout=60)
     found = subprocess.run(
-        [*provio_command(), "run", "--quiet", "--", binary], cwd=project.path, capture_output=True, env=project.env, timeout=60
+        [*provio_command(), "run", "--quiet", "--", binary],
+        cwd=project.path,
+        capture_output=True,
+        env=project.env,
+        timeout=60,
     )
     assert (found.returncode, found.stdout, found.stderr) == (expected.returncode, expected.stdout, expected.stderr)
     files = {p.name: p.read_bytes() for p in bare.iterdir()}
@@ -151,7 +160,10 @@ def test_a_folder_that_cannot_be_written(project: Project) -> None:
 
 def test_a_missing_shim_is_said_and_harmless(project: Project, tmp_path: Path) -> None:
     """Without the shim the command runs untracked; --strict refuses."""
-    code = f"import provio.run, sys; provio.run.SHIM = provio.run.Path({str(tmp_path / 'none.so')!r}); from provio.cli import main; main()"
+    code = (
+        f"import provio.run; provio.run.SHIM = provio.run.Path({str(tmp_path / 'none.so')!r}); "
+        "from provio.cli import main; main()"
+    )
     for strict, expected in (([], 0), (["--strict"], 125)):
         command = [sys.executable, "-c", code, "run", *strict, "--", "true"]
         done = subprocess.run(command, cwd=project.path, env=project.env, capture_output=True, text=True, timeout=60)
@@ -200,7 +212,9 @@ def test_a_terminal_interrupts_the_command_and_not_provio(project: Project) -> N
 def test_a_run_inside_a_run_is_its_child(project: Project) -> None:
     """A nested `provio run` names the run it is part of."""
     project.watch(*provio_command(), "run", "--quiet", "--", "true")
-    assert project.count("?inner a provio:Run ; provio:partOf ?outer . ?outer a provio:Run ; provio:commandLine ?c") == 1
+    assert (
+        project.count("?inner a provio:Run ; provio:partOf ?outer . ?outer a provio:Run ; provio:commandLine ?c") == 1
+    )
 
 
 def test_sigkill_in_the_middle_of_writes_loses_nothing(project: Project, tmp_path: Path) -> None:
@@ -208,11 +222,16 @@ def test_sigkill_in_the_middle_of_writes_loses_nothing(project: Project, tmp_pat
     binary = tmp_path / "writes"
     source = tmp_path / "writes.c"
     source.write_text(
-        "#include <fcntl.h>\n#include <unistd.h>\nint main(void) { char b[64] = {1}; int f = open(\"out\", O_WRONLY | O_CREAT, 0644);"
+        "#include <fcntl.h>\n#include <unistd.h>\nint main(void) { char b[64] = {1};"
+        'int f = open("out", O_WRONLY | O_CREAT, 0644);'
         "for (int i = 0; i < 100000; i++) { if (write(f, b, sizeof b) != sizeof b) return 1; usleep(1); } return 0; }"
     )
     subprocess.run(["cc", "-O2", "-o", binary, source], check=True)
-    process = subprocess.Popen([*provio_command(), "run", "--quiet", "--", "sh", "-c", f"echo $$ > pid; exec {binary}"], cwd=project.path, env=project.env)
+    process = subprocess.Popen(
+        [*provio_command(), "run", "--quiet", "--", "sh", "-c", f"echo $$ > pid; exec {binary}"],
+        cwd=project.path,
+        env=project.env,
+    )
     out = project.path / "out"
     _wait_for(out)
     while out.stat().st_size < 64 * 2000:
@@ -220,7 +239,8 @@ def test_sigkill_in_the_middle_of_writes_loses_nothing(project: Project, tmp_pat
     os.kill(int((project.path / "pid").read_text()), signal.SIGKILL)
     assert process.wait(timeout=60) == -signal.SIGKILL
     written = out.stat().st_size // 64
-    rows = project.rows("SELECT ?count ?bytes { ?v provio:wasWrittenBy ?io . ?io provio:api 'write' ; provio:count ?count ; provio:bytes ?bytes ."
+    rows = project.rows("SELECT ?count ?bytes { ?v provio:wasWrittenBy ?io ."
+                        " ?io provio:api 'write' ; provio:count ?count ; provio:bytes ?bytes ."
                         " ?v prov:specializationOf/provio:path ?p . FILTER(STRENDS(?p, '/out')) }")  # fmt: skip
     assert len(rows) == 1
     assert int(rows[0]["count"]) in (written, written - 1)

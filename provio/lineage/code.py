@@ -1,6 +1,7 @@
 """Code is not data: finds the program of each process (executable, or the script an interpreter runs), and knows noise.
 
-Noise is what was opened for reading only below a folder of the system or of the interpreter, outside the project's folder
+Noise is what was opened for reading only below a folder of the system or of the interpreter, outside the project's
+folder
 and not named on a command line. It is counted and hidden, never dropped.
 """
 
@@ -71,9 +72,9 @@ def script_opening(process: Process, script: bytes) -> Opening | None:
     """Return the opening through which an interpreter read its script."""
     wanted = os.path.normpath(os.path.join(process.cwd, script))
     for opening in process.openings:
-        if opening.kind == "FileVersion" and not opening.writable and opening.path:
-            if os.path.normpath(opening.path) == wanted:
-                return opening
+        plain = opening.kind == "FileVersion" and not opening.writable and opening.path
+        if plain and os.path.normpath(opening.path or b"") == wanted:
+            return opening
     return None
 
 

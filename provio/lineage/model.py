@@ -1,4 +1,5 @@
-"""What lineage speaks of: programs, inputs, write spans, versions, phases, copies, pipe segments. Times in ns since 1970."""
+"""What lineage speaks of: programs, inputs, write spans, versions, phases, copies, pipe segments. Times in ns since
+1970."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Input:
 
 @dataclass(slots=True)
 class Span:
-    """One opening's (or call's) writing on an inode, from `first` to `last`; `end` is its close, or the last known moment.
+    """One opening's (or call's) writing on an inode, from `first` to `last`; `end` is its close, or the last known
+    moment.
 
     `final` is the version at its end, where somebody saw it; `sources` are what it was copied from by the kernel alone.
     """

@@ -1,13 +1,15 @@
 """Where a process is cut into phases, and what ties phases together.
 
-A process is cut where it first reads a new input after it finished writing some output: `r(a) w(x) r(b) w(y)` gives x from
-a, y from b, and from a only by way of the earlier phase. An output is finished at its last write, at every fork (a child is
-an output too: it must not have what its parent reads later), and at the mtime of each version of it that another process read.
+A process is cut where it first reads a new input after it finished writing some output: `r(a) w(x) r(b) w(y)` gives x
+from a, y from b, and from a only by way of the earlier phase. An output is finished at its last write, at every fork (a
+child is an output too: it must not have what its parent reads later), and at the mtime of each version of it that
+another process read.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 
 from provio.lineage.model import Conclusions, Phase, Span
 from provio.lineage.spans import TICK, inode_of
@@ -43,7 +45,7 @@ def tie(trace: Trace, conclusions: Conclusions) -> None:
         before: Process | None = None
         for process in chain:
             phases = conclusions.phases[process.iri]
-            for earlier, later in zip(phases, phases[1:], strict=False):
+            for earlier, later in pairwise(phases):
                 later.carried_from = earlier.iri
             if before:
                 phases[0].launched_by = conclusions.phases[before.iri][-1].iri

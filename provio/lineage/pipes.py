@@ -64,7 +64,8 @@ def _segments(name: str, use: _Use, conclusions: Conclusions) -> list[Segment]:
 
 
 def _read(use: _Use, segments: list[Segment], conclusions: Conclusions) -> None:
-    """A phase uses the segments begun before its last read; what an earlier phase used up is carried, not used again."""
+    """A phase uses the segments begun before its last read; what an earlier phase used up is carried, not used
+    again."""
     used: dict[str, int] = {}
     phases = _overlapping(use, conclusions)
     for phase in phases:

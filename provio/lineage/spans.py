@@ -1,4 +1,5 @@
-"""Who read which version, and who wrote which inode, when: one run's openings and events in, inputs and write spans out."""
+"""Who read which version, and who wrote which inode, when: one run's openings and events in, inputs and write spans
+out."""
 
 from __future__ import annotations
 
@@ -102,8 +103,8 @@ class _Collector:
         end = opening.closed or opening.process.ended
         final = opening.at_close or opening.settled
         span = Span(
-            opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end, truncated, final,
-            opening, self._sources(opening.process, copies), bool(copies) and not own,
+            opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end,
+            truncated, final, opening, self._sources(opening.process, copies), bool(copies) and not own,
         )  # fmt: skip
         self._add(span, opening)
 

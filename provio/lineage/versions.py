@@ -1,7 +1,9 @@
 """Which phase generated each version, and which earlier version it kept content of.
 
-A version of an inode is the work of the writer whose close saw it, or else of the one whose writing encloses its mtime. An
-overwrite ends the earlier content; an append or an update in place keeps it: a revision. Others who wrote between the earlier
+A version of an inode is the work of the writer whose close saw it, or else of the one whose writing encloses its
+mtime. An
+overwrite ends the earlier content; an append or an update in place keeps it: a revision. Others who wrote between the
+earlier
 version and this one have contributed: `<version>~<process>`.
 """
 
