@@ -59,4 +59,5 @@ $(VENV)/bin/python:
 $(VENV)/examples $(VENV)/test $(VENV)/lint: $(VENV)/%: pyproject.toml setup.py | $(VENV)/bin/python
 	@echo "installing provio[$*] into $(VENV)"
 	@$(PIP) install --editable ".[$*]"
+	@$(BIN)/python -m compileall -q provio  # pip leaves the byte code of an editable install to its first use
 	@touch $@

@@ -5,10 +5,16 @@ from pathlib import Path
 import pytest
 from pyshacl import validate
 from rdflib import RDF, Graph, Literal, Namespace, URIRef
+from test_prov_package import FORMATS, lost, quads
 
 from provio import vocab
+from provio.graph import triples
+from provio.identity import Identity
+from provio.lineage import conclude
+from provio.trace import read_run
 
 ONTOLOGY = Path(__file__).resolve().parent.parent / "ontology"
+RUN = Path(__file__).resolve().parent / "traces" / "good" / "01936b2e-7c00-7abc-8def-0123456789ab"
 NS = Namespace(vocab.NS)
 PROV = Namespace(vocab.PROV)
 
@@ -90,3 +96,22 @@ def test_a_process_has_one_program(example: Graph) -> None:
     for program in example.subjects(RDF.type, NS.Program):
         example.add((process, PROV.wasAssociatedWith, program))
     assert not report(example)[0]
+
+
+@pytest.fixture(scope="module")
+def merged() -> str:
+    """The graph that merge makes of a run folder written by hand, with a record of each frequent kind."""
+    trace = read_run(RUN)
+    assert not trace.damages
+    identity = Identity(trace)
+    return "".join(triples(trace, identity, conclude(trace, identity)))
+
+
+def test_a_merged_graph_is_well_formed(merged: str) -> None:
+    conforms, text = report(Graph().parse(data=merged, format="nt"))
+    assert conforms, text
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_merged_graph_is_read_whole_by_prov(merged: str, form: str) -> None:
+    assert lost(quads(merged), form) == (set(), set())
