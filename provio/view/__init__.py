@@ -8,6 +8,6 @@ from provio.document import LineageDocument
 
 def render(document: LineageDocument, title: str) -> str:
     """Return one HTML page, to be written in UTF-8; it needs no network. `title` is plain text."""
-    from provio.view import page  # noqa: PLC0415 - pyvis takes half a second to import, and only this needs it
+    from provio.view import page
 
     return page.render(document, title)

@@ -215,17 +215,22 @@ def _beside(
     """The positions across the data's way: each block as near to its neighbours as order and distances allow."""
     before, after = _neighbours(links)
     placed: dict[str, float] = {}
-    near = {node: [n for n in (*before.get(node, ()), *after.get(node, ())) if n not in light] for node in extent}
+    near = {
+        node: [other for other in (*before.get(node, ()), *after.get(node, ())) if other not in light]
+        for block in blocks
+        for node in block
+    }
     for sweep in range(_SWEEPS + 1):
         for block in blocks if sweep % 2 == 0 else reversed(blocks):
-            places = [[placed[n] for n in near.get(node, ()) if n in placed] for node in block]
-            wanted = [
-                sum(at) / len(at) if at else placed.get(node, 0.0) for node, at in zip(block, places, strict=True)
-            ]
+            wanted = [_mean([placed[n] for n in near[node] if n in placed], placed.get(node)) for node in block]
             weights = [_LIGHT if node in light else 1.0 for node in block]
             nearest = _nearest(wanted, [extent.get(node, 0.0) for node in block], weights)
             placed.update(zip(block, nearest, strict=True))
     return placed
+
+
+def _mean(values: Sequence[float], otherwise: float | None) -> float:
+    return sum(values) / len(values) if values else otherwise or 0.0
 
 
 def _nearest(wanted: Sequence[float], extents: Sequence[float], weights: Sequence[float]) -> list[float]:

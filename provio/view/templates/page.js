@@ -5,6 +5,8 @@
   const FACE = getComputedStyle(document.body).fontFamily;
   const STRONG = "#111827";
   const many = given.edges.length > 300;
+  const place = new Map(given.nodes.map((node) => [node.id, node.x]));
+  const across = given.options.edges.smooth.forceDirection === "horizontal";
   const nodes = new vis.DataSet(given.nodes.map((node) => ({ ...node, ...box(node), title: tip(node.facts) })));
   const edges = new vis.DataSet(given.edges.map((edge, id) => ({ ...edge, ...line(edge), id })));
   const container = document.getElementById("graph");
@@ -27,7 +29,8 @@
     };
   }
 
-  // Among very many lines each is faint, and none is dashed: dashes cost the browser seconds.
+  // Among very many lines each is faint, and none is dashed: dashes cost the browser seconds. From the end of a row to
+  // the start of the next a line runs between the rows.
   function line(edge) {
     const [, color, dashes, width, arrow] = given.relations[edge.relation];
     return {
@@ -35,6 +38,8 @@
       dashes: many ? false : dashes,
       width: many ? width / 2 : width,
       arrows: { to: { enabled: arrow, scaleFactor: 0.6 } },
+      ...(across && place.get(edge.to) < place.get(edge.from)
+        ? { smooth: { ...given.options.edges.smooth, forceDirection: "vertical" } } : {}),
     };
   }
 
