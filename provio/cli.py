@@ -298,12 +298,13 @@ def _reader(target: str | None) -> Any:
     """The store that answers for a target, after what is pending was merged."""
     from provio import home as homes
     from provio.errors import NotAllowed
-    from provio.merge import merge, pending
     from provio.store.embedded import StoreReader
 
     path = Path(target) if target and not target.startswith(("https:", "http:", "file:")) else None
     home = homes.find(path.parent if path else None)
-    if pending(home) and os.access(home.path, os.W_OK):
+    if home.pending() and os.access(home.path, os.W_OK):
+        from provio.merge import merge
+
         try:
             for damage in merge(home).damages:
                 _complain(f"damaged: {damage}")

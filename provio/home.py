@@ -57,6 +57,15 @@ class Home:
             return []
         return [self.runs / name for name in names]
 
+    def pending(self) -> bool:
+        """Tell, by times alone, whether some run may not be merged: it changed since the last merge looked."""
+        try:
+            looked = (self.snapshots / "current").lstat().st_mtime_ns
+        except FileNotFoundError:
+            return bool(self.run_folders())
+        places = [place for run in self.run_folders() for place in (run, *run.iterdir())]
+        return any(place.stat().st_mtime_ns > looked for place in places if place.is_dir())
+
 
 def find(target: Path | None = None) -> Home:
     """Return the `.provio` that answers for `target`.

@@ -65,21 +65,6 @@ def merge(
     return outcome
 
 
-def pending(home: Home) -> bool:
-    """Tell, without opening the store, whether some run may not be merged: a run newer than the snapshot, or none."""
-    current = home.snapshots / "current"
-    if not current.exists():
-        return bool(home.run_folders())
-    published = current.lstat().st_mtime_ns
-    return any(_newest(folder) > published for folder in home.run_folders())
-
-
-def _newest(folder: Path) -> int:
-    times = [folder.stat().st_mtime_ns]
-    times += [place.stat().st_mtime_ns for place in traces.folders_of(folder, {})]
-    return max(times)
-
-
 def _is_merged(folder: Path, hashes: dict[str, str]) -> bool:
     found = hashes.get(bundle_iri(RUN_BASE + folder.name))
     return found is not None and found == traces.content_hash(folder, traces.read_head(folder))

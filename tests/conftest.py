@@ -91,14 +91,16 @@ class Project:
         return sorted((self.path / ".provio" / "runs").glob("*/*/*.ttl"))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _shim() -> None:
+@pytest.fixture(scope="session")
+def shim() -> Path:
+    """The built shim; made here only where nothing else has made it."""
     if not SHIM.exists():
         subprocess.run([ROOT / "interceptors" / "posix" / "build", SHIM], check=True)
+    return SHIM
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, shim: Path) -> Project:
     """An empty project folder with a `.provio` to come, and an environment without provio's own variables."""
     folder = tmp_path / "project"
     folder.mkdir()
