@@ -1,0 +1,304 @@
+// The block of one (thread, opening, function), whose counters every call rewrites in place.
+#include "shim.h"
+
+static struct pool accesses = {.size = (sizeof(struct access) + 16 + 63) & ~63u};
+
+enum { FIRST_TABLE = 512, COUNTER = 32 }; // a counter: a label of 16 bytes and 16 digits
+
+#define PADDING "                "
+#define LABEL(text, term) text_bytes(text, " ; " term PADDING, 16)
+
+static void text_counter(struct text *text, const char *label)
+{
+    text_bytes(text, label, 16);
+    text_bytes(text, "0000000000000000", 16);
+}
+#define COUNTER_OF(text, term) text_counter(text, "; " term PADDING)
+
+static const short usual[2][2] = {{API_read, API_write}, {API_fread, API_fwrite}};
+
+static int predicted(const struct thread *thread, bool stream, enum side side)
+{
+    short api = thread->predicted[stream][side];
+    return api < 0 ? usual[stream][side] : api;
+}
+
+static bool allowed(const struct object *object, enum side side)
+{
+    int mode = (int)object->flags & O_ACCMODE;
+    if (object->kind[1] == 'D' || (object->flags & O_PATH)) return false;
+    return mode == O_RDWR || (side == READING ? mode == O_RDONLY : mode == O_WRONLY);
+}
+
+static struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, struct block *block)
+{
+    struct access *access = pool_take(&accesses);
+    if (access == NULL) {
+        block->text.at = block->text.end; // never committed
+        block_commit(block);
+        return NULL;
+    }
+    memset(access->side, 0, sizeof access->side);
+    access->side[READING].api = access->side[WRITING].api = -1;
+    access->owner = thread->number;
+    access->object = object;
+    access->serial = serial;
+    access->source = 0;
+    access->closed = NULL;
+    access->chunk = block->chunk;
+    return access;
+}
+
+// ---- the thread's table
+
+static struct access **place(struct thread *thread, uint64_t serial)
+{
+    return &thread->table[serial * 0x9e3779b97f4a7c15u >> 32 & (2 * thread->limit - 1)];
+}
+
+static void table_insert(struct thread *thread, struct access *access)
+{
+    struct access **head = place(thread, access->serial);
+    access->next = *head;
+    *head = access;
+}
+
+// Drops the accesses of openings that are closed; more room where too many are left.
+static bool table_sweep(struct thread *thread, bool all)
+{
+    struct access *living = NULL, *next;
+    uint32_t count = 0;
+    for (struct access *access = thread->mine; access != NULL; access = next) {
+        next = access->mine;
+        if (all || relaxed(access->object->serial) != access->serial) {
+            access->chunk->accesses--;
+            access->owner = 0;
+            pool_give(&accesses, access);
+        } else {
+            access->mine = living;
+            living = access;
+            count++;
+        }
+    }
+    thread->mine = living;
+    thread->entries = count;
+    if (thread->table == NULL || count > thread->limit / 2) {
+        uint32_t limit = thread->table == NULL ? FIRST_TABLE / 2 : 2 * thread->limit;
+        struct access **table = arena_take(2 * limit * sizeof *table);
+        if (table == NULL) return false;
+        thread->table = table; // the smaller one lies unused from here on: in all less than the new one
+        thread->limit = limit;
+    }
+    memset(thread->table, 0, 2 * thread->limit * sizeof *thread->table);
+    for (struct access *access = living; access != NULL; access = access->mine) table_insert(thread, access);
+    live_sweep(thread);
+    return true;
+}
+
+// A handler that interrupted the shim finds the table as it is and leaves it so: its access is only hinted at.
+static void remember(struct thread *thread, struct access *access)
+{
+    access->chunk->accesses++;
+    if (thread->depth > 1) return;
+    if (thread->table == NULL || thread->entries >= thread->limit)
+        if (!table_sweep(thread, false)) return;
+    access->mine = thread->mine;
+    thread->mine = access;
+    thread->entries++;
+    table_insert(thread, access);
+}
+
+void access_forget(struct thread *thread)
+{
+    if (thread->mine != NULL) table_sweep(thread, true);
+}
+
+static struct access *look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source)
+{
+    if (thread->table == NULL) return NULL;
+    for (struct access *access = *place(thread, serial); access != NULL; access = access->next)
+        if (access->serial == serial && access->side[side].api == api && access->source == source) return access;
+    return NULL;
+}
+
+// ---- the blocks
+
+static void text_head(struct text *text, uint64_t number, uint64_t serial, uint64_t time)
+{
+    TEXT(text, " <a");
+    text_number(text, number);
+    TEXT(text, "> a " TERM_Access " ; " TERM_object " <../o");
+    text_number(text, serial);
+    TEXT(text, "> ; prov:wasAssociatedWith <> ; prov:startedAtTime \"");
+    text_date(text, time);
+    TEXT(text, "\"^^xsd:dateTime");
+}
+
+static void text_api(struct text *text, const char *property, int api)
+{
+    TEXT(text, " ; ");
+    text_string(text, property);
+    TEXT(text, " \"");
+    text_string(text, api_names[api]);
+    TEXT(text, "\"");
+}
+
+// Spaces up to the next 16 bytes: chunks begin at pages and blocks at multiples of 16.
+static void align(struct text *text)
+{
+    text_bytes(text, PADDING, -(uintptr_t)text->at & 15);
+}
+
+static void text_side(struct text *text, struct access *access, enum side side, int api)
+{
+    static const char labels[2][5][17] = {
+        {"; " TERM_reads "        ", "; " TERM_readBytes "    ", "; " TERM_readElapsed "  ", "; " TERM_firstRead "    ",
+         "; " TERM_lastRead "     "},
+        {"; " TERM_writes "       ", "; " TERM_writeBytes "   ", "; " TERM_writeElapsed " ", "; " TERM_firstWrite "   ",
+         "; " TERM_lastWrite "    "}};
+    access->side[side].api = api;
+    access->side[side].digits = text->at + 16;
+    for (int i = 0; i < 5; i++) text_counter(text, labels[side][i]);
+}
+
+static void text_opening(struct text *text, struct object *object, uint64_t serial, int api, uint64_t started,
+                         uint64_t elapsed)
+{
+    TEXT(text, " <../o");
+    text_number(text, serial);
+    TEXT(text, "> a ");
+    text_string(text, object->kind);
+    if (object->path != NULL) TEXT_NAME(text, path, object->path, object->path_length);
+    text_facts(text, &object->facts);
+    TEXT_NUMBER(text, TERM_flags, object->flags);
+    TEXT_NUMBER(text, TERM_openedNs, started);
+    if (api >= 0) {
+        text_api(text, TERM_openApi, api);
+        TEXT_NUMBER(text, TERM_openElapsed, elapsed);
+    }
+    if (object->inherited) TEXT(text, " ; " TERM_inherited " true");
+    if (object->unlinked) TEXT(text, " ; " TERM_unlinked " true");
+    TEXT(text, " .");
+}
+
+static unsigned digits(uint64_t value)
+{
+    unsigned count = 1;
+    while (value >= 10) value /= 10, count++;
+    return count;
+}
+
+// The exact length of what text_opening and the head of an access write, but for slack of a few bytes.
+static size_t opening_room(const struct object *object, uint64_t serial, uint64_t number)
+{
+    enum { CONSTANT = 512, COUNTERS = 11 * COUNTER };
+    size_t room = CONSTANT + digits(serial) * 2 + digits(number) + digits(object->facts.inode) +
+                  digits(object->facts.size) + digits(object->flags);
+    if (object->path != NULL) room += name_room(object->path, object->path_length);
+    return room + COUNTERS;
+}
+
+// An opening and the access it is most likely to have, in one block.
+void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed)
+{
+    struct block block;
+    struct text *text = &block.text;
+    uint64_t serial = relaxed(object->serial), number = added(&thread->accesses, 1) + 1;
+    if (!block_begin(thread, &block, opening_room(object, serial, number))) return;
+    struct access *access = access_new(thread, object, serial, &block);
+    if (access == NULL) return;
+    bool reads = allowed(object, READING), writes = allowed(object, WRITING);
+    int reader = predicted(thread, object->stream, READING), writer = predicted(thread, object->stream, WRITING);
+    text_opening(text, object, serial, api, started, elapsed);
+    text_head(text, number, serial, started);
+    if (reads) text_api(text, TERM_readApi, reader);
+    if (writes) text_api(text, TERM_writeApi, writer);
+    align(text);
+    if (reads) text_side(text, access, READING, reader);
+    if (writes) text_side(text, access, WRITING, writer);
+    access->closed = text->at + 16;
+    COUNTER_OF(text, TERM_closed);
+    TEXT(text, " .");
+    object->opening = access;
+    if (reads) atomic_store_explicit(&object->hint[READING], access, memory_order_release);
+    if (writes) atomic_store_explicit(&object->hint[WRITING], access, memory_order_release);
+    block_commit(&block);
+    remember(thread, access);
+}
+
+static struct access *access_begin(struct thread *thread, struct object *object, uint64_t serial, enum side side,
+                                   int api)
+{
+    struct block block;
+    uint64_t number = added(&thread->accesses, 1) + 1;
+    if (!block_begin(thread, &block, 256 + 5 * COUNTER)) return NULL;
+    struct access *access = access_new(thread, object, serial, &block);
+    if (access == NULL) return NULL;
+    text_head(&block.text, number, serial, now(thread));
+    text_api(&block.text, side == READING ? TERM_readApi : TERM_writeApi, api);
+    align(&block.text);
+    text_side(&block.text, access, side, api);
+    TEXT(&block.text, " .");
+    block_commit(&block);
+    remember(thread, access);
+    return access;
+}
+
+struct access *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api)
+{
+    struct access *access = look_up(thread, serial, side, api, 0);
+    if (access == NULL) access = access_begin(thread, object, serial, side, api);
+    if (access != NULL) {
+        atomic_store_explicit(&object->hint[side], access, memory_order_release);
+        if (thread->depth == 1) thread->predicted[object->stream][side] = (short)api;
+    }
+    return access;
+}
+
+// fsync and its like, and copies: counted under a term of their own, with the source of a copy.
+struct access *access_counted(struct thread *thread, struct object *object, const char *term, int api,
+                              struct object *source)
+{
+    static const char labels[5][17] = {"; " TERM_count "        ", "; " TERM_bytes "        ", "; " TERM_elapsed "      ",
+                                       "; " TERM_first "        ", "; " TERM_last "         "};
+    uint64_t serial = relaxed(object->serial), from = source == NULL ? 0 : relaxed(source->serial);
+    struct access *access = look_up(thread, serial, READING, api, from);
+    if (access != NULL) return access;
+    struct block block;
+    if (!block_begin(thread, &block, 320 + 5 * COUNTER)) return NULL;
+    if ((access = access_new(thread, object, serial, &block)) == NULL) return NULL;
+    access->source = from;
+    if (source == NULL) {
+        text_head(&block.text, added(&thread->accesses, 1) + 1, serial, now(thread));
+        TEXT(&block.text, " ; " TERM_operation " ");
+        text_string(&block.text, term);
+    } else {
+        TEXT(&block.text, " <e");
+        text_number(&block.text, added(&thread->events, 1) + 1);
+        TEXT(&block.text, "> a ");
+        text_string(&block.text, term);
+        TEXT(&block.text, " ; " TERM_source " <../o");
+        text_number(&block.text, from);
+        TEXT(&block.text, "> ; " TERM_object " <../o");
+        text_number(&block.text, serial);
+        TEXT(&block.text, ">");
+    }
+    text_api(&block.text, TERM_api, api);
+    align(&block.text);
+    access->side[READING].api = api;
+    access->side[READING].digits = block.text.at + 16;
+    for (int i = 0; i < 5; i++) text_counter(&block.text, labels[i]);
+    TEXT(&block.text, " .");
+    block_commit(&block);
+    remember(thread, access);
+    return access;
+}
+
+// False where another thread's access holds the counter.
+bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time)
+{
+    struct access *access = object->opening;
+    if (access == NULL || access->owner != thread->number || access->serial != serial) return false;
+    store_digits(access->closed, time - thread->epoch);
+    return true;
+}

@@ -1,0 +1,230 @@
+// Rows of calls.def -> wrappers, their names and the real functions behind them.
+#include "shim.h"
+
+#include <dlfcn.h>
+
+union real_functions real_functions;
+
+#define CALL(name, ...) #name,
+#define CHARACTER CALL
+#define VARIADIC CALL
+#define HAND CALL
+#define FRESH CALL
+#define SKIP(name, why)
+const char api_names[][24] = {
+#include "calls.def"
+};
+#undef CALL
+#undef CHARACTER
+#undef VARIADIC
+#undef HAND
+#undef FRESH
+
+static long absent(void)
+{
+    errno = ENOSYS;
+    return -1;
+}
+
+void resolve(void)
+{
+    static _Atomic bool resolved;
+    if (relaxed(resolved)) return;
+    for (int i = 0; i < API_COUNT; i++) {
+        void *found = dlsym(RTLD_NEXT, api_names[i]);
+        real_functions.numbered[i] = found != NULL ? found : (void *)absent;
+    }
+    dlerror(); // what is not in this libc is not the program's error
+    atomic_store(&resolved, true);
+}
+
+// ---- subjects and outcomes of rows
+
+#define DESCRIPTOR_FD(fd) fd
+#define DESCRIPTOR_STREAM(stream) (stream)->_fileno
+#define DESCRIPTOR_PENDING(stream) (stream)->_fileno
+#define BEFORE_FD(fd) 0
+#define BEFORE_STREAM(stream) (intptr_t)(stream)->_IO_read_ptr
+#define BEFORE_PENDING(stream) (stream)->_IO_write_ptr - (stream)->_IO_write_base
+
+enum { STREAM_FAILED = 0x20 }; // _IO_ERR_SEEN
+
+static inline int64_t amount(FILE *stream, size_t bytes)
+{
+    return bytes == 0 && (stream->_flags & STREAM_FAILED) ? -1 : (int64_t)bytes;
+}
+
+static inline int64_t length(FILE *stream, const char *line)
+{
+    return amount(stream, line == NULL ? 0 : strlen(line));
+}
+
+// What scanf took from the buffer; where it refilled it, only the part behind.
+static inline int64_t consumed(FILE *stream, intptr_t before, int result)
+{
+    intptr_t taken = (intptr_t)stream->_IO_read_ptr - before;
+    return result == EOF ? amount(stream, 0) : taken > 0 && taken <= stream->_IO_buf_end - stream->_IO_buf_base ? taken : 0;
+}
+
+static inline int64_t message_bytes(const struct mmsghdr *messages, int count)
+{
+    int64_t bytes = count < 0 ? -1 : 0;
+    for (int i = 0; i < count; i++) bytes += messages[i].msg_len;
+    return bytes;
+}
+
+static inline int descriptor(FILE *stream)
+{
+    return stream == NULL ? -1 : stream->_fileno;
+}
+
+// fopen(3): the flags that a mode stands for.
+int mode_flags(const char *mode)
+{
+    int flags = *mode == 'r' ? O_RDONLY : *mode == 'w' ? O_WRONLY | O_CREAT | O_TRUNC : O_WRONLY | O_CREAT | O_APPEND;
+    for (mode += *mode != '\0'; *mode != '\0' && *mode != ','; mode++) {
+        if (*mode == '+') flags = (flags & ~O_ACCMODE) | O_RDWR;
+        if (*mode == 'x') flags |= O_EXCL;
+        if (*mode == 'e') flags |= O_CLOEXEC;
+    }
+    return flags;
+}
+
+// ---- what each term does around the real call
+
+#define COUNTED(side, real_call, type, api, subject, outcome)                                                          \
+    if (!watching()) return real_call;                                                                                 \
+    struct object *object = object_of(DESCRIPTOR_##subject);                                                           \
+    if (object == &ignored) return real_call;                                                                          \
+    struct thread *thread = thread_self();                                                                             \
+    const intptr_t before = BEFORE_##subject;                                                                          \
+    uint64_t serial = relaxed(object->serial), started = now(thread);                                                  \
+    type result = real_call;                                                                                           \
+    int64_t bytes = outcome;                                                                                           \
+    if (likely(bytes >= 0)) account(thread, object, serial, side, api, (uint64_t)bytes, started);                      \
+    (void)before;                                                                                                      \
+    return result;
+
+#define WATCH_Read(name, type, arguments, subject, outcome)                                                            \
+    COUNTED(READING, REAL(name) arguments, type, API_##name, subject, outcome)
+#define WATCH_Write(name, type, arguments, subject, outcome)                                                           \
+    COUNTED(WRITING, REAL(name) arguments, type, API_##name, subject, outcome)
+
+#define SIDE_Read READING
+#define SIDE_Write WRITING
+
+static void count_operation(struct thread *thread, struct object *object, const char *term, int api, uint64_t started)
+{
+    thread->depth++;
+    struct access *access = access_counted(thread, object, term, api, NULL);
+    if (access != NULL) counters_add(thread, &access->side[READING], 0, started, now(thread));
+    thread->depth--;
+}
+
+#define WATCH_Fsync(name, type, arguments, subject, outcome)                                                           \
+    if (!watching()) return REAL(name) arguments;                                                                      \
+    struct object *object = object_of(DESCRIPTOR_##subject);                                                           \
+    if (object == &ignored) return REAL(name) arguments;                                                               \
+    struct thread *thread = thread_self();                                                                             \
+    uint64_t started = now(thread);                                                                                    \
+    type result = REAL(name) arguments;                                                                                \
+    if ((outcome) >= 0) count_operation(thread, object, TERM_Fsync, API_##name, started);                              \
+    return result;
+
+#define EVENT(name, type, arguments, outcome, before, after)                                                           \
+    struct thread *thread = watching() ? thread_self() : NULL;                                                         \
+    if (thread == NULL) return REAL(name) arguments;                                                                   \
+    uint64_t started = now(thread);                                                                                    \
+    before;                                                                                                            \
+    type result = REAL(name) arguments;                                                                                \
+    const int api = API_##name;                                                                                        \
+    if ((outcome) >= 0) after;                                                                                         \
+    return result;
+
+#define IS_STREAM(value) _Generic((value), FILE *: true, default: false)
+#define WATCH_Open(name, type, arguments, subject, outcome)                                                            \
+    EVENT(name, type, arguments, outcome, , opened(api, outcome, IS_STREAM(result), started, OPENING_##subject))
+#define OPENING_FILE_AT(dirfd, path, flags) dirfd, path, flags
+#define OPENING_FOUND(flags) AT_FDCWD, NULL, flags
+
+static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, const char *path, int flags)
+{
+    object_open(api, fd, dirfd, path, flags, started, stream);
+}
+
+#define WATCH_Link(name, type, arguments, subject, outcome)                                                            \
+    EVENT(name, type, arguments, outcome, , LINKED_##subject)
+#define LINKED_FILES(fromfd, from, tofd, to) event_rename(api, TERM_Link, fromfd, from, tofd, to, started)
+#define LINKED_SYMBOLIC(target, dirfd, path) event_symbolic(api, target, dirfd, path, started)
+#define WATCH_Rename(name, type, arguments, subject, outcome)                                                          \
+    EVENT(name, type, arguments, outcome, , RENAMED_##subject)
+#define RENAMED_FILES(fromfd, from, tofd, to) event_rename(api, TERM_Rename, fromfd, from, tofd, to, started)
+
+#define WATCH_Delete(name, type, arguments, subject, outcome)                                                          \
+    struct facts facts;                                                                                                \
+    EVENT(name, type, arguments, outcome, DOOMED_##subject, DELETED_##subject)
+#define DOOMED_NAME(dirfd, path) statx_facts(dirfd, path, AT_SYMLINK_NOFOLLOW, &facts)
+#define DELETED_NAME(dirfd, path) event_delete(api, dirfd, path, &facts, started)
+
+#define WATCH_Create(name, type, arguments, subject, outcome)                                                          \
+    EVENT(name, type, arguments, outcome, , CREATED_##subject)
+#define CREATED_NAME(dirfd, path) event_create(api, dirfd, path, started)
+
+#define WATCH_Truncate(name, type, arguments, subject, outcome)                                                        \
+    EVENT(name, type, arguments, outcome, , TRUNCATED_##subject)
+#define TRUNCATED_PATH_LENGTH(path, length) event_truncate(api, -1, path, length, started)
+#define TRUNCATED_FD_LENGTH(fd, length) event_truncate(api, fd, NULL, length, started)
+
+// ---- the wrappers
+
+#define CALL(name, type, parameters, arguments, Term, subject, outcome)                                                \
+    EXPORTED(name, type, parameters)                                                                                   \
+    type provio_##name parameters                                                                                      \
+    {                                                                                                                  \
+        WATCH_##Term(name, type, arguments, subject, outcome)                                                          \
+    }
+
+#define CHARACTER(name, type, parameters, arguments, Term, subject, outcome)                                           \
+    EXPORTED(name, type, parameters)                                                                                   \
+    type provio_##name parameters                                                                                      \
+    {                                                                                                                  \
+        if (!watching()) return REAL(name) arguments;                                                                  \
+        struct object *object = object_of(DESCRIPTOR_##subject);                                                       \
+        type result = REAL(name) arguments;                                                                            \
+        if (object != &ignored && (outcome) >= 0)                                                                      \
+            account_character(thread_self(), object, SIDE_##Term, API_##name);                                    \
+        return result;                                                                                                 \
+    }
+
+#define VARIADIC(name, type, parameters, last, sibling, arguments, Term, subject, outcome)                             \
+    EXPORTED(name, type, parameters)                                                                                   \
+    type provio_##name parameters                                                                                      \
+    {                                                                                                                  \
+        va_list list;                                                                                                  \
+        va_start(list, last);                                                                                          \
+        struct object *object = watching() ? object_of(DESCRIPTOR_##subject) : &ignored;                               \
+        struct thread *thread = object == &ignored ? NULL : thread_self();                                             \
+        const intptr_t before = BEFORE_##subject;                                                                      \
+        uint64_t serial = relaxed(object->serial), started = thread == NULL ? 0 : now(thread);                         \
+        type result = REAL(sibling) arguments;                                                                         \
+        int64_t bytes = outcome;                                                                                       \
+        va_end(list);                                                                                                  \
+        (void)before;                                                                                                  \
+        if (thread != NULL && bytes >= 0)                                                                              \
+            account(thread, object, serial, SIDE_##Term, API_##name, (uint64_t)bytes, started);                        \
+        return result;                                                                                                 \
+    }
+
+#define FRESH(name, type, parameters, arguments)                                                                       \
+    EXPORTED(name, type, parameters)                                                                                   \
+    type provio_##name parameters                                                                                      \
+    {                                                                                                                  \
+        bool watched = watching();                                                                                      \
+        type result = REAL(name) arguments;                                                                            \
+        if (watched && result >= 0) object_forget(result);                                                         \
+        return result;                                                                                                 \
+    }
+
+#define HAND(name, type, parameters)
+
+#include "calls.def"

@@ -1,0 +1,565 @@
+// The calls that a row of the table cannot say: several descriptors, variable arguments, processes.
+#include "shim.h"
+
+#include <spawn.h>
+
+#define CALL(...)
+#define CHARACTER(...)
+#define VARIADIC(...)
+#define FRESH(...)
+#define SKIP(...)
+#define HAND EXPORTED
+#include "calls.def"
+
+// The same body for a name and its siblings.
+#define FORWARD(name, type, parameters, function, ...)                                                                 \
+    type provio_##name parameters                                                                                      \
+    {                                                                                                                  \
+        return function(API_##name, REAL(name), __VA_ARGS__);                                                          \
+    }
+
+// ---- descriptors
+
+static int watched_close(int (*real)(int), int fd)
+{
+    struct closing closing;
+    closing_begin(&closing, fd);
+    int result = real(fd);
+    closing_end(&closing, false);
+    return result;
+}
+
+int provio_close(int fd)
+{
+    return watching() ? watched_close(REAL(close), fd) : REAL(close)(fd);
+}
+
+int provio___close(int fd)
+{
+    return watching() ? watched_close(REAL(__close), fd) : REAL(__close)(fd);
+}
+
+int provio_close_range(unsigned first, unsigned last, int flags)
+{
+    enum { KEEPS_OPEN = 4 }; // CLOSE_RANGE_CLOEXEC
+    if (watching() && first <= last && (flags & ~2) == 0 && !(flags & KEEPS_OPEN)) closing_range(first, last);
+    return REAL(close_range)(first, last, flags);
+}
+
+void provio_closefrom(int first)
+{
+    if (watching()) closing_range(first < 0 ? 0 : (unsigned)first, UINT_MAX - 1);
+    REAL(closefrom)(first);
+}
+
+static int watched_fclose(int (*real)(FILE *), FILE *stream)
+{
+    struct closing closing;
+    closing_begin(&closing, stream->_fileno);
+    int result = real(stream);
+    closing_end(&closing, true);
+    return result;
+}
+
+int provio_fclose(FILE *stream)
+{
+    return watching() ? watched_fclose(REAL(fclose), stream) : REAL(fclose)(stream);
+}
+
+int provio__IO_fclose(FILE *stream)
+{
+    return watching() ? watched_fclose(REAL(_IO_fclose), stream) : REAL(_IO_fclose)(stream);
+}
+
+int provio_closedir(DIR *directory)
+{
+    if (!watching() || directory == NULL) return REAL(closedir)(directory);
+    struct closing closing;
+    closing_begin(&closing, dirfd(directory));
+    int result = REAL(closedir)(directory);
+    closing_end(&closing, false);
+    return result;
+}
+
+static FILE *watched_freopen(int api, FILE *(*real)(const char *, const char *, FILE *), const char *path,
+                             const char *mode, FILE *stream)
+{
+    struct thread *thread = watching() ? thread_self() : NULL;
+    if (thread == NULL) return real(path, mode, stream);
+    struct closing closing;
+    uint64_t started = now(thread);
+    closing_begin(&closing, stream->_fileno);
+    FILE *result = real(path, mode, stream);
+    closing_end(&closing, true);
+    if (result != NULL) object_open(api, result->_fileno, AT_FDCWD, path, mode_flags(mode), started, true);
+    return result;
+}
+FORWARD(freopen, FILE *, (const char *path, const char *mode, FILE *stream), watched_freopen, path, mode, stream)
+FORWARD(freopen64, FILE *, (const char *path, const char *mode, FILE *stream), watched_freopen, path, mode, stream)
+
+int provio_dup(int fd)
+{
+    struct object *object = watching() ? object_met(fd) : NULL;
+    int result = REAL(dup)(fd);
+    if (result >= 0 && object != NULL) object_share(result, object);
+    return result;
+}
+
+// What `to` named before is closed by it.
+#define OVER(call, from, to)                                                                                           \
+    if (!watching() || (from) == (to)) return call;                                                                    \
+    struct object *object = object_met(from);                                                                          \
+    struct closing closing;                                                                                            \
+    closing_begin(&closing, to);                                                                                       \
+    int result = call;                                                                                                 \
+    if (result < 0) {                                                                                                  \
+        closing_undo(&closing, to);                                                                                    \
+    } else {                                                                                                           \
+        closing_end(&closing, false);                                                                                  \
+        object_share(to, object);                                                                                      \
+    }                                                                                                                  \
+    return result;
+
+int provio_dup2(int from, int to)
+{
+    OVER(REAL(dup2)(from, to), from, to)
+}
+
+int provio___dup2(int from, int to)
+{
+    OVER(REAL(__dup2)(from, to), from, to)
+}
+
+int provio_dup3(int from, int to, int flags)
+{
+    OVER(REAL(dup3)(from, to, flags), from, to)
+}
+
+#define CONTROL(name)                                                                                                  \
+    int provio_##name(int fd, int command, void *argument)                                                             \
+    {                                                                                                                  \
+        bool doubles = watching() && (command == F_DUPFD || command == F_DUPFD_CLOEXEC);                               \
+        struct object *object = doubles ? object_met(fd) : NULL;                                                       \
+        int result = REAL(name)(fd, command, argument);                                                                \
+        if (doubles && result >= 0) object_share(result, object);                                                      \
+        return result;                                                                                                 \
+    }
+CONTROL(fcntl)
+CONTROL(fcntl64)
+CONTROL(__fcntl)
+
+static void two_openings(int api, const int fds[2], int reading, int writing, uint64_t started)
+{
+    object_open(api, fds[0], -1, NULL, reading, started, false);
+    object_open(api, fds[1], -1, NULL, writing, started, false);
+}
+
+#define PAIR(name, parameters, arguments, reading, writing)                                                            \
+    int provio_##name parameters                                                                                       \
+    {                                                                                                                  \
+        struct thread *thread = watching() ? thread_self() : NULL;                                                     \
+        uint64_t started = thread == NULL ? 0 : now(thread);                                                           \
+        int result = REAL(name) arguments;                                                                             \
+        if (result == 0 && thread != NULL) two_openings(API_##name, fds, reading, writing, started);                   \
+        return result;                                                                                                 \
+    }
+PAIR(pipe, (int fds[2]), (fds), O_RDONLY, O_WRONLY)
+PAIR(__pipe, (int fds[2]), (fds), O_RDONLY, O_WRONLY)
+PAIR(pipe2, (int fds[2], int flags), (fds, flags), O_RDONLY | flags, O_WRONLY | flags)
+PAIR(socketpair, (int domain, int type, int protocol, int fds[2]), (domain, type, protocol, fds), O_RDWR, O_RDWR)
+
+// ---- copies inside the kernel
+
+struct copy {
+    struct thread *thread;
+    struct object *from, *to;
+    uint64_t started;
+};
+
+static void copy_begin(struct copy *copy, int from, int to)
+{
+    copy->thread = watching() ? thread_self() : NULL;
+    if (copy->thread == NULL) return;
+    copy->from = object_of(from);
+    copy->to = object_of(to);
+    copy->started = now(copy->thread);
+}
+
+static ssize_t copy_end(struct copy *copy, int api, ssize_t result)
+{
+    struct object *from = copy->from, *to = copy->to;
+    if (copy->thread == NULL || result < 0) return result;
+    if (from != &ignored && to != &ignored)
+        event_copy(copy->thread, api, from, to, (uint64_t)result, copy->started);
+    else if (from != &ignored)
+        account(copy->thread, from, relaxed(from->serial), READING, api, (uint64_t)result, copy->started);
+    else if (to != &ignored)
+        account(copy->thread, to, relaxed(to->serial), WRITING, api, (uint64_t)result, copy->started);
+    return result;
+}
+
+ssize_t provio_copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags)
+{
+    struct copy copy;
+    copy_begin(&copy, from, to);
+    return copy_end(&copy, API_copy_file_range,
+                    REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags));
+}
+
+ssize_t provio_sendfile(int to, int from, off64_t *offset, size_t size)
+{
+    struct copy copy;
+    copy_begin(&copy, from, to);
+    return copy_end(&copy, API_sendfile, REAL(sendfile)(to, from, offset, size));
+}
+
+ssize_t provio_sendfile64(int to, int from, off64_t *offset, size_t size)
+{
+    struct copy copy;
+    copy_begin(&copy, from, to);
+    return copy_end(&copy, API_sendfile64, REAL(sendfile64)(to, from, offset, size));
+}
+
+ssize_t provio_splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags)
+{
+    struct copy copy;
+    copy_begin(&copy, from, to);
+    return copy_end(&copy, API_splice, REAL(splice)(from, from_offset, to, to_offset, size, flags));
+}
+
+// ---- maps
+
+// Shared writable maps, until they are unmapped: each keeps its opening whole.
+static struct shared_map {
+    _Atomic uintptr_t address; // 0: free; 1: being filled
+    struct object *object;
+    uint64_t event;
+    int ordinal;
+} shared_maps[256];
+static _Atomic int shared_map_count;
+
+void maps_after_fork(void)
+{
+    atomic_store(&shared_map_count, 0);
+    for (int i = 0; i < 256; i++)
+        if (relaxed(shared_maps[i].address) != 0) atomic_store(&shared_maps[i].address, 0);
+}
+
+static void map_remember(void *address, struct object *object, uint64_t event, int ordinal)
+{
+    for (int i = 0; i < 256; i++) {
+        uintptr_t none = 0;
+        if (!atomic_compare_exchange_strong(&shared_maps[i].address, &none, 1)) continue;
+        atomic_fetch_add(&object->references, (uint64_t)MAP_REFERENCE << 32);
+        shared_maps[i].object = object;
+        shared_maps[i].event = event;
+        shared_maps[i].ordinal = ordinal;
+        atomic_store(&shared_maps[i].address, (uintptr_t)address);
+        atomic_fetch_add(&shared_map_count, 1);
+        return;
+    }
+}
+
+static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, off64_t), void *address, size_t size,
+                          int protection, int flags, int fd, off64_t offset)
+{
+    struct thread *thread = fd < 0 || (flags & MAP_ANONYMOUS) || !watching() ? NULL : thread_self();
+    struct object *object = thread == NULL ? &ignored : object_of(fd);
+    if (object == &ignored) return real(address, size, protection, flags, fd, offset);
+    uint64_t started = now(thread);
+    void *result = real(address, size, protection, flags, fd, offset);
+    if (result == MAP_FAILED) return result;
+    bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
+    uint64_t event = event_map(api, object, size, protection, shared, started);
+    if (event != 0 && shared && (protection & PROT_WRITE) && lender == NULL)
+        map_remember(result, object, event, thread->ordinal);
+    return result;
+}
+#define MMAP_PARAMETERS (void *address, size_t size, int protection, int flags, int fd, off64_t offset)
+FORWARD(mmap, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
+FORWARD(mmap64, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
+FORWARD(__mmap, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
+
+static struct shared_map *map_found(void *address)
+{
+    for (int i = 0; i < 256; i++)
+        if (relaxed(shared_maps[i].address) == (uintptr_t)address && address != NULL) return &shared_maps[i];
+    return NULL;
+}
+
+static int watched_munmap(int api, int (*real)(void *, size_t), void *address, size_t size)
+{
+    bool any = watching() && relaxed(shared_map_count) > 0 && lender == NULL;
+    struct shared_map *map = any ? map_found(address) : NULL;
+    struct thread *thread = map == NULL ? NULL : thread_self();
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    struct shared_map was = {0};
+    uintptr_t expected = (uintptr_t)address;
+    if (thread != NULL) { // before the call: afterwards the address may be another map's
+        was.object = map->object;
+        was.event = map->event;
+        was.ordinal = map->ordinal;
+        if (!atomic_compare_exchange_strong(&map->address, &expected, 0)) was.object = NULL;
+    }
+    int result = real(address, size);
+    if (was.object == NULL) return result;
+    struct facts facts;
+    struct object *object = was.object;
+    bool known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &facts) &&
+                 facts.inode == object->facts.inode;
+    event_unmap(api, was.ordinal, was.event, known ? &facts : NULL, started);
+    atomic_fetch_sub(&shared_map_count, 1);
+    object_release(object, (uint64_t)MAP_REFERENCE << 32);
+    return result;
+}
+FORWARD(munmap, int, (void *address, size_t size), watched_munmap, address, size)
+FORWARD(__munmap, int, (void *address, size_t size), watched_munmap, address, size)
+
+// ---- the working directory
+
+int provio_chdir(const char *path)
+{
+    bool watched = watching();
+    int result = REAL(chdir)(path);
+    if (watched && result == 0) cwd_changed();
+    return result;
+}
+
+int provio_fchdir(int fd)
+{
+    bool watched = watching();
+    int result = REAL(fchdir)(fd);
+    if (watched && result == 0) cwd_changed();
+    return result;
+}
+
+// ---- children
+
+static pid_t watched_fork(int api, pid_t (*real)(void), struct thread *thread)
+{
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    pid_t pid = real();
+    if (pid == 0) {
+        if (relaxed(process.pid) != 0 || relaxed(process.alive) != 0) memset(&page, 0, sizeof page); // an older kernel
+        if (settings.watched) wake();
+    } else if (pid > 0 && thread != NULL) {
+        event_child(api, TERM_Fork, pid, NULL, NULL, started);
+    }
+    return pid;
+}
+FORWARD(fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+FORWARD(__fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+FORWARD(_Fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+
+#if defined(__x86_64__)
+// vfork returns twice on one stack, so the return address waits in a register while the child runs, as in glibc.
+__asm__(".text\n.p2align 4\n.globl vfork\n.type vfork, @function\n.globl __vfork\n.type __vfork, @function\n"
+        "vfork:\n__vfork:\n"
+        "endbr64\n"
+        "subq $8, %rsp\ncall provio_vfork_before\naddq $8, %rsp\n"
+        "popq %rdi\n"
+        "movl $58, %eax\n"
+        "syscall\n"
+        "pushq %rdi\n"
+        "testl %eax, %eax\njnz 1f\nret\n"
+        "1:\nmovl %eax, %edi\nsubq $8, %rsp\ncall provio_vfork_after\naddq $8, %rsp\nret\n"
+        ".size vfork, .-vfork\n.size __vfork, .-__vfork\n");
+
+static THREAD_LOCAL int vforks;
+static THREAD_LOCAL uint64_t vfork_started;
+
+__attribute__((used)) void provio_vfork_before(void)
+{
+    struct thread *thread = watching() ? thread_self() : NULL;
+    if (thread == NULL || !live_ready(thread)) return;
+    if (vforks++ > 0) return; // a child's own vfork: the memory is lent already
+    vfork_started = now(thread);
+    lender = thread;
+    self = NULL;
+}
+
+__attribute__((used)) int provio_vfork_after(int pid)
+{
+    // In the parent itself, whatever its child left behind; a child of it that had a vfork of its own returns here too.
+    if (lender != NULL && RAW(gettid, 0) == lender->tid) {
+        vforks = 0;
+        self = lender;
+        lender = NULL;
+        overlay_drop();
+        base_return(self);
+        if (pid > 0) event_child(API_vfork, TERM_Fork, pid, NULL, NULL, vfork_started);
+    }
+    if (pid >= 0) return pid;
+    errno = -pid;
+    return -1;
+}
+#else
+FORWARD(vfork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+FORWARD(__vfork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+#endif
+
+typedef int (*spawning)(pid_t *, const char *, const void *, const void *, char *const[], char *const[]);
+
+static int watched_spawn(int api, spawning real, pid_t *pid, const char *path, const void *actions,
+                         const void *attributes, char *const argv[], char *const envp[])
+{
+    struct thread *thread = watching() ? thread_self() : NULL;
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    pid_t child = 0;
+    int result = real(pid == NULL ? &child : pid, path, actions, attributes, argv, envp);
+    if (result == 0 && thread != NULL)
+        event_child(api, TERM_Spawn, pid == NULL ? child : *pid, path, argv, started);
+    return result;
+}
+#define SPAWN_PARAMETERS                                                                                               \
+    (pid_t * pid, const char *path, const void *actions, const void *attributes, char *const argv[],                   \
+     char *const envp[])
+FORWARD(posix_spawn, int, SPAWN_PARAMETERS, watched_spawn, pid, path, actions, attributes, argv, envp)
+FORWARD(posix_spawnp, int, SPAWN_PARAMETERS, watched_spawn, pid, path, actions, attributes, argv, envp)
+
+// The shell that system and popen start; its pid stays inside them.
+static void shell_spawned(int api, const char *command, uint64_t started)
+{
+    char *const argv[] = {"sh", "-c", (char *)command, NULL};
+    event_child(api, TERM_Spawn, 0, "/bin/sh", argv, started);
+}
+
+int provio_system(const char *command)
+{
+    struct thread *thread = watching() && command != NULL ? thread_self() : NULL;
+    if (thread != NULL) shell_spawned(API_system, command, now(thread));
+    return REAL(system)(command);
+}
+
+static FILE *watched_popen(int api, FILE *(*real)(const char *, const char *), const char *command, const char *mode)
+{
+    struct thread *thread = watching() ? thread_self() : NULL;
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    FILE *result = real(command, mode);
+    if (result == NULL || thread == NULL) return result;
+    shell_spawned(api, command, started);
+    object_open(api, result->_fileno, -1, NULL, *mode == 'r' ? O_RDONLY : O_WRONLY, started, true);
+    return result;
+}
+FORWARD(popen, FILE *, (const char *command, const char *mode), watched_popen, command, mode)
+FORWARD(_IO_popen, FILE *, (const char *command, const char *mode), watched_popen, command, mode)
+
+int provio_pclose(FILE *stream)
+{
+    return watching() ? watched_fclose(REAL(pclose), stream) : REAL(pclose)(stream);
+}
+
+// ---- exec
+
+#define EXECUTE(name, path, argv, call)                                                                                \
+    uint64_t event = watching() ? event_exec(API_##name, path, argv) : 0;                                              \
+    int result = call;                                                                                                 \
+    event_exec_failed(API_##name, event, errno);                                                                       \
+    return result;
+
+int provio_execv(const char *path, char *const argv[])
+{
+    EXECUTE(execv, path, argv, REAL(execv)(path, argv))
+}
+
+int provio_execve(const char *path, char *const argv[], char *const envp[])
+{
+    EXECUTE(execve, path, argv, REAL(execve)(path, argv, envp))
+}
+
+int provio_execvp(const char *path, char *const argv[])
+{
+    EXECUTE(execvp, path, argv, REAL(execvp)(path, argv))
+}
+
+int provio_execvpe(const char *path, char *const argv[], char *const envp[])
+{
+    EXECUTE(execvpe, path, argv, REAL(execvpe)(path, argv, envp))
+}
+
+int provio_fexecve(int fd, char *const argv[], char *const envp[])
+{
+    struct object *object = watching() ? object_known(fd) : NULL;
+    EXECUTE(fexecve, object == NULL ? NULL : object->path, argv, REAL(fexecve)(fd, argv, envp))
+}
+
+int provio_execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
+{
+    EXECUTE(execveat, path, argv, REAL(execveat)(dirfd, path, argv, envp, flags))
+}
+
+// The arguments, gathered on the stack, as exec itself does it.
+#define GATHERED(first, argv, list)                                                                                    \
+    va_list list, counted;                                                                                             \
+    va_start(list, first);                                                                                             \
+    va_copy(counted, list);                                                                                            \
+    size_t count = 1;                                                                                                  \
+    for (const char *each = first; each != NULL; each = va_arg(counted, const char *)) count++;                        \
+    va_end(counted);                                                                                                   \
+    char *argv[count];                                                                                                 \
+    argv[0] = (char *)first;                                                                                           \
+    for (size_t i = 1; i < count; i++) argv[i] = va_arg(list, char *);
+
+int provio_execl(const char *path, const char *first, ...)
+{
+    GATHERED(first, argv, list)
+    va_end(list);
+    EXECUTE(execl, path, argv, REAL(execv)(path, argv))
+}
+
+int provio_execlp(const char *path, const char *first, ...)
+{
+    GATHERED(first, argv, list)
+    va_end(list);
+    EXECUTE(execlp, path, argv, REAL(execvp)(path, argv))
+}
+
+int provio_execle(const char *path, const char *first, ...)
+{
+    GATHERED(first, argv, list)
+    char *const *envp = va_arg(list, char *const *);
+    va_end(list);
+    EXECUTE(execle, path, argv, REAL(execve)(path, argv, envp))
+}
+
+// ---- the end of a child
+
+static pid_t ended(int api, pid_t pid, int status, uint64_t started)
+{
+    if (pid > 0 && started != 0) event_child_end(api, pid, status, started);
+    return pid;
+}
+
+#define WAITING                                                                                                        \
+    struct thread *thread = watching() ? thread_self() : NULL;                                                         \
+    uint64_t started = thread == NULL ? 0 : now(thread);                                                               \
+    int unwanted = 0;                                                                                                  \
+    if (status == NULL && thread != NULL) status = &unwanted;
+
+#define WAIT(name, parameters, arguments)                                                                              \
+    pid_t provio_##name parameters                                                                                     \
+    {                                                                                                                  \
+        WAITING                                                                                                        \
+        pid_t pid = REAL(name) arguments;                                                                              \
+        return thread == NULL || pid <= 0 ? pid : ended(API_##name, pid, *status, started);                            \
+    }
+WAIT(wait, (int *status), (status))
+WAIT(__wait, (int *status), (status))
+WAIT(waitpid, (pid_t pid_wanted, int *status, int options), (pid_wanted, status, options))
+WAIT(__waitpid, (pid_t pid_wanted, int *status, int options), (pid_wanted, status, options))
+WAIT(wait3, (int *status, int options, struct rusage *usage), (status, options, usage))
+WAIT(wait4, (pid_t pid_wanted, int *status, int options, struct rusage *usage), (pid_wanted, status, options, usage))
+
+int provio_waitid(idtype_t kind, id_t id, siginfo_t *info, int options)
+{
+    struct thread *thread = watching() ? thread_self() : NULL;
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    siginfo_t unwanted;
+    if (info == NULL && thread != NULL) info = &unwanted;
+    int result = REAL(waitid)(kind, id, info, options);
+    if (result != 0 || thread == NULL || (options & WNOWAIT) || info->si_pid == 0) return result;
+    bool exited = info->si_code == CLD_EXITED;
+    if (exited || info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED)
+        event_child_end(API_waitid, info->si_pid, exited ? (info->si_status & 255) << 8 : info->si_status & 127, started);
+    return result;
+}

@@ -1,0 +1,84 @@
+// Memory without malloc: a region to take from and pools of equal items, both lock-free. Nothing is ever unmapped.
+#include "shim.h"
+
+#include <sys/mman.h>
+
+enum { FIRST_REGION = 1 << 16, REGION = 1 << 20, FIRST_SLAB = 32 };
+
+struct region {
+    size_t size;
+    _Atomic size_t used;
+};
+
+static _Alignas(64) union {
+    struct region region;
+    char bytes[FIRST_REGION];
+} first = {{FIRST_REGION, 64}};
+
+static struct region *_Atomic current = &first.region;
+
+static void *map(size_t size)
+{
+    long address = RAW(mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return address < 0 && address > -PAGE ? NULL : (void *)address;
+}
+
+void *arena_take(size_t size)
+{
+    size = (size + 63) & ~(size_t)63;
+    if (size > REGION / 8) return map(size);
+    for (;;) {
+        struct region *region = atomic_load(&current);
+        size_t at = atomic_fetch_add(&region->used, size);
+        if (at + size <= region->size) return (char *)region + at;
+        struct region *fresh = map(REGION);
+        if (fresh == NULL) return NULL;
+        fresh->size = REGION;
+        atomic_store(&fresh->used, 64);
+        if (!atomic_compare_exchange_strong(&current, &region, fresh)) RAW(munmap, (long)fresh, REGION);
+    }
+}
+
+static void *item_at(struct pool *pool, uint32_t index)
+{
+    unsigned slab = 31 - (unsigned)__builtin_clz(index / FIRST_SLAB + 1);
+    uint32_t before = FIRST_SLAB * ((1u << slab) - 1);
+    if (slab >= sizeof pool->slabs / sizeof *pool->slabs) return NULL;
+    char *items = atomic_load(&pool->slabs[slab]);
+    if (items == NULL) {
+        // Loses a race at worst: then the loser's memory lies unused.
+        char *made = arena_take((size_t)pool->size * (FIRST_SLAB << slab));
+        if (made == NULL) return NULL;
+        if (atomic_compare_exchange_strong(&pool->slabs[slab], &items, made)) items = made;
+    }
+    return items + (size_t)(index - before) * pool->size;
+}
+
+// A free item's first word is the index + 1 of the next free one; the item's own index lies in the word before it.
+void *pool_take(struct pool *pool)
+{
+    uint64_t head = atomic_load(&pool->head);
+    while ((uint32_t)head != 0) {
+        char *item = item_at(pool, (uint32_t)head - 1);
+        uint32_t next = atomic_load_explicit((_Atomic uint32_t *)item, memory_order_relaxed);
+        if (atomic_compare_exchange_weak(&pool->head, &head, ((head >> 32) + 1) << 32 | next)) return item + 16;
+    }
+    uint32_t index = atomic_fetch_add(&pool->made, 1);
+    char *item = item_at(pool, index);
+    if (item == NULL) return NULL;
+    ((uint32_t *)item)[1] = index;
+    return item + 16;
+}
+
+void pool_give(struct pool *pool, void *taken)
+{
+    char *item = (char *)taken - 16;
+    uint32_t index = ((uint32_t *)item)[1];
+    uint64_t head = atomic_load(&pool->head), mine;
+    do {
+        atomic_store_explicit((_Atomic uint32_t *)item, (uint32_t)head, memory_order_relaxed);
+        mine = ((head >> 32) + 1) << 32 | (index + 1);
+    } while (!atomic_compare_exchange_weak(&pool->head, &head, mine));
+}
+
+struct pool scratches = {.size = PATH_ROOM + 64};

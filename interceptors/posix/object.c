@@ -1,0 +1,507 @@
+// Descriptor -> opening, and the facts of an opening: path, device, inode, times.
+#include "shim.h"
+
+struct object ignored = {.serial = UINT64_MAX, .kind = ""};
+struct object *_Atomic first_descriptors[1024];
+
+static struct object *_Atomic *_Atomic more_descriptors[1024];
+static struct pool objects = {.size = (sizeof(struct object) + 16 + 63) & ~63u};
+static struct pool middle_paths = {.size = 512 + 64};
+static _Atomic uint64_t serials;
+
+// ---- the table of descriptors; a vfork's child, which shares this memory, sees its own changes in an overlay
+
+struct overlay {
+    int count;
+    struct {
+        int fd;
+        struct object *object;
+    } entries[64];
+};
+
+static struct pool overlays = {.size = (sizeof(struct overlay) + 16 + 63) & ~63u};
+static THREAD_LOCAL struct overlay *overlay;
+
+static struct object *_Atomic *slot(int fd, bool make)
+{
+    if (fd < 0 || fd >= 1024 * 1024) return NULL;
+    if (fd < 1024) return &first_descriptors[fd];
+    struct object *_Atomic *row = atomic_load(&more_descriptors[fd / 1024]);
+    if (row == NULL && make) {
+        struct object *_Atomic *made = arena_take(1024 * sizeof *made);
+        if (made == NULL) return NULL;
+        if (atomic_compare_exchange_strong(&more_descriptors[fd / 1024], &row, made)) row = made;
+    }
+    return row == NULL ? NULL : row + fd % 1024;
+}
+
+static struct object *object_new(void)
+{
+    struct object *object = pool_take(&objects);
+    if (object == NULL) return NULL;
+    object->flags = 0;
+    object->opening = NULL;
+    object->path = NULL;
+    object->path_length = 0;
+    object->stream = object->inherited = object->unlinked = false;
+    atomic_store(&object->hint[0], NULL);
+    atomic_store(&object->hint[1], NULL);
+    atomic_store(&object->serial, 0);
+    atomic_store(&object->references, 1);
+    return object;
+}
+
+static void object_path(struct object *object, const char *path, size_t length)
+{
+    object->path = length < sizeof object->short_path ? object->short_path
+                   : pool_take(length < 512 ? &middle_paths : &scratches);
+    if (object->path == NULL) return;
+    object->path_length = (uint32_t)length;
+    memcpy(object->path, path, length);
+    object->path[length] = '\0';
+}
+
+static void object_free(struct object *object)
+{
+    atomic_store(&object->serial, 0);
+    if (object->path != NULL && object->path_length >= sizeof object->short_path)
+        pool_give(object->path_length < 512 ? &middle_paths : &scratches, object->path);
+    pool_give(&objects, object);
+}
+
+void object_release(struct object *object, uint64_t reference)
+{
+    if (object == NULL || object == &ignored) return;
+    if (atomic_fetch_sub(&object->references, reference) == reference) object_free(object);
+}
+
+static struct object *table_set(int fd, struct object *object);
+
+// What the parent has open, as the child of its vfork sees it: an opening of the child's own.
+static struct object *overlay_copy(int fd, struct object *parents)
+{
+    struct object *copy = object_new();
+    if (copy == NULL) return &ignored;
+    copy->kind = parents->kind;
+    copy->flags = parents->flags;
+    copy->facts = parents->facts;
+    copy->unlinked = parents->unlinked;
+    copy->inherited = true;
+    if (parents->path != NULL) object_path(copy, parents->path, parents->path_length);
+    table_set(fd, copy);
+    return copy;
+}
+
+struct object *object_known(int fd)
+{
+    struct object *_Atomic *entry = slot(fd, false);
+    if (unlikely(lender != NULL) && overlay != NULL)
+        for (int i = overlay->count; i-- > 0;)
+            if (overlay->entries[i].fd == fd) return overlay->entries[i].object;
+    struct object *object = entry == NULL ? NULL : atomic_load_explicit(entry, memory_order_acquire);
+    if (unlikely(lender != NULL) && object != NULL && object != &ignored) return overlay_copy(fd, object);
+    return object;
+}
+
+static struct object *overlay_set(int fd, struct object *object)
+{
+    if (overlay == NULL && (overlay = pool_take(&overlays)) != NULL) overlay->count = 0;
+    if (overlay == NULL) return object;
+    for (int i = 0; i < overlay->count; i++)
+        if (overlay->entries[i].fd == fd) {
+            struct object *before = overlay->entries[i].object;
+            overlay->entries[i].object = object;
+            return before;
+        }
+    if (overlay->count == 64) return object; // unknown to the child: found anew if it is used
+    overlay->entries[overlay->count].fd = fd;
+    overlay->entries[overlay->count++].object = object;
+    return NULL;
+}
+
+static struct object *table_set(int fd, struct object *object)
+{
+    if (unlikely(lender != NULL)) return overlay_set(fd, object);
+    struct object *_Atomic *entry = slot(fd, object != NULL);
+    return entry == NULL ? object : atomic_exchange(entry, object);
+}
+
+void overlay_drop(void)
+{
+    if (overlay == NULL) return;
+    for (int i = 0; i < overlay->count; i++) object_release(overlay->entries[i].object, 1);
+    pool_give(&overlays, overlay);
+    overlay = NULL;
+}
+
+void object_forget(int fd)
+{
+    object_release(table_set(fd, NULL), 1);
+}
+
+void object_share(int fd, struct object *object)
+{
+    if (object != NULL && object != &ignored) atomic_fetch_add(&object->references, 1);
+    object_release(table_set(fd, object), 1);
+}
+
+unsigned descriptors_end(void)
+{
+    for (unsigned row = 1024; row-- > 1;)
+        if (relaxed(more_descriptors[row]) != NULL) return (row + 1) * 1024;
+    return 1024;
+}
+
+// In a forked child: the descriptors keep their names, but each is announced anew at its first use.
+void objects_after_fork(void)
+{
+    overlay = NULL;
+    for (unsigned fd = 0, end = descriptors_end(); fd < end; fd++) {
+        struct object *_Atomic *entry = slot((int)fd, false);
+        struct object *object = entry == NULL ? NULL : relaxed(*entry);
+        if (object == NULL || object == &ignored) continue;
+        object->inherited = true;
+        object->opening = NULL;
+        atomic_store(&object->hint[0], NULL);
+        atomic_store(&object->hint[1], NULL);
+        atomic_store(&object->serial, 0);
+    }
+}
+
+// ---- paths
+
+static char cwd[PATH_MAX];
+static _Atomic uint32_t cwd_version; // 0: not read yet; odd: being written
+static _Atomic bool cwd_stale;
+
+static bool cwd_read(uint32_t version)
+{
+    if (!atomic_compare_exchange_strong(&cwd_version, &version, version | 1)) return false;
+    long size;
+    do {
+        atomic_store(&cwd_stale, false);
+        size = RAW(getcwd, (long)cwd, sizeof cwd);
+        if (size <= 0 || cwd[0] != '/') cwd[0] = '\0';
+    } while (atomic_load(&cwd_stale));
+    atomic_store(&cwd_version, (version | 1) + 1);
+    return true;
+}
+
+void cwd_changed(void)
+{
+    if (lender != NULL) return; // the child's own, not its parent's
+    uint32_t version = atomic_load(&cwd_version);
+    if ((version & 1) || !cwd_read(version)) atomic_store(&cwd_stale, true);
+}
+
+static size_t cwd_copy(char *room)
+{
+    for (int attempt = 0; attempt < 4 && lender == NULL; attempt++) {
+        uint32_t version = atomic_load(&cwd_version);
+        if (version == 0) cwd_read(0);
+        else if (!(version & 1)) {
+            size_t length = strnlen(cwd, sizeof cwd - 1);
+            memcpy(room, cwd, length);
+            atomic_thread_fence(memory_order_acquire);
+            if (relaxed(cwd_version) == version) return length;
+        }
+    }
+    long size = RAW(getcwd, (long)room, PATH_MAX);
+    return size > 1 && room[0] == '/' ? (size_t)size - 1 : 0;
+}
+
+size_t path_of_fd(int fd, char *room, bool *unlinked)
+{
+    static const char deleted[] = " (deleted)";
+    char name[32];
+    struct text text = {name, name + sizeof name - 1};
+    TEXT(&text, "/proc/self/fd/");
+    text_number(&text, (uint64_t)fd);
+    *text.at = '\0';
+    long size = RAW(readlinkat, AT_FDCWD, (long)name, (long)room, PATH_ROOM - 1);
+    if (size <= 0 || room[0] != '/') return 0;
+    size_t length = (size_t)size, tail = sizeof deleted - 1;
+    if (unlinked != NULL && *unlinked && length > tail && memcmp(room + length - tail, deleted, tail) == 0)
+        length -= tail;
+    room[length] = '\0';
+    return length;
+}
+
+static size_t directory_path(int dirfd, char *room)
+{
+    if (dirfd == AT_FDCWD) return cwd_copy(room);
+    struct object *object = object_known(dirfd);
+    if (object == NULL || object == &ignored || object->path == NULL) return path_of_fd(dirfd, room, NULL);
+    memcpy(room, object->path, object->path_length);
+    return object->path_length;
+}
+
+size_t path_join(char *room, int dirfd, const char *path)
+{
+    size_t at = 0;
+    if (path[0] != '/' && (at = directory_path(dirfd, room)) == 0) return 0;
+    if (at == 1) at = 0; // the root
+    while (*path != '\0') {
+        const char *end = strchrnul(path, '/');
+        size_t length = (size_t)(end - path);
+        if (length > 0 && !(length == 1 && path[0] == '.')) {
+            if (at + length + 2 > PATH_ROOM) return 0;
+            room[at++] = '/';
+            memcpy(room + at, path, length);
+            at += length;
+        }
+        path = *end == '\0' ? end : end + 1;
+    }
+    if (at == 0) room[at++] = '/';
+    room[at] = '\0';
+    return at;
+}
+
+static bool below(const char *folder, size_t length, const char *path, size_t size)
+{
+    return size >= length && memcmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+bool path_ignored(const char *path, size_t length)
+{
+    return below(settings.home, settings.home_length, path, length) ||
+           below(settings.folder, settings.folder_length, path, length);
+}
+
+// ---- facts
+
+static uint64_t nanoseconds(struct statx_timestamp time)
+{
+    return time.tv_sec < 0 ? 0 : (uint64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts)
+{
+    struct statx found;
+    *facts = (struct facts){0};
+    if (RAW(statx, dirfd, (long)path, flags, STATX_BASIC_STATS | STATX_BTIME, (long)&found) != 0) return false;
+    *facts = (struct facts){
+        .device_major = found.stx_dev_major,
+        .device_minor = found.stx_dev_minor,
+        .links = found.stx_nlink,
+        .mode = found.stx_mode,
+        .inode = found.stx_ino,
+        .birth = found.stx_mask & STATX_BTIME ? nanoseconds(found.stx_btime) : 0,
+        .modified = nanoseconds(found.stx_mtime),
+        .changed = nanoseconds(found.stx_ctime),
+        .size = found.stx_size,
+    };
+    unsigned major = found.stx_rdev_major;
+    if (S_ISCHR(found.stx_mode) && (major == 4 || major == 5 || (major >= 136 && major <= 143)))
+        facts->mode = 0; // a terminal: as little recorded as what has no type
+    return true;
+}
+
+static const char *kind_of(uint32_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFREG: return TERM_FileVersion;
+    case S_IFDIR: return TERM_Directory;
+    case S_IFIFO: return TERM_Pipe;
+    case S_IFSOCK: return TERM_Socket;
+    case S_IFCHR:
+    case S_IFBLK: return TERM_File;
+    default: return NULL; // a terminal, an event counter, a timer
+    }
+}
+
+void text_facts(struct text *text, const struct facts *facts)
+{
+    TEXT(text, " ; " TERM_device " \"");
+    text_number(text, facts->device_major);
+    TEXT(text, ":");
+    text_number(text, facts->device_minor);
+    TEXT(text, "\"");
+    TEXT_NUMBER(text, TERM_inode, facts->inode);
+    TEXT_NUMBER(text, TERM_birthNs, facts->birth);
+    TEXT_NUMBER(text, TERM_mtimeNs, facts->modified);
+    TEXT_NUMBER(text, TERM_ctimeNs, facts->changed);
+    TEXT_NUMBER(text, TERM_size, facts->size);
+}
+
+// ---- openings
+
+static struct object *table_ignore(int fd)
+{
+    object_release(table_set(fd, &ignored), 1);
+    return &ignored;
+}
+
+// A descriptor that came from outside: one look at its name.
+static struct object *object_meet(int fd)
+{
+    long flags = RAW(fcntl, fd, F_GETFL);
+    struct object *object = flags < 0 ? NULL : object_new();
+    if (object == NULL) return &ignored;
+    char *room = pool_take(&scratches);
+    object->inherited = true;
+    object->flags = (uint32_t)flags;
+    object->kind = statx_facts(fd, "", AT_EMPTY_PATH, &object->facts) ? kind_of(object->facts.mode) : NULL;
+    object->unlinked = object->facts.links == 0;
+    size_t length = room == NULL || object->kind == NULL ? 0 : path_of_fd(fd, room, &object->unlinked);
+    bool dropped = object->kind == NULL || (length > 0 && path_ignored(room, length));
+    if (length > 0 && !dropped) object_path(object, room, length);
+    if (room != NULL) pool_give(&scratches, room);
+    if (dropped) {
+        object_free(object);
+        return table_ignore(fd);
+    }
+    object_release(table_set(fd, object), 1);
+    return object;
+}
+
+bool object_announce(struct thread *thread, struct object *object, int fd)
+{
+    uint64_t none = 0, started = now(thread);
+    struct facts facts;
+    if (statx_facts(fd, "", AT_EMPTY_PATH, &facts) && facts.inode == object->facts.inode) object->facts = facts;
+    if (!atomic_compare_exchange_strong(&object->serial, &none, atomic_fetch_add(&serials, 1) + 1)) return true;
+    thread->depth++;
+    access_opened(thread, object, -1, started, 0);
+    thread->depth--;
+    return true;
+}
+
+// Known, or looked up now; not announced.
+struct object *object_met(int fd)
+{
+    struct object *object = object_known(fd);
+    return object == NULL ? object_meet(fd) : object;
+}
+
+struct object *object_slow(int fd)
+{
+    struct thread *thread = thread_self();
+    if (fd < 0 || thread == NULL) return &ignored;
+    struct object *object = object_met(fd);
+    if (atomic_load(&object->serial) == 0) object_announce(thread, object, fd);
+    return object;
+}
+
+static size_t name_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked)
+{
+    if (path == NULL) return path_of_fd(fd, room, unlinked);
+    size_t length = path_join(room, dirfd, path);
+    if (length > 0 && *unlinked && length + 1 < PATH_ROOM) { // O_TMPFILE: the folder, and no name in it
+        room[length++] = '/';
+        room[length] = '\0';
+    }
+    return length;
+}
+
+struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream)
+{
+    struct thread *thread = thread_self();
+    if (thread == NULL) return NULL;
+    uint64_t elapsed = now(thread) - started;
+    struct facts facts;
+    const char *kind = statx_facts(fd, "", AT_EMPTY_PATH, &facts) ? kind_of(facts.mode) : TERM_File;
+    struct object *object = kind == NULL ? NULL : object_new();
+    char *room = object == NULL || (path == NULL && dirfd == -1) ? NULL : pool_take(&scratches);
+    if (object == NULL) return table_ignore(fd);
+    object->kind = kind;
+    object->facts = facts;
+    object->flags = (uint32_t)flags;
+    object->stream = stream;
+    object->unlinked = facts.links == 0 && facts.mode != 0;
+    size_t length = room == NULL ? 0 : name_opened(room, fd, dirfd, path, &object->unlinked);
+    bool dropped = length > 0 && path_ignored(room, length);
+    if (length > 0 && !dropped) object_path(object, room, length);
+    if (room != NULL) pool_give(&scratches, room);
+    if (dropped) {
+        object_free(object);
+        return table_ignore(fd);
+    }
+    atomic_store(&object->serial, atomic_fetch_add(&serials, 1) + 1);
+    thread->depth++;
+    access_opened(thread, object, api, started, elapsed);
+    thread->depth--;
+    object_release(table_set(fd, object), 1);
+    return object;
+}
+
+// ---- the last close
+
+void closing_begin(struct closing *closing, int fd)
+{
+    struct object *object = table_set(fd, NULL);
+    *closing = (struct closing){.object = object == &ignored ? NULL : object};
+    if (closing->object == NULL) return;
+    // A descriptor's reference becomes ours, so that the opening stays whole until its end is written.
+    uint64_t before = atomic_fetch_add(&object->references, ((uint64_t)MAP_REFERENCE << 32) - 1);
+    closing->last = (uint32_t)before == 1;
+    if (closing->last && relaxed(object->serial) != 0 && S_ISREG(object->facts.mode))
+        closing->known = statx_facts(fd, "", AT_EMPTY_PATH, &closing->facts);
+}
+
+static void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time)
+{
+    struct block block;
+    if (!block_begin(thread, &block, 256)) return;
+    TEXT(&block.text, " <../o");
+    text_number(&block.text, serial);
+    TEXT(&block.text, "> " TERM_closedNs " ");
+    text_number(&block.text, time);
+    if (closing->known) {
+        TEXT_NUMBER(&block.text, TERM_closedMtimeNs, closing->facts.modified);
+        TEXT_NUMBER(&block.text, TERM_closedCtimeNs, closing->facts.changed);
+        TEXT_NUMBER(&block.text, TERM_closedSize, closing->facts.size);
+        TEXT_NUMBER(&block.text, TERM_closedLinks, closing->facts.links);
+    }
+    TEXT(&block.text, " .");
+    block_commit(&block);
+}
+
+// After fclose of a stream that was written, its file is looked at by name: the bytes went out inside.
+static void closing_look(struct closing *closing)
+{
+    struct object *object = closing->object;
+    closing->known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &closing->facts) &&
+                     closing->facts.inode == object->facts.inode &&
+                     closing->facts.device_major == object->facts.device_major &&
+                     closing->facts.device_minor == object->facts.device_minor;
+}
+
+void closing_end(struct closing *closing, bool by_path)
+{
+    struct object *object = closing->object;
+    if (object == NULL) return;
+    uint64_t serial = relaxed(object->serial);
+    struct thread *thread = thread_self();
+    if (closing->last && serial != 0 && thread != NULL) {
+        thread->depth++;
+        bool writable = (object->flags & O_ACCMODE) != O_RDONLY, file = S_ISREG(object->facts.mode);
+        uint64_t time = now(thread);
+        if (by_path && writable && file) closing_look(closing);
+        bool changed = closing->known && (closing->facts.modified != object->facts.modified ||
+                                          closing->facts.changed != object->facts.changed ||
+                                          closing->facts.size != object->facts.size);
+        if (!access_closed(thread, object, serial, time) || changed || (writable && file))
+            closing_write(thread, closing, serial, time);
+        thread->depth--;
+    }
+    object_release(object, (uint64_t)MAP_REFERENCE << 32);
+}
+
+// The close did not happen.
+void closing_undo(struct closing *closing, int fd)
+{
+    if (closing->object == NULL) return;
+    atomic_fetch_sub(&closing->object->references, ((uint64_t)MAP_REFERENCE << 32) - 1);
+    object_release(table_set(fd, closing->object), 1);
+}
+
+void closing_range(unsigned first, unsigned last)
+{
+    unsigned end = descriptors_end();
+    for (unsigned fd = first; fd <= last && fd < end; fd++) {
+        struct closing closing;
+        closing_begin(&closing, (int)fd);
+        closing_end(&closing, false);
+    }
+}

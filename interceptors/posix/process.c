@@ -1,0 +1,186 @@
+// What the supervisor set, this image's identity, and the state of its threads.
+#include "shim.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+extern char **environ;
+
+union process_page page __attribute__((aligned(PAGE)));
+struct settings settings;
+THREAD_LOCAL struct thread *self, *lender;
+
+static struct pool threads = {.size = (sizeof(struct thread) + 16 + 63) & ~63u};
+static _Atomic uint32_t thread_number;
+static pthread_key_t thread_key;
+static bool thread_key_made;
+
+// One field of PROVIO_TRACE, `%XX` undone. False: too long or malformed.
+static bool field(const char **at, char *room, size_t size)
+{
+    size_t length = 0;
+    for (; **at != '\0' && **at != ';'; (*at)++) {
+        unsigned value;
+        char byte = **at;
+        if (byte == '%') {
+            char pair[3] = {(*at)[1], (*at)[1] ? (*at)[2] : '\0', '\0'};
+            value = 0;
+            for (int i = 0; i < 2; i++) {
+                char digit = pair[i];
+                int worth = digit >= '0' && digit <= '9' ? digit - '0' : (digit | 32) >= 'a' && (digit | 32) <= 'f' ? (digit | 32) - 'a' + 10 : -1;
+                if (worth < 0) return false;
+                value = value * 16 + (unsigned)worth;
+            }
+            byte = (char)value;
+            *at += 2;
+        }
+        if (length + 1 >= size) return false;
+        room[length++] = byte;
+    }
+    room[length] = '\0';
+    if (**at == ';') (*at)++;
+    return true;
+}
+
+static bool settings_read(const char *at)
+{
+    char version[4], detail[8], clock[8];
+    if (!field(&at, version, sizeof version) || strcmp(version, "1") != 0) return false;
+    if (!field(&at, detail, sizeof detail) || !field(&at, clock, sizeof clock)) return false;
+    if (!field(&at, settings.run, sizeof settings.run) || !field(&at, settings.host, sizeof settings.host)) return false;
+    if (!field(&at, settings.home, sizeof settings.home) || !field(&at, settings.folder, sizeof settings.folder))
+        return false;
+    settings.home_length = strlen(settings.home);
+    settings.folder_length = strlen(settings.folder);
+    settings.time_stamp_counter = strcmp(clock, "tsc") == 0;
+    if (strpbrk(settings.run, "<>\"{}|^`\\ /") != NULL || strpbrk(settings.host, "<>\"{}|^`\\ /") != NULL) return false;
+    return settings.home[0] == '/' && settings.folder[0] == '/' && *settings.run != '\0' && *settings.host != '\0';
+}
+
+static void thread_end(void *state)
+{
+    struct thread *thread = state;
+    if (thread != self) return;
+    self = NULL;
+    if (thread->depth != 0) return;
+    access_forget(thread);
+    for (int i = 0; i < IDLE; i++) {
+        struct thread *none = NULL;
+        if (atomic_compare_exchange_strong(&process.idle[i], &none, thread)) return;
+    }
+}
+
+static uint64_t wall_clock(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+// The kernel lays the arguments out one behind the other; later the array may be permuted, the strings hardly ever are.
+static void remember_arguments(int count, char **arguments)
+{
+    if (count < 1) return;
+    settings.arguments = settings.arguments_end = arguments[0];
+    for (int i = 0; i < count && arguments[i] == settings.arguments_end; i++)
+        settings.arguments_end += strlen(arguments[i]) + 1;
+}
+
+__attribute__((constructor)) static void begin(int count, char **arguments, char **environment)
+{
+    resolve();
+    for (; environment != NULL && *environment != NULL; environment++)
+        if (strncmp(*environment, "PROVIO_TRACE=", 13) == 0) settings.watched = settings_read(*environment + 13);
+    if (!settings.watched) return;
+    remember_arguments(count, arguments);
+    madvise(&page, sizeof page, MADV_WIPEONFORK); // on an older kernel the wrappers of fork do it alone
+    // A key beyond the first 32 would make pthread_setspecific allocate.
+    thread_key_made = pthread_key_create(&thread_key, thread_end) == 0 && thread_key < 32;
+    process.started = wall_clock();
+    atomic_store(&process.alive, 1);
+}
+
+// Called where the wiped or not yet written page says that this image is not watched: a forked child wakes here.
+bool wake(void)
+{
+    if (!settings.watched) {
+        resolve();
+        return false;
+    }
+    self = lender = NULL;
+    process.started = wall_clock();
+    process.forked = 1;
+    objects_after_fork();
+    maps_after_fork();
+    atomic_store(&process.alive, 1);
+    return true;
+}
+
+static struct thread *thread_idle(void)
+{
+    for (int i = 0; i < IDLE; i++)
+        if (relaxed(process.idle[i]) != NULL) {
+            struct thread *thread = atomic_exchange(&process.idle[i], NULL);
+            if (thread != NULL) return thread;
+        }
+    return NULL;
+}
+
+struct thread *thread_begin(void)
+{
+    if (lender != NULL) return lender;
+    struct thread *thread = thread_idle();
+    if (thread == NULL) {
+        thread = pool_take(&threads);
+        if (thread == NULL) return NULL;
+        memset(thread, 0, sizeof *thread);
+    }
+    thread->number = atomic_fetch_add(&thread_number, 1) + 1;
+    thread->ordinal = -1;
+    thread->tid = (int)RAW(gettid, 0);
+    thread->accesses = thread->events = thread->latest = 0;
+    thread->anchor = NULL;
+    memset(thread->predicted, -1, sizeof thread->predicted);
+    thread->epoch = clock_slow(thread) - 1; // so that no time is 0, which means never
+    if (thread_key_made) pthread_setspecific(thread_key, thread);
+    return self = thread;
+}
+
+// Field 22 of /proc/<pid>/stat; the name in field 2 may hold anything, so fields are counted from its last `)`.
+uint64_t start_tick(int pid, uint32_t *parent)
+{
+    char name[32], stat[512];
+    struct text text = {name, name + sizeof name - 1};
+    TEXT(&text, "/proc/");
+    if (pid == 0) TEXT(&text, "self");
+    else text_number(&text, (uint64_t)pid);
+    TEXT(&text, "/stat");
+    *text.at = '\0';
+    long fd = RAW(openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    long size = RAW(read, fd, (long)stat, sizeof stat - 1);
+    RAW(close, fd);
+    if (size <= 0) return 0;
+    stat[size] = '\0';
+    const char *at = strrchr(stat, ')');
+    for (int number = 2; at != NULL && number < 22; number++) {
+        at = strchr(at + 1, ' ');
+        if (at != NULL && number == 3 && parent != NULL) {
+            *parent = 0;
+            for (const char *digit = at + 1; *digit >= '0' && *digit <= '9'; digit++)
+                *parent = *parent * 10 + (uint32_t)(*digit - '0');
+        }
+    }
+    uint64_t tick = 0;
+    if (at != NULL)
+        for (at++; *at >= '0' && *at <= '9'; at++) tick = tick * 10 + (uint64_t)(*at - '0');
+    return tick;
+}
+
+bool process_identify(void)
+{
+    if (process.pid != 0) return true;
+    process.tick = start_tick(0, &process.parent);
+    process.pid = (uint32_t)RAW(getpid, 0);
+    return process.tick != 0;
+}

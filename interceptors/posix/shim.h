@@ -1,0 +1,499 @@
+// The private face of the POSIX interceptor, its sections in the order in which one call's data flows:
+// raw system calls -> memory -> text -> clock -> process and thread -> live file -> object -> access -> event.
+//
+// Rules for every line that can run inside a wrapper: no malloc, no stdio, no lock, no dl* call, nothing printed;
+// system calls of its own are raw, so errno stays as the real call left it and no wrapper is entered twice;
+// little stack (a handler may run on a small sigaltstack); a signal handler may run, and do I/O, between any two
+// instructions; what can fail makes the thread silent, never the program different.
+#ifndef PROVIO_SHIM_H
+#define PROVIO_SHIM_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vocab.h"
+
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+#define relaxed(variable) atomic_load_explicit(&(variable), memory_order_relaxed)
+#define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
+
+enum { PAGE = 4096, PATH_ROOM = 8192 };
+
+// ---- raw system calls: the result, or -errno; errno itself is never touched
+
+static inline long raw(long number, const long arguments[6])
+{
+#if defined(__x86_64__)
+    long result;
+    register long a asm("r10") = arguments[3], b asm("r8") = arguments[4], c asm("r9") = arguments[5];
+    asm volatile("syscall"
+                 : "=a"(result)
+                 : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(a), "r"(b), "r"(c)
+                 : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long n asm("x8") = number;
+    register long a asm("x0") = arguments[0], b asm("x1") = arguments[1], c asm("x2") = arguments[2];
+    register long d asm("x3") = arguments[3], e asm("x4") = arguments[4], f asm("x5") = arguments[5];
+    asm volatile("svc 0" : "+r"(a) : "r"(n), "r"(b), "r"(c), "r"(d), "r"(e), "r"(f) : "memory");
+    return a;
+#else
+    int kept = errno;
+    long result =
+        syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+    if (result == -1) result = -errno;
+    errno = kept;
+    return result;
+#endif
+}
+#define RAW(name, ...) raw(SYS_##name, (const long[6]){__VA_ARGS__})
+
+// ---- intercept.c: the rows of the table, as numbers, names and real functions
+
+enum {
+#define CALL(name, ...) API_##name,
+#define CHARACTER CALL
+#define VARIADIC CALL
+#define HAND CALL
+#define FRESH CALL
+#define SKIP(name, why)
+#include "calls.def"
+#undef CALL
+    API_COUNT
+};
+extern const char api_names[][24];
+
+struct real {
+#define CALL(name, type, parameters, ...) type(*real_##name) parameters;
+#include "calls.def"
+#undef CALL
+#undef CHARACTER
+#undef VARIADIC
+#undef HAND
+#undef FRESH
+#undef SKIP
+};
+
+union real_functions {
+    struct real named;
+    void *numbered[API_COUNT];
+};
+extern union real_functions real_functions;
+#define REAL(name) real_functions.named.real_##name
+
+#define EXPORTED(name, type, parameters) \
+    __attribute__((visibility("default"))) type provio_##name parameters __asm__(#name);
+
+void resolve(void);
+int mode_flags(const char *mode);
+
+// ---- memory.c: what is taken is never unmapped, so that a stale pointer can always be looked at
+
+struct pool {
+    _Atomic uint64_t head; // change count << 32 | index + 1 of the first free item: the count defeats reuse in between
+    _Atomic uint32_t made;
+    uint32_t size;
+    char *_Atomic slabs[26]; // slab i holds 32 << i items
+};
+
+void *arena_take(size_t size);
+void *pool_take(struct pool *pool);
+void pool_give(struct pool *pool, void *item);
+extern struct pool scratches; // buffers of PATH_ROOM bytes
+
+// ---- text.c
+
+struct text {
+    char *at, *end;
+};
+
+typedef unsigned char sixteen __attribute__((vector_size(16), may_alias));
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+static inline __m128i eight_digits(uint32_t value)
+{
+    const __m128i all = _mm_cvtsi32_si128((int)value);
+    const __m128i high = _mm_srli_epi64(_mm_mul_epu32(all, _mm_set1_epi32((int)0xd1b71759)), 45);
+    const __m128i low = _mm_sub_epi32(all, _mm_mul_epu32(high, _mm_set1_epi32(10000)));
+    const __m128i halves = _mm_slli_epi64(_mm_unpacklo_epi16(high, low), 2);
+    const __m128i twice = _mm_unpacklo_epi16(halves, halves);
+    const __m128i spread = _mm_unpacklo_epi32(twice, twice);
+    const __m128i powers = _mm_set_epi16((short)32768, 13108, 5243, 8389, (short)32768, 13108, 5243, 8389);
+    const __m128i shifts =
+        _mm_set_epi16((short)32768, 8192, 2048, 128, (short)32768, 8192, 2048, 128);
+    const __m128i leading = _mm_mulhi_epu16(_mm_mulhi_epu16(spread, powers), shifts);
+    const __m128i tens = _mm_slli_epi64(_mm_mullo_epi16(leading, _mm_set1_epi16(10)), 16);
+    return _mm_sub_epi16(leading, tens);
+}
+
+static inline sixteen sixteen_digits(uint64_t value)
+{
+    __m128i digits = _mm_packus_epi16(eight_digits((uint32_t)(value / 100000000)), eight_digits(value % 100000000));
+    return (sixteen)_mm_add_epi8(digits, _mm_set1_epi8('0'));
+}
+#else
+static inline sixteen sixteen_digits(uint64_t value)
+{
+    sixteen digits;
+    for (int i = 15; i >= 0; i--, value /= 10) digits[i] = (unsigned char)('0' + value % 10);
+    return digits;
+}
+#endif
+
+static inline void text_bytes(struct text *text, const void *bytes, size_t size)
+{
+    if (unlikely(size > (size_t)(text->end - text->at))) size = (size_t)(text->end - text->at);
+    memcpy(text->at, bytes, size);
+    text->at += size;
+}
+#define TEXT(text, constant) text_bytes(text, constant, sizeof(constant) - 1)
+
+void text_string(struct text *text, const char *string);
+void text_number(struct text *text, uint64_t value);
+void text_property_number(struct text *text, const char *property, uint64_t value);
+void text_iri(struct text *text, const char *bytes, size_t size);
+size_t name_room(const char *bytes, size_t size);
+// ` ; property "bytes"`, or with `encoded` as the property where the bytes are not UTF-8
+void text_name(struct text *text, const char *property, const char *encoded, const char *bytes, size_t size);
+void text_argument(struct text *text, const char *argument);
+size_t argument_room(const char *argument);
+void text_date(struct text *text, uint64_t nanoseconds);
+#define TEXT_NUMBER(text, term, value) (TEXT(text, " ; " term " "), text_number(text, value))
+#define TEXT_NAME(text, name, bytes, size) text_name(text, TERM_##name, TERM_##name##Encoded, bytes, size)
+
+// ---- clock.c: nanoseconds since 1970
+
+struct anchor {
+    uint64_t ticks, nanoseconds, multiplier, lifetime; // multiplier: nanoseconds << 32 a tick; lifetime in ticks
+};
+
+// ---- process and thread (process.c)
+
+struct live;
+struct access;
+
+struct thread {
+    uint32_t number;         // of this owner of the state: an access knows its owner by it
+    int depth;               // > 0: inside the shim; what a signal handler then finds must not be freed or moved
+    uint32_t entries, limit; // accesses in the table, and how many before the dead ones are swept
+    struct anchor *anchor, anchors[4];
+    unsigned anchor_turn;
+    uint64_t latest, epoch;
+    struct live *live;
+    int ordinal; // K of the base in force, -1 before this owner's first block
+    int tid;
+    uint64_t accesses, events;
+    short predicted[2][2]; // the functions last used: [stream][side]
+    struct access **table;
+    struct access *mine;
+    uint64_t date_second;
+    char date_text[20];
+};
+
+enum { IDLE = 64 };
+
+struct process {                  // on a page that a fork wipes
+    _Atomic uint32_t alive;       // 1: this image is watched and this memory is its own
+    _Atomic uint32_t number;      // n + 1
+    _Atomic uint32_t ordinals;    // threads that have a file, beyond the first
+    uint32_t pid, parent;
+    uint64_t tick;
+    uint64_t started;
+    uint32_t forked;
+    struct thread *_Atomic idle[IDLE]; // states and files handed on by threads that ended
+};
+
+union process_page {
+    struct process process;
+    char page[PAGE];
+};
+extern union process_page page;
+#define process (page.process)
+
+extern struct settings {
+    char run[256], host[256], home[PATH_MAX], folder[PATH_MAX];
+    size_t home_length, folder_length;
+    bool watched, time_stamp_counter;
+    char *arguments, *arguments_end;
+} settings;
+
+extern THREAD_LOCAL struct thread *self;   // NULL: none yet, or in a vfork's child
+extern THREAD_LOCAL struct thread *lender; // in a vfork's child: the thread whose memory it borrows
+
+bool wake(void);
+struct thread *thread_begin(void);
+bool process_identify(void);
+uint64_t start_tick(int pid, uint32_t *parent);
+uint64_t clock_slow(struct thread *thread);
+
+static inline bool watching(void)
+{
+    return likely(relaxed(process.alive)) || wake();
+}
+
+static inline struct thread *thread_self(void)
+{
+    return likely(self != NULL) ? self : thread_begin();
+}
+
+static inline uint64_t now(struct thread *thread)
+{
+#if defined(__x86_64__) || defined(__aarch64__)
+    struct anchor *anchor = thread->anchor;
+    if (likely(anchor != NULL)) {
+#if defined(__x86_64__)
+        uint64_t ticks = __builtin_ia32_rdtsc() - anchor->ticks;
+#else
+        uint64_t ticks;
+        asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+        ticks -= anchor->ticks;
+#endif
+        if (likely(ticks < anchor->lifetime)) {
+            uint64_t time = anchor->nanoseconds + (ticks * anchor->multiplier >> 32);
+            if (unlikely(time < thread->latest)) time = thread->latest;
+            return thread->latest = time;
+        }
+    }
+#endif
+    return clock_slow(thread);
+}
+
+// ---- live.c: the live Turtle file
+
+struct chunk {
+    uint32_t size;
+    _Atomic uint32_t used;
+    uint32_t accesses; // that still count in it
+    char *start;
+    struct chunk *older;
+};
+
+struct block {
+    struct text text;
+    char *start;
+    struct chunk *chunk;
+    struct thread *thread;
+};
+
+bool block_begin(struct thread *thread, struct block *block, size_t room);
+static inline void block_commit(struct block *block)
+{
+    // A text that filled its room to the end may have been cut: it stays a comment.
+    if (likely(block->text.at < block->text.end)) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
+    *(volatile int *)&block->thread->depth -= 1;
+}
+void live_sweep(struct thread *thread);
+void base_return(struct thread *thread);
+bool live_ready(struct thread *thread);
+
+// ---- object.c: descriptor -> opening
+
+struct facts {
+    uint32_t device_major, device_minor, links, mode;
+    uint64_t inode, birth, modified, changed, size;
+};
+
+struct object {
+    uint32_t flags;
+    _Atomic uint64_t references; // descriptors, and maps << 32
+    _Atomic uint64_t serial;     // 0: found open, to be announced at its first use
+    struct access *_Atomic hint[2];
+    struct access *opening; // the access made with it, which has its `closed` counter
+    struct facts facts;
+    const char *kind; // its class
+    char *path;       // NULL: none
+    uint32_t path_length;
+    bool stream, inherited, unlinked;
+    char short_path[128];
+};
+
+enum { MAP_REFERENCE = 1 }; // shifted by 32
+extern struct object ignored;
+extern struct object *_Atomic first_descriptors[1024];
+
+struct object *object_slow(int fd);
+struct object *object_met(int fd);
+struct object *object_known(int fd); // as the table has it, or NULL
+struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream);
+void object_share(int fd, struct object *object);
+void object_forget(int fd);
+void object_release(struct object *object, uint64_t reference);
+bool object_announce(struct thread *thread, struct object *object, int fd);
+void objects_after_fork(void);
+void maps_after_fork(void);
+void overlay_drop(void);
+bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts);
+void text_facts(struct text *text, const struct facts *facts);
+
+struct closing {
+    struct object *object;
+    struct facts facts;
+    bool last, known;
+    uint64_t started;
+};
+void closing_begin(struct closing *closing, int fd);
+void closing_end(struct closing *closing, bool by_path);
+void closing_undo(struct closing *closing, int fd);
+void closing_range(unsigned first, unsigned last);
+unsigned descriptors_end(void);
+
+size_t path_join(char *room, int dirfd, const char *path); // into PATH_ROOM bytes; 0: cannot be said
+bool path_ignored(const char *path, size_t length);
+size_t path_of_fd(int fd, char *room, bool *unlinked);
+void cwd_changed(void);
+
+// The opening behind a descriptor, ready to be counted on; `&ignored` where nothing is recorded.
+static inline struct object *object_of(int fd)
+{
+    if (likely((unsigned)fd < 1024 && self != NULL)) {
+        struct object *object = atomic_load_explicit(&first_descriptors[fd], memory_order_acquire);
+        if (likely(object != NULL && relaxed(object->serial) != 0)) return object;
+    }
+    return object_slow(fd);
+}
+
+// ---- access.c: (thread, opening, function) -> its counters
+
+enum side { READING, WRITING };
+
+struct counters {
+    int32_t api; // -1: none
+    uint64_t count, bytes, elapsed, first, last;
+    char *digits; // of `count` in the live file; each counter is 32 bytes behind the one before
+};
+
+struct access {
+    uint32_t owner;
+    uint64_t serial;
+    uint64_t source; // of a Copy
+    struct counters side[2];
+    char *closed;
+    struct object *object;
+    struct access *next; // in the same slot of the thread's table
+    struct access *mine; // of the same thread
+    struct chunk *chunk;
+};
+
+struct access *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api);
+struct access *access_counted(struct thread *thread, struct object *object, const char *term, int api,
+                              struct object *source);
+void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed);
+void access_forget(struct thread *thread);
+bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time);
+
+// One instruction, so that a handler between two of them cannot lose a count.
+static inline uint64_t added(uint64_t *counter, uint64_t amount)
+{
+#if defined(__x86_64__)
+    asm volatile("xaddq %0, %1" : "+r"(amount), "+m"(*counter)::"cc");
+    return amount;
+#else
+    return __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline void store_digits(char *digits, uint64_t value)
+{
+    *(volatile sixteen *)digits = sixteen_digits(value);
+}
+
+static inline void counters_add(struct thread *thread, struct counters *counters, uint64_t bytes, uint64_t started,
+                                uint64_t ended)
+{
+    uint64_t count = added(&counters->count, 1) + 1;
+    added(&counters->bytes, bytes);
+    added(&counters->elapsed, ended - started);
+    if (ended > counters->last) counters->last = ended;
+    if (unlikely(counters->first == 0)) {
+        counters->first = started;
+        store_digits(counters->digits + 96, started - thread->epoch);
+    }
+    for (;;) { // again where a handler counted in between: it may have been overwritten with less
+        store_digits(counters->digits, count);
+        store_digits(counters->digits + 32, *(volatile uint64_t *)&counters->bytes);
+        store_digits(counters->digits + 64, *(volatile uint64_t *)&counters->elapsed);
+        store_digits(counters->digits + 128, *(volatile uint64_t *)&counters->last - thread->epoch);
+        uint64_t again = *(volatile uint64_t *)&counters->count;
+        if (likely(again == count)) return;
+        count = again;
+    }
+}
+
+static inline void account(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                           uint64_t bytes, uint64_t started)
+{
+    *(volatile int *)&thread->depth += 1;
+    struct access *access = relaxed(object->hint[side]);
+    if (unlikely(access == NULL || access->owner != thread->number || access->serial != serial ||
+                 access->side[side].api != api))
+        access = access_find(thread, object, serial, side, api);
+    if (likely(access != NULL)) counters_add(thread, &access->side[side], bytes, started, now(thread));
+    *(volatile int *)&thread->depth -= 1;
+}
+
+// A single byte: its time is read only now and then.
+static inline void account_character(struct thread *thread, struct object *object, enum side side, int api)
+{
+    struct access *access = relaxed(object->hint[side]);
+    struct counters *counters = &access->side[side];
+    if (unlikely(access == NULL || access->owner != thread->number || access->serial != relaxed(object->serial) ||
+                 counters->api != api || counters->count < 16 || (counters->count & 63) == 0)) {
+        account(thread, object, relaxed(object->serial), side, api, 1, now(thread));
+        return;
+    }
+    *(volatile int *)&thread->depth += 1;
+    uint64_t count = added(&counters->count, 1) + 1;
+    added(&counters->bytes, 1);
+    for (;;) {
+        store_digits(counters->digits, count);
+        store_digits(counters->digits + 32, *(volatile uint64_t *)&counters->bytes);
+        uint64_t again = *(volatile uint64_t *)&counters->count;
+        if (likely(again == count)) break;
+        count = again;
+    }
+    *(volatile int *)&thread->depth -= 1;
+}
+
+// ---- event.c: single calls, a block each
+
+uint64_t event_begin(struct thread *thread, struct block *block, const char *term, int api, uint64_t started,
+                     size_t room);
+void event_rename(int api, const char *term, int fromfd, const char *from, int tofd, const char *to, uint64_t started);
+void event_symbolic(int api, const char *target, int dirfd, const char *path, uint64_t started);
+void event_delete(int api, int dirfd, const char *path, const struct facts *facts, uint64_t started);
+void event_create(int api, int dirfd, const char *path, uint64_t started);
+void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started);
+uint64_t event_map(int api, struct object *object, size_t size, int protection, bool shared, uint64_t started);
+void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, uint64_t started);
+void event_child(int api, const char *term, int pid, const char *path, char *const argv[], uint64_t started);
+void event_child_end(int api, int pid, int status, uint64_t started);
+uint64_t event_exec(int api, const char *path, char *const argv[]);
+void event_exec_failed(int api, uint64_t exec, int error);
+void event_copy(struct thread *thread, int api, struct object *from, struct object *to, uint64_t bytes,
+                uint64_t started);
+
+#endif

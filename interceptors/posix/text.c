@@ -1,0 +1,175 @@
+// Bytes into Turtle: numbers, dates, escaped literals and percent-encoded IRIs.
+#include "shim.h"
+
+void text_string(struct text *text, const char *string)
+{
+    text_bytes(text, string, strlen(string));
+}
+
+void text_number(struct text *text, uint64_t value)
+{
+    enum { SPLIT = 100000000 };
+    const uint64_t most = (uint64_t)SPLIT * SPLIT;
+    char digits[32];
+    sixteen low = sixteen_digits(value % most);
+    memcpy(digits + 16, &low, 16);
+    unsigned start = 16;
+    for (uint64_t high = value / most; high != 0; high /= 10) digits[--start] = (char)('0' + high % 10);
+    if (start == 16) {
+#if defined(__SSE2__)
+        unsigned zeros = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8((__m128i)low, _mm_set1_epi8('0')));
+        start += (unsigned)__builtin_ctz(~zeros & 0xffff ? ~zeros : 1u << 15);
+        if (start > 31) start = 31;
+#else
+        while (start < 31 && digits[start] == '0') start++;
+#endif
+    }
+    text_bytes(text, digits + start, 32 - start);
+}
+
+static const char hexadecimal[] = "0123456789ABCDEF";
+
+static void text_percent(struct text *text, unsigned char byte)
+{
+    char encoded[3] = {'%', hexadecimal[byte >> 4], hexadecimal[byte & 15]};
+    text_bytes(text, encoded, 3);
+}
+
+static bool unreserved(unsigned char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           byte == '-' || byte == '.' || byte == '_' || byte == '~';
+}
+
+void text_iri(struct text *text, const char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (unreserved((unsigned char)bytes[i])) text_bytes(text, bytes + i, 1);
+        else text_percent(text, (unsigned char)bytes[i]);
+    }
+}
+
+// Printable ASCII without quote and backslash: what a literal holds as it is. Eight bytes at a time.
+static bool plain(const char *bytes, size_t size)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    for (; size >= 8; bytes += 8, size -= 8) {
+        uint64_t word, quote, backslash, control, deleted;
+        memcpy(&word, bytes, 8);
+        quote = (word ^ ones * '"') - ones;
+        backslash = (word ^ ones * '\\') - ones;
+        control = word - ones * ' ';
+        deleted = (word ^ ones * 0x7f) - ones;
+        if ((word | quote | backslash | control | deleted) & tops) return false;
+    }
+    for (; size > 0; bytes++, size--)
+        if (*bytes < ' ' || *bytes == '"' || *bytes == '\\' || *bytes == 0x7f) return false;
+    return true;
+}
+
+// The length of the well-formed UTF-8 sequence at `bytes`, 0 where there is none.
+static size_t sequence(const unsigned char *bytes, size_t size)
+{
+    unsigned char first = bytes[0];
+    size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+    if (length > size) return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((bytes[i] & 0xc0) != 0x80) return 0;
+    if ((first == 0xe0 && bytes[1] < 0xa0) || (first == 0xed && bytes[1] > 0x9f)) return 0; // overlong, surrogates
+    if ((first == 0xf0 && bytes[1] < 0x90) || (first == 0xf4 && bytes[1] > 0x8f)) return 0;
+    return length;
+}
+
+static bool utf8(const char *bytes, size_t size)
+{
+    for (size_t at = 0, length; at < size; at += length)
+        if ((length = sequence((const unsigned char *)bytes + at, size - at)) == 0) return false;
+    return true;
+}
+
+static void text_escaped(struct text *text, const char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        if (byte == '"' || byte == '\\') {
+            char escaped[2] = {'\\', (char)byte};
+            text_bytes(text, escaped, 2);
+        } else if (byte < 0x20 || byte == 0x7f) {
+            char escaped[6] = {'\\', 'u', '0', '0', hexadecimal[byte >> 4], hexadecimal[byte & 15]};
+            text_bytes(text, escaped, 6);
+        } else {
+            text_bytes(text, bytes + i, 1);
+        }
+    }
+}
+
+// Room for text_name: property, quotes and the longest form of each byte.
+size_t name_room(const char *bytes, size_t size)
+{
+    return 32 + (plain(bytes, size) ? size : 6 * size);
+}
+
+void text_name(struct text *text, const char *property, const char *encoded, const char *bytes, size_t size)
+{
+    bool whole = plain(bytes, size), valid = whole || utf8(bytes, size);
+    TEXT(text, " ; ");
+    text_string(text, valid ? property : encoded);
+    TEXT(text, " \"");
+    if (whole) text_bytes(text, bytes, size);
+    else if (valid) text_escaped(text, bytes, size);
+    else
+        for (size_t i = 0; i < size; i++) {
+            if (bytes[i] > ' ' && bytes[i] < 0x7f && bytes[i] != '%' && bytes[i] != '"' && bytes[i] != '\\')
+                text_bytes(text, bytes + i, 1);
+            else text_percent(text, (unsigned char)bytes[i]);
+        }
+    TEXT(text, "\"");
+}
+
+static bool kept_in_argument(unsigned char byte)
+{
+    return byte > ' ' && byte < 0x7f && byte != '%' && byte != '"' && byte != '\\';
+}
+
+size_t argument_room(const char *argument)
+{
+    size_t room = 2;
+    for (; *argument != '\0'; argument++) room += kept_in_argument((unsigned char)*argument) ? 1 : 3;
+    return room;
+}
+
+void text_argument(struct text *text, const char *argument)
+{
+    if (*argument == '\0') TEXT(text, "%");
+    for (; *argument != '\0'; argument++) {
+        if (kept_in_argument((unsigned char)*argument)) text_bytes(text, argument, 1);
+        else text_percent(text, (unsigned char)*argument);
+    }
+}
+
+// xsd:dateTime in UTC, microseconds. Days to civil date: H. Hinnant, chrono-compatible low-level date algorithms.
+void text_date(struct text *text, uint64_t nanoseconds)
+{
+    uint64_t seconds = nanoseconds / 1000000000, days = seconds / 86400, rest = seconds % 86400;
+    uint64_t shifted = days + 719468, era = shifted / 146097, of_era = shifted % 146097;
+    uint64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    uint64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    uint64_t shifted_month = (5 * of_year + 2) / 153, day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    uint64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
+    uint64_t year = year_of_era + era * 400 + (month <= 2);
+    // "YYYYMMDDHHMMSS" and the microseconds, taken from two rows of digits
+    char digits[32], date[] = "0000-00-00T00:00:00.000000Z";
+    sixteen row = sixteen_digits(((year * 100 + month) * 100 + day) * 1000000 + rest / 3600 * 10000 +
+                                 rest % 3600 / 60 * 100 + rest % 60);
+    memcpy(digits, &row, 16);
+    row = sixteen_digits(nanoseconds / 1000 % 1000000);
+    memcpy(digits + 16, &row, 16);
+    memcpy(date, digits + 2, 4);
+    memcpy(date + 5, digits + 6, 2);
+    memcpy(date + 8, digits + 8, 2);
+    memcpy(date + 11, digits + 10, 2);
+    memcpy(date + 14, digits + 12, 2);
+    memcpy(date + 17, digits + 14, 2);
+    memcpy(date + 20, digits + 26, 6);
+    text_bytes(text, date, sizeof date - 1);
+}
