@@ -56,6 +56,21 @@ class Access:
 
 
 @dataclass(slots=True)
+class CopyCalls:
+    """What one thread had the kernel copy from one opening to another, first and last (ns since 1970)."""
+
+    source: Opening
+    target: Opening
+    first: int
+    last: int
+
+    @property
+    def between_files(self) -> bool:
+        """From a file's content to a file's content: no process has had it in hand."""
+        return self.source.kind == self.target.kind == "FileVersion"
+
+
+@dataclass(slots=True)
 class Opening:
     """An open file description: how it was opened, what it was then, and what it was at its last close."""
 
@@ -75,6 +90,18 @@ class Opening:
     settled: Facts | None = None
     resolved: bytes | None = None
     accesses: list[Access] = field(default_factory=list)
+    copied_from: list[CopyCalls] = field(default_factory=list)
+    copied_to: list[CopyCalls] = field(default_factory=list)
+
+    def reads(self) -> list[tuple[int, int]]:
+        """Return the (first, last) moments of each access's reads, copies from file to file left out."""
+        own = [(a.first_read, a.last_read) for a in self.accesses if a.count("reads")]
+        return own + [(c.first, c.last) for c in self.copied_to if not c.between_files]
+
+    def writes(self) -> list[tuple[int, int]]:
+        """Return the (first, last) moments of each access's writes, copies from file to file left out."""
+        own = [(a.first_write, a.last_write) for a in self.accesses if a.count("writes")]
+        return own + [(c.first, c.last) for c in self.copied_from if not c.between_files]
 
     @property
     def name(self) -> bytes | None:
@@ -413,7 +440,7 @@ def _attach(trace: Trace, records: Records, openings: dict[str, Opening], thread
         elif kind is None or "closedNs" in record:
             _close(openings.get(iri), record)
         elif thread and kind == "Access":
-            _access(openings.get(record.get("object", "")), thread, iri, record)
+            _access(openings, thread, iri, record)
         elif thread:
             at = thread.epoch + int(record.get("at", 0))
             thread.process.events.append(Event(iri, kind, thread.process, thread, at, record))
@@ -426,7 +453,8 @@ def _close(opening: Opening | None, record: Record) -> None:
             opening.at_close = _facts(record, "closed", opening.facts)
 
 
-def _access(opening: Opening | None, thread: Thread, iri: str, record: Record) -> None:
+def _access(openings: dict[str, Opening], thread: Thread, iri: str, record: Record) -> None:
+    opening, source = openings.get(record.get("object", "")), openings.get(record.get("source", ""))
     if opening is None:
         return
 
@@ -439,6 +467,10 @@ def _access(opening: Opening | None, thread: Thread, iri: str, record: Record) -
     access.first_write, access.last_write = moment("firstWrite"), moment("lastWrite")
     opening.accesses.append(access)
     opening.closed = opening.closed or moment("closed")
+    if source and access.count("count"):
+        copy = CopyCalls(source, opening, moment("first"), moment("last"))
+        opening.copied_from.append(copy)
+        source.copied_to.append(copy)
 
 
 def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]) -> None:

@@ -16,6 +16,7 @@ from provio.lineage.spans import TICK, inode_of
 from provio.trace import Event, Process, Trace
 
 LAUNCHES = frozenset({"Fork", "Spawn"})
+CHANNELS = frozenset({"Pipe", "Socket"})
 
 
 def cut(trace: Trace, conclusions: Conclusions) -> None:
@@ -109,13 +110,7 @@ def _launches(trace: Trace) -> dict[tuple[str, int, int], Event]:
 def _finishes(process: Process) -> list[int]:
     """When a process forked, or last wrote into each pipe or socket."""
     forks = [event.at for event in process.events if event.kind in LAUNCHES]
-    pipes = [
-        access.last_write
-        for opening in process.openings
-        if opening.kind in ("Pipe", "Socket")
-        for access in opening.accesses
-        if access.last_write
-    ]
+    pipes = [last for opening in process.openings if opening.kind in CHANNELS for _, last in opening.writes()]
     return forks + pipes
 
 
@@ -129,13 +124,7 @@ def _news(process: Process, conclusions: Conclusions) -> list[int]:
 
 
 def _pipe_reads(process: Process) -> list[int]:
-    return [
-        access.first_read
-        for opening in process.openings
-        if opening.kind in ("Pipe", "Socket")
-        for access in opening.accesses
-        if access.first_read
-    ]
+    return [first for opening in process.openings if opening.kind in CHANNELS for first, _ in opening.reads()]
 
 
 def _phases(process: Process, finishes: list[int], news: list[int]) -> list[Phase]:

@@ -26,8 +26,8 @@ def connect(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
     for opening in trace.openings():
         if opening.kind == "Pipe":
             name = identity.pipe(opening)
-            _note(writes, name, opening, "Write")
-            _note(reads, name, opening, "Read")
+            _note(writes, name, opening, opening.writes())
+            _note(reads, name, opening, opening.reads())
     for name, writers in writes.items():
         segments = [segment for use in writers for segment in _segments(name, use, conclusions)]
         conclusions.segments += segments
@@ -35,12 +35,10 @@ def connect(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
             _read(use, segments, conclusions)
 
 
-def _note(table: dict[str, list[_Use]], name: str, opening: Opening, direction: str) -> None:
-    done = [a for a in opening.accesses if a.count(direction.lower() + "s")]
-    if done:
-        firsts = [a.first_read if direction == "Read" else a.first_write for a in done]
-        lasts = [a.last_read if direction == "Read" else a.last_write for a in done]
-        table.setdefault(name, []).append(_Use(opening.process, min(firsts), max(lasts), opening.path))
+def _note(table: dict[str, list[_Use]], name: str, opening: Opening, times: list[tuple[int, int]]) -> None:
+    if times:
+        first, last = min(first for first, _ in times), max(last for _, last in times)
+        table.setdefault(name, []).append(_Use(opening.process, first, last, opening.path))
 
 
 def _overlapping(use: _Use, conclusions: Conclusions) -> list[Phase]:

@@ -38,16 +38,14 @@ class _Collector:
         self.out.inputs[process.iri] = []
         script = script_of(process.arguments)
         code = script_opening(process, script) if script else None
-        copies = _by_opening(process, "Copy", "object")
-        sources = {event.record.get("source") for event in process.events if event.kind == "Copy"}
         maps = _by_opening(process, "Map", "object")
         cuts = _by_opening(process, "Truncate", "object")
         for opening in process.openings:
             if opening.kind == "FileVersion":
                 mapped = maps.get(opening.iri, [])
                 if opening is not code:
-                    self._input(opening, mapped, opening.iri in sources)
-                self._span(opening, mapped, copies.get(opening.iri, []), cuts.get(opening.iri, []))
+                    self._input(opening, mapped)
+                self._span(opening, mapped, cuts.get(opening.iri, []))
         for event in process.events:
             if event.kind == "Truncate" and "object" not in event.record:
                 self._truncated_by_name(event)
@@ -73,10 +71,10 @@ class _Collector:
             version.names[self.identity.file(path, facts.device)] = path
         return version
 
-    def _input(self, opening: Opening, maps: list[Event], copied: bool) -> None:
-        moments = [m for a in opening.accesses if a.count("reads") for m in (a.first_read, a.last_read)]
+    def _input(self, opening: Opening, maps: list[Event]) -> None:
+        moments = [moment for times in opening.reads() for moment in times]
         moments += [event.at for event in maps if event.number("protection") & PROT_READ]
-        if opening.truncated or not (moments or copied) or (opening.writable and opening.facts.size == 0):
+        if opening.truncated or not (moments or opening.copied_to) or (opening.writable and opening.facts.size == 0):
             return
         noise = self.noise(opening)
         states = [opening.facts]
@@ -88,12 +86,13 @@ class _Collector:
                 found = Input(opening.process, version.iri, min(moments), max(moments), noise)
                 self.out.inputs[opening.process.iri].append(found)
 
-    def _span(self, opening: Opening, maps: list[Event], copies: list[Event], cuts: list[Event]) -> None:
+    def _span(self, opening: Opening, maps: list[Event], cuts: list[Event]) -> None:
         shared = [e for e in maps if e.number("protection") & PROT_WRITE and e.record.get("shared") == "true"]
-        moments = [m for a in opening.accesses if a.count("writes") for m in (a.first_write, a.last_write)]
+        moments = [moment for times in opening.writes() for moment in times]
+        copies = [copy for copy in opening.copied_from if copy.between_files]
         own = bool(moments or shared or cuts)
-        moments += [event.at for event in (*shared, *cuts, *copies)]
-        moments += [event.at + event.number("elapsed") for event in copies]
+        moments += [event.at for event in (*shared, *cuts)]
+        moments += [moment for copy in copies for moment in (copy.first, copy.last)]
         truncated = max((e.at for e in cuts if e.number("length", 1) == 0), default=None)
         if opening.truncated or _made(opening):
             moments.append(opening.opened)
@@ -104,7 +103,8 @@ class _Collector:
         final = opening.at_close or opening.settled
         span = Span(
             opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end,
-            truncated, final, opening, self._sources(opening.process, copies), bool(copies) and not own,
+            truncated, final, opening, [self.identity.version(copy.source.facts) for copy in copies],
+            bool(copies) and not own,
         )  # fmt: skip
         self._add(span, opening)
 
@@ -115,10 +115,6 @@ class _Collector:
         before = opening.facts
         if before.size and not opening.truncated:
             self.version(before, opening, False)
-
-    def _sources(self, process: Process, copies: list[Event]) -> list[str]:
-        wanted = {event.record.get("source") for event in copies}
-        return [self.identity.version(o.facts) for o in process.openings if o.iri in wanted and o.kind == "FileVersion"]
 
     def _truncated_by_name(self, event: Event) -> None:
         after = event.facts()
