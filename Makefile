@@ -32,7 +32,7 @@ lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
 	$(if $(shell command -v clang-format),clang-format --dry-run -Werror $(C_SOURCES),@echo "clang-format is not installed: layout of C not checked")
-	CFLAGS="-Wall -Wextra -Werror" interceptors/posix/build $(VENV)/lint.so
+	CFLAGS="-Wall -Wextra -Werror" interceptors/posix/build $(CURDIR)/$(VENV)/lint.so
 
 shim: $(SHIM)  ## compile the C shim
 
