@@ -1,1 +1,1 @@
-"""The words of provio, defined once in `provio.ttl`; `shapes.ttl` says what a merged graph is, `example.ttl` has one."""
+"""The words, defined once in `provio.ttl`; `shapes.ttl` says what a merged graph is, and `example.ttl` shows one."""
