@@ -171,6 +171,9 @@ class _Writer:
             graph.say(association, ("prov:hadPlan", _iri(program.plan)))
             graph.node(program.plan, "FileVersion")
             graph.lines.append(f"<{program.plan}> <{RDF}type> <{PROV}Plan> .\n")
+            if program.file:
+                graph.say(program.plan, ("prov:specializationOf", _iri(program.file)))
+                self._file(program.file, program.path)
 
     def _end(self, process: Process) -> list[tuple[str, str | None]]:
         """How a process ended: its parent's wait says it, of the last image that had the pid and tick."""
@@ -215,9 +218,12 @@ class _Writer:
         for earlier in version.revision_of:
             graph.say(version.iri, ("prov:wasRevisionOf", _iri(earlier)), ("prov:wasDerivedFrom", _iri(earlier)))
         for file, path in version.names.items():
-            if file not in self.files:
-                self.files.add(file)
-                graph.node(file, "File", _path("path", path))
+            self._file(file, path)
+
+    def _file(self, file: str, path: bytes) -> None:
+        if file not in self.files:
+            self.files.add(file)
+            self.graph.node(file, "File", _path("path", path))
 
     def _activities(self, process: Process) -> Iterator[None]:
         for opening in process.openings:
@@ -265,11 +271,22 @@ class _Writer:
                 api = access.counts.get(name + "Api", name)
                 self._activity(f"{access.iri}/{name}", kind, process, thread, api, counters, first, target, last)
         operation = access.counts.get("operation")
-        if operation and access.count("count"):
+        if access.count("count") and access.counts["a"] == "Copy":
+            self._copied(access, entity)
+        elif operation and access.count("count"):
             counters = {name: access.count(name) for name in ("count", "bytes", "elapsed") if name in access.counts}
             start, end = (access.thread.epoch + access.count(name) for name in ("first", "last"))
             kind, api = local_name(operation), access.counts.get("api", "")
             self._activity(f"{access.iri}/call", kind, process, thread, api, counters, start, entity, end)
+
+    def _copied(self, access: Access, entity: str | None) -> None:
+        """What the kernel copied was read and written, though by no process's hand."""
+        copy = next(c for c in access.opening.copied_from if c.access is access)
+        counters = {name: access.count(name) for name in ("count", "bytes", "elapsed")}
+        api, thread = access.counts.get("api", "copy"), access.thread.iri
+        for kind, target in (("Read", self._entity(copy.source)), ("Write", entity)):
+            iri = f"{access.iri}/{kind.lower()}"
+            self._activity(iri, kind, access.thread.process, thread, api, counters, copy.first, target, copy.last)
 
     def _activity(
         self, iri: str, kind: str, process: Process, thread: str, api: str, counters: dict[str, int], start: int,

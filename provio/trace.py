@@ -36,6 +36,17 @@ class Facts:
     ctime: int
     size: int
 
+    @staticmethod
+    def of(record: Record) -> Facts:
+        """The facts that a record states of a file."""
+        times = (int(record.get(name, 0)) for name in ("inode", "birthNs", "mtimeNs", "ctimeNs", "size"))
+        return Facts(record.get("device", ""), *times)
+
+    def later(self, record: Record, prefix: str) -> Facts:
+        """What a record states of the same file later, under names that begin with `prefix`."""
+        times = (int(record.get(prefix + name, 0)) for name in ("MtimeNs", "CtimeNs", "Size"))
+        return Facts(self.device, self.inode, self.birth, *times)
+
 
 @dataclass(slots=True)
 class Access:
@@ -59,6 +70,7 @@ class Access:
 class CopyCalls:
     """What one thread had the kernel copy from one opening to another, first and last (ns since 1970)."""
 
+    access: Access
     source: Opening
     target: Opening
     first: int
@@ -132,7 +144,7 @@ class Event:
 
     def facts(self) -> Facts | None:
         """What the file was, as far as the event says."""
-        return _facts(self.record, "") if "inode" in self.record else None
+        return Facts.of(self.record) if "inode" in self.record else None
 
     def text(self, name: str) -> bytes | None:
         """A path among the event's facts, as bytes."""
@@ -363,20 +375,6 @@ def _bytes(record: Record, name: str) -> bytes | None:
     return unquote_to_bytes(encoded) if encoded is not None else None
 
 
-def _facts(record: Record, prefix: str, origin: Facts | None = None) -> Facts:
-    """The facts whose names begin with `prefix`; device, inode and birth do not change while a file is open."""
-
-    def number(name: str) -> int:
-        full = prefix + name[0].upper() + name[1:] if prefix else name
-        return int(record.get(full, 0))
-
-    if origin:
-        device, inode, birth = origin.device, origin.inode, origin.birth
-    else:
-        device, inode, birth = record.get("device", ""), number("inode"), number("birthNs")
-    return Facts(device, inode, birth, number("mtimeNs"), number("ctimeNs"), number("size"))
-
-
 def _process(trace: Trace, iri: str) -> Process | None:
     """The process of an IRI `…/run/RUN/HOST/PID.TICK.N/`."""
     process = trace.processes.get(iri)
@@ -423,7 +421,7 @@ def _open(trace: Trace, iri: str, record: Record) -> None:
     process = _process(trace, _parent_iri(iri))
     if process:
         opening = Opening(
-            iri, process, record["a"], _bytes(record, "path"), _facts(record, ""), int(record.get("flags", 0)),
+            iri, process, record["a"], _bytes(record, "path"), Facts.of(record), int(record.get("flags", 0)),
             int(record["openedNs"]), record.get("inherited") == "true", record.get("unlinked") == "true",
             record.get("openApi"), int(record.get("openElapsed", 0)),
         )  # fmt: skip
@@ -439,7 +437,7 @@ def _attach(trace: Trace, records: Records, openings: dict[str, Opening], thread
             trace.gaps.append((iri, record.get("about", trace.iri), record.get("reason", "unknown")))
         elif kind is None or "closedNs" in record:
             _close(openings.get(iri), record)
-        elif thread and kind == "Access":
+        elif thread and kind in ("Access", "Copy"):
             _access(openings, thread, iri, record)
         elif thread:
             at = thread.epoch + int(record.get("at", 0))
@@ -450,7 +448,7 @@ def _close(opening: Opening | None, record: Record) -> None:
     if opening is not None and "closedNs" in record:
         opening.closed = int(record["closedNs"])
         if "closedMtimeNs" in record:
-            opening.at_close = _facts(record, "closed", opening.facts)
+            opening.at_close = opening.facts.later(record, "closed")
 
 
 def _access(openings: dict[str, Opening], thread: Thread, iri: str, record: Record) -> None:
@@ -468,7 +466,7 @@ def _access(openings: dict[str, Opening], thread: Thread, iri: str, record: Reco
     opening.accesses.append(access)
     opening.closed = opening.closed or moment("closed")
     if source and access.count("count"):
-        copy = CopyCalls(source, opening, moment("first"), moment("last"))
+        copy = CopyCalls(access, source, opening, moment("first"), moment("last"))
         opening.copied_from.append(copy)
         source.copied_to.append(copy)
 
@@ -481,7 +479,7 @@ def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]
                 trace.processes[iri].record.update(record)
             continue
         if "settledMtimeNs" in record:
-            opening.settled = _facts(record, "settled", opening.facts)
+            opening.settled = opening.facts.later(record, "settled")
         opening.resolved = _bytes(record, "resolvedPath")
 
 

@@ -9,8 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from .conftest import Project, provio_command
+from conftest import Project, provio_command
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> str:

@@ -8,9 +8,8 @@ from typing import Any
 
 import pyoxigraph
 import pytest
-
-from .conftest import Project
-from .test_prov_package import lost
+from conftest import Project
+from test_prov_package import lost
 
 FORMATS = {
     "trig": pyoxigraph.RdfFormat.TRIG,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from .conftest import Project
+from conftest import Project
 
 PYTHON_TWO_PHASES = """
 import sys

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 
-from .conftest import Project
+from conftest import Project
 
 
 def quads(project: Project) -> set[str]:

@@ -6,8 +6,7 @@ import json
 import os
 
 import pytest
-
-from .conftest import Project
+from conftest import Project
 
 NAMES = {
     "space": b"two words",

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import pty
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-from .conftest import SHIM, Project, provio_command
+from conftest import SHIM, Project, provio_command
 
 SAME = {
     "pipeline": "ls -lR /usr/share/doc | sort | gzip -n",
@@ -139,22 +137,9 @@ def test_strict_refuses_where_nothing_can_be_recorded(project: Project) -> None:
 
 
 def test_a_folder_that_cannot_be_written(project: Project) -> None:
-    """Somebody without the right to write here gets one line, and the command runs."""
-    if os.geteuid() != 0:
-        (project.path / ".provio").rmdir()
-        project.path.chmod(0o555)
-        done = project.provio("run", "--", "true")
-    else:
-        shutil.rmtree(project.path / ".provio")
-        for folder in (project.path, project.path.parent, project.path.parent.parent):
-            folder.chmod(0o755)
-        setpriv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        command = [*setpriv, *provio_command(), "run", "--", "true"]
-        done = subprocess.run(command, cwd=project.path, env=project.env, capture_output=True, text=True, timeout=60)
-        if "setpriv" in done.stderr or "Permission denied: '" in done.stderr or done.returncode in (126, 127):
-            pytest.skip("an ordinary user cannot reach this interpreter")
-        assert done.returncode == 0, done.stderr
-    assert "not recording: cannot write" in done.stderr
+    """Where nobody, not even root, can make a folder: one line, and the command runs."""
+    done = project.provio("run", "--", "true", cwd="/sys")
+    assert "not recording: cannot write /sys/.provio" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

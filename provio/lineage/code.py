@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from provio.identity import Identity
 from provio.lineage.model import ProgramFacts
-from provio.trace import Opening, Process, Trace, _facts
+from provio.trace import Facts, Opening, Process, Trace
 
 # Interpreter (its file's name) → options that take the next argument, options after which there is no script file.
 INTERPRETERS = {
@@ -57,15 +57,18 @@ def programs(trace: Trace, identity: Identity) -> dict[str, ProgramFacts]:
 
 def _program(process: Process, identity: Identity) -> ProgramFacts:
     script = script_of(process.arguments)
-    if script:
-        opening = script_opening(process, script)
-        if opening and opening.name:
-            iri = identity.program(opening.name, opening.facts.device)
-            return ProgramFacts(iri, _label(opening.name), opening.name, identity.version(opening.facts))
+    opening = script_opening(process, script) if script else None
+    if opening and opening.name:
+        return _known(opening.name, opening.facts, identity)
     path = process.executable or (process.arguments or [b"unknown"])[0]
-    facts = _facts(process.record, "") if "inode" in process.record else None
-    iri = identity.program(path, facts.device if facts else None)
-    return ProgramFacts(iri, _label(path), path, identity.version(facts) if facts else None)
+    if "inode" in process.record:
+        return _known(path, Facts.of(process.record), identity)
+    return ProgramFacts(identity.program(path, None), _label(path), path, None, None)
+
+
+def _known(path: bytes, facts: Facts, identity: Identity) -> ProgramFacts:
+    iri, file = identity.program(path, facts.device), identity.file(path, facts.device)
+    return ProgramFacts(iri, _label(path), path, identity.version(facts), file)
 
 
 def script_opening(process: Process, script: bytes) -> Opening | None:

@@ -11,12 +11,13 @@ from provio.trace import Facts, Opening, Process
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """The program of a process: its IRI, a label, its path, and the version it was (its plan), where known."""
+    """The program of a process: its IRI, a label, its path; where known, the version it was (its plan) and its File."""
 
     iri: str
     label: str
     path: bytes
     plan: str | None
+    file: str | None
 
 
 @dataclass(slots=True)

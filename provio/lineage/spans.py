@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 
 from provio.identity import Identity
-from provio.lineage.code import Noise, script_of, script_opening
+from provio.lineage.code import Noise
 from provio.lineage.model import Conclusions, Input, Span, Version
 from provio.trace import Event, Facts, Opening, Process, Trace
 
@@ -36,14 +36,13 @@ class _Collector:
     def process(self, process: Process) -> None:
         """Gather the inputs and spans of one process."""
         self.out.inputs[process.iri] = []
-        script = script_of(process.arguments)
-        code = script_opening(process, script) if script else None
+        plan = self.out.programs[process.iri].plan
         maps = _by_opening(process, "Map", "object")
         cuts = _by_opening(process, "Truncate", "object")
         for opening in process.openings:
             if opening.kind == "FileVersion":
                 mapped = maps.get(opening.iri, [])
-                if opening is not code:
+                if self.identity.version(opening.facts) != plan:
                     self._input(opening, mapped)
                 self._span(opening, mapped, cuts.get(opening.iri, []))
         for event in process.events:
