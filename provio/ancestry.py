@@ -127,7 +127,7 @@ def lineage(
 
 
 RUN_EDGES = (
-    "prov:used prov:wasGeneratedBy provio:carriedFrom provio:launchedBy "
+    "prov:used prov:wasGeneratedBy provio:continuedFrom provio:carriedFrom provio:launchedBy "
     "prov:wasDerivedFrom prov:wasRevisionOf prov:alternateOf"
 )
 
@@ -196,7 +196,10 @@ def _informers(reader: Reader, walk: Walk, activities: set[str]) -> set[str]:
     new, frontier = set(activities), set(activities)
     walk.activities |= activities
     while frontier:
-        frontier = _edges_of(reader, walk, sorted(frontier), "provio:carriedFrom provio:launchedBy") - walk.activities
+        frontier = (
+            _edges_of(reader, walk, sorted(frontier), "provio:continuedFrom provio:carriedFrom provio:launchedBy")
+            - walk.activities
+        )
         walk.activities |= frontier
         new |= frontier
     return new
@@ -284,7 +287,8 @@ def _describe(reader: Reader, iris: set[str]) -> list[Node]:
             node["process"] = row[NS + "partOf"][0]
         node.update(_fields(row))
         kind = most_specific(row.get("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", ()))
-        node.update(iri=iri, type=local_name(kind) if kind else "Entity", label=_label(iri, row, node))
+        node.update(iri=iri, type=local_name(kind) if kind else "Entity")
+        node["label"] = _label(iri, row, node)
         run = re.match(r"https://w3id\.org/provio/run/[^/]+", iri)
         if run:
             node["run"] = run[0]
@@ -308,6 +312,8 @@ def _label(iri: str, row: dict[str, list[str]], node: dict[str, object]) -> str:
     if given:
         return given[0]
     path = str(node.get("path", ""))
+    if node.get("type") in ("Pipe", "Socket") and not path:
+        return str(node["type"]).lower()
     return path.rpartition("/")[2] or local_name(iri.rstrip("/")) or iri
 
 

@@ -72,9 +72,9 @@ def run_command(name: str | None, quiet: bool, no_merge: bool, strict: bool, com
     arguments = [os.fsencode(argument) for argument in command]
     try:
         recording = run.prepare(arguments, name)
-    except CannotRecord as error:
+    except Exception as error:
         if strict:
-            raise
+            raise CannotRecord(str(error)) from error
         if not quiet:
             _complain(f"not recording: {error}")
         recording = None
@@ -82,10 +82,10 @@ def run_command(name: str | None, quiet: bool, no_merge: bool, strict: bool, com
     if recording:
         try:
             word = _finish(recording, end, no_merge)
-        except (ProvioError, OSError) as error:
-            word = f"run {recording.run_id} is kept in {recording.folder}, but: {error}"
+        except Exception as error:  # whatever fails here, the command's own end is passed on
+            word = f"run {recording.run_id} is kept in {recording.folder}, but: {str(error) or type(error).__name__}"
         if not quiet:
-            click.echo(f"provio: {word}", err=True)
+            _complain(word)
     return run.end_as(end)
 
 

@@ -76,7 +76,7 @@ PARTS: Final = frozenset({"Group", "Dataset", "Attribute", "Datatype"})
 
 # Sub-properties come first: where one is asserted, so is the property it lies under, and only one of the two is drawn.
 SPECIFIC_FIRST: Final = (
-    "used", "wasGeneratedBy", "carriedFrom", "launchedBy", "wasRevisionOf", "alternateOf", "hadMember",
+    "used", "wasGeneratedBy", "continuedFrom", "carriedFrom", "launchedBy", "wasRevisionOf", "alternateOf", "hadMember",
     "wasInvalidatedBy", "wasAssociatedWith", "specializationOf", "wasDerivedFrom", "wasInformedBy",
     "wasAttributedTo", "actedOnBehalfOf",
 )  # fmt: skip

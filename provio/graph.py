@@ -194,6 +194,8 @@ class _Writer:
             ("prov:wasAssociatedWith", _iri(program)),
             *(("prov:used", _iri(version)) for version in phase.used),
         )
+        if phase.continued and phase.carried_from:
+            graph.say(phase.iri, ("continuedFrom", _iri(phase.carried_from)))
         for name, earlier in (("carriedFrom", phase.carried_from), ("launchedBy", phase.launched_by)):
             if earlier:
                 graph.say(phase.iri, (name, _iri(earlier)), ("prov:wasInformedBy", _iri(earlier)))

@@ -119,6 +119,16 @@ def test_a_child_has_nothing_of_what_its_parent_reads_later(project: Project) ->
     assert (found["data"], found["carried"]) == (set(), {"a"})
 
 
+def test_a_parent_keeps_its_inputs_over_a_fork(project: Project) -> None:
+    """r(a), a child is forked, r(b), w(x): x comes from a and b, both by data, for nothing was written between."""
+    project.sh("echo 1 > a; echo 2 > b")
+    code = FORK.format(child="pass", parent='open("x", "w").write(a + open("b").read())')
+    (project.path / "fork.py").write_text(code)
+    project.watch("python3", "fork.py")
+    found = project.ancestors("x")
+    assert (found["data"], found["carried"]) == ({"a", "b"}, set())
+
+
 def test_a_later_reader_is_no_ancestor(project: Project) -> None:
     """A program that read x after it was made is no part of where x came from; it is of what x was made into."""
     project.sh("echo 1 > a; echo 2 > b")

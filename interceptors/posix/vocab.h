@@ -77,6 +77,7 @@
 #define TERM_closedSize ":closedSize"
 #define TERM_commandLine ":commandLine"
 #define TERM_contentHash ":contentHash"
+#define TERM_continuedFrom ":continuedFrom"
 #define TERM_count ":count"
 #define TERM_cpu ":cpu"
 #define TERM_ctimeNs ":ctimeNs"

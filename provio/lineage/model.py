@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from provio.trace import Facts, Opening, Process
 
+# A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
+TICK = 20_000_000
+
 
 @dataclass(frozen=True)
 class ProgramFacts:
@@ -50,15 +53,27 @@ class Span:
     sources: list[str] = field(default_factory=list)
     copied_only: bool = False
 
+    def wrote(self, version: Version) -> int:
+        """Return the moment at which this span had written a version: at its end, or for one on the way, by the time
+        somebody saw it; the kernel's clock for mtimes may lag by a tick."""
+        facts = version.facts
+        if self.final and (self.final.mtime, self.final.size) == (facts.mtime, facts.size):
+            return self.last
+        return min(max(facts.mtime, self.first) + TICK, max(version.seen, self.first), self.last)
+
 
 @dataclass(slots=True)
 class Version:
-    """A file version that somebody used or made; `names` are the (File IRI, path) it was seen under."""
+    """A file version that somebody used or made.
+
+    `names` are the (File IRI, path) it was seen under, `seen` is when somebody first saw it.
+    """
 
     iri: str
     facts: Facts
     names: dict[str, bytes] = field(default_factory=dict)
     noise: bool = True
+    seen: int = 0
     generated_by: str | None = None
     attributed_to: set[str] = field(default_factory=set)
     revision_of: list[str] = field(default_factory=list)
@@ -66,13 +81,17 @@ class Version:
 
 @dataclass(slots=True)
 class Phase:
-    """A stretch of a process: what it used, and which phase it carries on or was launched by."""
+    """A stretch of a process: what it used, and which phase it carries on or was launched by.
+
+    `continued`: nothing was written between, only forked, so what the earlier phase used is this one's own input too.
+    """
 
     iri: str
     process: Process
     start: int
     end: int
     used: dict[str, None] = field(default_factory=dict)
+    continued: bool = False
     carried_from: str | None = None
     launched_by: str | None = None
 

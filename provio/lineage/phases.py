@@ -1,9 +1,9 @@
 """Where a process is cut into phases, and what ties phases together.
 
 A process is cut where it first reads a new input after it finished writing some output: `r(a) w(x) r(b) w(y)` gives x
-from a, y from b, and from a only by way of the earlier phase. An output is finished at its last write, at every fork (a
-child is an output too: it must not have what its parent reads later), and at the mtime of each version of it that
-another process read.
+from a, y from b, and from a only by way of the earlier phase. An output is finished at its last write, and at the mtime
+of each version of it that another process read. A fork cuts too, for the child must not have what its parent reads
+later; but the parent, having written nothing, continues: what it had read is still its own input.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import pairwise
 
-from provio.lineage.model import Conclusions, Phase, Span
-from provio.lineage.spans import TICK, inode_of
+from provio.lineage.model import TICK, Conclusions, Phase, Span
+from provio.lineage.spans import inode_of
 from provio.trace import Event, Process, Trace
 
 LAUNCHES = frozenset({"Fork", "Spawn"})
@@ -26,10 +26,10 @@ def cut(trace: Trace, conclusions: Conclusions) -> None:
     for span in conclusions.spans:
         last_writes.setdefault(span.process.iri, []).append(span.last)
     for process in trace.processes.values():
-        finishes = _finishes(process) + last_writes.get(process.iri, []) + seen_by_others.get(process.iri, [])
-        finishes.sort()
-        news = sorted(_news(process, conclusions) + _pipe_reads(process))
-        conclusions.phases[process.iri] = _phases(process, finishes, news)
+        written = _channel_writes(process) + last_writes.get(process.iri, []) + seen_by_others.get(process.iri, [])
+        forks = [event.at for event in process.events if event.kind in LAUNCHES]
+        news = sorted(_news(process, conclusions) + _channel_reads(process))
+        conclusions.phases[process.iri] = _phases(process, sorted(written), sorted(forks), news)
         for found in conclusions.inputs[process.iri]:
             for moment in (found.first, found.last):
                 conclusions.phase_at(process, moment).used[found.version] = None
@@ -107,11 +107,9 @@ def _launches(trace: Trace) -> dict[tuple[str, int, int], Event]:
     }
 
 
-def _finishes(process: Process) -> list[int]:
-    """When a process forked, or last wrote into each pipe or socket."""
-    forks = [event.at for event in process.events if event.kind in LAUNCHES]
-    pipes = [last for opening in process.openings if opening.kind in CHANNELS for _, last in opening.writes()]
-    return forks + pipes
+def _channel_writes(process: Process) -> list[int]:
+    """When a process last wrote into each pipe or socket."""
+    return [last for opening in process.openings if opening.kind in CHANNELS for _, last in opening.writes()]
 
 
 def _news(process: Process, conclusions: Conclusions) -> list[int]:
@@ -123,21 +121,27 @@ def _news(process: Process, conclusions: Conclusions) -> list[int]:
     return list(first.values())
 
 
-def _pipe_reads(process: Process) -> list[int]:
+def _channel_reads(process: Process) -> list[int]:
     return [first for opening in process.openings if opening.kind in CHANNELS for first, _ in opening.reads()]
 
 
-def _phases(process: Process, finishes: list[int], news: list[int]) -> list[Phase]:
-    starts = [process.started]
+def _phases(process: Process, written: list[int], forks: list[int], news: list[int]) -> list[Phase]:
+    """Cut a process at the moments it first read something new; all lists are sorted."""
+    phases = [Phase(f"{process.iri}phase/0", process, process.started, process.ended)]
     for moment in news:
-        done = bisect_right(finishes, moment)
-        if done and finishes[done - 1] >= starts[-1] and moment > starts[-1]:
-            starts.append(moment)
-    ends = [*starts[1:], process.ended]
-    return [
-        Phase(f"{process.iri}phase/{number}", process, start, end)
-        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
-    ]
+        last = phases[-1]
+        finished = _within(written, last.start, moment)
+        if moment > last.start and (finished or _within(forks, last.start, moment)):
+            last.end = moment
+            iri = f"{process.iri}phase/{len(phases)}"
+            phases.append(Phase(iri, process, moment, process.ended, continued=not finished))
+    return phases
+
+
+def _within(moments: list[int], start: int, end: int) -> bool:
+    """Tell whether one of the sorted moments lies from `start` to `end`."""
+    done = bisect_right(moments, end)
+    return done > 0 and moments[done - 1] >= start
 
 
 def _seen_by_others(conclusions: Conclusions) -> dict[str, list[int]]:
@@ -148,8 +152,8 @@ def _seen_by_others(conclusions: Conclusions) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for inputs in conclusions.inputs.values():
         for one in inputs:
-            facts = conclusions.versions[one.version].facts
-            for span in spans.get(inode_of(facts), ()):
-                if span.process is not one.process and span.first - TICK <= facts.mtime <= span.end:
-                    found.setdefault(span.process.iri, []).append(max(facts.mtime, span.first))
+            version = conclusions.versions[one.version]
+            for span in spans.get(inode_of(version.facts), ()):
+                if span.process is not one.process and span.first - TICK <= version.facts.mtime <= span.end:
+                    found.setdefault(span.process.iri, []).append(span.wrote(version))
     return found

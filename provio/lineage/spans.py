@@ -8,11 +8,9 @@ from dataclasses import replace
 
 from provio.identity import Identity
 from provio.lineage.code import Noise
-from provio.lineage.model import Conclusions, Input, Span, Version
+from provio.lineage.model import TICK, Conclusions, Input, Span, Version
 from provio.trace import Event, Facts, Opening, Process, Trace
 
-# A new file's birth is stamped by a clock that may lag behind ours by one tick of the kernel.
-TICK = 10_000_000
 PROT_READ, PROT_WRITE = 1, 2
 
 
@@ -58,13 +56,14 @@ class _Collector:
                 if known:
                     known.names[self.identity.file(os.path.normpath(new), facts.device)] = os.path.normpath(new)
 
-    def version(self, facts: Facts, opening: Opening | None, noise: bool) -> Version:
-        """Return the version of `facts`, noted as seen through `opening`."""
+    def version(self, facts: Facts, opening: Opening | None, noise: bool, seen: int) -> Version:
+        """Return the version of `facts`, noted as seen through `opening` at the moment `seen`."""
         iri = self.identity.version(facts)
         version = self.out.versions.get(iri)
         if version is None:
             version = self.out.versions[iri] = Version(iri, facts)
         version.noise = version.noise and noise
+        version.seen = min(version.seen or seen, seen)
         path = opening.name if opening else None
         if opening and path and not opening.unlinked:
             version.names[self.identity.file(path, facts.device)] = path
@@ -76,11 +75,11 @@ class _Collector:
         if opening.truncated or not (moments or opening.copied_to) or (opening.writable and opening.facts.size == 0):
             return
         noise = self.noise(opening)
-        states = [opening.facts]
+        states = [(opening.facts, opening.opened)]
         if opening.at_close and not opening.writable and self._key(opening.at_close) != self._key(opening.facts):
-            states.append(opening.at_close)
-        for facts in states:
-            version = self.version(facts, opening, noise)
+            states.append((opening.at_close, opening.closed))
+        for facts, seen in states:
+            version = self.version(facts, opening, noise, seen)
             if moments:
                 found = Input(opening.process, version.iri, min(moments), max(moments), noise)
                 self.out.inputs[opening.process.iri].append(found)
@@ -110,10 +109,10 @@ class _Collector:
     def _add(self, span: Span, opening: Opening) -> None:
         self.out.spans.append(span)
         if span.final:
-            self.version(span.final, opening, False)
+            self.version(span.final, opening, False, span.end)
         before = opening.facts
         if before.size and not opening.truncated:
-            self.version(before, opening, False)
+            self.version(before, opening, False, opening.opened)
 
     def _truncated_by_name(self, event: Event) -> None:
         after = event.facts()
@@ -122,7 +121,7 @@ class _Collector:
             empty = event.at if event.number("length", 1) == 0 else None
             self.out.spans.append(Span(event.process, inode_of(after), event.at, end, end, empty, after))
             path = event.text("path")
-            version = self.version(after, None, False)
+            version = self.version(after, None, False, end)
             if path:
                 version.names[self.identity.file(path, after.device)] = path
 

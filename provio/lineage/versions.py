@@ -10,8 +10,8 @@ version and this one have contributed: `<version>~<process>`.
 from __future__ import annotations
 
 from provio.identity import contribution
-from provio.lineage.model import Conclusions, Copy, Span, Version
-from provio.lineage.spans import TICK, inode_of
+from provio.lineage.model import TICK, Conclusions, Copy, Span, Version
+from provio.lineage.spans import inode_of
 
 
 def attribute(conclusions: Conclusions) -> None:
@@ -25,27 +25,31 @@ def attribute(conclusions: Conclusions) -> None:
     for inode, chain in chains.items():
         writers = spans.get(inode)
         if writers:
-            _chain(conclusions, sorted(chain, key=_age), writers)
-
-
-def _age(version: Version) -> tuple[int, int, int]:
-    return version.facts.mtime, version.facts.ctime, version.facts.size
+            _chain(conclusions, chain, writers)
 
 
 def _chain(conclusions: Conclusions, chain: list[Version], spans: list[Span]) -> None:
-    """Attribute the versions of one inode, oldest first."""
-    before: Version | None = None
-    for version in chain:
-        writer = _writer(version, spans)
+    """Attribute the versions of one inode, oldest first.
+
+    Their order is the kernel's (mtimes); what came before or after a truncation is told by our own clock alone.
+    """
+    writers = {version.iri: _writer(version, spans) for version in chain}
+    moments = {version.iri: _written(version, writers[version.iri]) for version in chain}
+    before, since = None, 0
+    for version in sorted(chain, key=lambda v: (v.facts.mtime, moments[v.iri], v.facts.size)):
+        writer, moment = writers[version.iri], moments[version.iri]
         if writer:
-            emptied = _emptied(version, writer, spans)
-            kept = before if before and before.facts.size and before.facts.mtime >= emptied else None
-            since = max(emptied, before.facts.mtime if before else 0)
+            emptied = max((s.truncated for s in spans if s.truncated and s.truncated <= moment), default=0)
             _generate(conclusions, version, writer)
-            if kept and kept.iri != version.iri:
-                version.revision_of.append(kept.iri)
-            _contribute(conclusions, version, writer, spans, since)
-        before = version
+            if before and before.facts.size and since >= emptied:
+                version.revision_of.append(before.iri)
+            _contribute(conclusions, version, writer, spans, (max(emptied, since), moment))
+        before, since = version, moment
+
+
+def _written(version: Version, writer: Span | None) -> int:
+    """When a version was written, by our clock where that is known."""
+    return writer.wrote(version) if writer else min(version.facts.mtime, version.seen)
 
 
 def _writer(version: Version, spans: list[Span]) -> Span | None:
@@ -53,28 +57,16 @@ def _writer(version: Version, spans: list[Span]) -> Span | None:
     mtime = version.facts.mtime
     saw = [s for s in spans if s.final and (s.final.mtime, s.final.size) == (mtime, version.facts.size)]
     if not saw:
-        saw = [s for s in spans if s.first - TICK <= mtime <= max(s.last, s.end) and not _ended_before(s, version)]
+        saw = [s for s in spans if s.first - TICK <= mtime <= max(s.last, s.end) and _on_its_way(s, version)]
     return max(saw, key=lambda s: (min(s.last, mtime), s.last), default=None)
 
 
-def _ended_before(span: Span, version: Version) -> bool:
-    """The writer's own close saw an earlier or later state: this version cannot be its last, only one on the way."""
-    return bool(span.final and span.final.mtime < version.facts.mtime)
-
-
-def _emptied(version: Version, writer: Span, spans: list[Span]) -> int:
-    """When the content before this version was last thrown away; 0 for never."""
-    if (
-        writer.truncated
-        and writer.opening
-        and writer.first >= writer.truncated - TICK
-        and writer.truncated <= writer.last
-    ):
-        own = writer.truncated
-    else:
-        own = 0
-    limit = max(version.facts.mtime, own)
-    return max([own, *(s.truncated for s in spans if s.truncated and s.truncated <= limit)])
+def _on_its_way(span: Span, version: Version) -> bool:
+    """Not what the writer found when it opened the file, nor later than what its close saw."""
+    found = span.opening.facts if span.opening and not span.truncated else None
+    if found and (found.mtime, found.size) == (version.facts.mtime, version.facts.size):
+        return False
+    return not span.final or span.final.mtime >= version.facts.mtime
 
 
 def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
@@ -91,9 +83,7 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
         conclusions.copies.append(copy)
         version.generated_by = copy.iri
         return
-    final = writer.final and writer.final.mtime == version.facts.mtime
-    moment = writer.last if final else min(max(version.facts.mtime, writer.first), writer.last)
-    phase = conclusions.phase_at(writer.process, moment)
+    phase = conclusions.phase_at(writer.process, writer.wrote(version))
     for source in writer.sources:
         phase.used[source] = None
     if version.iri in phase.used:
@@ -104,22 +94,26 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
 
 def _read_back(conclusions: Conclusions, version: Version, writer: Span, phase: str) -> None:
     """A key that one phase both used and generated: the generated side gets a name of its own."""
-    made = Version(contribution(version.iri, writer.process), version.facts, dict(version.names), False, phase)
+    made = Version(contribution(version.iri, writer.process), version.facts, dict(version.names), False)
+    made.generated_by = phase
     made.attributed_to = {conclusions.programs[writer.process.iri].iri}
     conclusions.contributions.append(made)
     version.attributed_to.clear()
 
 
-def _contribute(conclusions: Conclusions, version: Version, writer: Span, spans: list[Span], since: int) -> None:
+def _contribute(
+    conclusions: Conclusions, version: Version, writer: Span, spans: list[Span], between: tuple[int, int]
+) -> None:
+    """Say of each other process that wrote between the earlier version and this one that it did."""
+    since, moment = between
     done = {writer.process.iri}
     for span in spans:
-        overlaps = span.first <= version.facts.mtime + TICK and span.last > since
+        overlaps = span.first <= moment and span.last > since
         if span.process.iri in done or not overlaps or not _wrote(span):
             continue
         done.add(span.process.iri)
-        moment = min(span.last, max(version.facts.mtime, span.first))
         made = Version(contribution(version.iri, span.process), version.facts, dict(version.names), False)
-        made.generated_by = conclusions.phase_at(span.process, moment).iri
+        made.generated_by = conclusions.phase_at(span.process, min(span.last, moment)).iri
         made.attributed_to = {conclusions.programs[span.process.iri].iri}
         conclusions.contributions.append(made)
         version.revision_of.append(made.iri)

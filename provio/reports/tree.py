@@ -250,11 +250,11 @@ class _Tree:
         while waiting:
             how, iri = waiting.popleft()
             yield how, iri
-            for predicate, mark in (("carriedFrom", "carried"), ("launchedBy", "control")):
+            for predicate, mark in (("continuedFrom", ""), ("carriedFrom", "carried"), ("launchedBy", "control")):
                 for other in neighbours(iri, predicate):
                     if other not in seen:
                         seen.add(other)
-                        waiting.append(("control" if "control" in (how, mark) else "carried", other))
+                        waiting.append((max(how, mark, key=("", "carried", "control").index), other))
 
     def _closing(self) -> Iterator[Line]:
         document = self.lineage.document

@@ -60,6 +60,7 @@ EDGES: Final = {
 _PREDICATES: Final = {
     "used": "data",
     "wasGeneratedBy": "data",
+    "continuedFrom": "data",
     "carriedFrom": "carried",
     "launchedBy": "control",
     "wasInformedBy": "control",
