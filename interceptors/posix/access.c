@@ -1,7 +1,7 @@
 // The block of one (thread, opening, function), whose counters every call rewrites in place.
 #include "shim.h"
 
-static struct pool accesses = {.size = (sizeof(struct access) + 16 + 63) & ~63u};
+static struct pool accesses = POOL(struct access);
 
 enum { FIRST_TABLE = 512, COUNTER = 32 }; // a counter: a label of 16 bytes and 16 digits
 
@@ -39,11 +39,12 @@ static struct access *access_new(struct thread *thread, struct object *object, u
         return NULL;
     }
     memset(access->side, 0, sizeof access->side);
-    access->side[READING].api = access->side[WRITING].api = -1;
-    access->owner = thread->number;
+    for (int i = 0; i < 2; i++) {
+        access->side[i].owner = thread->number;
+        access->side[i].serial = serial;
+        access->side[i].api = -1;
+    }
     access->object = object;
-    access->serial = serial;
-    access->source = 0;
     access->closed = NULL;
     access->chunk = block->chunk;
     return access;
@@ -58,7 +59,7 @@ static struct access **place(struct thread *thread, uint64_t serial)
 
 static void table_insert(struct thread *thread, struct access *access)
 {
-    struct access **head = place(thread, access->serial);
+    struct access **head = place(thread, access->side[0].serial);
     access->next = *head;
     *head = access;
 }
@@ -70,9 +71,9 @@ static bool table_sweep(struct thread *thread, bool all)
     uint32_t count = 0;
     for (struct access *access = thread->mine; access != NULL; access = next) {
         next = access->mine;
-        if (all || relaxed(access->object->serial) != access->serial) {
+        if (all || relaxed(access->object->serial) != access->side[0].serial) {
             access->chunk->accesses--;
-            access->owner = 0;
+            access->side[0].owner = access->side[1].owner = 0;
             pool_give(&accesses, access);
         } else {
             access->mine = living;
@@ -113,24 +114,26 @@ void access_forget(struct thread *thread)
     if (thread->mine != NULL) table_sweep(thread, true);
 }
 
-static struct access *look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source)
+static struct counters *look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source)
 {
     if (thread->table == NULL) return NULL;
-    for (struct access *access = *place(thread, serial); access != NULL; access = access->next)
-        if (access->serial == serial && access->side[side].api == api && access->source == source) return access;
+    for (struct access *access = *place(thread, serial); access != NULL; access = access->next) {
+        struct counters *counters = &access->side[side];
+        if (counters->serial == serial && counters->api == api && counters->source == source) return counters;
+    }
     return NULL;
 }
 
 // ---- the blocks
 
-static void text_head(struct text *text, uint64_t number, uint64_t serial, uint64_t time)
+static void text_head(struct text *text, struct thread *thread, uint64_t number, uint64_t serial, uint64_t time)
 {
     TEXT(text, " <a");
     text_number(text, number);
     TEXT(text, "> a " TERM_Access " ; " TERM_object " <../o");
     text_number(text, serial);
     TEXT(text, "> ; prov:wasAssociatedWith <> ; prov:startedAtTime \"");
-    text_date(text, time);
+    text_date(text, thread, time);
     TEXT(text, "\"^^xsd:dateTime");
 }
 
@@ -152,10 +155,10 @@ static void align(struct text *text)
 static void text_side(struct text *text, struct access *access, enum side side, int api)
 {
     static const char labels[2][5][17] = {
-        {"; " TERM_reads "        ", "; " TERM_readBytes "    ", "; " TERM_readElapsed "  ", "; " TERM_firstRead "    ",
-         "; " TERM_lastRead "     "},
-        {"; " TERM_writes "       ", "; " TERM_writeBytes "   ", "; " TERM_writeElapsed " ", "; " TERM_firstWrite "   ",
-         "; " TERM_lastWrite "    "}};
+        {"; " TERM_reads "        ", "; " TERM_readBytes "    ", "; " TERM_readElapsed "  ", "; " TERM_lastRead "     ",
+         "; " TERM_firstRead "    "},
+        {"; " TERM_writes "       ", "; " TERM_writeBytes "   ", "; " TERM_writeElapsed " ", "; " TERM_lastWrite "    ",
+         "; " TERM_firstWrite "   "}};
     access->side[side].api = api;
     access->side[side].digits = text->at + 16;
     for (int i = 0; i < 5; i++) text_counter(text, labels[side][i]);
@@ -181,11 +184,10 @@ static void text_opening(struct text *text, struct object *object, uint64_t seri
     TEXT(text, " .");
 }
 
+// At most so many digits: log10(2) is a little less than 1233 / 4096.
 static unsigned digits(uint64_t value)
 {
-    unsigned count = 1;
-    while (value >= 10) value /= 10, count++;
-    return count;
+    return (64u - (unsigned)__builtin_clzll(value | 1)) * 1233 / 4096 + 1;
 }
 
 // The exact length of what text_opening and the head of an access write, but for slack of a few bytes.
@@ -203,14 +205,14 @@ void access_opened(struct thread *thread, struct object *object, int api, uint64
 {
     struct block block;
     struct text *text = &block.text;
-    uint64_t serial = relaxed(object->serial), number = added(&thread->accesses, 1) + 1;
+    uint64_t serial = relaxed(object->serial), number = next_number(&thread->accesses);
     if (!block_begin(thread, &block, opening_room(object, serial, number))) return;
     struct access *access = access_new(thread, object, serial, &block);
     if (access == NULL) return;
     bool reads = allowed(object, READING), writes = allowed(object, WRITING);
     int reader = predicted(thread, object->stream, READING), writer = predicted(thread, object->stream, WRITING);
     text_opening(text, object, serial, api, started, elapsed);
-    text_head(text, number, serial, started);
+    text_head(text, thread, number, serial, started);
     if (reads) text_api(text, TERM_readApi, reader);
     if (writes) text_api(text, TERM_writeApi, writer);
     align(text);
@@ -220,61 +222,62 @@ void access_opened(struct thread *thread, struct object *object, int api, uint64
     COUNTER_OF(text, TERM_closed);
     TEXT(text, " .");
     object->opening = access;
-    if (reads) atomic_store_explicit(&object->hint[READING], access, memory_order_release);
-    if (writes) atomic_store_explicit(&object->hint[WRITING], access, memory_order_release);
+    if (reads) atomic_store_explicit(&object->hint[READING], &access->side[READING], memory_order_release);
+    if (writes) atomic_store_explicit(&object->hint[WRITING], &access->side[WRITING], memory_order_release);
     block_commit(&block);
     remember(thread, access);
 }
 
-static struct access *access_begin(struct thread *thread, struct object *object, uint64_t serial, enum side side,
-                                   int api)
+static struct counters *access_begin(struct thread *thread, struct object *object, uint64_t serial, enum side side,
+                                     int api)
 {
     struct block block;
-    uint64_t number = added(&thread->accesses, 1) + 1;
+    uint64_t number = next_number(&thread->accesses);
     if (!block_begin(thread, &block, 256 + 5 * COUNTER)) return NULL;
     struct access *access = access_new(thread, object, serial, &block);
     if (access == NULL) return NULL;
-    text_head(&block.text, number, serial, now(thread));
+    text_head(&block.text, thread, number, serial, now(thread));
     text_api(&block.text, side == READING ? TERM_readApi : TERM_writeApi, api);
     align(&block.text);
     text_side(&block.text, access, side, api);
     TEXT(&block.text, " .");
     block_commit(&block);
     remember(thread, access);
-    return access;
+    return &access->side[side];
 }
 
-struct access *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api)
+struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api)
 {
-    struct access *access = look_up(thread, serial, side, api, 0);
-    if (access == NULL) access = access_begin(thread, object, serial, side, api);
-    if (access != NULL) {
-        atomic_store_explicit(&object->hint[side], access, memory_order_release);
+    struct counters *counters = look_up(thread, serial, side, api, 0);
+    if (counters == NULL) counters = access_begin(thread, object, serial, side, api);
+    if (counters != NULL) {
+        atomic_store_explicit(&object->hint[side], counters, memory_order_release);
         if (thread->depth == 1) thread->predicted[object->stream][side] = (short)api;
     }
-    return access;
+    return counters;
 }
 
 // fsync and its like, and copies: counted under a term of their own, with the source of a copy.
-struct access *access_counted(struct thread *thread, struct object *object, const char *term, int api,
-                              struct object *source)
+struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
+                                struct object *source)
 {
     static const char labels[5][17] = {"; " TERM_count "        ", "; " TERM_bytes "        ", "; " TERM_elapsed "      ",
-                                       "; " TERM_first "        ", "; " TERM_last "         "};
+                                       "; " TERM_last "         ", "; " TERM_first "        "};
     uint64_t serial = relaxed(object->serial), from = source == NULL ? 0 : relaxed(source->serial);
-    struct access *access = look_up(thread, serial, READING, api, from);
-    if (access != NULL) return access;
+    struct counters *counters = look_up(thread, serial, READING, api, from);
+    if (counters != NULL) return counters;
+    struct access *access;
     struct block block;
     if (!block_begin(thread, &block, 320 + 5 * COUNTER)) return NULL;
     if ((access = access_new(thread, object, serial, &block)) == NULL) return NULL;
-    access->source = from;
+    access->side[READING].source = from;
     if (source == NULL) {
-        text_head(&block.text, added(&thread->accesses, 1) + 1, serial, now(thread));
+        text_head(&block.text, thread, next_number(&thread->accesses), serial, now(thread));
         TEXT(&block.text, " ; " TERM_operation " ");
         text_string(&block.text, term);
     } else {
         TEXT(&block.text, " <e");
-        text_number(&block.text, added(&thread->events, 1) + 1);
+        text_number(&block.text, next_number(&thread->events));
         TEXT(&block.text, "> a ");
         text_string(&block.text, term);
         TEXT(&block.text, " ; " TERM_source " <../o");
@@ -291,14 +294,14 @@ struct access *access_counted(struct thread *thread, struct object *object, cons
     TEXT(&block.text, " .");
     block_commit(&block);
     remember(thread, access);
-    return access;
+    return &access->side[READING];
 }
 
 // False where another thread's access holds the counter.
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time)
 {
     struct access *access = object->opening;
-    if (access == NULL || access->owner != thread->number || access->serial != serial) return false;
+    if (access == NULL || access->side[0].owner != thread->number || access->side[0].serial != serial) return false;
     store_digits(access->closed, time - thread->epoch);
     return true;
 }

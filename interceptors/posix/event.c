@@ -14,7 +14,7 @@ static void text_api(struct text *text, int api)
 uint64_t event_begin(struct thread *thread, struct block *block, const char *term, int api, uint64_t started,
                      size_t room)
 {
-    uint64_t ended = now(thread), number = added(&thread->events, 1) + 1;
+    uint64_t ended = now(thread), number = next_number(&thread->events);
     if (started < thread->epoch) started = thread->epoch;
     if (!block_begin(thread, block, room + 192)) return 0;
     TEXT(&block->text, " <e");
@@ -233,7 +233,7 @@ void event_copy(struct thread *thread, int api, struct object *from, struct obje
                 uint64_t started)
 {
     thread->depth++;
-    struct access *access = access_counted(thread, to, TERM_Copy, api, from);
-    if (access != NULL) counters_add(thread, &access->side[READING], bytes, started, now(thread));
+    struct counters *counters = access_counted(thread, to, TERM_Copy, api, from);
+    if (counters != NULL) counters_add(thread, counters, bytes, started, now(thread));
     thread->depth--;
 }

@@ -47,7 +47,22 @@ void resolve(void)
 #define BEFORE_STREAM(stream) (intptr_t)(stream)->_IO_read_ptr
 #define BEFORE_PENDING(stream) (stream)->_IO_write_ptr - (stream)->_IO_write_base
 
-enum { STREAM_FAILED = 0x20 }; // _IO_ERR_SEEN
+#define DESCRIPTOR_BLOCK(stream, size) (stream)->_fileno
+#define BEFORE_BLOCK(stream, size) 0
+#define BUFFERED_FD(fd) false
+#define BUFFERED_PENDING(stream) false
+#define BUFFERED_STREAM(stream) in_buffer(stream, way, USUAL_LINE)
+#define BUFFERED_BLOCK(stream, size) in_buffer(stream, way, size)
+
+enum { STREAM_FAILED = 0x20, USUAL_LINE = 512 }; // the first is _IO_ERR_SEEN
+
+// Whether a stream can serve so much from its buffer, without any I/O worth timing.
+static inline bool in_buffer(FILE *stream, enum side side, size_t size)
+{
+    const char *at = side == READING ? stream->_IO_read_ptr : stream->_IO_write_ptr;
+    const char *end = side == READING ? stream->_IO_read_end : stream->_IO_write_end;
+    return (size_t)(end - at) >= size && end > at;
+}
 
 static inline int64_t amount(FILE *stream, size_t bytes)
 {
@@ -92,17 +107,23 @@ int mode_flags(const char *mode)
 
 // ---- what each term does around the real call
 
-#define COUNTED(side, real_call, type, api, subject, outcome)                                                          \
+#define COUNTED(direction, real_call, type, api, subject, outcome)                                                          \
     if (!watching()) return real_call;                                                                                 \
     struct object *object = object_of(DESCRIPTOR_##subject);                                                           \
     if (object == &ignored) return real_call;                                                                          \
     struct thread *thread = thread_self();                                                                             \
     const intptr_t before = BEFORE_##subject;                                                                          \
-    uint64_t serial = relaxed(object->serial), started = now(thread);                                                  \
+    const enum side way = direction;                                                                                        \
+    const bool buffered = BUFFERED_##subject;                                                                          \
+    uint64_t serial = relaxed(object->serial), started = buffered ? 0 : now(thread);                                   \
     type result = real_call;                                                                                           \
     int64_t bytes = outcome;                                                                                           \
-    if (likely(bytes >= 0)) account(thread, object, serial, side, api, (uint64_t)bytes, started);                      \
+    if (likely(bytes >= 0)) {                                                                                          \
+        if (buffered) account_untimed(thread, object, way, api, (uint64_t)bytes);                                     \
+        else account(thread, object, serial, way, api, (uint64_t)bytes, started);                                     \
+    }                                                                                                                  \
     (void)before;                                                                                                      \
+    (void)way;                                                                                                         \
     return result;
 
 #define WATCH_Read(name, type, arguments, subject, outcome)                                                            \
@@ -116,8 +137,8 @@ int mode_flags(const char *mode)
 static void count_operation(struct thread *thread, struct object *object, const char *term, int api, uint64_t started)
 {
     thread->depth++;
-    struct access *access = access_counted(thread, object, term, api, NULL);
-    if (access != NULL) counters_add(thread, &access->side[READING], 0, started, now(thread));
+    struct counters *counters = access_counted(thread, object, term, api, NULL);
+    if (counters != NULL) counters_add(thread, counters, 0, started, now(thread));
     thread->depth--;
 }
 
@@ -192,7 +213,7 @@ static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, co
         struct object *object = object_of(DESCRIPTOR_##subject);                                                       \
         type result = REAL(name) arguments;                                                                            \
         if (object != &ignored && (outcome) >= 0)                                                                      \
-            account_character(thread_self(), object, SIDE_##Term, API_##name);                                    \
+            account_untimed(thread_self(), object, SIDE_##Term, API_##name, 1);                                    \
         return result;                                                                                                 \
     }
 

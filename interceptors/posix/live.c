@@ -18,8 +18,8 @@ struct live {
     bool silent;
 };
 
-static struct pool lives = {.size = (sizeof(struct live) + 16 + 63) & ~63u};
-static struct pool chunks = {.size = (sizeof(struct chunk) + 16 + 63) & ~63u};
+static struct pool lives = POOL(struct live);
+static struct pool chunks = POOL(struct chunk);
 
 // A page of `#` and a newline: an iovec that starts a byte later ends with it.
 #define SIXTEEN "################"
@@ -199,7 +199,17 @@ static void text_place(struct text *text, const char *executable, size_t executa
     TEXT(text, " .");
 }
 
-enum { BASE_ROOM = 3 * (256 + 256) + 128, HEADER_ROOM = BASE_ROOM + 512, PROCESS_ROOM = 6 * 256 + 512 };
+static size_t base_room(void)
+{
+    return strlen(settings.run) + strlen(settings.host) + 128;
+}
+
+enum { THREAD_ROOM = 128, PREFIX_ROOM = 256 };
+
+static size_t process_room(void)
+{
+    return 384 + name_room(settings.host, strlen(settings.host)) + arguments_room();
+}
 
 static void header_write(struct live *live, struct thread *thread, const char *executable, size_t executable_size,
                          const char *cwd, size_t cwd_size, size_t room)
@@ -221,8 +231,9 @@ static void header_write(struct live *live, struct thread *thread, const char *e
 static long header_gain(struct live *live, struct thread *thread, int fd)
 {
     if (live->ordinal > 0) {
-        long gained = chunk_gain(live, fd, HEADER_ROOM);
-        if (gained == 0) header_write(live, thread, "", 0, "", 0, HEADER_ROOM);
+        size_t room = PREFIX_ROOM + base_room() + THREAD_ROOM;
+        long gained = chunk_gain(live, fd, room);
+        if (gained == 0) header_write(live, thread, "", 0, "", 0, room);
         return gained;
     }
     char *executable = pool_take(&scratches), *cwd = pool_take(&scratches);
@@ -231,7 +242,7 @@ static long header_gain(struct live *live, struct thread *thread, int fd)
     if (executable_size < 0) executable_size = 0;
     long cwd_size = RAW(getcwd, (long)cwd, PATH_ROOM); // with its NUL
     cwd_size = cwd_size > 0 && cwd[0] == '/' ? cwd_size - 1 : 0;
-    size_t room = HEADER_ROOM + PROCESS_ROOM + arguments_room() + name_room(executable, (size_t)executable_size) +
+    size_t room = PREFIX_ROOM + base_room() + THREAD_ROOM + process_room() + name_room(executable, (size_t)executable_size) +
                   name_room(cwd, (size_t)cwd_size);
     long gained = chunk_gain(live, fd, room);
     if (gained == 0) header_write(live, thread, executable, (size_t)executable_size, cwd, (size_t)cwd_size, room);
@@ -344,7 +355,7 @@ static bool reserve_or_grow(struct thread *thread, struct live *live, struct blo
 static void introduce(struct thread *thread)
 {
     struct block block;
-    if (!reserve_or_grow(thread, thread->live, &block, HEADER_ROOM)) return;
+    if (!reserve_or_grow(thread, thread->live, &block, base_room() + THREAD_ROOM)) return;
     thread->ordinal = (int)atomic_fetch_add(&process.ordinals, 1) + 1;
     text_base(&block.text, process.pid, process.tick, relaxed(process.number) - 1, thread->ordinal);
     text_thread(&block.text, thread->tid, thread->epoch);
@@ -360,7 +371,7 @@ static void borrow(struct thread *thread)
     uint32_t pid = (uint32_t)RAW(getpid, 0), parent = 0;
     borrowed = true;
     uint64_t tick = start_tick(0, &parent);
-    if (!reserve_or_grow(thread, thread->live, &block, HEADER_ROOM + PROCESS_ROOM + arguments_room())) return;
+    if (!reserve_or_grow(thread, thread->live, &block, base_room() + THREAD_ROOM + process_room())) return;
     text_base(&block.text, pid, tick, -1, 0);
     text_thread(&block.text, (int)pid, thread->epoch);
     text_process(&block.text, "fork", pid, tick, parent, now(thread));
@@ -374,7 +385,7 @@ void base_return(struct thread *thread)
     struct block block;
     if (!borrowed || thread->live == NULL) return;
     borrowed = false;
-    if (!reserve_or_grow(thread, thread->live, &block, BASE_ROOM)) return;
+    if (!reserve_or_grow(thread, thread->live, &block, base_room())) return;
     text_base(&block.text, process.pid, process.tick, relaxed(process.number) - 1, thread->ordinal);
     block_commit(&block);
 }

@@ -54,30 +54,38 @@ static void *item_at(struct pool *pool, uint32_t index)
     return items + (size_t)(index - before) * pool->size;
 }
 
-// A free item's first word is the index + 1 of the next free one; the item's own index lies in the word before it.
+struct tail {
+    _Atomic uint32_t next; // index + 1 of the next free item
+    uint32_t index;
+    uint64_t unused;
+};
+
+static struct tail *tail_of(struct pool *pool, void *item)
+{
+    return (struct tail *)((char *)item + pool->size) - 1;
+}
+
 void *pool_take(struct pool *pool)
 {
     uint64_t head = atomic_load(&pool->head);
     while ((uint32_t)head != 0) {
-        char *item = item_at(pool, (uint32_t)head - 1);
-        uint32_t next = atomic_load_explicit((_Atomic uint32_t *)item, memory_order_relaxed);
-        if (atomic_compare_exchange_weak(&pool->head, &head, ((head >> 32) + 1) << 32 | next)) return item + 16;
+        void *item = item_at(pool, (uint32_t)head - 1);
+        uint32_t next = relaxed(tail_of(pool, item)->next);
+        if (atomic_compare_exchange_weak(&pool->head, &head, ((head >> 32) + 1) << 32 | next)) return item;
     }
     uint32_t index = atomic_fetch_add(&pool->made, 1);
-    char *item = item_at(pool, index);
-    if (item == NULL) return NULL;
-    ((uint32_t *)item)[1] = index;
-    return item + 16;
+    void *item = item_at(pool, index);
+    if (item != NULL) tail_of(pool, item)->index = index;
+    return item;
 }
 
-void pool_give(struct pool *pool, void *taken)
+void pool_give(struct pool *pool, void *item)
 {
-    char *item = (char *)taken - 16;
-    uint32_t index = ((uint32_t *)item)[1];
+    struct tail *tail = tail_of(pool, item);
     uint64_t head = atomic_load(&pool->head), mine;
     do {
-        atomic_store_explicit((_Atomic uint32_t *)item, (uint32_t)head, memory_order_relaxed);
-        mine = ((head >> 32) + 1) << 32 | (index + 1);
+        atomic_store_explicit(&tail->next, (uint32_t)head, memory_order_relaxed);
+        mine = ((head >> 32) + 1) << 32 | (tail->index + 1);
     } while (!atomic_compare_exchange_weak(&pool->head, &head, mine));
 }
 

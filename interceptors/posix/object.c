@@ -5,7 +5,7 @@ struct object ignored = {.serial = UINT64_MAX, .kind = ""};
 struct object *_Atomic first_descriptors[1024];
 
 static struct object *_Atomic *_Atomic more_descriptors[1024];
-static struct pool objects = {.size = (sizeof(struct object) + 16 + 63) & ~63u};
+static struct pool objects = POOL(struct object);
 static struct pool middle_paths = {.size = 512 + 64};
 static _Atomic uint64_t serials;
 
@@ -19,7 +19,7 @@ struct overlay {
     } entries[64];
 };
 
-static struct pool overlays = {.size = (sizeof(struct overlay) + 16 + 63) & ~63u};
+static struct pool overlays = POOL(struct overlay);
 static THREAD_LOCAL struct overlay *overlay;
 
 static struct object *_Atomic *slot(int fd, bool make)

@@ -10,7 +10,7 @@ union process_page page __attribute__((aligned(PAGE)));
 struct settings settings;
 THREAD_LOCAL struct thread *self, *lender;
 
-static struct pool threads = {.size = (sizeof(struct thread) + 16 + 63) & ~63u};
+static struct pool threads = POOL(struct thread);
 static _Atomic uint32_t thread_number;
 static pthread_key_t thread_key;
 static bool thread_key_made;

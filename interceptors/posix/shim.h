@@ -112,6 +112,9 @@ int mode_flags(const char *mode);
 
 // ---- memory.c: what is taken is never unmapped, so that a stale pointer can always be looked at
 
+// A pool's items are whole cache lines; the last 16 bytes of each are the pool's own.
+#define POOL(type) {.size = (sizeof(type) + 16 + 63) & ~63u}
+
 struct pool {
     _Atomic uint64_t head; // change count << 32 | index + 1 of the first free item: the count defeats reuse in between
     _Atomic uint32_t made;
@@ -134,25 +137,20 @@ typedef unsigned char sixteen __attribute__((vector_size(16), may_alias));
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
-static inline __m128i eight_digits(uint32_t value)
-{
-    const __m128i all = _mm_cvtsi32_si128((int)value);
-    const __m128i high = _mm_srli_epi64(_mm_mul_epu32(all, _mm_set1_epi32((int)0xd1b71759)), 45);
-    const __m128i low = _mm_sub_epi32(all, _mm_mul_epu32(high, _mm_set1_epi32(10000)));
-    const __m128i halves = _mm_slli_epi64(_mm_unpacklo_epi16(high, low), 2);
-    const __m128i twice = _mm_unpacklo_epi16(halves, halves);
-    const __m128i spread = _mm_unpacklo_epi32(twice, twice);
-    const __m128i powers = _mm_set_epi16((short)32768, 13108, 5243, 8389, (short)32768, 13108, 5243, 8389);
-    const __m128i shifts =
-        _mm_set_epi16((short)32768, 8192, 2048, 128, (short)32768, 8192, 2048, 128);
-    const __m128i leading = _mm_mulhi_epu16(_mm_mulhi_epu16(spread, powers), shifts);
-    const __m128i tens = _mm_slli_epi64(_mm_mullo_epi16(leading, _mm_set1_epi16(10)), 16);
-    return _mm_sub_epi16(leading, tens);
-}
-
+// All 16 at once: two lanes of 8 digits, then four of 4, eight of 2, sixteen of 1.
 static inline sixteen sixteen_digits(uint64_t value)
 {
-    __m128i digits = _mm_packus_epi16(eight_digits((uint32_t)(value / 100000000)), eight_digits(value % 100000000));
+    const uint64_t high = value / 100000000;
+    const __m128i eights = _mm_set_epi64x((long long)(value - high * 100000000), (long long)high);
+    const __m128i upper = _mm_srli_epi64(_mm_mul_epu32(eights, _mm_set1_epi32((int)0xd1b71759)), 45);
+    const __m128i lower = _mm_sub_epi32(eights, _mm_mul_epu32(upper, _mm_set1_epi32(10000)));
+    const __m128i fours = _mm_or_si128(upper, _mm_slli_epi64(lower, 32));
+    const __m128i hundreds = _mm_srli_epi32(_mm_mulhi_epu16(fours, _mm_set1_epi32(10486)), 4);
+    const __m128i rest = _mm_sub_epi32(fours, _mm_mullo_epi16(hundreds, _mm_set1_epi32(100)));
+    const __m128i twos = _mm_or_si128(hundreds, _mm_slli_epi32(rest, 16));
+    const __m128i tens = _mm_mulhi_epu16(twos, _mm_set1_epi16(6554));
+    const __m128i ones = _mm_sub_epi16(twos, _mm_mullo_epi16(tens, _mm_set1_epi16(10)));
+    const __m128i digits = _mm_or_si128(tens, _mm_slli_epi16(ones, 8));
     return (sixteen)_mm_add_epi8(digits, _mm_set1_epi8('0'));
 }
 #else
@@ -174,14 +172,12 @@ static inline void text_bytes(struct text *text, const void *bytes, size_t size)
 
 void text_string(struct text *text, const char *string);
 void text_number(struct text *text, uint64_t value);
-void text_property_number(struct text *text, const char *property, uint64_t value);
 void text_iri(struct text *text, const char *bytes, size_t size);
 size_t name_room(const char *bytes, size_t size);
 // ` ; property "bytes"`, or with `encoded` as the property where the bytes are not UTF-8
 void text_name(struct text *text, const char *property, const char *encoded, const char *bytes, size_t size);
 void text_argument(struct text *text, const char *argument);
 size_t argument_room(const char *argument);
-void text_date(struct text *text, uint64_t nanoseconds);
 #define TEXT_NUMBER(text, term, value) (TEXT(text, " ; " term " "), text_number(text, value))
 #define TEXT_NAME(text, name, bytes, size) text_name(text, TERM_##name, TERM_##name##Encoded, bytes, size)
 
@@ -195,19 +191,21 @@ struct anchor {
 
 struct live;
 struct access;
+struct counters;
 
 struct thread {
-    uint32_t number;         // of this owner of the state: an access knows its owner by it
-    int depth;               // > 0: inside the shim; what a signal handler then finds must not be freed or moved
-    uint32_t entries, limit; // accesses in the table, and how many before the dead ones are swept
-    struct anchor *anchor, anchors[4];
-    unsigned anchor_turn;
+    uint32_t number; // of this owner of the state: an access knows its owner by it
+    int depth;       // > 0: inside the shim; what a signal handler then finds must not be freed or moved
     uint64_t latest, epoch;
+    struct anchor *anchor;
     struct live *live;
     int ordinal; // K of the base in force, -1 before this owner's first block
     int tid;
+    unsigned anchor_turn;
+    short predicted[2][2];                    // the functions last used: [stream][side]
+    struct anchor anchors[4] __attribute__((aligned(64)));
     uint64_t accesses, events;
-    short predicted[2][2]; // the functions last used: [stream][side]
+    uint32_t entries, limit; // accesses in the table, and how many before the dead ones are swept
     struct access **table;
     struct access *mine;
     uint64_t date_second;
@@ -244,6 +242,7 @@ extern struct settings {
 extern THREAD_LOCAL struct thread *self;   // NULL: none yet, or in a vfork's child
 extern THREAD_LOCAL struct thread *lender; // in a vfork's child: the thread whose memory it borrows
 
+void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds);
 bool wake(void);
 struct thread *thread_begin(void);
 bool process_identify(void);
@@ -318,10 +317,10 @@ struct facts {
 };
 
 struct object {
-    uint32_t flags;
+    _Atomic uint64_t serial; // 0: found open, to be announced at its first use
+    struct counters *_Atomic hint[2];
     _Atomic uint64_t references; // descriptors, and maps << 32
-    _Atomic uint64_t serial;     // 0: found open, to be announced at its first use
-    struct access *_Atomic hint[2];
+    uint32_t flags;
     struct access *opening; // the access made with it, which has its `closed` counter
     struct facts facts;
     const char *kind; // its class
@@ -380,16 +379,19 @@ static inline struct object *object_of(int fd)
 
 enum side { READING, WRITING };
 
+// One direction of an access: a cache line of its own, which one call touches. After a system call cold lines and
+// cold code are what a wrapper costs.
 struct counters {
-    int32_t api; // -1: none
-    uint64_t count, bytes, elapsed, first, last;
-    char *digits; // of `count` in the live file; each counter is 32 bytes behind the one before
+    uint32_t owner; // the thread's number
+    int32_t api;    // -1: none
+    uint64_t serial;
+    uint64_t values[4]; // count, bytes, elapsed, last
+    char *digits;       // of the count in the live file; the others follow, each 32 bytes on, and `first` is the last
+    uint64_t source;    // of a Copy
 };
+enum { COUNT, BYTES, ELAPSED, LAST };
 
 struct access {
-    uint32_t owner;
-    uint64_t serial;
-    uint64_t source; // of a Copy
     struct counters side[2];
     char *closed;
     struct object *object;
@@ -398,21 +400,31 @@ struct access {
     struct chunk *chunk;
 };
 
-struct access *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api);
-struct access *access_counted(struct thread *thread, struct object *object, const char *term, int api,
-                              struct object *source);
+struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api);
+struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
+                                struct object *source);
 void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed);
 void access_forget(struct thread *thread);
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time);
 
 // One instruction, so that a handler between two of them cannot lose a count.
-static inline uint64_t added(uint64_t *counter, uint64_t amount)
+static inline void add(uint64_t *counter, uint64_t amount)
 {
 #if defined(__x86_64__)
-    asm volatile("xaddq %0, %1" : "+r"(amount), "+m"(*counter)::"cc");
-    return amount;
+    asm volatile("addq %1, %0" : "+m"(*counter) : "er"(amount) : "cc");
 #else
-    return __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+    __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline uint64_t next_number(uint64_t *counter)
+{
+#if defined(__x86_64__)
+    uint64_t amount = 1;
+    asm volatile("xaddq %0, %1" : "+r"(amount), "+m"(*counter)::"cc");
+    return amount + 1;
+#else
+    return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED) + 1;
 #endif
 }
 
@@ -421,60 +433,67 @@ static inline void store_digits(char *digits, uint64_t value)
     *(volatile sixteen *)digits = sixteen_digits(value);
 }
 
+#define AS_IT_IS(counter) (*(volatile uint64_t *)&(counter))
+
+static inline void counters_store(struct counters *counters)
+{
+    uint64_t count;
+    do { // again where a handler counted in between: it may have been overwritten with less
+        count = AS_IT_IS(counters->values[COUNT]);
+        // A loop, for its code is short: most of it is cold after a system call.
+        for (int i = 0; i < 4; i++) store_digits(counters->digits + 32 * i, AS_IT_IS(counters->values[i]));
+    } while (unlikely(count != AS_IT_IS(counters->values[COUNT])));
+}
+
 static inline void counters_add(struct thread *thread, struct counters *counters, uint64_t bytes, uint64_t started,
                                 uint64_t ended)
 {
-    uint64_t count = added(&counters->count, 1) + 1;
-    added(&counters->bytes, bytes);
-    added(&counters->elapsed, ended - started);
-    if (ended > counters->last) counters->last = ended;
-    if (unlikely(counters->first == 0)) {
-        counters->first = started;
-        store_digits(counters->digits + 96, started - thread->epoch);
-    }
-    for (;;) { // again where a handler counted in between: it may have been overwritten with less
-        store_digits(counters->digits, count);
-        store_digits(counters->digits + 32, *(volatile uint64_t *)&counters->bytes);
-        store_digits(counters->digits + 64, *(volatile uint64_t *)&counters->elapsed);
-        store_digits(counters->digits + 128, *(volatile uint64_t *)&counters->last - thread->epoch);
-        uint64_t again = *(volatile uint64_t *)&counters->count;
-        if (likely(again == count)) return;
-        count = again;
-    }
+    if (unlikely(counters->values[COUNT] == 0)) store_digits(counters->digits + 128, started - thread->epoch);
+    add(&counters->values[COUNT], 1);
+    add(&counters->values[BYTES], bytes);
+    add(&counters->values[ELAPSED], ended - started);
+    counters->values[LAST] = ended - thread->epoch;
+    counters_store(counters);
+}
+
+// What both compare before they count on a hint: is it this thread's, this opening's, this function's?
+static inline bool counters_fit(const struct counters *counters, const struct thread *thread, uint64_t serial, int api)
+{
+    return likely(counters != NULL && counters->owner == thread->number && counters->serial == serial &&
+                  counters->api == api);
 }
 
 static inline void account(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                            uint64_t bytes, uint64_t started)
 {
     *(volatile int *)&thread->depth += 1;
-    struct access *access = relaxed(object->hint[side]);
-    if (unlikely(access == NULL || access->owner != thread->number || access->serial != serial ||
-                 access->side[side].api != api))
-        access = access_find(thread, object, serial, side, api);
-    if (likely(access != NULL)) counters_add(thread, &access->side[side], bytes, started, now(thread));
+    struct counters *counters = relaxed(object->hint[side]);
+    if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, side, api);
+    if (likely(counters != NULL)) counters_add(thread, counters, bytes, started, now(thread));
     *(volatile int *)&thread->depth -= 1;
 }
 
-// A single byte: its time is read only now and then.
-static inline void account_character(struct thread *thread, struct object *object, enum side side, int api)
+// What a stream serves from its buffer: its time is read only now and then.
+static inline void account_untimed(struct thread *thread, struct object *object, enum side side, int api,
+                                   uint64_t bytes)
 {
-    struct access *access = relaxed(object->hint[side]);
-    struct counters *counters = &access->side[side];
-    if (unlikely(access == NULL || access->owner != thread->number || access->serial != relaxed(object->serial) ||
-                 counters->api != api || counters->count < 16 || (counters->count & 63) == 0)) {
-        account(thread, object, relaxed(object->serial), side, api, 1, now(thread));
+    uint64_t serial = relaxed(object->serial);
+    struct counters *counters = relaxed(object->hint[side]);
+    if (unlikely(!counters_fit(counters, thread, serial, api) || counters->values[COUNT] < 16 ||
+                 (counters->values[COUNT] & 63) == 0)) {
+        account(thread, object, serial, side, api, bytes, now(thread));
         return;
     }
     *(volatile int *)&thread->depth += 1;
-    uint64_t count = added(&counters->count, 1) + 1;
-    added(&counters->bytes, 1);
-    for (;;) {
-        store_digits(counters->digits, count);
-        store_digits(counters->digits + 32, *(volatile uint64_t *)&counters->bytes);
-        uint64_t again = *(volatile uint64_t *)&counters->count;
-        if (likely(again == count)) break;
-        count = again;
-    }
+    uint64_t count = next_number(&counters->values[COUNT]);
+    add(&counters->values[BYTES], bytes);
+    volatile char *digits = counters->digits;
+    // Mostly only a last digit changes, and a byte cannot be torn either.
+    if (digits[15] != '9') digits[15]++;
+    else store_digits(counters->digits, count);
+    if (bytes == 1 && digits[47] != '9') digits[47]++;
+    else store_digits(counters->digits + 32, AS_IT_IS(counters->values[BYTES]));
+    if (unlikely(count != AS_IT_IS(counters->values[COUNT]))) counters_store(counters);
     *(volatile int *)&thread->depth -= 1;
 }
 

@@ -6,25 +6,37 @@ void text_string(struct text *text, const char *string)
     text_bytes(text, string, strlen(string));
 }
 
+static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                            "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                            "8081828384858687888990919293949596979899";
+
+static void text_short_number(struct text *text, uint32_t value)
+{
+    char digits[10];
+    unsigned start = sizeof digits;
+    for (; value >= 10; value /= 100) memcpy(digits + (start -= 2), pairs + value % 100 * 2, 2);
+    if (value > 0 || start == sizeof digits) digits[--start] = (char)('0' + value);
+    text_bytes(text, digits + start, sizeof digits - start);
+}
+
 void text_number(struct text *text, uint64_t value)
 {
-    enum { SPLIT = 100000000 };
-    const uint64_t most = (uint64_t)SPLIT * SPLIT;
-    char digits[32];
-    sixteen low = sixteen_digits(value % most);
-    memcpy(digits + 16, &low, 16);
-    unsigned start = 16;
-    for (uint64_t high = value / most; high != 0; high /= 10) digits[--start] = (char)('0' + high % 10);
-    if (start == 16) {
-#if defined(__SSE2__)
-        unsigned zeros = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8((__m128i)low, _mm_set1_epi8('0')));
-        start += (unsigned)__builtin_ctz(~zeros & 0xffff ? ~zeros : 1u << 15);
-        if (start > 31) start = 31;
-#else
-        while (start < 31 && digits[start] == '0') start++;
-#endif
+    const uint64_t eight = 100000000, sixteen_places = eight * eight;
+    if (value <= UINT32_MAX) {
+        text_short_number(text, (uint32_t)value);
+        return;
     }
-    text_bytes(text, digits + start, 32 - start);
+    sixteen low = sixteen_digits(value % sixteen_places);
+    char digits[16];
+    memcpy(digits, &low, 16);
+    if (value >= sixteen_places) {
+        text_short_number(text, (uint32_t)(value / sixteen_places));
+        text_bytes(text, digits, 16);
+        return;
+    }
+    unsigned start = 0;
+    while (digits[start] == '0') start++;
+    text_bytes(text, digits + start, 16 - start);
 }
 
 static const char hexadecimal[] = "0123456789ABCDEF";
@@ -147,29 +159,32 @@ void text_argument(struct text *text, const char *argument)
     }
 }
 
-// xsd:dateTime in UTC, microseconds. Days to civil date: H. Hinnant, chrono-compatible low-level date algorithms.
-void text_date(struct text *text, uint64_t nanoseconds)
+// "2026-11-20T12:15:46". Days to civil date: H. Hinnant, chrono-compatible low-level date algorithms.
+static void second_text(char *room, uint64_t seconds)
 {
-    uint64_t seconds = nanoseconds / 1000000000, days = seconds / 86400, rest = seconds % 86400;
+    uint64_t days = seconds / 86400, rest = seconds % 86400;
     uint64_t shifted = days + 719468, era = shifted / 146097, of_era = shifted % 146097;
     uint64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     uint64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     uint64_t shifted_month = (5 * of_year + 2) / 153, day = of_year - (153 * shifted_month + 2) / 5 + 1;
     uint64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
     uint64_t year = year_of_era + era * 400 + (month <= 2);
-    // "YYYYMMDDHHMMSS" and the microseconds, taken from two rows of digits
-    char digits[32], date[] = "0000-00-00T00:00:00.000000Z";
-    sixteen row = sixteen_digits(((year * 100 + month) * 100 + day) * 1000000 + rest / 3600 * 10000 +
-                                 rest % 3600 / 60 * 100 + rest % 60);
-    memcpy(digits, &row, 16);
-    row = sixteen_digits(nanoseconds / 1000 % 1000000);
-    memcpy(digits + 16, &row, 16);
-    memcpy(date, digits + 2, 4);
-    memcpy(date + 5, digits + 6, 2);
-    memcpy(date + 8, digits + 8, 2);
-    memcpy(date + 11, digits + 10, 2);
-    memcpy(date + 14, digits + 12, 2);
-    memcpy(date + 17, digits + 14, 2);
-    memcpy(date + 20, digits + 26, 6);
-    text_bytes(text, date, sizeof date - 1);
+    const uint64_t parts[] = {year / 100, year % 100, month, day, rest / 3600, rest / 60 % 60, rest % 60};
+    static const unsigned char places[] = {0, 2, 5, 8, 11, 14, 17};
+    memcpy(room, "0000-00-00T00:00:00", 19);
+    for (int i = 0; i < 7; i++) memcpy(room + places[i], pairs + parts[i] % 100 * 2, 2);
+}
+
+// xsd:dateTime in UTC, microseconds. The second's text is kept; a handler inside the shim leaves what is kept alone.
+void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds)
+{
+    uint64_t second = nanoseconds / 1000000000, micros = nanoseconds / 1000 % 1000000;
+    char made[20], *date = thread->depth > 2 ? made : thread->date_text, end[] = ".000000Z";
+    if (date == made || thread->date_second != second) {
+        second_text(date, second);
+        if (date != made) thread->date_second = second;
+    }
+    text_bytes(text, date, 19);
+    for (int i = 0; i < 3; i++, micros /= 100) memcpy(end + 5 - 2 * i, pairs + micros % 100 * 2, 2);
+    text_bytes(text, end, sizeof end - 1);
 }
