@@ -109,6 +109,7 @@ def lineage(
         node["via"] = STRENGTH[strengths[node["iri"]]]
         if node["iri"] in walk.entities:
             node["depth"] = walk.entities[node["iri"]]
+    gone |= _dead_ends(walk, shown - gone)
     shown -= gone
     programs = _programs(reader, shown & walk.activities)
     control = sum(1 for iri in walk.entities if strengths.get(iri) == 2 and limit < 2)
@@ -117,7 +118,7 @@ def lineage(
         nodes=sorted((n for n in nodes if n["iri"] not in gone), key=_order) + programs[0],
         edges=_edges(walk, shown) + programs[1],
         gaps=_gaps(reader, shown),
-        hidden=len(gone),
+        hidden=len(gone & walk.entities.keys()),
         control=control,
         direction="forward" if forward else "backward",
     )
@@ -241,6 +242,27 @@ def _strengths(walk: Walk) -> dict[str, int]:
                 for goal, weight in onward.get(iri, ()):
                     waiting[max(strength, weight)].append(goal)
     return strengths
+
+
+def _dead_ends(walk: Walk, shown: set[str]) -> set[str]:
+    """The phases that only carry what is not shown: no file leads to them, and they lead to none."""
+    onward: dict[str, set[str]] = {}
+    back: dict[str, set[str]] = {}
+    for source, goal, _ in walk.steps():
+        if source in shown and goal in shown:
+            onward.setdefault(source, set()).add(goal)
+            back.setdefault(goal, set()).add(source)
+    dead: set[str] = set()
+    waiting = [iri for iri in shown & walk.activities if iri not in onward]
+    while waiting:
+        iri = waiting.pop()
+        if not back.get(iri, set()) & walk.entities.keys():
+            dead.add(iri)
+            for source in back.get(iri, ()):
+                onward[source].discard(iri)
+                if not onward[source] and source in walk.activities:
+                    waiting.append(source)
+    return dead
 
 
 def _edges(walk: Walk, shown: set[str]) -> list[Edge]:

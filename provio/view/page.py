@@ -8,6 +8,7 @@ page's script only ever sets it as text. A content security policy forbids to fe
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,6 +25,7 @@ from provio.document import (
     Lineage,
     LineageDocument,
     Node,
+    arguments,
     command_line,
     flow,
     local_name,
@@ -136,7 +138,7 @@ def _drawn(lineage: Lineage, node: Node) -> dict[str, Any]:
     """What vis-network and the page's script need of a node: its box, its two lines of text, its facts."""
     sort = kind(node)
     name = cut_path(_name(lineage, node), _LONGEST_NAME)
-    second = cut_end(_second_line(node, sort), _LONGEST_NAME + 4)
+    second = cut_end(_second_line(node, sort, _name(lineage, node)), _LONGEST_NAME + 4)
     width = max(86.0, min(_text_width(name, 10.0), 250.0), min(_text_width(second, 6.6), 200.0)) + 24
     return {
         "width": round(width, 1), "height": 30.0 if sort == "program" else 46.0, "kind": sort,
@@ -169,10 +171,17 @@ def _name(lineage: Lineage, node: Node) -> str:
     return printable(node["label"])
 
 
-def _second_line(node: Node, sort: str) -> str:
+def _arguments_after(node: Node, program: str) -> str:
+    """The command line without what the node is named by: the program, or the interpreter and its script."""
+    given = arguments(node["argv"]) if node.get("argv") else []
+    named = next((i for i, argument in enumerate(given[:4]) if argument.rpartition("/")[2] == program), -1)
+    return shlex.join(given[named + 1 :] or given)
+
+
+def _second_line(node: Node, sort: str, program: str) -> str:
     """What tells one node from its namesakes: a process's command, a file's folder and size."""
     if sort == "process":
-        return printable(command_line(node) or node["type"])
+        return printable(_arguments_after(node, program) or node["type"])
     if sort == "file":
         return size(node["size"]) if "size" in node else printable(node.get("path", "").rpartition("/")[0]) or "file"
     return node["type"].lower()
