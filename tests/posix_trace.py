@@ -1,0 +1,119 @@
+"""The shim on its own: built here, preloaded by hand, its thread files read back as plain facts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+import pyoxigraph
+
+ROOT = Path(__file__).parent.parent
+POSIX = ROOT / "interceptors" / "posix"
+PROGRAMS = ROOT / "tests" / "programs"
+NS = "https://w3id.org/provio/ns#"
+
+Facts = dict[str, str]
+
+
+def clock() -> str:
+    """What the supervisor would say: the counter only where the kernel itself trusts it."""
+    source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    return "tsc" if source.exists() and source.read_text().strip() == "tsc" else "sys"
+
+
+@dataclass
+class Trace:
+    """One run folder, below `root`: where the shim writes, and what it wrote."""
+
+    root: Path
+    shim: Path
+    clock: str = field(default_factory=clock)
+
+    def __post_init__(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def home(self) -> Path:
+        return self.root / ".provio"
+
+    @property
+    def folder(self) -> Path:
+        return self.root / ".provio" / "runs" / "r1" / "node"
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """The caller's environment, with the shim preloaded."""
+        fields = ["1", "op", self.clock, "r1", "node", str(self.home), str(self.folder)]
+        trace = ";".join(part.replace("%", "%25").replace(";", "%3B") for part in fields)
+        return {**os.environ, "LD_PRELOAD": str(self.shim), "PROVIO_TRACE": trace, **more}
+
+    def run(self, *command: str | bytes | Path, **options: object) -> subprocess.CompletedProcess[bytes]:
+        """Run a command under the shim to its end."""
+        more = options.pop("env", {})
+        options.setdefault("timeout", 120)
+        options.setdefault("capture_output", True)
+        return subprocess.run(command, env=self.environment(**more), **options)  # type: ignore[call-overload,no-any-return]
+
+    def files(self) -> list[Path]:
+        return sorted(self.folder.glob("*.ttl"))
+
+    def gaps(self) -> dict[str, str]:
+        """The reasons of the symbolic links that stand for files which could not be made."""
+        return {path.name: os.readlink(path) for path in self.folder.glob("*.gap")}
+
+    def facts(self) -> dict[str, Facts]:
+        """Every subject of every file, with its properties' local names and values."""
+        subjects: dict[str, Facts] = defaultdict(dict)
+        for path in self.files():
+            for subject, name, value in parsed(path.read_bytes()):
+                subjects[subject][name] = value
+        return dict(subjects)
+
+
+def parsed(data: bytes) -> Iterator[tuple[str, str, str]]:
+    """The triples of a thread file: subject, local name of the property, value."""
+    for quad in pyoxigraph.parse(data, format=pyoxigraph.RdfFormat.TURTLE):
+        value = quad.object.value
+        yield quad.subject.value, quad.predicate.value.split("#")[-1], value.removeprefix(NS)
+
+
+def name_of(facts: Facts, name: str = "path") -> bytes:
+    """A name as bytes, however it was written."""
+    if f"{name}Encoded" in facts:
+        return unquote_to_bytes(facts[f"{name}Encoded"])
+    return facts.get(name, "").encode()
+
+
+@dataclass(frozen=True)
+class Count:
+    """What one function did to one thing."""
+
+    side: str
+    api: str
+    path: bytes
+    count: int
+    size: int
+
+
+def counts(facts: dict[str, Facts]) -> list[Count]:
+    """All counted calls, summed over threads and openings."""
+    sums: dict[tuple[str, str, bytes], list[int]] = defaultdict(lambda: [0, 0])
+    for access in facts.values():
+        path = name_of(facts.get(access.get("object", ""), {}))
+        for side, api, count, size in (("R", "readApi", "reads", "readBytes"), ("W", "writeApi", "writes", "writeBytes"),
+                                       ("O", "api", "count", "bytes")):
+            if api in access and count in access:
+                total = sums[side, access[api], path]
+                total[0] += int(access[count])
+                total[1] += int(access[size])
+    return [Count(*key, *total) for key, total in sorted(sums.items()) if total[0]]
+
+
+def of_class(facts: dict[str, Facts], *names: str) -> dict[str, Facts]:
+    """The subjects of a class."""
+    return {iri: one for iri, one in facts.items() if one.get("type") in names}

@@ -1,0 +1,280 @@
+// Calls one function of each family of calls.def with its siblings, on files below the folder it is given, and prints
+// what a trace must hold: `R|W <api> <file> <calls> <bytes>`, `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static char data[4096];
+static struct iovec parts[2] = {{data, 10}, {data + 10, 20}};
+
+ssize_t __read_chk(int, void *, size_t, size_t);
+ssize_t __pread_chk(int, void *, size_t, off_t, size_t);
+ssize_t __pread64_chk(int, void *, size_t, off_t, size_t);
+ssize_t __recv_chk(int, void *, size_t, size_t, int);
+int __open_2(const char *, int);
+int __open64_2(const char *, int);
+int __openat_2(int, const char *, int);
+int __openat64_2(int, const char *, int);
+size_t __fread_chk(void *, size_t, size_t, size_t, FILE *);
+size_t __fread_unlocked_chk(void *, size_t, size_t, size_t, FILE *);
+char *__fgets_chk(char *, size_t, int, FILE *);
+char *__fgets_unlocked_chk(char *, size_t, int, FILE *);
+int __fprintf_chk(FILE *, int, const char *, ...);
+int __vfprintf_chk(FILE *, int, const char *, va_list);
+int __dprintf_chk(int, int, const char *, ...);
+int _IO_getc(FILE *);
+int _IO_putc(int, FILE *);
+
+static void require(int holds, const char *what) {
+    if (holds) return;
+    perror(what);
+    exit(1);
+}
+#define MUST(condition) require((condition), #condition)
+
+// A file named after the function, with 1000 bytes in it when it is to be read.
+static const char *made(const char *name) {
+    int fd = open(name, O_CREAT | O_WRONLY | O_TRUNC, 0644);
+    for (int i = 0; i < 20; i++) MUST(write(fd, "0 line of fifty bytes, with a number in front 0000\n" + 1, 50) == 50);
+    close(fd);
+    printf("W write %s 20 1000\n", name);
+    return name;
+}
+
+#define READS(api, call, bytes)                                                                                        \
+    do {                                                                                                               \
+        int fd = open(made(#api), O_RDONLY);                                                                           \
+        MUST((call) == (bytes));                                                                                       \
+        MUST((call) == (bytes));                                                                                       \
+        close(fd);                                                                                                     \
+        printf("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
+    } while (0)
+
+#define WRITES(api, call, bytes)                                                                                       \
+    do {                                                                                                               \
+        int fd = open(#api, O_CREAT | O_RDWR, 0644);                                                                   \
+        MUST((call) == (bytes));                                                                                       \
+        MUST((call) == (bytes));                                                                                       \
+        close(fd);                                                                                                     \
+        printf("W " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
+    } while (0)
+
+#define GETS(api, call, bytes)                                                                                         \
+    do {                                                                                                               \
+        FILE *stream = fopen(made(#api), "r");                                                                         \
+        MUST(call);                                                                                                    \
+        MUST(call);                                                                                                    \
+        fclose(stream);                                                                                                \
+        printf("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
+    } while (0)
+
+#define PUTS(api, call, bytes)                                                                                         \
+    do {                                                                                                               \
+        FILE *stream = fopen(#api, "w");                                                                               \
+        MUST(call);                                                                                                    \
+        MUST(call);                                                                                                    \
+        fclose(stream);                                                                                                \
+        printf("W " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
+    } while (0)
+
+#define OPENS(api, call)                                                                                               \
+    do {                                                                                                               \
+        int fd = (call);                                                                                               \
+        MUST(fd >= 0);                                                                                                 \
+        MUST(write(fd, data, 7) == 7);                                                                                 \
+        close(fd);                                                                                                     \
+        printf("W write " #api " 1 7\nE " #api " open " #api "\n");                                                     \
+    } while (0)
+
+static int formatted(FILE *stream, int checked, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    int result = checked ? __vfprintf_chk(stream, 1, format, list) : vfprintf(stream, format, list);
+    va_end(list);
+    return result;
+}
+
+static int formatted_fd(int fd, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    int result = vdprintf(fd, format, list);
+    va_end(list);
+    return result;
+}
+
+static void reading(void) {
+    READS(read, read(fd, data, 100), 100);
+    READS(__read_chk, __read_chk(fd, data, 100, sizeof data), 100);
+    READS(pread, pread(fd, data, 100, 0), 100);
+    READS(pread64, pread64(fd, data, 100, 0), 100);
+    READS(__pread_chk, __pread_chk(fd, data, 100, 0, sizeof data), 100);
+    READS(__pread64_chk, __pread64_chk(fd, data, 100, 0, sizeof data), 100);
+    READS(readv, readv(fd, parts, 2), 30);
+    READS(preadv, preadv(fd, parts, 2, 5), 30);
+    READS(preadv64, preadv64(fd, parts, 2, 5), 30);
+    READS(preadv2, preadv2(fd, parts, 2, 5, 0), 30);
+    READS(preadv64v2, preadv64v2(fd, parts, 2, 5, 0), 30);
+}
+
+static void writing(void) {
+    WRITES(pwrite, pwrite(fd, data, 100, 0), 100);
+    WRITES(pwrite64, pwrite64(fd, data, 100, 0), 100);
+    WRITES(writev, writev(fd, parts, 2), 30);
+    WRITES(pwritev, pwritev(fd, parts, 2, 5), 30);
+    WRITES(pwritev64, pwritev64(fd, parts, 2, 5), 30);
+    WRITES(pwritev2, pwritev2(fd, parts, 2, 5, 0), 30);
+    WRITES(pwritev64v2, pwritev64v2(fd, parts, 2, 5, 0), 30);
+    WRITES(dprintf, dprintf(fd, "%s", "hello"), 5);
+    WRITES(__dprintf_chk, __dprintf_chk(fd, 1, "%s", "hello"), 5);
+    WRITES(vdprintf, formatted_fd(fd, "%d%%", 42), 3);
+}
+
+static char *line;
+static size_t line_size;
+
+static void streams_read(void) {
+    int number;
+    char word[64];
+    GETS(fread, fread(data, 1, 100, stream) == 100, 100);
+    GETS(fread_unlocked, fread_unlocked(data, 2, 50, stream) == 50, 100);
+    GETS(__fread_chk, __fread_chk(data, sizeof data, 1, 100, stream) == 100, 100);
+    GETS(__fread_unlocked_chk, __fread_unlocked_chk(data, sizeof data, 1, 100, stream) == 100, 100);
+    GETS(fgets, fgets(data, 100, stream) != NULL, 50);
+    GETS(fgets_unlocked, fgets_unlocked(data, 100, stream) != NULL, 50);
+    GETS(__fgets_chk, __fgets_chk(data, sizeof data, 100, stream) != NULL, 50);
+    GETS(__fgets_unlocked_chk, __fgets_unlocked_chk(data, sizeof data, 100, stream) != NULL, 50);
+    GETS(getline, getline(&line, &line_size, stream) == 50, 50);
+    GETS(getdelim, getdelim(&line, &line_size, '\n', stream) == 50, 50);
+    GETS(__getdelim, __getdelim(&line, &line_size, '\n', stream) == 50, 50);
+    GETS(getc, (getc)(stream) != EOF, 1);
+    GETS(_IO_getc, _IO_getc(stream) != EOF, 1);
+    GETS(fgetc, (fgetc)(stream) != EOF, 1);
+    GETS(getc_unlocked, (getc_unlocked)(stream) != EOF, 1);
+    GETS(fgetc_unlocked, (fgetc_unlocked)(stream) != EOF, 1);
+    GETS(getw, getw(stream) != EOF, 4);
+    GETS(__isoc99_fscanf, fscanf(stream, " %s %s of fifty bytes, with a number in front %d", word, word, &number) >= 1, 0);
+}
+
+static void streams_write(void) {
+    PUTS(fwrite, fwrite(data, 2, 50, stream) == 50, 100);
+    PUTS(fwrite_unlocked, fwrite_unlocked(data, 2, 50, stream) == 50, 100);
+    PUTS(fputs, fputs("hello", stream) >= 0, 5);
+    PUTS(fputs_unlocked, fputs_unlocked("hello", stream) >= 0, 5);
+    PUTS(putc, (putc)('x', stream) == 'x', 1);
+    PUTS(_IO_putc, _IO_putc('x', stream) == 'x', 1);
+    PUTS(fputc, (fputc)('x', stream) == 'x', 1);
+    PUTS(putc_unlocked, (putc_unlocked)('x', stream) == 'x', 1);
+    PUTS(fputc_unlocked, (fputc_unlocked)('x', stream) == 'x', 1);
+    PUTS(putw, putw(7, stream) == 0, 4);
+    PUTS(fprintf, fprintf(stream, "%d-%s", 12, "ab") == 5, 5);
+    PUTS(__fprintf_chk, __fprintf_chk(stream, 1, "%d-%s", 12, "ab") == 5, 5);
+    PUTS(vfprintf, formatted(stream, 0, "%d", 123) == 3, 3);
+    PUTS(__vfprintf_chk, formatted(stream, 1, "%d", 123) == 3, 3);
+}
+
+static void opening(int folder) {
+    const int create = O_CREAT | O_RDWR;
+    char name[][32] = {"mkstempXXXXXX", "mkstemp64XXXXXX", "mkostempXXXXXX", "mkstempsXXXXXX.x"};
+    OPENS(open, open("open", create, 0640));
+    OPENS(open64, open64("./open64", create, 0640));
+    OPENS(openat, openat(folder, ".//openat", create, 0640));
+    OPENS(openat64, openat64(AT_FDCWD, "openat64", create, 0640));
+    OPENS(creat, creat("creat", 0640));
+    OPENS(creat64, creat64("creat64", 0640));
+    close(creat("__open_2", 0640));
+    OPENS(__open_2, __open_2("__open_2", O_WRONLY));
+    close(creat("__open64_2", 0640));
+    OPENS(__open64_2, __open64_2("__open64_2", O_WRONLY));
+    close(creat("__openat_2", 0640));
+    OPENS(__openat_2, __openat_2(folder, "__openat_2", O_WRONLY));
+    close(creat("__openat64_2", 0640));
+    OPENS(__openat64_2, __openat64_2(folder, "__openat64_2", O_WRONLY));
+    int fds[] = {mkstemp(name[0]), mkstemp64(name[1]), mkostemp(name[2], O_APPEND), mkstemps(name[3], 2)};
+    const char *apis[] = {"mkstemp", "mkstemp64", "mkostemp", "mkstemps"};
+    for (int i = 0; i < 4; i++) {
+        MUST(write(fds[i], data, 7) == 7);
+        close(fds[i]);
+        printf("W write %s 1 7\nE %s open %s\n", name[i], apis[i], name[i]);
+    }
+}
+
+static void duplicating(void) {
+    int fd = open("dup", O_CREAT | O_WRONLY, 0644);
+    int copies[] = {dup(fd), dup2(fd, 50), dup3(fd, 51, O_CLOEXEC), fcntl(fd, F_DUPFD, 60), fcntl(fd, F_DUPFD_CLOEXEC, 70)};
+    close(fd);
+    for (int i = 0; i < 5; i++) {
+        MUST(write(copies[i], data, 10) == 10);
+        close(copies[i]);
+    }
+    printf("W write dup 5 50\n");
+    FILE *stream = fdopen(open("fdopen", O_CREAT | O_WRONLY, 0644), "w");
+    fputs("hello", stream);
+    fclose(stream);
+    printf("W fputs fdopen 1 5\n");
+    stream = fopen("freopen.old", "w");
+    stream = freopen("freopen", "w", stream);
+    fputs("hello", stream);
+    fclose(stream);
+    printf("W fputs freopen 1 5\nE freopen open freopen\n");
+}
+
+static void changing(int folder) {
+    int fd = open("changed", O_CREAT | O_RDWR, 0644), other = open("copy", O_CREAT | O_RDWR, 0644);
+    MUST(write(fd, data, 1000) == 1000 && fsync(fd) == 0 && fdatasync(fd) == 0 && fsync(fd) == 0);
+    printf("W write changed 1 1000\nO fsync Fsync changed 2\nO fdatasync Fsync changed 1\n");
+    MUST(sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE) == 0);
+    printf("O sync_file_range Fsync changed 1\n");
+    MUST(ftruncate(fd, 500) == 0 && truncate("changed", 400) == 0);
+    printf("E ftruncate Truncate changed\nE truncate Truncate changed\n");
+    off64_t offset = 0;
+    MUST(copy_file_range(fd, &offset, other, NULL, 300, 0) == 300);
+    offset = 0;
+    MUST(sendfile(other, fd, &offset, 100) == 100);
+    printf("O copy_file_range Copy copy 1\nO sendfile Copy copy 1\n");
+    void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    *(char *)map = 'x';
+    MUST(munmap(map, 4096) == 0);
+    printf("E mmap Map changed\nE munmap Unmap changed\n");
+    close(fd);
+    close(other);
+    MUST(rename("copy", "renamed") == 0 && renameat(folder, "renamed", AT_FDCWD, "again") == 0);
+    MUST(renameat2(folder, "again", folder, "final", 0) == 0);
+    printf("E rename Rename renamed\nE renameat Rename again\nE renameat2 Rename final\n");
+    MUST(link("final", "link") == 0 && linkat(folder, "final", folder, "linkat", 0) == 0);
+    MUST(symlink("final", "symlink") == 0 && symlinkat("final", folder, "symlinkat") == 0);
+    printf("E link Link link\nE linkat Link linkat\nE symlink Link symlink\nE symlinkat Link symlinkat\n");
+    MUST(unlink("link") == 0 && unlinkat(folder, "linkat", 0) == 0 && remove("symlink") == 0);
+    printf("E unlink Delete link\nE unlinkat Delete linkat\nE remove Delete symlink\n");
+    MUST(mkdir("folder", 0755) == 0 && mkdirat(folder, "folder2", 0755) == 0 && rmdir("folder") == 0);
+    printf("E mkdir Create folder\nE mkdirat Create folder2\nE rmdir Delete folder\n");
+    MUST(mkfifo("fifo", 0644) == 0 && mkfifoat(folder, "fifo2", 0644) == 0 && mknod("node", S_IFREG | 0644, 0) == 0);
+    printf("E mkfifo Create fifo\nE mkfifoat Create fifo2\nE mknod Create node\n");
+    MUST(chdir("folder2") == 0);
+    close(creat("inside", 0644));
+    MUST(fchdir(folder) == 0);
+    printf("E creat open folder2/inside\n");
+}
+
+int main(int count, char **arguments) {
+    MUST(count == 2 && chdir(arguments[1]) == 0);
+    int folder = open(".", O_RDONLY | O_DIRECTORY);
+    reading();
+    writing();
+    streams_read();
+    streams_write();
+    opening(folder);
+    duplicating();
+    changing(folder);
+    return 0;
+}

@@ -1,0 +1,492 @@
+"""The POSIX interceptor: every call recorded, every file valid at every instant, no program disturbed."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from posix_trace import POSIX, PROGRAMS, Trace, counts, name_of, of_class, parsed
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shim and every test program, compiled once."""
+    folder = tmp_path_factory.mktemp("posix")
+    environment = {**os.environ, "CFLAGS": "-Werror"}
+    subprocess.run([POSIX / "build", folder / "libprovio.so"], check=True, env=environment)
+    compiler = os.environ.get("CC", "cc").split()
+    for source in PROGRAMS.glob("*.c"):
+        fortify = ["-O2", "-D_FORTIFY_SOURCE=2"] if source.stem == "fortified" else ["-O1"]
+        command = [*compiler, *fortify, "-w", "-o", folder / source.stem, source, "-lpthread"]
+        subprocess.run(command, check=True)
+    return folder
+
+
+@pytest.fixture
+def trace(built: Path, tmp_path: Path) -> Trace:
+    return Trace(tmp_path / "trace", built / "libprovio.so")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+# ---- what is recorded
+
+
+def test_each_family_with_right_names_and_bytes(built: Path, trace: Trace, work: Path) -> None:
+    """Every function of every family is found with its file, its calls and its bytes."""
+    printed = trace.run(built / "families", work, check=True).stdout.decode().splitlines()
+    facts = trace.facts()
+    found = {(c.side, c.api, c.path): c for c in counts(facts)}
+    events = {(one.get("api"), one.get("type"), name_of(one, "to") or name_of(one)) for one in facts.values()}
+    for one in facts.values():
+        if "openApi" in one:
+            events.add((one["openApi"], "open", name_of(one)))
+        if one.get("type") in ("Truncate", "Map") and "object" in one:
+            events.add((one["api"], one["type"], name_of(facts[one["object"]])))
+        if one.get("type") == "Unmap":
+            events.add((one["api"], "Unmap", name_of(facts[facts[one["map"]]["object"]])))
+    missing = []
+    for line in printed:
+        words = line.split()
+        if words[0] == "E":
+            _, api, kind, name = words
+            if (api, kind, os.fsencode(work / name)) not in events:
+                missing.append(line)
+        elif words[0] == "O":
+            _, api, _, name, count = words
+            match = found.get(("O", api, os.fsencode(work / name)))
+            if match is None or match.count != int(count):
+                missing.append(f"{line}: {match}")
+        else:
+            side, api, name, count, size = words
+            match = found.get((side, api, os.fsencode(work / name)))
+            if match is None or match.count != int(count) or (int(size) and match.size != int(size)):
+                missing.append(f"{line}: {match}")
+    assert not missing
+
+
+def test_an_access_says_when(trace: Trace, work: Path) -> None:
+    """First and last calls, openings and closings stand in order, within the program's own time."""
+    begun = time.time_ns()
+    (work / "in").write_text("hello\n")
+    code = "import os,time; f=os.open('in',0); os.read(f,3); time.sleep(.05); os.read(f,3); os.close(f)"
+    trace.run(sys.executable, "-c", code, cwd=work, check=True)
+    facts = trace.facts()
+    (opened,) = [iri for iri, one in facts.items() if name_of(one) == os.fsencode(work / "in")]
+    (access,) = [one for one in facts.values() if one.get("object") == opened]
+    (thread,) = of_class(facts, "Thread").values()
+    epoch = int(thread["epochNs"])
+    first, last, closed = (int(access[name]) for name in ("firstRead", "lastRead", "closed"))
+    assert begun < int(facts[opened]["openedNs"]) <= epoch + first < epoch + last < epoch + closed < time.time_ns()
+    assert 50_000_000 <= last - first < 5_000_000_000
+    assert (access["reads"], access["readBytes"]) == ("0000000000000002", "0000000000000006")
+    assert 0 < int(access["readElapsed"]) < 50_000_000
+
+
+@pytest.mark.parametrize("clock", ["tsc", "sys"])
+def test_clocks_agree_with_the_system(trace: Trace, work: Path, clock: str) -> None:
+    """Times taken after a while of use are those of the system's clock, within a tenth of a millisecond."""
+    if clock == "tsc" and trace.clock != "tsc":
+        pytest.skip("the kernel does not trust the counter here")
+    trace.clock = clock
+    code = """
+import os, time
+f = os.open('out', os.O_CREAT | os.O_WRONLY)
+end = time.time() + .3
+while time.time() < end: os.write(f, b'x')
+before = time.time_ns(); os.write(f, b'x'); after = time.time_ns()
+print(before, after)
+"""
+    printed = trace.run(sys.executable, "-c", code, cwd=work, check=True).stdout.split()
+    facts = trace.facts()
+    (thread,) = of_class(facts, "Thread").values()
+    (access,) = [one for one in facts.values() if one.get("writes", "0").strip("0")
+                 and name_of(facts[one["object"]]).endswith(b"/out")]
+    last = int(thread["epochNs"]) + int(access["lastWrite"])
+    assert int(printed[0]) - 100_000 <= last <= int(printed[1]) + 100_000
+
+
+def test_redirections_have_names(trace: Trace, work: Path) -> None:
+    """Descriptors found open are looked up once: `cat <f >g` names f and g."""
+    (work / "f").write_text("some text\n")
+    trace.run("sh", "-c", "cat <f >g", cwd=work, check=True)
+    facts = trace.facts()
+    inherited = {name_of(one) for one in facts.values() if one.get("inherited") == "true"}
+    assert {os.fsencode(work / "f"), os.fsencode(work / "g")} <= inherited
+    copied = [c for c in counts(facts) if c.path == os.fsencode(work / "g")]
+    assert sum(c.size for c in copied) == 10
+
+
+def test_tar_and_grep_record_every_file(trace: Trace, work: Path) -> None:
+    """Of a tree of files each one is recorded under its absolute name."""
+    expected = set()
+    for i in range(300):
+        path = work / f"d{i % 7}" / f"e{i % 3}" / f"file {i}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{i}\n")
+        expected.add(os.fsencode(path))
+    for command in (["tar", "cf", "/dev/null.tar", "."], ["tar", "cf", work.parent / "x.tar", "."], ["grep", "-r", "7", "."]):
+        if "/dev/null.tar" in command:
+            continue
+        trace.run(*command, cwd=work)
+        facts = trace.facts()
+        assert {name_of(one) for one in of_class(facts, "FileVersion").values()} >= expected
+        assert {c.path for c in counts(facts) if c.side == "R"} >= expected
+        shutil.rmtree(trace.folder)
+        trace.folder.mkdir()
+
+
+def test_an_overwritten_file_has_the_facts_of_its_end(trace: Trace, work: Path) -> None:
+    """What was written says at its last close what stat says afterwards, by descriptor and by stream."""
+    code = "import os; f=os.open('a',65,0o644); os.write(f,b'12345'); os.close(f)"
+    trace.run(sys.executable, "-c", code, cwd=work, check=True)
+    trace.run("sort", "-o", "b", "a", cwd=work, check=True)
+    closed = {name_of(one): one for one in trace.facts().values() if "closedMtimeNs" in one}
+    for name in ("a", "b"):
+        now = (work / name).stat()
+        found = closed[os.fsencode(work / name)]
+        assert (int(found["closedMtimeNs"]), int(found["closedSize"])) == (now.st_mtime_ns, now.st_size)
+        assert (int(found["inode"]), found["closedLinks"]) == (now.st_ino, "1")
+
+
+def test_provio_own_files_and_terminals_are_not_recorded(trace: Trace, work: Path) -> None:
+    """What lies below the home of provio leaves no trace."""
+    (trace.home / "config").write_text("x\n")
+    trace.run("cat", trace.home / "config", "/etc/hostname", cwd=work, check=True)
+    assert not [one for one in trace.facts().values() if name_of(one).startswith(os.fsencode(trace.home))]
+
+
+HOSTILE = [b"with space", b'quo"te', b"back\\slash", b"new\nline", b"<angle>", b"100%", b"#hash", b"\x01\x7f", b"\xff\xfe",
+           "naïve ☃".encode(), b"\xed\xa0\x80", b"a;b", b"%41"]
+
+
+def test_hostile_names(trace: Trace, work: Path) -> None:
+    """Names of any bytes survive the round trip, in openings, renames and arguments."""
+    code = """
+import os, sys
+for name in sys.argv[1:]:
+    name = os.fsencode(name)
+    os.close(os.open(name, os.O_CREAT | os.O_WRONLY))
+    os.rename(name, name + b'.new')
+"""
+    trace.run(sys.executable, "-c", code, *HOSTILE, cwd=work, check=True)
+    facts = trace.facts()
+    opened = {name_of(one) for one in of_class(facts, "FileVersion").values()}
+    moved = {(name_of(one, "from"), name_of(one, "to")) for one in of_class(facts, "Rename").values()}
+    base = os.fsencode(work) + b"/"
+    assert opened >= {base + name for name in HOSTILE}
+    assert moved >= {(base + name, base + name + b".new") for name in HOSTILE}
+    from posix_trace import unquote_to_bytes
+    (process,) = of_class(facts, "Process").values()
+    assert [unquote_to_bytes(word) for word in process["argv"].split(" ")][-len(HOSTILE):] == HOSTILE
+
+
+def test_long_path(trace: Trace, work: Path) -> None:
+    """A path of 4,000 bytes is recorded whole, though no single call could take its absolute form at once."""
+    part = "d" * 199
+    code = f"""
+import os
+for i in range(20):
+    os.mkdir({part!r}); os.chdir({part!r})
+os.close(os.open('leaf', os.O_CREAT | os.O_WRONLY))
+"""
+    trace.run(sys.executable, "-c", code, cwd=work, check=True)
+    expected = os.fsencode(work) + b"".join(b"/" + part.encode() for _ in range(20)) + b"/leaf"
+    assert len(expected) > 4000
+    found = {name_of(one) for one in trace.facts().values()}
+    assert expected in found
+    subprocess.run(["rm", "-rf", work], check=True)
+
+
+def test_folders_are_recorded_relative_to_their_descriptor(trace: Trace, work: Path) -> None:
+    """`openat` below a descriptor of unknown origin and after chdir names the right file."""
+    (work / "sub").mkdir()
+    code = """
+import os
+d = os.open('sub', os.O_RDONLY)
+os.close(os.open('x', os.O_CREAT | os.O_WRONLY, dir_fd=d))
+os.chdir('sub'); os.close(os.open('./y', os.O_CREAT | os.O_WRONLY)); os.chdir('..')
+os.close(os.open('sub//../z', os.O_CREAT | os.O_WRONLY))
+"""
+    trace.run(sys.executable, "-c", code, cwd=work, check=True)
+    found = {name_of(one) for one in trace.facts().values()}
+    assert {os.fsencode(work / name) for name in ("sub/x", "sub/y", "sub/../z")} <= found
+
+
+# ---- valid at every instant
+
+
+def test_nothing_is_lost_by_a_kill(built: Path, trace: Trace, work: Path) -> None:
+    """After SIGKILL in the middle of 100,000 writes the count is what the file holds, or one less."""
+    for attempt in range(12):
+        out = work / f"out{attempt}"
+        with subprocess.Popen([built / "writer", out, "100000"], env=trace.environment()) as process:
+            time.sleep(random.uniform(0.001, 0.12))
+            process.send_signal(signal.SIGKILL)
+        written = out.stat().st_size // 64 if out.exists() else 0
+        counted = sum(c.count for c in counts(trace.facts()) if c.path == os.fsencode(out))
+        assert counted in (written, written - 1) or (written == counted == 0)
+
+
+def _readers() -> list[list[str]]:
+    commands = (["serdi", "-q", "-i", "turtle", "-"], ["rapper", "-q", "-i", "turtle", "-o", "ntriples", "-", "http://x/"])
+    return [command for command in commands if shutil.which(command[0])]
+
+
+def test_samples_of_a_running_program_are_valid(built: Path, trace: Trace, work: Path) -> None:
+    """Plain copies of the files of a running program parse, in one reader always, in others every tenth time."""
+    samples = []
+    with subprocess.Popen([built / "busy", work, "4"], env=trace.environment()) as process:
+        while len(samples) < 200 and process.poll() is None:
+            files = trace.files()
+            if files:
+                samples.append(random.choice(files).read_bytes())
+            time.sleep(random.uniform(0, 0.005))
+        process.kill()
+    assert len(samples) == 200
+    for number, sample in enumerate(samples):
+        list(parsed(sample))
+        if number % 10 == 0:
+            import rdflib
+            rdflib.Graph().parse(data=sample, format="turtle", publicID="http://x/")
+            for command in _readers():
+                subprocess.run(command, input=sample, check=True, stdout=subprocess.DEVNULL)
+
+
+def test_four_threads_have_four_files(built: Path, trace: Trace, work: Path) -> None:
+    """Each thread counts its own calls in a file of its own; together nothing is missing."""
+    trace.run(built / "threads", work, "4", "1000", check=True)
+    facts = trace.facts()
+    found = {c.path: c for c in counts(facts) if c.side == "W" and c.api == "write"}
+    for i in range(4):
+        one = found[os.fsencode(work / f"out{i}")]
+        assert (one.count, one.size) == (1000, 64000)
+    assert found[os.fsencode(work / "shared")].count == 4000
+    assert len(trace.files()) == 5
+
+
+def test_short_threads_hand_their_files_on(built: Path, trace: Trace, work: Path) -> None:
+    """300 threads, one after the other, that open a file each leave two files and 300 threads' records."""
+    trace.run(built / "threads", work, "-300", "1", check=True)
+    facts = trace.facts()
+    assert len(trace.files()) <= 3
+    assert len(of_class(facts, "Thread")) == 301
+    assert sum(c.count for c in counts(facts) if c.api == "write" and b"/out" in c.path) == 300
+
+
+def test_a_handler_that_writes_loses_nothing(built: Path, trace: Trace, work: Path) -> None:
+    """A signal handler writes, opens and closes while the main program does the same."""
+    printed = trace.run(built / "handler", work, check=True).stdout.split()
+    facts = trace.facts()
+    found = {c.path: c.count for c in counts(facts) if c.api == "write"}
+    assert found[os.fsencode(work / "main")] == int(printed[0])
+    assert found[os.fsencode(work / "handler")] == int(printed[1])
+    assert sum(1 for one in facts.values() if name_of(one) == os.fsencode(work / "opened")) == int(printed[2])
+
+
+# ---- processes
+
+
+def _one(facts: dict[str, dict[str, str]], kind: str) -> dict[str, str]:
+    (found,) = of_class(facts, kind).values()
+    return found
+
+
+def test_fork_and_exit(trace: Trace, work: Path) -> None:
+    """A forked child that writes and leaves by _exit has its own file; its parent knows its name."""
+    code = """
+import os
+f = os.open('out', os.O_CREAT | os.O_WRONLY); os.write(f, b'p')
+pid = os.fork()
+if pid == 0:
+    os.write(f, b'cc'); os.write(f, b'cc'); os._exit(3)
+os.waitpid(pid, 0); print(pid)
+"""
+    pid = trace.run(sys.executable, "-c", code, cwd=work, check=True).stdout.strip().decode()
+    facts = trace.facts()
+    images = {one["pid"]: one for one in of_class(facts, "Process").values()}
+    fork = _one(facts, "Fork")
+    end = _one(facts, "ChildEnd")
+    assert (fork["childPid"], end["childPid"], end["exitCode"]) == (pid, pid, "3")
+    assert images[pid]["image"] == "fork"
+    assert images[pid]["parentPid"] in images
+    assert fork["childTick"] == images[pid]["startTick"]
+    children = [one for iri, one in facts.items() if f"/{pid}." in iri and "writes" in one]
+    assert sum(int(one["writes"]) for one in children) == 2
+    inherited = [one for iri, one in facts.items() if f"/{pid}." in iri and name_of(one) == os.fsencode(work / "out")]
+    assert inherited[0]["inherited"] == "true"
+
+
+def test_vfork_and_exec(trace: Trace, work: Path) -> None:
+    """A child of vfork writes under its own name into its parent's file, and its parent goes on under its own."""
+    code = "import subprocess as s; s.run(['/bin/cat','in'],stdout=open('out','wb'),check=True); open('after','w').close()"
+    (work / "in").write_text("text\n")
+    trace.run(sys.executable, "-c", code, cwd=work, check=True)
+    facts = trace.facts()
+    fork = next(one for one in of_class(facts, "Fork", "Spawn").values())
+    execs = {iri: one for iri, one in of_class(facts, "Exec").items() if one["executable"] == "/bin/cat"}
+    assert len(execs) == 1
+    (iri,) = execs
+    assert f"/{fork['childPid']}.{fork['childTick']}.v/" in iri
+    assert of_class(facts, "Process")[iri.rsplit("/", 2)[0] + "/"]["pid"] == fork["childPid"]
+    after = [iri for iri, one in facts.items() if name_of(one) == os.fsencode(work / "after") and "openApi" in one]
+    assert len(after) == 1
+    assert ".v/" not in after[0]
+    assert any(c.path == os.fsencode(work / "out") and c.size == 5 for c in counts(facts))
+
+
+def test_posix_spawn(built: Path, trace: Trace, work: Path) -> None:
+    """A spawned child is named, with its start and its command."""
+    code = "import os; p=os.posix_spawn('/bin/cat',['cat','/etc/hostname'],os.environ); os.waitpid(p,0)"
+    trace.run(sys.executable, "-c", code, cwd=work, check=True)
+    facts = trace.facts()
+    spawn = _one(facts, "Spawn")
+    assert (spawn["executable"], spawn["argv"]) == ("/bin/cat", "cat /etc/hostname")
+    assert spawn["childPid"] == _one(facts, "ChildEnd")["childPid"]
+    assert {one["pid"] for one in of_class(facts, "Process").values()} >= {spawn["childPid"]}
+
+
+def test_execl_passes_its_arguments(built: Path, trace: Trace, work: Path) -> None:
+    """Five arguments and an environment arrive as they were given; a failed exec says so."""
+    printed = trace.run(built / "exec_list", work, check=True).stdout
+    assert printed == b"ONE TWO THREE\n"
+    facts = trace.facts()
+    failed = _one(facts, "ExecFailed")
+    assert failed["errno"] == "2"
+    assert facts[failed["exec"]]["executable"] == "/does/not/exist"
+    assert "echo ONE TWO THREE" in {one["argv"] for one in of_class(facts, "Exec").values()}
+
+
+def test_pipes_join_their_ends(trace: Trace, work: Path) -> None:
+    """Both ends of a pipe carry the same inode, so that writer and reader can be joined."""
+    trace.run("sh", "-c", "cat /etc/hostname | sort >out", cwd=work, check=True)
+    facts = trace.facts()
+    pipes = {iri: one["inode"] for iri, one in of_class(facts, "Pipe").items()}
+    writers = {pipes[one["object"]] for one in facts.values() if one.get("object") in pipes and
+               int(one.get("writes", one.get("count", "0")))}
+    readers = {pipes[one["object"]] for one in facts.values() if one.get("object") in pipes and int(one.get("reads", "0"))}
+    assert writers & readers
+
+
+def test_fork_while_others_write(built: Path, trace: Trace, work: Path) -> None:
+    """Forking in one thread while others do I/O neither hangs nor lets a child write into its parent's file."""
+    printed = trace.run(built / "fork_storm", work, "100", check=True).stdout.split()
+    facts = trace.facts()
+    parent = sum(c.count for c in counts({k: v for k, v in facts.items() if f"/{printed[0].decode()}." in k})
+                 if c.api == "write" and b"/t" in c.path)
+    assert parent == int(printed[1])
+    children = sum(c.count for c in counts(facts) if c.path.startswith(os.fsencode(work / "c")))
+    assert children == 100
+
+
+# ---- the program is not disturbed
+
+SAME = [
+    "ls -lR /usr/share/doc | sort | gzip -n",
+    "tar cf - -C /usr/share/doc bash | cksum",
+    "cp -r /usr/share/doc/bash copy && ls copy && cat copy/* | cksum",
+    f"{sys.executable} -c 'import sys, json; print(json.dumps(sys.argv)); sys.exit(4)' a b",
+    "bash -c 'for i in 1 2 3; do echo $i; done | tac | tee t | wc -l; cat <(echo x) <<< y; exit 7'",
+    "cat missing; echo $?",
+    "dd if=/etc/services of=o bs=100 count=30 2>/dev/null; cksum o",
+    "find /usr/share/doc/bash -type f | xargs cksum | sort",
+    "sh -c 'kill -TERM $$'",
+    "seq 20000 | sort -R --random-source=/etc/services | sort -n | md5sum",
+    "printf 'a b\\n' | { read x y; echo $y $x; }",
+    f"{sys.executable} -c 'import multiprocessing as m; p = m.Pool(2); print(p.map(abs, range(-5, 0))); p.close(); p.join()'",
+]
+
+
+@pytest.mark.parametrize("command", SAME)
+def test_the_same_with_and_without(trace: Trace, tmp_path: Path, command: str) -> None:
+    """Output, exit code and files are those of the bare command."""
+    results = []
+    for name, environment in (("bare", dict(os.environ)), ("watched", trace.environment())):
+        folder = tmp_path / name
+        folder.mkdir()
+        done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, timeout=120)
+        files = {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+        results.append((done.returncode, done.stdout, done.stderr, files))
+    assert results[0] == results[1]
+    for path in trace.files():
+        list(parsed(path.read_bytes()))
+
+
+@pytest.mark.parametrize("name", ["fortified", "same"])
+def test_programs_print_the_same(built: Path, trace: Trace, tmp_path: Path, name: str) -> None:
+    """errno, modes, descriptors' numbers and what is printed are as without the shim."""
+    printed = []
+    for folder, environment in ((tmp_path / "bare", dict(os.environ)), (tmp_path / "watched", trace.environment())):
+        folder.mkdir()
+        done = subprocess.run([built / name, folder], env=environment, capture_output=True, timeout=60, cwd=folder)
+        printed.append((done.returncode, done.stdout.replace(os.fsencode(folder), b"."), done.stderr))
+    assert printed[0] == printed[1]
+
+
+def test_passive_without_a_valid_setting(built: Path, tmp_path: Path) -> None:
+    """Without the supervisor's word, or with one that is not understood, nothing is written and nothing changes."""
+    for setting in ("", "2;op;tsc;r;n;/h;/f", "1;op;tsc;r;n", "1;op;tsc;r;n;h;f", "1;op;tsc;r;n;/%4;/f", "x" * 10000):
+        environment = {**os.environ, "LD_PRELOAD": str(built / "libprovio.so"), "PROVIO_TRACE": setting}
+        done = subprocess.run(["cat", "/etc/hostname"], env=environment, capture_output=True, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, Path("/etc/hostname").read_bytes())
+
+
+def test_a_full_trace_disk(built: Path, trace: Trace, work: Path) -> None:
+    """When the trace's file system is full the program goes on, and the trace says that it does not."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", trace.folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("needs the right to mount")
+    try:
+        code = "import os\nfor i in range(2000): os.close(os.open(f'f{i}', os.O_CREAT | os.O_WRONLY))\nprint('done')"
+        done = trace.run(sys.executable, "-c", code, cwd=work)
+        assert (done.returncode, done.stdout) == (0, b"done\n")
+        gap = _one(trace.facts(), "Gap")
+        assert gap["reason"] == "no space left on the trace's file system"
+        assert len(list(work.iterdir())) == 2000
+        trace.run("cat", "/etc/hostname", check=True)
+        assert set(trace.gaps().values()) == {"no space left on the trace's file system"}
+    finally:
+        subprocess.run(["umount", trace.folder], check=True)
+
+
+def test_a_tight_file_size_limit(trace: Trace, work: Path) -> None:
+    """RLIMIT_FSIZE is asked for, not met: no SIGXFSZ from the trace."""
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+    code = "import os\nfor i in range(500): os.close(os.open(f'f{i}', os.O_CREAT | os.O_WRONLY))\nprint('done')"
+    done = trace.run(sys.executable, "-c", code, cwd=work, preexec_fn=limit)
+    assert (done.returncode, done.stdout) == (0, b"done\n")
+    assert _one(trace.facts(), "Gap")["reason"] == "the file-size limit was reached"
+
+
+def test_a_program_that_closes_all_descriptors(trace: Trace, work: Path) -> None:
+    """Closing everything above 2 does not end the trace, which keeps no descriptor."""
+    code = """
+import os
+os.open('before', os.O_CREAT | os.O_WRONLY)
+os.closerange(3, 1000)
+for i in range(100): os.close(os.open(f'after{i}', os.O_CREAT | os.O_WRONLY))
+print(os.open('last', os.O_CREAT | os.O_WRONLY))
+"""
+    assert trace.run(sys.executable, "-c", code, cwd=work, check=True).stdout == b"3\n"
+    found = {name_of(one) for one in trace.facts().values() if "openApi" in one}
+    assert {os.fsencode(work / f"after{i}") for i in range(100)} <= found
+
+
+def test_a_process_without_io_leaves_no_file(trace: Trace, tmp_path: Path) -> None:
+    """`true` reads nothing and leaves nothing."""
+    trace.run("/bin/true", check=True)
+    assert trace.files() == []
