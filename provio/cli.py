@@ -167,7 +167,7 @@ def lineage_command(path: str, forward: bool, depth: int | None, via: Any, every
     reader = _reader(path)
     target = find_target(reader, path)
     document = lineage(reader, target, forward=forward, depth=depth, via=via, everything=everything)
-    if target.changed:
+    if target.changed and form not in ("tree", "json"):
         _complain(f"{path}: {target.changed}")
     _out(_shown(document, form))
     return 0

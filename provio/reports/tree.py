@@ -189,7 +189,7 @@ class _Tree:
             return Line(name, _style(step, "program"), _joined([*facts, *marks, ended]), "bad" if ended else "faint")
         if node["type"] == "Program":
             marks.insert(0, "program")
-        elif "path" not in node:
+        elif "path" not in node and node["label"] != node["type"].lower():
             marks.insert(0, node["type"].lower())
         facts = [size(node["size"])] if "size" in node and not where and "path" in node else []
         name = shorter_path(node.get("path") or node["label"], self.folder)
