@@ -65,12 +65,18 @@ int main(int count, char **arguments) {
         if (pread(fd, data, sizeof data, 0) < 0) return 1;
     double began = seconds();
     for (long i = 0; i < times; i++) {
-        if (strcmp(what, "pread") == 0 && pread(fd, data, sizeof data, (i % 256) * 4096) < 0) return 1;
-        else if (strcmp(what, "pwrite") == 0 && pwrite(fd, data, sizeof data, (i % 256) * 4096) < 0) return 1;
-        else if (strcmp(what, "open") == 0) one_file(path, i);
-        else if (strcmp(what, "fread") == 0 && fread(data, 64, 1, stream) != 1) rewind(stream);
-        else if (strcmp(what, "getc") == 0 && getc(stream) == EOF) rewind(stream);
-        else if (strcmp(what, "start") == 0) start(path);
+        if (strcmp(what, "pread") == 0 && pread(fd, data, sizeof data, (i % 256) * 4096) < 0)
+            return 1;
+        else if (strcmp(what, "pwrite") == 0 && pwrite(fd, data, sizeof data, (i % 256) * 4096) < 0)
+            return 1;
+        else if (strcmp(what, "open") == 0)
+            one_file(path, i);
+        else if (strcmp(what, "fread") == 0 && fread(data, 64, 1, stream) != 1)
+            rewind(stream);
+        else if (strcmp(what, "getc") == 0 && getc(stream) == EOF)
+            rewind(stream);
+        else if (strcmp(what, "start") == 0)
+            start(path);
     }
     printf("%s %.1f\n", what, (seconds() - began) * 1e9 / (double)times);
     return 0;

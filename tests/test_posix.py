@@ -24,7 +24,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([POSIX / "build", folder / "libprovio.so"], check=True, env=environment)
     compiler = os.environ.get("CC", "cc").split()
     for source in PROGRAMS.glob("*.c"):
-        fortify = ["-O2", "-D_FORTIFY_SOURCE=2"] if source.stem == "fortified" else ["-O1"]
+        fortify = ["-O2", "-D_FORTIFY_SOURCE=2"] if source.stem == "fortified" else ["-O1", "-fno-builtin", "-D__NO_INLINE__"]
         command = [*compiler, *fortify, "-w", "-o", folder / source.stem, source, "-lpthread"]
         subprocess.run(command, check=True)
     return folder
@@ -138,9 +138,7 @@ def test_tar_and_grep_record_every_file(trace: Trace, work: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{i}\n")
         expected.add(os.fsencode(path))
-    for command in (["tar", "cf", "/dev/null.tar", "."], ["tar", "cf", work.parent / "x.tar", "."], ["grep", "-r", "7", "."]):
-        if "/dev/null.tar" in command:
-            continue
+    for command in (["tar", "cf", work.parent / "x.tar", "."], ["grep", "-r", "7", "."]):
         trace.run(*command, cwd=work)
         facts = trace.facts()
         assert {name_of(one) for one in of_class(facts, "FileVersion").values()} >= expected
@@ -456,6 +454,7 @@ def test_a_full_trace_disk(built: Path, trace: Trace, work: Path) -> None:
         gap = _one(trace.facts(), "Gap")
         assert gap["reason"] == "no space left on the trace's file system"
         assert len(list(work.iterdir())) == 2000
+        subprocess.run(["dd", "if=/dev/zero", f"of={trace.folder}/rest"], capture_output=True)
         trace.run("cat", "/etc/hostname", check=True)
         assert set(trace.gaps().values()) == {"no space left on the trace's file system"}
     finally:

@@ -8,8 +8,7 @@ enum { FIRST_TABLE = 512, COUNTER = 32 }; // a counter: a label of 16 bytes and 
 #define PADDING "                "
 #define LABEL(text, term) text_bytes(text, " ; " term PADDING, 16)
 
-static void text_counter(struct text *text, const char *label)
-{
+static void text_counter(struct text *text, const char *label) {
     text_bytes(text, label, 16);
     text_bytes(text, "0000000000000000", 16);
 }
@@ -17,21 +16,18 @@ static void text_counter(struct text *text, const char *label)
 
 static const short usual[2][2] = {{API_read, API_write}, {API_fread, API_fwrite}};
 
-static int predicted(const struct thread *thread, bool stream, enum side side)
-{
+static int predicted(const struct thread *thread, bool stream, enum side side) {
     short api = thread->predicted[stream][side];
     return api < 0 ? usual[stream][side] : api;
 }
 
-static bool allowed(const struct object *object, enum side side)
-{
+static bool allowed(const struct object *object, enum side side) {
     int mode = (int)object->flags & O_ACCMODE;
     if (object->kind[1] == 'D' || (object->flags & O_PATH)) return false;
     return mode == O_RDWR || (side == READING ? mode == O_RDONLY : mode == O_WRONLY);
 }
 
-static struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, struct block *block)
-{
+static struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, struct block *block) {
     struct access *access = pool_take(&accesses);
     if (access == NULL) {
         block->text.at = block->text.end; // never committed
@@ -52,21 +48,18 @@ static struct access *access_new(struct thread *thread, struct object *object, u
 
 // ---- the thread's table
 
-static struct access **place(struct thread *thread, uint64_t serial)
-{
+static struct access **place(struct thread *thread, uint64_t serial) {
     return &thread->table[serial * 0x9e3779b97f4a7c15u >> 32 & (2 * thread->limit - 1)];
 }
 
-static void table_insert(struct thread *thread, struct access *access)
-{
+static void table_insert(struct thread *thread, struct access *access) {
     struct access **head = place(thread, access->side[0].serial);
     access->next = *head;
     *head = access;
 }
 
 // Drops the accesses of openings that are closed; more room where too many are left.
-static bool table_sweep(struct thread *thread, bool all)
-{
+static bool table_sweep(struct thread *thread, bool all) {
     struct access *living = NULL, *next;
     uint32_t count = 0;
     for (struct access *access = thread->mine; access != NULL; access = next) {
@@ -97,8 +90,7 @@ static bool table_sweep(struct thread *thread, bool all)
 }
 
 // A handler that interrupted the shim finds the table as it is and leaves it so: its access is only hinted at.
-static void remember(struct thread *thread, struct access *access)
-{
+static void remember(struct thread *thread, struct access *access) {
     access->chunk->accesses++;
     if (thread->depth > 1) return;
     if (thread->table == NULL || thread->entries >= thread->limit)
@@ -109,13 +101,11 @@ static void remember(struct thread *thread, struct access *access)
     table_insert(thread, access);
 }
 
-void access_forget(struct thread *thread)
-{
+void access_forget(struct thread *thread) {
     if (thread->mine != NULL) table_sweep(thread, true);
 }
 
-static struct counters *look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source)
-{
+static struct counters *look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source) {
     if (thread->table == NULL) return NULL;
     for (struct access *access = *place(thread, serial); access != NULL; access = access->next) {
         struct counters *counters = &access->side[side];
@@ -126,8 +116,7 @@ static struct counters *look_up(struct thread *thread, uint64_t serial, enum sid
 
 // ---- the blocks
 
-static void text_head(struct text *text, struct thread *thread, uint64_t number, uint64_t serial, uint64_t time)
-{
+static void text_head(struct text *text, struct thread *thread, uint64_t number, uint64_t serial, uint64_t time) {
     TEXT(text, " <a");
     text_number(text, number);
     TEXT(text, "> a " TERM_Access " ; " TERM_object " <../o");
@@ -137,8 +126,7 @@ static void text_head(struct text *text, struct thread *thread, uint64_t number,
     TEXT(text, "\"^^xsd:dateTime");
 }
 
-static void text_api(struct text *text, const char *property, int api)
-{
+static void text_api(struct text *text, const char *property, int api) {
     TEXT(text, " ; ");
     text_string(text, property);
     TEXT(text, " \"");
@@ -147,13 +135,11 @@ static void text_api(struct text *text, const char *property, int api)
 }
 
 // Spaces up to the next 16 bytes: chunks begin at pages and blocks at multiples of 16.
-static void align(struct text *text)
-{
+static void align(struct text *text) {
     text_bytes(text, PADDING, -(uintptr_t)text->at & 15);
 }
 
-static void text_side(struct text *text, struct access *access, enum side side, int api)
-{
+static void text_side(struct text *text, struct access *access, enum side side, int api) {
     static const char labels[2][5][17] = {
         {"; " TERM_reads "        ", "; " TERM_readBytes "    ", "; " TERM_readElapsed "  ", "; " TERM_lastRead "     ",
          "; " TERM_firstRead "    "},
@@ -165,8 +151,7 @@ static void text_side(struct text *text, struct access *access, enum side side, 
 }
 
 static void text_opening(struct text *text, struct object *object, uint64_t serial, int api, uint64_t started,
-                         uint64_t elapsed)
-{
+                         uint64_t elapsed) {
     TEXT(text, " <../o");
     text_number(text, serial);
     TEXT(text, "> a ");
@@ -185,14 +170,12 @@ static void text_opening(struct text *text, struct object *object, uint64_t seri
 }
 
 // At most so many digits: log10(2) is a little less than 1233 / 4096.
-static unsigned digits(uint64_t value)
-{
+static unsigned digits(uint64_t value) {
     return (64u - (unsigned)__builtin_clzll(value | 1)) * 1233 / 4096 + 1;
 }
 
 // The exact length of what text_opening and the head of an access write, but for slack of a few bytes.
-static size_t opening_room(const struct object *object, uint64_t serial, uint64_t number)
-{
+static size_t opening_room(const struct object *object, uint64_t serial, uint64_t number) {
     enum { CONSTANT = 512, COUNTERS = 11 * COUNTER };
     size_t room = CONSTANT + digits(serial) * 2 + digits(number) + digits(object->facts.inode) +
                   digits(object->facts.size) + digits(object->flags);
@@ -201,8 +184,7 @@ static size_t opening_room(const struct object *object, uint64_t serial, uint64_
 }
 
 // An opening and the access it is most likely to have, in one block.
-void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed)
-{
+void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed) {
     struct block block;
     struct text *text = &block.text;
     uint64_t serial = relaxed(object->serial), number = next_number(&thread->accesses);
@@ -229,8 +211,7 @@ void access_opened(struct thread *thread, struct object *object, int api, uint64
 }
 
 static struct counters *access_begin(struct thread *thread, struct object *object, uint64_t serial, enum side side,
-                                     int api)
-{
+                                     int api) {
     struct block block;
     uint64_t number = next_number(&thread->accesses);
     if (!block_begin(thread, &block, 256 + 5 * COUNTER)) return NULL;
@@ -246,8 +227,7 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
     return &access->side[side];
 }
 
-struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api)
-{
+struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api) {
     struct counters *counters = look_up(thread, serial, side, api, 0);
     if (counters == NULL) counters = access_begin(thread, object, serial, side, api);
     if (counters != NULL) {
@@ -259,10 +239,10 @@ struct counters *access_find(struct thread *thread, struct object *object, uint6
 
 // fsync and its like, and copies: counted under a term of their own, with the source of a copy.
 struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
-                                struct object *source)
-{
-    static const char labels[5][17] = {"; " TERM_count "        ", "; " TERM_bytes "        ", "; " TERM_elapsed "      ",
-                                       "; " TERM_last "         ", "; " TERM_first "        "};
+                                struct object *source) {
+    static const char labels[5][17] = {"; " TERM_count "        ", "; " TERM_bytes "        ",
+                                       "; " TERM_elapsed "      ", "; " TERM_last "         ",
+                                       "; " TERM_first "        "};
     uint64_t serial = relaxed(object->serial), from = source == NULL ? 0 : relaxed(source->serial);
     struct counters *counters = look_up(thread, serial, READING, api, from);
     if (counters != NULL) return counters;
@@ -298,8 +278,7 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
 }
 
 // False where another thread's access holds the counter.
-bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time)
-{
+bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time) {
     struct access *access = object->opening;
     if (access == NULL || access->side[0].owner != thread->number || access->side[0].serial != serial) return false;
     store_digits(access->closed, time - thread->epoch);

@@ -6,22 +6,19 @@ enum { FIRST_BASELINE = 10000000, LONGEST = 1000000000, NANOSECONDS = 1000000000
 // The process's own measurement of the counter, so that a later thread need not measure again.
 static _Atomic uint64_t base_ticks, base_time, shared_multiplier;
 
-static uint64_t system_clock(void)
-{
+static uint64_t system_clock(void) {
     struct timespec time;
     clock_gettime(CLOCK_REALTIME, &time); // in the vdso: no system call; errno is touched only by a failure
     return (uint64_t)time.tv_sec * NANOSECONDS + (uint64_t)time.tv_nsec;
 }
 
-static uint64_t not_before(struct thread *thread, uint64_t time)
-{
+static uint64_t not_before(struct thread *thread, uint64_t time) {
     if (time < thread->latest) time = thread->latest;
     return thread->latest = time;
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
-static uint64_t counter(void)
-{
+static uint64_t counter(void) {
 #if defined(__x86_64__)
     return __builtin_ia32_rdtsc();
 #else
@@ -31,8 +28,7 @@ static uint64_t counter(void)
 #endif
 }
 
-static void anchor_at(struct thread *thread, uint64_t ticks, uint64_t time, uint64_t multiplier, uint64_t nanoseconds)
-{
+static void anchor_at(struct thread *thread, uint64_t ticks, uint64_t time, uint64_t multiplier, uint64_t nanoseconds) {
     // A turn of four: a handler that anchors anew leaves the one that was interrupted whole.
     struct anchor *anchor = &thread->anchors[thread->anchor_turn++ % 4];
     *anchor = (struct anchor){ticks, time, multiplier, (nanoseconds << 32) / multiplier};
@@ -40,8 +36,7 @@ static void anchor_at(struct thread *thread, uint64_t ticks, uint64_t time, uint
     thread->anchor = anchor;
 }
 
-static uint64_t multiplier_since(uint64_t ticks, uint64_t time)
-{
+static uint64_t multiplier_since(uint64_t ticks, uint64_t time) {
     uint64_t from = atomic_load(&base_ticks), began = atomic_load(&base_time), known = atomic_load(&shared_multiplier);
     if (began == 0 || from == 0 || ticks <= from || time < began + FIRST_BASELINE) return 0;
     uint64_t measured = (uint64_t)((double)(time - began) / (double)(ticks - from) * 4294967296.0);
@@ -51,8 +46,7 @@ static uint64_t multiplier_since(uint64_t ticks, uint64_t time)
     return known;
 }
 
-uint64_t clock_slow(struct thread *thread)
-{
+uint64_t clock_slow(struct thread *thread) {
     if (!settings.time_stamp_counter) return not_before(thread, system_clock());
     uint64_t before = counter(), time = system_clock(), after = counter();
     if (after - before > 4000) return not_before(thread, time); // interrupted: too vague to anchor to
@@ -69,8 +63,7 @@ uint64_t clock_slow(struct thread *thread)
     return not_before(thread, time);
 }
 #else
-uint64_t clock_slow(struct thread *thread)
-{
+uint64_t clock_slow(struct thread *thread) {
     return not_before(thread, system_clock());
 }
 #endif

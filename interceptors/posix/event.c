@@ -3,8 +3,7 @@
 
 enum { FACTS_ROOM = 192 };
 
-static void text_api(struct text *text, int api)
-{
+static void text_api(struct text *text, int api) {
     TEXT(text, " ; " TERM_api " \"");
     text_string(text, api_names[api]);
     TEXT(text, "\"");
@@ -12,8 +11,7 @@ static void text_api(struct text *text, int api)
 
 // ` <eN> a term ; :at … ; :elapsed … ; :api "…"`; the number, or 0 where nothing can be written.
 uint64_t event_begin(struct thread *thread, struct block *block, const char *term, int api, uint64_t started,
-                     size_t room)
-{
+                     size_t room) {
     uint64_t ended = now(thread), number = next_number(&thread->events);
     if (started < thread->epoch) started = thread->epoch;
     if (!block_begin(thread, block, room + 192)) return 0;
@@ -27,14 +25,12 @@ uint64_t event_begin(struct thread *thread, struct block *block, const char *ter
     return number;
 }
 
-static void event_end(struct block *block)
-{
+static void event_end(struct block *block) {
     TEXT(&block->text, " .");
     block_commit(block);
 }
 
-static void text_object(struct text *text, const char *property, const struct object *object)
-{
+static void text_object(struct text *text, const char *property, const struct object *object) {
     TEXT(text, " ; ");
     text_string(text, property);
     TEXT(text, " <../o");
@@ -42,15 +38,16 @@ static void text_object(struct text *text, const char *property, const struct ob
     TEXT(text, ">");
 }
 
-void event_rename(int api, const char *term, int fromfd, const char *from, int tofd, const char *to, uint64_t started)
-{
+void event_rename(int api, const char *term, int fromfd, const char *from, int tofd, const char *to, uint64_t started) {
     struct thread *thread = thread_self();
     struct block block;
     struct facts facts;
     char *old = pool_take(&scratches), *new = pool_take(&scratches);
-    size_t old_size = old == NULL ? 0 : path_join(old, fromfd, from), new_size = new == NULL ? 0 : path_join(new, tofd, to);
+    size_t old_size = old == NULL ? 0 : path_join(old, fromfd, from),
+           new_size = new == NULL ? 0 : path_join(new, tofd, to);
     bool found = statx_facts(tofd, to, AT_SYMLINK_NOFOLLOW, &facts);
-    bool wanted = thread != NULL && old_size > 0 && new_size > 0 && !(path_ignored(old, old_size) && path_ignored(new, new_size));
+    bool wanted =
+        thread != NULL && old_size > 0 && new_size > 0 && !(path_ignored(old, old_size) && path_ignored(new, new_size));
     if (wanted && event_begin(thread, &block, term, api, started,
                               FACTS_ROOM + name_room(old, old_size) + name_room(new, new_size))) {
         TEXT_NAME(&block.text, from, old, old_size);
@@ -64,8 +61,7 @@ void event_rename(int api, const char *term, int fromfd, const char *from, int t
 
 // An event about one name; `text` and `more` are what else it says.
 static void event_named(const char *term, int api, int dirfd, const char *path, uint64_t started, const char *target,
-                        const struct facts *facts, const char *more, uint64_t value)
-{
+                        const struct facts *facts, const char *more, uint64_t value) {
     struct thread *thread = thread_self();
     struct block block;
     char *room = pool_take(&scratches);
@@ -90,26 +86,22 @@ static void event_named(const char *term, int api, int dirfd, const char *path, 
     if (room != NULL) pool_give(&scratches, room);
 }
 
-void event_symbolic(int api, const char *target, int dirfd, const char *path, uint64_t started)
-{
+void event_symbolic(int api, const char *target, int dirfd, const char *path, uint64_t started) {
     event_named(TERM_Link, api, dirfd, path, started, target, NULL, NULL, 0);
 }
 
-void event_delete(int api, int dirfd, const char *path, const struct facts *facts, uint64_t started)
-{
+void event_delete(int api, int dirfd, const char *path, const struct facts *facts, uint64_t started) {
     uint64_t left = S_ISDIR(facts->mode) || facts->links == 0 ? 0 : facts->links - 1;
     event_named(TERM_Delete, api, dirfd, path, started, NULL, facts, TERM_links, left);
 }
 
-void event_create(int api, int dirfd, const char *path, uint64_t started)
-{
+void event_create(int api, int dirfd, const char *path, uint64_t started) {
     struct facts facts;
     statx_facts(dirfd, path, AT_SYMLINK_NOFOLLOW, &facts);
     event_named(TERM_Create, api, dirfd, path, started, NULL, &facts, NULL, 0);
 }
 
-void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started)
-{
+void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started) {
     struct facts facts;
     struct block block;
     if (path != NULL) {
@@ -127,8 +119,7 @@ void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t 
     }
 }
 
-uint64_t event_map(int api, struct object *object, size_t size, int protection, bool shared, uint64_t started)
-{
+uint64_t event_map(int api, struct object *object, size_t size, int protection, bool shared, uint64_t started) {
     struct thread *thread = thread_self();
     struct block block;
     uint64_t number = thread == NULL ? 0 : event_begin(thread, &block, TERM_Map, api, started, 192);
@@ -143,8 +134,7 @@ uint64_t event_map(int api, struct object *object, size_t size, int protection, 
 }
 
 // A thread's events are named under its own base; another thread's are reached from there by its ordinal.
-void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, uint64_t started)
-{
+void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, uint64_t started) {
     struct thread *thread = thread_self();
     struct block block;
     if (thread == NULL || event_begin(thread, &block, TERM_Unmap, api, started, 192) == 0) return;
@@ -161,8 +151,7 @@ void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, 
     event_end(&block);
 }
 
-static void text_command(struct text *text, const char *path, char *const argv[])
-{
+static void text_command(struct text *text, const char *path, char *const argv[]) {
     if (path != NULL) TEXT_NAME(text, executable, path, strlen(path));
     if (argv == NULL) return;
     TEXT(text, " ; " TERM_argv " \"");
@@ -173,15 +162,13 @@ static void text_command(struct text *text, const char *path, char *const argv[]
     TEXT(text, "\"");
 }
 
-static size_t command_room(const char *path, char *const argv[])
-{
+static size_t command_room(const char *path, char *const argv[]) {
     size_t room = 96 + (path == NULL ? 0 : name_room(path, strlen(path)));
     for (int i = 0; argv != NULL && argv[i] != NULL; i++) room += argument_room(argv[i]) + 1;
     return room;
 }
 
-void event_child(int api, const char *term, int pid, const char *path, char *const argv[], uint64_t started)
-{
+void event_child(int api, const char *term, int pid, const char *path, char *const argv[], uint64_t started) {
     struct thread *thread = thread_self();
     struct block block;
     uint64_t tick = pid > 0 ? start_tick(pid, NULL) : 0;
@@ -192,21 +179,21 @@ void event_child(int api, const char *term, int pid, const char *path, char *con
     event_end(&block);
 }
 
-void event_child_end(int api, int pid, int status, uint64_t started)
-{
+void event_child_end(int api, int pid, int status, uint64_t started) {
     struct thread *thread = thread_self();
     struct block block;
     if (!WIFEXITED(status) && !WIFSIGNALED(status)) return; // stopped or continued
     if (thread == NULL || event_begin(thread, &block, TERM_ChildEnd, api, started, 96) == 0) return;
     TEXT_NUMBER(&block.text, TERM_childPid, (uint64_t)pid);
-    if (WIFEXITED(status)) TEXT_NUMBER(&block.text, TERM_exitCode, (uint64_t)WEXITSTATUS(status));
-    else TEXT_NUMBER(&block.text, TERM_signal, (uint64_t)WTERMSIG(status));
+    if (WIFEXITED(status))
+        TEXT_NUMBER(&block.text, TERM_exitCode, (uint64_t)WEXITSTATUS(status));
+    else
+        TEXT_NUMBER(&block.text, TERM_signal, (uint64_t)WTERMSIG(status));
     event_end(&block);
 }
 
 // Before the call, because it does not return. An image that did nothing yet writes nothing, unless it borrows a file.
-uint64_t event_exec(int api, const char *path, char *const argv[])
-{
+uint64_t event_exec(int api, const char *path, char *const argv[]) {
     struct block block;
     struct thread *thread = lender != NULL ? lender : self;
     if (thread == NULL || (thread->live == NULL && lender == NULL)) return 0;
@@ -217,8 +204,7 @@ uint64_t event_exec(int api, const char *path, char *const argv[])
     return number;
 }
 
-void event_exec_failed(int api, uint64_t exec, int error)
-{
+void event_exec_failed(int api, uint64_t exec, int error) {
     struct thread *thread = thread_self();
     struct block block;
     if (exec == 0 || thread == NULL || event_begin(thread, &block, TERM_ExecFailed, api, now(thread), 96) == 0) return;
@@ -230,8 +216,7 @@ void event_exec_failed(int api, uint64_t exec, int error)
 }
 
 void event_copy(struct thread *thread, int api, struct object *from, struct object *to, uint64_t bytes,
-                uint64_t started)
-{
+                uint64_t started) {
     thread->depth++;
     struct counters *counters = access_counted(thread, to, TERM_Copy, api, from);
     if (counters != NULL) counters_add(thread, counters, bytes, started, now(thread));

@@ -20,14 +20,12 @@ const char api_names[][24] = {
 #undef HAND
 #undef FRESH
 
-static long absent(void)
-{
+static long absent(void) {
     errno = ENOSYS;
     return -1;
 }
 
-void resolve(void)
-{
+void resolve(void) {
     static _Atomic bool resolved;
     if (relaxed(resolved)) return;
     for (int i = 0; i < API_COUNT; i++) {
@@ -57,45 +55,40 @@ void resolve(void)
 enum { STREAM_FAILED = 0x20, USUAL_LINE = 512 }; // the first is _IO_ERR_SEEN
 
 // Whether a stream can serve so much from its buffer, without any I/O worth timing.
-static inline bool in_buffer(FILE *stream, enum side side, size_t size)
-{
+static inline bool in_buffer(FILE *stream, enum side side, size_t size) {
     const char *at = side == READING ? stream->_IO_read_ptr : stream->_IO_write_ptr;
     const char *end = side == READING ? stream->_IO_read_end : stream->_IO_write_end;
     return (size_t)(end - at) >= size && end > at;
 }
 
-static inline int64_t amount(FILE *stream, size_t bytes)
-{
+static inline int64_t amount(FILE *stream, size_t bytes) {
     return bytes == 0 && (stream->_flags & STREAM_FAILED) ? -1 : (int64_t)bytes;
 }
 
-static inline int64_t length(FILE *stream, const char *line)
-{
+static inline int64_t length(FILE *stream, const char *line) {
     return amount(stream, line == NULL ? 0 : strlen(line));
 }
 
 // What scanf took from the buffer; where it refilled it, only the part behind.
-static inline int64_t consumed(FILE *stream, intptr_t before, int result)
-{
+static inline int64_t consumed(FILE *stream, intptr_t before, int result) {
     intptr_t taken = (intptr_t)stream->_IO_read_ptr - before;
-    return result == EOF ? amount(stream, 0) : taken > 0 && taken <= stream->_IO_buf_end - stream->_IO_buf_base ? taken : 0;
+    return result == EOF                                                      ? amount(stream, 0)
+           : taken > 0 && taken <= stream->_IO_buf_end - stream->_IO_buf_base ? taken
+                                                                              : 0;
 }
 
-static inline int64_t message_bytes(const struct mmsghdr *messages, int count)
-{
+static inline int64_t message_bytes(const struct mmsghdr *messages, int count) {
     int64_t bytes = count < 0 ? -1 : 0;
     for (int i = 0; i < count; i++) bytes += messages[i].msg_len;
     return bytes;
 }
 
-static inline int descriptor(FILE *stream)
-{
+static inline int descriptor(FILE *stream) {
     return stream == NULL ? -1 : stream->_fileno;
 }
 
 // fopen(3): the flags that a mode stands for.
-int mode_flags(const char *mode)
-{
+int mode_flags(const char *mode) {
     int flags = *mode == 'r' ? O_RDONLY : *mode == 'w' ? O_WRONLY | O_CREAT | O_TRUNC : O_WRONLY | O_CREAT | O_APPEND;
     for (mode += *mode != '\0'; *mode != '\0' && *mode != ','; mode++) {
         if (*mode == '+') flags = (flags & ~O_ACCMODE) | O_RDWR;
@@ -107,20 +100,22 @@ int mode_flags(const char *mode)
 
 // ---- what each term does around the real call
 
-#define COUNTED(direction, real_call, type, api, subject, outcome)                                                          \
+#define COUNTED(direction, real_call, type, api, subject, outcome)                                                     \
     if (!watching()) return real_call;                                                                                 \
     struct object *object = object_of(DESCRIPTOR_##subject);                                                           \
     if (object == &ignored) return real_call;                                                                          \
     struct thread *thread = thread_self();                                                                             \
     const intptr_t before = BEFORE_##subject;                                                                          \
-    const enum side way = direction;                                                                                        \
+    const enum side way = direction;                                                                                   \
     const bool buffered = BUFFERED_##subject;                                                                          \
     uint64_t serial = relaxed(object->serial), started = buffered ? 0 : now(thread);                                   \
     type result = real_call;                                                                                           \
     int64_t bytes = outcome;                                                                                           \
     if (likely(bytes >= 0)) {                                                                                          \
-        if (buffered) account_untimed(thread, object, way, api, (uint64_t)bytes);                                     \
-        else account(thread, object, serial, way, api, (uint64_t)bytes, started);                                     \
+        if (buffered)                                                                                                  \
+            account_untimed(thread, object, way, api, (uint64_t)bytes);                                                \
+        else                                                                                                           \
+            account(thread, object, serial, way, api, (uint64_t)bytes, started);                                       \
     }                                                                                                                  \
     (void)before;                                                                                                      \
     (void)way;                                                                                                         \
@@ -134,8 +129,7 @@ int mode_flags(const char *mode)
 #define SIDE_Read READING
 #define SIDE_Write WRITING
 
-static void count_operation(struct thread *thread, struct object *object, const char *term, int api, uint64_t started)
-{
+static void count_operation(struct thread *thread, struct object *object, const char *term, int api, uint64_t started) {
     thread->depth++;
     struct counters *counters = access_counted(thread, object, term, api, NULL);
     if (counters != NULL) counters_add(thread, counters, 0, started, now(thread));
@@ -162,23 +156,20 @@ static void count_operation(struct thread *thread, struct object *object, const 
     if ((outcome) >= 0) after;                                                                                         \
     return result;
 
-#define IS_STREAM(value) _Generic((value), FILE *: true, default: false)
+#define IS_STREAM(value) _Generic((value), FILE * : true, default : false)
 #define WATCH_Open(name, type, arguments, subject, outcome)                                                            \
     EVENT(name, type, arguments, outcome, , opened(api, outcome, IS_STREAM(result), started, OPENING_##subject))
 #define OPENING_FILE_AT(dirfd, path, flags) dirfd, path, flags
 #define OPENING_FOUND(flags) AT_FDCWD, NULL, flags
 
-static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, const char *path, int flags)
-{
+static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, const char *path, int flags) {
     object_open(api, fd, dirfd, path, flags, started, stream);
 }
 
-#define WATCH_Link(name, type, arguments, subject, outcome)                                                            \
-    EVENT(name, type, arguments, outcome, , LINKED_##subject)
+#define WATCH_Link(name, type, arguments, subject, outcome) EVENT(name, type, arguments, outcome, , LINKED_##subject)
 #define LINKED_FILES(fromfd, from, tofd, to) event_rename(api, TERM_Link, fromfd, from, tofd, to, started)
 #define LINKED_SYMBOLIC(target, dirfd, path) event_symbolic(api, target, dirfd, path, started)
-#define WATCH_Rename(name, type, arguments, subject, outcome)                                                          \
-    EVENT(name, type, arguments, outcome, , RENAMED_##subject)
+#define WATCH_Rename(name, type, arguments, subject, outcome) EVENT(name, type, arguments, outcome, , RENAMED_##subject)
 #define RENAMED_FILES(fromfd, from, tofd, to) event_rename(api, TERM_Rename, fromfd, from, tofd, to, started)
 
 #define WATCH_Delete(name, type, arguments, subject, outcome)                                                          \
@@ -187,8 +178,7 @@ static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, co
 #define DOOMED_NAME(dirfd, path) statx_facts(dirfd, path, AT_SYMLINK_NOFOLLOW, &facts)
 #define DELETED_NAME(dirfd, path) event_delete(api, dirfd, path, &facts, started)
 
-#define WATCH_Create(name, type, arguments, subject, outcome)                                                          \
-    EVENT(name, type, arguments, outcome, , CREATED_##subject)
+#define WATCH_Create(name, type, arguments, subject, outcome) EVENT(name, type, arguments, outcome, , CREATED_##subject)
 #define CREATED_NAME(dirfd, path) event_create(api, dirfd, path, started)
 
 #define WATCH_Truncate(name, type, arguments, subject, outcome)                                                        \
@@ -200,27 +190,23 @@ static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, co
 
 #define CALL(name, type, parameters, arguments, Term, subject, outcome)                                                \
     EXPORTED(name, type, parameters)                                                                                   \
-    type provio_##name parameters                                                                                      \
-    {                                                                                                                  \
+    type provio_##name parameters {                                                                                    \
         WATCH_##Term(name, type, arguments, subject, outcome)                                                          \
     }
 
 #define CHARACTER(name, type, parameters, arguments, Term, subject, outcome)                                           \
     EXPORTED(name, type, parameters)                                                                                   \
-    type provio_##name parameters                                                                                      \
-    {                                                                                                                  \
+    type provio_##name parameters {                                                                                    \
         if (!watching()) return REAL(name) arguments;                                                                  \
         struct object *object = object_of(DESCRIPTOR_##subject);                                                       \
         type result = REAL(name) arguments;                                                                            \
-        if (object != &ignored && (outcome) >= 0)                                                                      \
-            account_untimed(thread_self(), object, SIDE_##Term, API_##name, 1);                                    \
+        if (object != &ignored && (outcome) >= 0) account_untimed(thread_self(), object, SIDE_##Term, API_##name, 1);  \
         return result;                                                                                                 \
     }
 
 #define VARIADIC(name, type, parameters, last, sibling, arguments, Term, subject, outcome)                             \
     EXPORTED(name, type, parameters)                                                                                   \
-    type provio_##name parameters                                                                                      \
-    {                                                                                                                  \
+    type provio_##name parameters {                                                                                    \
         va_list list;                                                                                                  \
         va_start(list, last);                                                                                          \
         struct object *object = watching() ? object_of(DESCRIPTOR_##subject) : &ignored;                               \
@@ -238,11 +224,10 @@ static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, co
 
 #define FRESH(name, type, parameters, arguments)                                                                       \
     EXPORTED(name, type, parameters)                                                                                   \
-    type provio_##name parameters                                                                                      \
-    {                                                                                                                  \
-        bool watched = watching();                                                                                      \
+    type provio_##name parameters {                                                                                    \
+        bool watched = watching();                                                                                     \
         type result = REAL(name) arguments;                                                                            \
-        if (watched && result >= 0) object_forget(result);                                                         \
+        if (watched && result >= 0) object_forget(result);                                                             \
         return result;                                                                                                 \
     }
 

@@ -13,15 +13,13 @@
 
 // The same body for a name and its siblings.
 #define FORWARD(name, type, parameters, function, ...)                                                                 \
-    type provio_##name parameters                                                                                      \
-    {                                                                                                                  \
+    type provio_##name parameters {                                                                                    \
         return function(API_##name, REAL(name), __VA_ARGS__);                                                          \
     }
 
 // ---- descriptors
 
-static int watched_close(int (*real)(int), int fd)
-{
+static int watched_close(int (*real)(int), int fd) {
     struct closing closing;
     closing_begin(&closing, fd);
     int result = real(fd);
@@ -29,31 +27,26 @@ static int watched_close(int (*real)(int), int fd)
     return result;
 }
 
-int provio_close(int fd)
-{
+int provio_close(int fd) {
     return watching() ? watched_close(REAL(close), fd) : REAL(close)(fd);
 }
 
-int provio___close(int fd)
-{
+int provio___close(int fd) {
     return watching() ? watched_close(REAL(__close), fd) : REAL(__close)(fd);
 }
 
-int provio_close_range(unsigned first, unsigned last, int flags)
-{
+int provio_close_range(unsigned first, unsigned last, int flags) {
     enum { KEEPS_OPEN = 4 }; // CLOSE_RANGE_CLOEXEC
     if (watching() && first <= last && (flags & ~2) == 0 && !(flags & KEEPS_OPEN)) closing_range(first, last);
     return REAL(close_range)(first, last, flags);
 }
 
-void provio_closefrom(int first)
-{
+void provio_closefrom(int first) {
     if (watching()) closing_range(first < 0 ? 0 : (unsigned)first, UINT_MAX - 1);
     REAL(closefrom)(first);
 }
 
-static int watched_fclose(int (*real)(FILE *), FILE *stream)
-{
+static int watched_fclose(int (*real)(FILE *), FILE *stream) {
     struct closing closing;
     closing_begin(&closing, stream->_fileno);
     int result = real(stream);
@@ -61,18 +54,15 @@ static int watched_fclose(int (*real)(FILE *), FILE *stream)
     return result;
 }
 
-int provio_fclose(FILE *stream)
-{
+int provio_fclose(FILE *stream) {
     return watching() ? watched_fclose(REAL(fclose), stream) : REAL(fclose)(stream);
 }
 
-int provio__IO_fclose(FILE *stream)
-{
+int provio__IO_fclose(FILE *stream) {
     return watching() ? watched_fclose(REAL(_IO_fclose), stream) : REAL(_IO_fclose)(stream);
 }
 
-int provio_closedir(DIR *directory)
-{
+int provio_closedir(DIR *directory) {
     if (!watching() || directory == NULL) return REAL(closedir)(directory);
     struct closing closing;
     closing_begin(&closing, dirfd(directory));
@@ -82,8 +72,7 @@ int provio_closedir(DIR *directory)
 }
 
 static FILE *watched_freopen(int api, FILE *(*real)(const char *, const char *, FILE *), const char *path,
-                             const char *mode, FILE *stream)
-{
+                             const char *mode, FILE *stream) {
     struct thread *thread = watching() ? thread_self() : NULL;
     if (thread == NULL) return real(path, mode, stream);
     struct closing closing;
@@ -97,8 +86,7 @@ static FILE *watched_freopen(int api, FILE *(*real)(const char *, const char *, 
 FORWARD(freopen, FILE *, (const char *path, const char *mode, FILE *stream), watched_freopen, path, mode, stream)
 FORWARD(freopen64, FILE *, (const char *path, const char *mode, FILE *stream), watched_freopen, path, mode, stream)
 
-int provio_dup(int fd)
-{
+int provio_dup(int fd) {
     struct object *object = watching() ? object_met(fd) : NULL;
     int result = REAL(dup)(fd);
     if (result >= 0 && object != NULL) object_share(result, object);
@@ -120,43 +108,33 @@ int provio_dup(int fd)
     }                                                                                                                  \
     return result;
 
-int provio_dup2(int from, int to)
-{
+int provio_dup2(int from, int to) {
     OVER(REAL(dup2)(from, to), from, to)
 }
 
-int provio___dup2(int from, int to)
-{
+int provio___dup2(int from, int to) {
     OVER(REAL(__dup2)(from, to), from, to)
 }
 
-int provio_dup3(int from, int to, int flags)
-{
-    OVER(REAL(dup3)(from, to, flags), from, to)
-}
+int provio_dup3(int from, int to, int flags){OVER(REAL(dup3)(from, to, flags), from, to)}
 
 #define CONTROL(name)                                                                                                  \
-    int provio_##name(int fd, int command, void *argument)                                                             \
-    {                                                                                                                  \
+    int provio_##name(int fd, int command, void *argument) {                                                           \
         bool doubles = watching() && (command == F_DUPFD || command == F_DUPFD_CLOEXEC);                               \
         struct object *object = doubles ? object_met(fd) : NULL;                                                       \
         int result = REAL(name)(fd, command, argument);                                                                \
         if (doubles && result >= 0) object_share(result, object);                                                      \
         return result;                                                                                                 \
     }
-CONTROL(fcntl)
-CONTROL(fcntl64)
-CONTROL(__fcntl)
+CONTROL(fcntl) CONTROL(fcntl64) CONTROL(__fcntl)
 
-static void two_openings(int api, const int fds[2], int reading, int writing, uint64_t started)
-{
+    static void two_openings(int api, const int fds[2], int reading, int writing, uint64_t started) {
     object_open(api, fds[0], -1, NULL, reading, started, false);
     object_open(api, fds[1], -1, NULL, writing, started, false);
 }
 
 #define PAIR(name, parameters, arguments, reading, writing)                                                            \
-    int provio_##name parameters                                                                                       \
-    {                                                                                                                  \
+    int provio_##name parameters {                                                                                     \
         struct thread *thread = watching() ? thread_self() : NULL;                                                     \
         uint64_t started = thread == NULL ? 0 : now(thread);                                                           \
         int result = REAL(name) arguments;                                                                             \
@@ -176,8 +154,7 @@ struct copy {
     uint64_t started;
 };
 
-static void copy_begin(struct copy *copy, int from, int to)
-{
+static void copy_begin(struct copy *copy, int from, int to) {
     copy->thread = watching() ? thread_self() : NULL;
     if (copy->thread == NULL) return;
     copy->from = object_of(from);
@@ -185,8 +162,7 @@ static void copy_begin(struct copy *copy, int from, int to)
     copy->started = now(copy->thread);
 }
 
-static ssize_t copy_end(struct copy *copy, int api, ssize_t result)
-{
+static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
     struct object *from = copy->from, *to = copy->to;
     if (copy->thread == NULL || result < 0) return result;
     if (from != &ignored && to != &ignored)
@@ -198,30 +174,26 @@ static ssize_t copy_end(struct copy *copy, int api, ssize_t result)
     return result;
 }
 
-ssize_t provio_copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags)
-{
+ssize_t provio_copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size,
+                               unsigned flags) {
     struct copy copy;
     copy_begin(&copy, from, to);
-    return copy_end(&copy, API_copy_file_range,
-                    REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags));
+    return copy_end(&copy, API_copy_file_range, REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags));
 }
 
-ssize_t provio_sendfile(int to, int from, off64_t *offset, size_t size)
-{
+ssize_t provio_sendfile(int to, int from, off64_t *offset, size_t size) {
     struct copy copy;
     copy_begin(&copy, from, to);
     return copy_end(&copy, API_sendfile, REAL(sendfile)(to, from, offset, size));
 }
 
-ssize_t provio_sendfile64(int to, int from, off64_t *offset, size_t size)
-{
+ssize_t provio_sendfile64(int to, int from, off64_t *offset, size_t size) {
     struct copy copy;
     copy_begin(&copy, from, to);
     return copy_end(&copy, API_sendfile64, REAL(sendfile64)(to, from, offset, size));
 }
 
-ssize_t provio_splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags)
-{
+ssize_t provio_splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags) {
     struct copy copy;
     copy_begin(&copy, from, to);
     return copy_end(&copy, API_splice, REAL(splice)(from, from_offset, to, to_offset, size, flags));
@@ -238,15 +210,13 @@ static struct shared_map {
 } shared_maps[256];
 static _Atomic int shared_map_count;
 
-void maps_after_fork(void)
-{
+void maps_after_fork(void) {
     atomic_store(&shared_map_count, 0);
     for (int i = 0; i < 256; i++)
         if (relaxed(shared_maps[i].address) != 0) atomic_store(&shared_maps[i].address, 0);
 }
 
-static void map_remember(void *address, struct object *object, uint64_t event, int ordinal)
-{
+static void map_remember(void *address, struct object *object, uint64_t event, int ordinal) {
     for (int i = 0; i < 256; i++) {
         uintptr_t none = 0;
         if (!atomic_compare_exchange_strong(&shared_maps[i].address, &none, 1)) continue;
@@ -261,8 +231,7 @@ static void map_remember(void *address, struct object *object, uint64_t event, i
 }
 
 static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, off64_t), void *address, size_t size,
-                          int protection, int flags, int fd, off64_t offset)
-{
+                          int protection, int flags, int fd, off64_t offset) {
     struct thread *thread = fd < 0 || (flags & MAP_ANONYMOUS) || !watching() ? NULL : thread_self();
     struct object *object = thread == NULL ? &ignored : object_of(fd);
     if (object == &ignored) return real(address, size, protection, flags, fd, offset);
@@ -280,15 +249,13 @@ FORWARD(mmap, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, 
 FORWARD(mmap64, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
 FORWARD(__mmap, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
 
-static struct shared_map *map_found(void *address)
-{
+static struct shared_map *map_found(void *address) {
     for (int i = 0; i < 256; i++)
         if (relaxed(shared_maps[i].address) == (uintptr_t)address && address != NULL) return &shared_maps[i];
     return NULL;
 }
 
-static int watched_munmap(int api, int (*real)(void *, size_t), void *address, size_t size)
-{
+static int watched_munmap(int api, int (*real)(void *, size_t), void *address, size_t size) {
     bool any = watching() && relaxed(shared_map_count) > 0 && lender == NULL;
     struct shared_map *map = any ? map_found(address) : NULL;
     struct thread *thread = map == NULL ? NULL : thread_self();
@@ -305,8 +272,8 @@ static int watched_munmap(int api, int (*real)(void *, size_t), void *address, s
     if (was.object == NULL) return result;
     struct facts facts;
     struct object *object = was.object;
-    bool known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &facts) &&
-                 facts.inode == object->facts.inode;
+    bool known =
+        object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &facts) && facts.inode == object->facts.inode;
     event_unmap(api, was.ordinal, was.event, known ? &facts : NULL, started);
     atomic_fetch_sub(&shared_map_count, 1);
     object_release(object, (uint64_t)MAP_REFERENCE << 32);
@@ -317,16 +284,14 @@ FORWARD(__munmap, int, (void *address, size_t size), watched_munmap, address, si
 
 // ---- the working directory
 
-int provio_chdir(const char *path)
-{
+int provio_chdir(const char *path) {
     bool watched = watching();
     int result = REAL(chdir)(path);
     if (watched && result == 0) cwd_changed();
     return result;
 }
 
-int provio_fchdir(int fd)
-{
+int provio_fchdir(int fd) {
     bool watched = watching();
     int result = REAL(fchdir)(fd);
     if (watched && result == 0) cwd_changed();
@@ -335,8 +300,7 @@ int provio_fchdir(int fd)
 
 // ---- children
 
-static pid_t watched_fork(int api, pid_t (*real)(void), struct thread *thread)
-{
+static pid_t watched_fork(int api, pid_t (*real)(void), struct thread *thread) {
     uint64_t started = thread == NULL ? 0 : now(thread);
     pid_t pid = real();
     if (pid == 0) {
@@ -368,8 +332,7 @@ __asm__(".text\n.p2align 4\n.globl vfork\n.type vfork, @function\n.globl __vfork
 static THREAD_LOCAL int vforks;
 static THREAD_LOCAL uint64_t vfork_started;
 
-__attribute__((used)) void provio_vfork_before(void)
-{
+__attribute__((used)) void provio_vfork_before(void) {
     struct thread *thread = watching() ? thread_self() : NULL;
     if (thread == NULL || !live_ready(thread)) return;
     if (vforks++ > 0) return; // a child's own vfork: the memory is lent already
@@ -378,8 +341,7 @@ __attribute__((used)) void provio_vfork_before(void)
     self = NULL;
 }
 
-__attribute__((used)) int provio_vfork_after(int pid)
-{
+__attribute__((used)) int provio_vfork_after(int pid) {
     // In the parent itself, whatever its child left behind; a child of it that had a vfork of its own returns here too.
     if (lender != NULL && RAW(gettid, 0) == lender->tid) {
         vforks = 0;
@@ -401,38 +363,32 @@ FORWARD(__vfork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
 typedef int (*spawning)(pid_t *, const char *, const void *, const void *, char *const[], char *const[]);
 
 static int watched_spawn(int api, spawning real, pid_t *pid, const char *path, const void *actions,
-                         const void *attributes, char *const argv[], char *const envp[])
-{
+                         const void *attributes, char *const argv[], char *const envp[]) {
     struct thread *thread = watching() ? thread_self() : NULL;
     uint64_t started = thread == NULL ? 0 : now(thread);
     pid_t child = 0;
     int result = real(pid == NULL ? &child : pid, path, actions, attributes, argv, envp);
-    if (result == 0 && thread != NULL)
-        event_child(api, TERM_Spawn, pid == NULL ? child : *pid, path, argv, started);
+    if (result == 0 && thread != NULL) event_child(api, TERM_Spawn, pid == NULL ? child : *pid, path, argv, started);
     return result;
 }
 #define SPAWN_PARAMETERS                                                                                               \
-    (pid_t * pid, const char *path, const void *actions, const void *attributes, char *const argv[],                   \
-     char *const envp[])
+    (pid_t * pid, const char *path, const void *actions, const void *attributes, char *const argv[], char *const envp[])
 FORWARD(posix_spawn, int, SPAWN_PARAMETERS, watched_spawn, pid, path, actions, attributes, argv, envp)
 FORWARD(posix_spawnp, int, SPAWN_PARAMETERS, watched_spawn, pid, path, actions, attributes, argv, envp)
 
 // The shell that system and popen start; its pid stays inside them.
-static void shell_spawned(int api, const char *command, uint64_t started)
-{
+static void shell_spawned(int api, const char *command, uint64_t started) {
     char *const argv[] = {"sh", "-c", (char *)command, NULL};
     event_child(api, TERM_Spawn, 0, "/bin/sh", argv, started);
 }
 
-int provio_system(const char *command)
-{
+int provio_system(const char *command) {
     struct thread *thread = watching() && command != NULL ? thread_self() : NULL;
     if (thread != NULL) shell_spawned(API_system, command, now(thread));
     return REAL(system)(command);
 }
 
-static FILE *watched_popen(int api, FILE *(*real)(const char *, const char *), const char *command, const char *mode)
-{
+static FILE *watched_popen(int api, FILE *(*real)(const char *, const char *), const char *command, const char *mode) {
     struct thread *thread = watching() ? thread_self() : NULL;
     uint64_t started = thread == NULL ? 0 : now(thread);
     FILE *result = real(command, mode);
@@ -444,8 +400,7 @@ static FILE *watched_popen(int api, FILE *(*real)(const char *, const char *), c
 FORWARD(popen, FILE *, (const char *command, const char *mode), watched_popen, command, mode)
 FORWARD(_IO_popen, FILE *, (const char *command, const char *mode), watched_popen, command, mode)
 
-int provio_pclose(FILE *stream)
-{
+int provio_pclose(FILE *stream) {
     return watching() ? watched_fclose(REAL(pclose), stream) : REAL(pclose)(stream);
 }
 
@@ -457,34 +412,28 @@ int provio_pclose(FILE *stream)
     event_exec_failed(API_##name, event, errno);                                                                       \
     return result;
 
-int provio_execv(const char *path, char *const argv[])
-{
+int provio_execv(const char *path, char *const argv[]) {
     EXECUTE(execv, path, argv, REAL(execv)(path, argv))
 }
 
-int provio_execve(const char *path, char *const argv[], char *const envp[])
-{
+int provio_execve(const char *path, char *const argv[], char *const envp[]) {
     EXECUTE(execve, path, argv, REAL(execve)(path, argv, envp))
 }
 
-int provio_execvp(const char *path, char *const argv[])
-{
+int provio_execvp(const char *path, char *const argv[]) {
     EXECUTE(execvp, path, argv, REAL(execvp)(path, argv))
 }
 
-int provio_execvpe(const char *path, char *const argv[], char *const envp[])
-{
+int provio_execvpe(const char *path, char *const argv[], char *const envp[]) {
     EXECUTE(execvpe, path, argv, REAL(execvpe)(path, argv, envp))
 }
 
-int provio_fexecve(int fd, char *const argv[], char *const envp[])
-{
+int provio_fexecve(int fd, char *const argv[], char *const envp[]) {
     struct object *object = watching() ? object_known(fd) : NULL;
     EXECUTE(fexecve, object == NULL ? NULL : object->path, argv, REAL(fexecve)(fd, argv, envp))
 }
 
-int provio_execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
-{
+int provio_execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags) {
     EXECUTE(execveat, path, argv, REAL(execveat)(dirfd, path, argv, envp, flags))
 }
 
@@ -500,22 +449,19 @@ int provio_execveat(int dirfd, const char *path, char *const argv[], char *const
     argv[0] = (char *)first;                                                                                           \
     for (size_t i = 1; i < count; i++) argv[i] = va_arg(list, char *);
 
-int provio_execl(const char *path, const char *first, ...)
-{
+int provio_execl(const char *path, const char *first, ...) {
     GATHERED(first, argv, list)
     va_end(list);
     EXECUTE(execl, path, argv, REAL(execv)(path, argv))
 }
 
-int provio_execlp(const char *path, const char *first, ...)
-{
+int provio_execlp(const char *path, const char *first, ...) {
     GATHERED(first, argv, list)
     va_end(list);
     EXECUTE(execlp, path, argv, REAL(execvp)(path, argv))
 }
 
-int provio_execle(const char *path, const char *first, ...)
-{
+int provio_execle(const char *path, const char *first, ...) {
     GATHERED(first, argv, list)
     char *const *envp = va_arg(list, char *const *);
     va_end(list);
@@ -524,8 +470,7 @@ int provio_execle(const char *path, const char *first, ...)
 
 // ---- the end of a child
 
-static pid_t ended(int api, pid_t pid, int status, uint64_t started)
-{
+static pid_t ended(int api, pid_t pid, int status, uint64_t started) {
     if (pid > 0 && started != 0) event_child_end(api, pid, status, started);
     return pid;
 }
@@ -537,8 +482,7 @@ static pid_t ended(int api, pid_t pid, int status, uint64_t started)
     if (status == NULL && thread != NULL) status = &unwanted;
 
 #define WAIT(name, parameters, arguments)                                                                              \
-    pid_t provio_##name parameters                                                                                     \
-    {                                                                                                                  \
+    pid_t provio_##name parameters {                                                                                   \
         WAITING                                                                                                        \
         pid_t pid = REAL(name) arguments;                                                                              \
         return thread == NULL || pid <= 0 ? pid : ended(API_##name, pid, *status, started);                            \
@@ -550,8 +494,7 @@ WAIT(__waitpid, (pid_t pid_wanted, int *status, int options), (pid_wanted, statu
 WAIT(wait3, (int *status, int options, struct rusage *usage), (status, options, usage))
 WAIT(wait4, (pid_t pid_wanted, int *status, int options, struct rusage *usage), (pid_wanted, status, options, usage))
 
-int provio_waitid(idtype_t kind, id_t id, siginfo_t *info, int options)
-{
+int provio_waitid(idtype_t kind, id_t id, siginfo_t *info, int options) {
     struct thread *thread = watching() ? thread_self() : NULL;
     uint64_t started = thread == NULL ? 0 : now(thread);
     siginfo_t unwanted;
@@ -560,6 +503,7 @@ int provio_waitid(idtype_t kind, id_t id, siginfo_t *info, int options)
     if (result != 0 || thread == NULL || (options & WNOWAIT) || info->si_pid == 0) return result;
     bool exited = info->si_code == CLD_EXITED;
     if (exited || info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED)
-        event_child_end(API_waitid, info->si_pid, exited ? (info->si_status & 255) << 8 : info->si_status & 127, started);
+        event_child_end(API_waitid, info->si_pid, exited ? (info->si_status & 255) << 8 : info->si_status & 127,
+                        started);
     return result;
 }

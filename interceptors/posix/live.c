@@ -27,8 +27,7 @@ static struct pool chunks = POOL(struct chunk);
 #define KIBI QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER
 static const char filling[PAGE + 1] = KIBI KIBI KIBI KIBI "\n";
 
-static long space_gain(int fd, uint64_t offset, uint32_t size)
-{
+static long space_gain(int fd, uint64_t offset, uint32_t size) {
     struct rlimit limit;
     if (RAW(prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) == 0 && offset + size > limit.rlim_cur) return -EFBIG;
     while (size > 0) {
@@ -46,8 +45,7 @@ static long space_gain(int fd, uint64_t offset, uint32_t size)
 }
 
 // 0, or why not.
-static long chunk_gain(struct live *live, int fd, size_t need)
-{
+static long chunk_gain(struct live *live, int fd, size_t need) {
     uint32_t size = live->next;
     while (size < need + KEPT_BACK + 16) size += PAGE;
     struct chunk *chunk = pool_take(&chunks);
@@ -69,8 +67,7 @@ static long chunk_gain(struct live *live, int fd, size_t need)
 // ---- the file's name
 
 // `<folder>/<pid>.<tick>.<n>.<k><ending>`
-static char *file_name(char *room, uint32_t number, uint32_t ordinal, const char *ending)
-{
+static char *file_name(char *room, uint32_t number, uint32_t ordinal, const char *ending) {
     struct text text = {room, room + PATH_ROOM - 1};
     text_string(&text, settings.folder);
     TEXT(&text, "/");
@@ -86,16 +83,14 @@ static char *file_name(char *room, uint32_t number, uint32_t ordinal, const char
     return room;
 }
 
-static long file_create(char *room, uint32_t number, uint32_t ordinal)
-{
+static long file_create(char *room, uint32_t number, uint32_t ordinal) {
     file_name(room, number, ordinal, ".ttl");
     return RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 }
 
 // The first file of an image also claims its number: by exclusive creation against other images of this pid,
 // by compare-and-swap against other threads; who loses the second gives the file its own name.
-static long file_claim(struct live *live, char *room)
-{
+static long file_claim(struct live *live, char *room) {
     uint32_t known = atomic_load(&process.number);
     if (known != 0) {
         live->ordinal = atomic_fetch_add(&process.ordinals, 1) + 1;
@@ -118,8 +113,7 @@ static long file_claim(struct live *live, char *room)
 
 // ---- blocks
 
-static bool reserve(struct thread *thread, struct live *live, struct block *block, size_t room)
-{
+static bool reserve(struct thread *thread, struct live *live, struct block *block, size_t room) {
     uint32_t size = ((uint32_t)room + 2 + 15) & ~15u;
     struct chunk *chunk = atomic_load(&live->chunk);
     if (chunk == NULL || relaxed(chunk->used) + size > chunk->size - KEPT_BACK) return false;
@@ -137,8 +131,7 @@ static bool reserve(struct thread *thread, struct live *live, struct block *bloc
     return true;
 }
 
-static void text_base(struct text *text, uint32_t pid, uint64_t tick, int64_t number, int ordinal)
-{
+static void text_base(struct text *text, uint32_t pid, uint64_t tick, int64_t number, int ordinal) {
     TEXT(text, " @base <https://w3id.org/provio/run/");
     text_string(text, settings.run);
     TEXT(text, "/");
@@ -148,23 +141,23 @@ static void text_base(struct text *text, uint32_t pid, uint64_t tick, int64_t nu
     TEXT(text, ".");
     text_number(text, tick);
     TEXT(text, ".");
-    if (number < 0) TEXT(text, "v");
-    else text_number(text, (uint64_t)number);
+    if (number < 0)
+        TEXT(text, "v");
+    else
+        text_number(text, (uint64_t)number);
     TEXT(text, "/");
     text_number(text, (uint64_t)ordinal);
     TEXT(text, "/> .");
 }
 
-static void text_thread(struct text *text, int tid, uint64_t epoch)
-{
+static void text_thread(struct text *text, int tid, uint64_t epoch) {
     TEXT(text, " <> a " TERM_Thread);
     TEXT_NUMBER(text, TERM_tid, (uint64_t)tid);
     TEXT_NUMBER(text, TERM_epochNs, epoch);
     TEXT(text, " ; prov:actedOnBehalfOf <../program> .");
 }
 
-static size_t arguments_room(void)
-{
+static size_t arguments_room(void) {
     size_t room = 0;
     for (const char *at = settings.arguments; at < settings.arguments_end; at += strlen(at) + 1)
         room += argument_room(at) + 1;
@@ -172,8 +165,7 @@ static size_t arguments_room(void)
 }
 
 static void text_process(struct text *text, const char *image, uint32_t pid, uint64_t tick, uint32_t parent,
-                         uint64_t started)
-{
+                         uint64_t started) {
     TEXT(text, " <../> a " TERM_Process);
     TEXT_NUMBER(text, TERM_pid, pid);
     TEXT_NUMBER(text, TERM_startTick, tick);
@@ -192,28 +184,24 @@ static void text_process(struct text *text, const char *image, uint32_t pid, uin
 }
 
 static void text_place(struct text *text, const char *executable, size_t executable_size, const char *cwd,
-                       size_t cwd_size)
-{
+                       size_t cwd_size) {
     if (executable_size > 0) TEXT_NAME(text, executable, executable, executable_size);
     if (cwd_size > 0) TEXT_NAME(text, cwd, cwd, cwd_size);
     TEXT(text, " .");
 }
 
-static size_t base_room(void)
-{
+static size_t base_room(void) {
     return strlen(settings.run) + strlen(settings.host) + 128;
 }
 
 enum { THREAD_ROOM = 128, PREFIX_ROOM = 256 };
 
-static size_t process_room(void)
-{
+static size_t process_room(void) {
     return 384 + name_room(settings.host, strlen(settings.host)) + arguments_room();
 }
 
 static void header_write(struct live *live, struct thread *thread, const char *executable, size_t executable_size,
-                         const char *cwd, size_t cwd_size, size_t room)
-{
+                         const char *cwd, size_t cwd_size, size_t room) {
     struct block block;
     if (!reserve(thread, live, &block, room)) return;
     TEXT(&block.text, "@prefix prov: <http://www.w3.org/ns/prov#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "
@@ -228,8 +216,7 @@ static void header_write(struct live *live, struct thread *thread, const char *e
     block_commit(&block);
 }
 
-static long header_gain(struct live *live, struct thread *thread, int fd)
-{
+static long header_gain(struct live *live, struct thread *thread, int fd) {
     if (live->ordinal > 0) {
         size_t room = PREFIX_ROOM + base_room() + THREAD_ROOM;
         long gained = chunk_gain(live, fd, room);
@@ -242,8 +229,8 @@ static long header_gain(struct live *live, struct thread *thread, int fd)
     if (executable_size < 0) executable_size = 0;
     long cwd_size = RAW(getcwd, (long)cwd, PATH_ROOM); // with its NUL
     cwd_size = cwd_size > 0 && cwd[0] == '/' ? cwd_size - 1 : 0;
-    size_t room = PREFIX_ROOM + base_room() + THREAD_ROOM + process_room() + name_room(executable, (size_t)executable_size) +
-                  name_room(cwd, (size_t)cwd_size);
+    size_t room = PREFIX_ROOM + base_room() + THREAD_ROOM + process_room() +
+                  name_room(executable, (size_t)executable_size) + name_room(cwd, (size_t)cwd_size);
     long gained = chunk_gain(live, fd, room);
     if (gained == 0) header_write(live, thread, executable, (size_t)executable_size, cwd, (size_t)cwd_size, room);
     pool_give(&scratches, executable);
@@ -253,25 +240,29 @@ static long header_gain(struct live *live, struct thread *thread, int fd)
 
 // ---- gaps
 
-static const char *reason_for(long error)
-{
+static const char *reason_for(long error) {
     switch (-error) {
     case ENOSPC:
-    case EDQUOT: return "no space left on the trace's file system";
-    case EFBIG: return "the file-size limit was reached";
+    case EDQUOT:
+        return "no space left on the trace's file system";
+    case EFBIG:
+        return "the file-size limit was reached";
     case EMFILE:
-    case ENFILE: return "no descriptor was left to open the trace with";
-    case ENOMEM: return "no memory was left to map the trace";
+    case ENFILE:
+        return "no descriptor was left to open the trace with";
+    case ENOMEM:
+        return "no memory was left to map the trace";
     case EACCES:
     case EPERM:
     case EROFS:
-    case ENOENT: return "the trace could not be opened";
-    default: return "the trace could not be written";
+    case ENOENT:
+        return "the trace could not be opened";
+    default:
+        return "the trace could not be written";
     }
 }
 
-static void gap_write(struct thread *thread, struct live *live, long error)
-{
+static void gap_write(struct thread *thread, struct live *live, long error) {
     struct chunk *chunk = atomic_load(&live->chunk);
     if (chunk == NULL) return;
     char *start = chunk->start + chunk->size - KEPT_BACK;
@@ -285,16 +276,14 @@ static void gap_write(struct thread *thread, struct live *live, long error)
 }
 
 // No file at all: a symbolic link needs neither a descriptor nor space for data.
-static void gap_link(char *room, const char *reason)
-{
+static void gap_link(char *room, const char *reason) {
     for (uint32_t number = 0; number < 1000; number++) {
         file_name(room, number, 0, ".gap");
         if (RAW(symlinkat, (long)reason, AT_FDCWD, (long)room) != -EEXIST) return;
     }
 }
 
-static bool live_create(struct live *live, struct thread *thread)
-{
+static bool live_create(struct live *live, struct thread *thread) {
     char *room = pool_take(&scratches);
     if (room == NULL || !process_identify()) return false;
     long fd = file_claim(live, room);
@@ -308,8 +297,7 @@ static bool live_create(struct live *live, struct thread *thread)
     return gained == 0;
 }
 
-static struct live *live_begin(struct thread *thread)
-{
+static struct live *live_begin(struct thread *thread) {
     struct live *live = pool_take(&lives), *before = thread->live;
     if (live == NULL) return NULL;
     *live = (struct live){.next = FIRST_CHUNK};
@@ -321,8 +309,7 @@ static struct live *live_begin(struct thread *thread)
     return thread->live;
 }
 
-static bool live_grow(struct thread *thread, struct live *live, size_t need)
-{
+static bool live_grow(struct thread *thread, struct live *live, size_t need) {
     char *room = pool_take(&scratches);
     if (room == NULL) return false;
     live->gaining = 1;
@@ -339,21 +326,21 @@ static bool live_grow(struct thread *thread, struct live *live, size_t need)
     return gained == 0;
 }
 
-static bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room)
-{
+static bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room) {
     for (int attempt = 0; attempt < 3; attempt++) {
         if (live->silent) return false;
         if (reserve(thread, live, block, room)) return true;
-        if (live->gaining) live = live_begin(thread);
-        else if (!live_grow(thread, live, room)) return false;
+        if (live->gaining)
+            live = live_begin(thread);
+        else if (!live_grow(thread, live, room))
+            return false;
         if (live == NULL) return false;
     }
     return false;
 }
 
 // A file that another thread handed on: from here on it is this one's.
-static void introduce(struct thread *thread)
-{
+static void introduce(struct thread *thread) {
     struct block block;
     if (!reserve_or_grow(thread, thread->live, &block, base_room() + THREAD_ROOM)) return;
     thread->ordinal = (int)atomic_fetch_add(&process.ordinals, 1) + 1;
@@ -365,8 +352,7 @@ static void introduce(struct thread *thread)
 // In a vfork's child: its own base, in the suspended parent's file.
 static THREAD_LOCAL bool borrowed;
 
-static void borrow(struct thread *thread)
-{
+static void borrow(struct thread *thread) {
     struct block block;
     uint32_t pid = (uint32_t)RAW(getpid, 0), parent = 0;
     borrowed = true;
@@ -380,8 +366,7 @@ static void borrow(struct thread *thread)
 }
 
 // Back in the parent of a vfork.
-void base_return(struct thread *thread)
-{
+void base_return(struct thread *thread) {
     struct block block;
     if (!borrowed || thread->live == NULL) return;
     borrowed = false;
@@ -390,13 +375,11 @@ void base_return(struct thread *thread)
     block_commit(&block);
 }
 
-bool live_ready(struct thread *thread)
-{
+bool live_ready(struct thread *thread) {
     return thread->live != NULL || live_begin(thread) != NULL;
 }
 
-bool block_begin(struct thread *thread, struct block *block, size_t room)
-{
+bool block_begin(struct thread *thread, struct block *block, size_t room) {
     if (unlikely(thread->live == NULL) && !live_ready(thread)) return false;
     if (unlikely(thread->live->silent)) return false;
     if (unlikely(thread->ordinal < 0)) introduce(thread);
@@ -405,8 +388,7 @@ bool block_begin(struct thread *thread, struct block *block, size_t room)
 }
 
 // Gives back the chunks in which nothing counts any more. Only called where no handler interrupted the shim.
-void live_sweep(struct thread *thread)
-{
+void live_sweep(struct thread *thread) {
     if (thread->live == NULL || thread->live->gaining) return;
     struct chunk *chunk = atomic_load(&thread->live->chunk), *older;
     for (; chunk != NULL && (older = chunk->older) != NULL;) {

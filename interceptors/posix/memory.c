@@ -17,14 +17,12 @@ static _Alignas(64) union {
 
 static struct region *_Atomic current = &first.region;
 
-static void *map(size_t size)
-{
+static void *map(size_t size) {
     long address = RAW(mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return address < 0 && address > -PAGE ? NULL : (void *)address;
 }
 
-void *arena_take(size_t size)
-{
+void *arena_take(size_t size) {
     size = (size + 63) & ~(size_t)63;
     if (size > REGION / 8) return map(size);
     for (;;) {
@@ -39,8 +37,7 @@ void *arena_take(size_t size)
     }
 }
 
-static void *item_at(struct pool *pool, uint32_t index)
-{
+static void *item_at(struct pool *pool, uint32_t index) {
     unsigned slab = 31 - (unsigned)__builtin_clz(index / FIRST_SLAB + 1);
     uint32_t before = FIRST_SLAB * ((1u << slab) - 1);
     if (slab >= sizeof pool->slabs / sizeof *pool->slabs) return NULL;
@@ -60,13 +57,11 @@ struct tail {
     uint64_t unused;
 };
 
-static struct tail *tail_of(struct pool *pool, void *item)
-{
+static struct tail *tail_of(struct pool *pool, void *item) {
     return (struct tail *)((char *)item + pool->size) - 1;
 }
 
-void *pool_take(struct pool *pool)
-{
+void *pool_take(struct pool *pool) {
     uint64_t head = atomic_load(&pool->head);
     while ((uint32_t)head != 0) {
         void *item = item_at(pool, (uint32_t)head - 1);
@@ -79,8 +74,7 @@ void *pool_take(struct pool *pool)
     return item;
 }
 
-void pool_give(struct pool *pool, void *item)
-{
+void pool_give(struct pool *pool, void *item) {
     struct tail *tail = tail_of(pool, item);
     uint64_t head = atomic_load(&pool->head), mine;
     do {

@@ -22,8 +22,7 @@ struct overlay {
 static struct pool overlays = POOL(struct overlay);
 static THREAD_LOCAL struct overlay *overlay;
 
-static struct object *_Atomic *slot(int fd, bool make)
-{
+static struct object *_Atomic *slot(int fd, bool make) {
     if (fd < 0 || fd >= 1024 * 1024) return NULL;
     if (fd < 1024) return &first_descriptors[fd];
     struct object *_Atomic *row = atomic_load(&more_descriptors[fd / 1024]);
@@ -35,8 +34,7 @@ static struct object *_Atomic *slot(int fd, bool make)
     return row == NULL ? NULL : row + fd % 1024;
 }
 
-static struct object *object_new(void)
-{
+static struct object *object_new(void) {
     struct object *object = pool_take(&objects);
     if (object == NULL) return NULL;
     object->flags = 0;
@@ -51,26 +49,23 @@ static struct object *object_new(void)
     return object;
 }
 
-static void object_path(struct object *object, const char *path, size_t length)
-{
-    object->path = length < sizeof object->short_path ? object->short_path
-                   : pool_take(length < 512 ? &middle_paths : &scratches);
+static void object_path(struct object *object, const char *path, size_t length) {
+    object->path =
+        length < sizeof object->short_path ? object->short_path : pool_take(length < 512 ? &middle_paths : &scratches);
     if (object->path == NULL) return;
     object->path_length = (uint32_t)length;
     memcpy(object->path, path, length);
     object->path[length] = '\0';
 }
 
-static void object_free(struct object *object)
-{
+static void object_free(struct object *object) {
     atomic_store(&object->serial, 0);
     if (object->path != NULL && object->path_length >= sizeof object->short_path)
         pool_give(object->path_length < 512 ? &middle_paths : &scratches, object->path);
     pool_give(&objects, object);
 }
 
-void object_release(struct object *object, uint64_t reference)
-{
+void object_release(struct object *object, uint64_t reference) {
     if (object == NULL || object == &ignored) return;
     if (atomic_fetch_sub(&object->references, reference) == reference) object_free(object);
 }
@@ -78,8 +73,7 @@ void object_release(struct object *object, uint64_t reference)
 static struct object *table_set(int fd, struct object *object);
 
 // What the parent has open, as the child of its vfork sees it: an opening of the child's own.
-static struct object *overlay_copy(int fd, struct object *parents)
-{
+static struct object *overlay_copy(int fd, struct object *parents) {
     struct object *copy = object_new();
     if (copy == NULL) return &ignored;
     copy->kind = parents->kind;
@@ -92,8 +86,7 @@ static struct object *overlay_copy(int fd, struct object *parents)
     return copy;
 }
 
-struct object *object_known(int fd)
-{
+struct object *object_known(int fd) {
     struct object *_Atomic *entry = slot(fd, false);
     if (unlikely(lender != NULL) && overlay != NULL)
         for (int i = overlay->count; i-- > 0;)
@@ -103,8 +96,7 @@ struct object *object_known(int fd)
     return object;
 }
 
-static struct object *overlay_set(int fd, struct object *object)
-{
+static struct object *overlay_set(int fd, struct object *object) {
     if (overlay == NULL && (overlay = pool_take(&overlays)) != NULL) overlay->count = 0;
     if (overlay == NULL) return object;
     for (int i = 0; i < overlay->count; i++)
@@ -119,42 +111,36 @@ static struct object *overlay_set(int fd, struct object *object)
     return NULL;
 }
 
-static struct object *table_set(int fd, struct object *object)
-{
+static struct object *table_set(int fd, struct object *object) {
     if (unlikely(lender != NULL)) return overlay_set(fd, object);
     struct object *_Atomic *entry = slot(fd, object != NULL);
     return entry == NULL ? object : atomic_exchange(entry, object);
 }
 
-void overlay_drop(void)
-{
+void overlay_drop(void) {
     if (overlay == NULL) return;
     for (int i = 0; i < overlay->count; i++) object_release(overlay->entries[i].object, 1);
     pool_give(&overlays, overlay);
     overlay = NULL;
 }
 
-void object_forget(int fd)
-{
+void object_forget(int fd) {
     object_release(table_set(fd, NULL), 1);
 }
 
-void object_share(int fd, struct object *object)
-{
+void object_share(int fd, struct object *object) {
     if (object != NULL && object != &ignored) atomic_fetch_add(&object->references, 1);
     object_release(table_set(fd, object), 1);
 }
 
-unsigned descriptors_end(void)
-{
+unsigned descriptors_end(void) {
     for (unsigned row = 1024; row-- > 1;)
         if (relaxed(more_descriptors[row]) != NULL) return (row + 1) * 1024;
     return 1024;
 }
 
 // In a forked child: the descriptors keep their names, but each is announced anew at its first use.
-void objects_after_fork(void)
-{
+void objects_after_fork(void) {
     overlay = NULL;
     for (unsigned fd = 0, end = descriptors_end(); fd < end; fd++) {
         struct object *_Atomic *entry = slot((int)fd, false);
@@ -174,8 +160,7 @@ static char cwd[PATH_MAX];
 static _Atomic uint32_t cwd_version; // 0: not read yet; odd: being written
 static _Atomic bool cwd_stale;
 
-static bool cwd_read(uint32_t version)
-{
+static bool cwd_read(uint32_t version) {
     if (!atomic_compare_exchange_strong(&cwd_version, &version, version | 1)) return false;
     long size;
     do {
@@ -187,18 +172,17 @@ static bool cwd_read(uint32_t version)
     return true;
 }
 
-void cwd_changed(void)
-{
+void cwd_changed(void) {
     if (lender != NULL) return; // the child's own, not its parent's
     uint32_t version = atomic_load(&cwd_version);
     if ((version & 1) || !cwd_read(version)) atomic_store(&cwd_stale, true);
 }
 
-static size_t cwd_copy(char *room)
-{
+static size_t cwd_copy(char *room) {
     for (int attempt = 0; attempt < 4 && lender == NULL; attempt++) {
         uint32_t version = atomic_load(&cwd_version);
-        if (version == 0) cwd_read(0);
+        if (version == 0)
+            cwd_read(0);
         else if (!(version & 1)) {
             size_t length = strnlen(cwd, sizeof cwd - 1);
             memcpy(room, cwd, length);
@@ -210,8 +194,7 @@ static size_t cwd_copy(char *room)
     return size > 1 && room[0] == '/' ? (size_t)size - 1 : 0;
 }
 
-size_t path_of_fd(int fd, char *room, bool *unlinked)
-{
+size_t path_of_fd(int fd, char *room, bool *unlinked) {
     static const char deleted[] = " (deleted)";
     char name[32];
     struct text text = {name, name + sizeof name - 1};
@@ -227,8 +210,7 @@ size_t path_of_fd(int fd, char *room, bool *unlinked)
     return length;
 }
 
-static size_t directory_path(int dirfd, char *room)
-{
+static size_t directory_path(int dirfd, char *room) {
     if (dirfd == AT_FDCWD) return cwd_copy(room);
     struct object *object = object_known(dirfd);
     if (object == NULL || object == &ignored || object->path == NULL) return path_of_fd(dirfd, room, NULL);
@@ -236,8 +218,7 @@ static size_t directory_path(int dirfd, char *room)
     return object->path_length;
 }
 
-size_t path_join(char *room, int dirfd, const char *path)
-{
+size_t path_join(char *room, int dirfd, const char *path) {
     size_t at = 0;
     if (path[0] != '/' && (at = directory_path(dirfd, room)) == 0) return 0;
     if (at == 1) at = 0; // the root
@@ -257,26 +238,22 @@ size_t path_join(char *room, int dirfd, const char *path)
     return at;
 }
 
-static bool below(const char *folder, size_t length, const char *path, size_t size)
-{
+static bool below(const char *folder, size_t length, const char *path, size_t size) {
     return size >= length && memcmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-bool path_ignored(const char *path, size_t length)
-{
+bool path_ignored(const char *path, size_t length) {
     return below(settings.home, settings.home_length, path, length) ||
            below(settings.folder, settings.folder_length, path, length);
 }
 
 // ---- facts
 
-static uint64_t nanoseconds(struct statx_timestamp time)
-{
+static uint64_t nanoseconds(struct statx_timestamp time) {
     return time.tv_sec < 0 ? 0 : (uint64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts)
-{
+bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts) {
     struct statx found;
     *facts = (struct facts){0};
     if (RAW(statx, dirfd, (long)path, flags, STATX_BASIC_STATS | STATX_BTIME, (long)&found) != 0) return false;
@@ -297,21 +274,25 @@ bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts)
     return true;
 }
 
-static const char *kind_of(uint32_t mode)
-{
+static const char *kind_of(uint32_t mode) {
     switch (mode & S_IFMT) {
-    case S_IFREG: return TERM_FileVersion;
-    case S_IFDIR: return TERM_Directory;
-    case S_IFIFO: return TERM_Pipe;
-    case S_IFSOCK: return TERM_Socket;
+    case S_IFREG:
+        return TERM_FileVersion;
+    case S_IFDIR:
+        return TERM_Directory;
+    case S_IFIFO:
+        return TERM_Pipe;
+    case S_IFSOCK:
+        return TERM_Socket;
     case S_IFCHR:
-    case S_IFBLK: return TERM_File;
-    default: return NULL; // a terminal, an event counter, a timer
+    case S_IFBLK:
+        return TERM_File;
+    default:
+        return NULL; // a terminal, an event counter, a timer
     }
 }
 
-void text_facts(struct text *text, const struct facts *facts)
-{
+void text_facts(struct text *text, const struct facts *facts) {
     TEXT(text, " ; " TERM_device " \"");
     text_number(text, facts->device_major);
     TEXT(text, ":");
@@ -326,15 +307,13 @@ void text_facts(struct text *text, const struct facts *facts)
 
 // ---- openings
 
-static struct object *table_ignore(int fd)
-{
+static struct object *table_ignore(int fd) {
     object_release(table_set(fd, &ignored), 1);
     return &ignored;
 }
 
 // A descriptor that came from outside: one look at its name.
-static struct object *object_meet(int fd)
-{
+static struct object *object_meet(int fd) {
     long flags = RAW(fcntl, fd, F_GETFL);
     struct object *object = flags < 0 ? NULL : object_new();
     if (object == NULL) return &ignored;
@@ -355,8 +334,7 @@ static struct object *object_meet(int fd)
     return object;
 }
 
-bool object_announce(struct thread *thread, struct object *object, int fd)
-{
+bool object_announce(struct thread *thread, struct object *object, int fd) {
     uint64_t none = 0, started = now(thread);
     struct facts facts;
     if (statx_facts(fd, "", AT_EMPTY_PATH, &facts) && facts.inode == object->facts.inode) object->facts = facts;
@@ -368,14 +346,12 @@ bool object_announce(struct thread *thread, struct object *object, int fd)
 }
 
 // Known, or looked up now; not announced.
-struct object *object_met(int fd)
-{
+struct object *object_met(int fd) {
     struct object *object = object_known(fd);
     return object == NULL ? object_meet(fd) : object;
 }
 
-struct object *object_slow(int fd)
-{
+struct object *object_slow(int fd) {
     struct thread *thread = thread_self();
     if (fd < 0 || thread == NULL) return &ignored;
     struct object *object = object_met(fd);
@@ -383,8 +359,7 @@ struct object *object_slow(int fd)
     return object;
 }
 
-static size_t name_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked)
-{
+static size_t name_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked) {
     if (path == NULL) return path_of_fd(fd, room, unlinked);
     size_t length = path_join(room, dirfd, path);
     if (length > 0 && *unlinked && length + 1 < PATH_ROOM) { // O_TMPFILE: the folder, and no name in it
@@ -394,8 +369,7 @@ static size_t name_opened(char *room, int fd, int dirfd, const char *path, bool 
     return length;
 }
 
-struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream)
-{
+struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream) {
     struct thread *thread = thread_self();
     if (thread == NULL) return NULL;
     uint64_t elapsed = now(thread) - started;
@@ -427,8 +401,7 @@ struct object *object_open(int api, int fd, int dirfd, const char *path, int fla
 
 // ---- the last close
 
-void closing_begin(struct closing *closing, int fd)
-{
+void closing_begin(struct closing *closing, int fd) {
     struct object *object = table_set(fd, NULL);
     *closing = (struct closing){.object = object == &ignored ? NULL : object};
     if (closing->object == NULL) return;
@@ -439,8 +412,7 @@ void closing_begin(struct closing *closing, int fd)
         closing->known = statx_facts(fd, "", AT_EMPTY_PATH, &closing->facts);
 }
 
-static void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time)
-{
+static void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time) {
     struct block block;
     if (!block_begin(thread, &block, 256)) return;
     TEXT(&block.text, " <../o");
@@ -458,8 +430,7 @@ static void closing_write(struct thread *thread, struct closing *closing, uint64
 }
 
 // After fclose of a stream that was written, its file is looked at by name: the bytes went out inside.
-static void closing_look(struct closing *closing)
-{
+static void closing_look(struct closing *closing) {
     struct object *object = closing->object;
     closing->known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &closing->facts) &&
                      closing->facts.inode == object->facts.inode &&
@@ -467,8 +438,7 @@ static void closing_look(struct closing *closing)
                      closing->facts.device_minor == object->facts.device_minor;
 }
 
-void closing_end(struct closing *closing, bool by_path)
-{
+void closing_end(struct closing *closing, bool by_path) {
     struct object *object = closing->object;
     if (object == NULL) return;
     uint64_t serial = relaxed(object->serial);
@@ -478,9 +448,9 @@ void closing_end(struct closing *closing, bool by_path)
         bool writable = (object->flags & O_ACCMODE) != O_RDONLY, file = S_ISREG(object->facts.mode);
         uint64_t time = now(thread);
         if (by_path && writable && file) closing_look(closing);
-        bool changed = closing->known && (closing->facts.modified != object->facts.modified ||
-                                          closing->facts.changed != object->facts.changed ||
-                                          closing->facts.size != object->facts.size);
+        bool changed = closing->known &&
+                       (closing->facts.modified != object->facts.modified ||
+                        closing->facts.changed != object->facts.changed || closing->facts.size != object->facts.size);
         if (!access_closed(thread, object, serial, time) || changed || (writable && file))
             closing_write(thread, closing, serial, time);
         thread->depth--;
@@ -489,15 +459,13 @@ void closing_end(struct closing *closing, bool by_path)
 }
 
 // The close did not happen.
-void closing_undo(struct closing *closing, int fd)
-{
+void closing_undo(struct closing *closing, int fd) {
     if (closing->object == NULL) return;
     atomic_fetch_sub(&closing->object->references, ((uint64_t)MAP_REFERENCE << 32) - 1);
     object_release(table_set(fd, closing->object), 1);
 }
 
-void closing_range(unsigned first, unsigned last)
-{
+void closing_range(unsigned first, unsigned last) {
     unsigned end = descriptors_end();
     for (unsigned fd = first; fd <= last && fd < end; fd++) {
         struct closing closing;

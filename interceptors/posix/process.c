@@ -16,8 +16,7 @@ static pthread_key_t thread_key;
 static bool thread_key_made;
 
 // One field of PROVIO_TRACE, `%XX` undone. False: too long or malformed.
-static bool field(const char **at, char *room, size_t size)
-{
+static bool field(const char **at, char *room, size_t size) {
     size_t length = 0;
     for (; **at != '\0' && **at != ';'; (*at)++) {
         unsigned value;
@@ -27,7 +26,9 @@ static bool field(const char **at, char *room, size_t size)
             value = 0;
             for (int i = 0; i < 2; i++) {
                 char digit = pair[i];
-                int worth = digit >= '0' && digit <= '9' ? digit - '0' : (digit | 32) >= 'a' && (digit | 32) <= 'f' ? (digit | 32) - 'a' + 10 : -1;
+                int worth = digit >= '0' && digit <= '9'                 ? digit - '0'
+                            : (digit | 32) >= 'a' && (digit | 32) <= 'f' ? (digit | 32) - 'a' + 10
+                                                                         : -1;
                 if (worth < 0) return false;
                 value = value * 16 + (unsigned)worth;
             }
@@ -42,12 +43,12 @@ static bool field(const char **at, char *room, size_t size)
     return true;
 }
 
-static bool settings_read(const char *at)
-{
+static bool settings_read(const char *at) {
     char version[4], detail[8], clock[8];
     if (!field(&at, version, sizeof version) || strcmp(version, "1") != 0) return false;
     if (!field(&at, detail, sizeof detail) || !field(&at, clock, sizeof clock)) return false;
-    if (!field(&at, settings.run, sizeof settings.run) || !field(&at, settings.host, sizeof settings.host)) return false;
+    if (!field(&at, settings.run, sizeof settings.run) || !field(&at, settings.host, sizeof settings.host))
+        return false;
     if (!field(&at, settings.home, sizeof settings.home) || !field(&at, settings.folder, sizeof settings.folder))
         return false;
     settings.home_length = strlen(settings.home);
@@ -57,8 +58,7 @@ static bool settings_read(const char *at)
     return settings.home[0] == '/' && settings.folder[0] == '/' && *settings.run != '\0' && *settings.host != '\0';
 }
 
-static void thread_end(void *state)
-{
+static void thread_end(void *state) {
     struct thread *thread = state;
     if (thread != self) return;
     self = NULL;
@@ -70,24 +70,21 @@ static void thread_end(void *state)
     }
 }
 
-static uint64_t wall_clock(void)
-{
+static uint64_t wall_clock(void) {
     struct timespec time;
     clock_gettime(CLOCK_REALTIME, &time);
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
 // The kernel lays the arguments out one behind the other; later the array may be permuted, the strings hardly ever are.
-static void remember_arguments(int count, char **arguments)
-{
+static void remember_arguments(int count, char **arguments) {
     if (count < 1) return;
     settings.arguments = settings.arguments_end = arguments[0];
     for (int i = 0; i < count && arguments[i] == settings.arguments_end; i++)
         settings.arguments_end += strlen(arguments[i]) + 1;
 }
 
-__attribute__((constructor)) static void begin(int count, char **arguments, char **environment)
-{
+__attribute__((constructor)) static void begin(int count, char **arguments, char **environment) {
     resolve();
     for (; environment != NULL && *environment != NULL; environment++)
         if (strncmp(*environment, "PROVIO_TRACE=", 13) == 0) settings.watched = settings_read(*environment + 13);
@@ -101,8 +98,7 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
 }
 
 // Called where the wiped or not yet written page says that this image is not watched: a forked child wakes here.
-bool wake(void)
-{
+bool wake(void) {
     if (!settings.watched) {
         resolve();
         return false;
@@ -116,8 +112,7 @@ bool wake(void)
     return true;
 }
 
-static struct thread *thread_idle(void)
-{
+static struct thread *thread_idle(void) {
     for (int i = 0; i < IDLE; i++)
         if (relaxed(process.idle[i]) != NULL) {
             struct thread *thread = atomic_exchange(&process.idle[i], NULL);
@@ -126,8 +121,7 @@ static struct thread *thread_idle(void)
     return NULL;
 }
 
-struct thread *thread_begin(void)
-{
+struct thread *thread_begin(void) {
     if (lender != NULL) return lender;
     struct thread *thread = thread_idle();
     if (thread == NULL) {
@@ -147,13 +141,14 @@ struct thread *thread_begin(void)
 }
 
 // Field 22 of /proc/<pid>/stat; the name in field 2 may hold anything, so fields are counted from its last `)`.
-uint64_t start_tick(int pid, uint32_t *parent)
-{
+uint64_t start_tick(int pid, uint32_t *parent) {
     char name[32], stat[512];
     struct text text = {name, name + sizeof name - 1};
     TEXT(&text, "/proc/");
-    if (pid == 0) TEXT(&text, "self");
-    else text_number(&text, (uint64_t)pid);
+    if (pid == 0)
+        TEXT(&text, "self");
+    else
+        text_number(&text, (uint64_t)pid);
     TEXT(&text, "/stat");
     *text.at = '\0';
     long fd = RAW(openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC);
@@ -177,8 +172,7 @@ uint64_t start_tick(int pid, uint32_t *parent)
     return tick;
 }
 
-bool process_identify(void)
-{
+bool process_identify(void) {
     if (process.pid != 0) return true;
     process.tick = start_tick(0, &process.parent);
     process.pid = (uint32_t)RAW(getpid, 0);

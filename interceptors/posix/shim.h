@@ -44,8 +44,7 @@ enum { PAGE = 4096, PATH_ROOM = 8192 };
 
 // ---- raw system calls: the result, or -errno; errno itself is never touched
 
-static inline long raw(long number, const long arguments[6])
-{
+static inline long raw(long number, const long arguments[6]) {
 #if defined(__x86_64__)
     long result;
     register long a asm("r10") = arguments[3], b asm("r8") = arguments[4], c asm("r9") = arguments[5];
@@ -62,8 +61,7 @@ static inline long raw(long number, const long arguments[6])
     return a;
 #else
     int kept = errno;
-    long result =
-        syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+    long result = syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
     if (result == -1) result = -errno;
     errno = kept;
     return result;
@@ -104,7 +102,7 @@ union real_functions {
 extern union real_functions real_functions;
 #define REAL(name) real_functions.named.real_##name
 
-#define EXPORTED(name, type, parameters) \
+#define EXPORTED(name, type, parameters)                                                                               \
     __attribute__((visibility("default"))) type provio_##name parameters __asm__(#name);
 
 void resolve(void);
@@ -113,7 +111,8 @@ int mode_flags(const char *mode);
 // ---- memory.c: what is taken is never unmapped, so that a stale pointer can always be looked at
 
 // A pool's items are whole cache lines; the last 16 bytes of each are the pool's own.
-#define POOL(type) {.size = (sizeof(type) + 16 + 63) & ~63u}
+#define POOL(type)                                                                                                     \
+    { .size = (sizeof(type) + 16 + 63) & ~63u }
 
 struct pool {
     _Atomic uint64_t head; // change count << 32 | index + 1 of the first free item: the count defeats reuse in between
@@ -138,8 +137,7 @@ typedef unsigned char sixteen __attribute__((vector_size(16), may_alias));
 #if defined(__SSE2__)
 #include <emmintrin.h>
 // All 16 at once: two lanes of 8 digits, then four of 4, eight of 2, sixteen of 1.
-static inline sixteen sixteen_digits(uint64_t value)
-{
+static inline sixteen sixteen_digits(uint64_t value) {
     const uint64_t high = value / 100000000;
     const __m128i eights = _mm_set_epi64x((long long)(value - high * 100000000), (long long)high);
     const __m128i upper = _mm_srli_epi64(_mm_mul_epu32(eights, _mm_set1_epi32((int)0xd1b71759)), 45);
@@ -154,16 +152,14 @@ static inline sixteen sixteen_digits(uint64_t value)
     return (sixteen)_mm_add_epi8(digits, _mm_set1_epi8('0'));
 }
 #else
-static inline sixteen sixteen_digits(uint64_t value)
-{
+static inline sixteen sixteen_digits(uint64_t value) {
     sixteen digits;
     for (int i = 15; i >= 0; i--, value /= 10) digits[i] = (unsigned char)('0' + value % 10);
     return digits;
 }
 #endif
 
-static inline void text_bytes(struct text *text, const void *bytes, size_t size)
-{
+static inline void text_bytes(struct text *text, const void *bytes, size_t size) {
     if (unlikely(size > (size_t)(text->end - text->at))) size = (size_t)(text->end - text->at);
     memcpy(text->at, bytes, size);
     text->at += size;
@@ -202,7 +198,7 @@ struct thread {
     int ordinal; // K of the base in force, -1 before this owner's first block
     int tid;
     unsigned anchor_turn;
-    short predicted[2][2];                    // the functions last used: [stream][side]
+    short predicted[2][2]; // the functions last used: [stream][side]
     struct anchor anchors[4] __attribute__((aligned(64)));
     uint64_t accesses, events;
     uint32_t entries, limit; // accesses in the table, and how many before the dead ones are swept
@@ -214,10 +210,10 @@ struct thread {
 
 enum { IDLE = 64 };
 
-struct process {                  // on a page that a fork wipes
-    _Atomic uint32_t alive;       // 1: this image is watched and this memory is its own
-    _Atomic uint32_t number;      // n + 1
-    _Atomic uint32_t ordinals;    // threads that have a file, beyond the first
+struct process {               // on a page that a fork wipes
+    _Atomic uint32_t alive;    // 1: this image is watched and this memory is its own
+    _Atomic uint32_t number;   // n + 1
+    _Atomic uint32_t ordinals; // threads that have a file, beyond the first
     uint32_t pid, parent;
     uint64_t tick;
     uint64_t started;
@@ -249,18 +245,15 @@ bool process_identify(void);
 uint64_t start_tick(int pid, uint32_t *parent);
 uint64_t clock_slow(struct thread *thread);
 
-static inline bool watching(void)
-{
+static inline bool watching(void) {
     return likely(relaxed(process.alive)) || wake();
 }
 
-static inline struct thread *thread_self(void)
-{
+static inline struct thread *thread_self(void) {
     return likely(self != NULL) ? self : thread_begin();
 }
 
-static inline uint64_t now(struct thread *thread)
-{
+static inline uint64_t now(struct thread *thread) {
 #if defined(__x86_64__) || defined(__aarch64__)
     struct anchor *anchor = thread->anchor;
     if (likely(anchor != NULL)) {
@@ -299,8 +292,7 @@ struct block {
 };
 
 bool block_begin(struct thread *thread, struct block *block, size_t room);
-static inline void block_commit(struct block *block)
-{
+static inline void block_commit(struct block *block) {
     // A text that filled its room to the end may have been cut: it stays a comment.
     if (likely(block->text.at < block->text.end)) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
     *(volatile int *)&block->thread->depth -= 1;
@@ -366,8 +358,7 @@ size_t path_of_fd(int fd, char *room, bool *unlinked);
 void cwd_changed(void);
 
 // The opening behind a descriptor, ready to be counted on; `&ignored` where nothing is recorded.
-static inline struct object *object_of(int fd)
-{
+static inline struct object *object_of(int fd) {
     if (likely((unsigned)fd < 1024 && self != NULL)) {
         struct object *object = atomic_load_explicit(&first_descriptors[fd], memory_order_acquire);
         if (likely(object != NULL && relaxed(object->serial) != 0)) return object;
@@ -408,8 +399,7 @@ void access_forget(struct thread *thread);
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time);
 
 // One instruction, so that a handler between two of them cannot lose a count.
-static inline void add(uint64_t *counter, uint64_t amount)
-{
+static inline void add(uint64_t *counter, uint64_t amount) {
 #if defined(__x86_64__)
     asm volatile("addq %1, %0" : "+m"(*counter) : "er"(amount) : "cc");
 #else
@@ -417,8 +407,7 @@ static inline void add(uint64_t *counter, uint64_t amount)
 #endif
 }
 
-static inline uint64_t next_number(uint64_t *counter)
-{
+static inline uint64_t next_number(uint64_t *counter) {
 #if defined(__x86_64__)
     uint64_t amount = 1;
     asm volatile("xaddq %0, %1" : "+r"(amount), "+m"(*counter)::"cc");
@@ -428,15 +417,13 @@ static inline uint64_t next_number(uint64_t *counter)
 #endif
 }
 
-static inline void store_digits(char *digits, uint64_t value)
-{
+static inline void store_digits(char *digits, uint64_t value) {
     *(volatile sixteen *)digits = sixteen_digits(value);
 }
 
 #define AS_IT_IS(counter) (*(volatile uint64_t *)&(counter))
 
-static inline void counters_store(struct counters *counters)
-{
+static inline void counters_store(struct counters *counters) {
     uint64_t count;
     do { // again where a handler counted in between: it may have been overwritten with less
         count = AS_IT_IS(counters->values[COUNT]);
@@ -446,8 +433,7 @@ static inline void counters_store(struct counters *counters)
 }
 
 static inline void counters_add(struct thread *thread, struct counters *counters, uint64_t bytes, uint64_t started,
-                                uint64_t ended)
-{
+                                uint64_t ended) {
     if (unlikely(counters->values[COUNT] == 0)) store_digits(counters->digits + 128, started - thread->epoch);
     add(&counters->values[COUNT], 1);
     add(&counters->values[BYTES], bytes);
@@ -457,15 +443,14 @@ static inline void counters_add(struct thread *thread, struct counters *counters
 }
 
 // What both compare before they count on a hint: is it this thread's, this opening's, this function's?
-static inline bool counters_fit(const struct counters *counters, const struct thread *thread, uint64_t serial, int api)
-{
+static inline bool counters_fit(const struct counters *counters, const struct thread *thread, uint64_t serial,
+                                int api) {
     return likely(counters != NULL && counters->owner == thread->number && counters->serial == serial &&
                   counters->api == api);
 }
 
 static inline void account(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
-                           uint64_t bytes, uint64_t started)
-{
+                           uint64_t bytes, uint64_t started) {
     *(volatile int *)&thread->depth += 1;
     struct counters *counters = relaxed(object->hint[side]);
     if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, side, api);
@@ -475,8 +460,7 @@ static inline void account(struct thread *thread, struct object *object, uint64_
 
 // What a stream serves from its buffer: its time is read only now and then.
 static inline void account_untimed(struct thread *thread, struct object *object, enum side side, int api,
-                                   uint64_t bytes)
-{
+                                   uint64_t bytes) {
     uint64_t serial = relaxed(object->serial);
     struct counters *counters = relaxed(object->hint[side]);
     if (unlikely(!counters_fit(counters, thread, serial, api) || counters->values[COUNT] < 16 ||
@@ -489,10 +473,14 @@ static inline void account_untimed(struct thread *thread, struct object *object,
     add(&counters->values[BYTES], bytes);
     volatile char *digits = counters->digits;
     // Mostly only a last digit changes, and a byte cannot be torn either.
-    if (digits[15] != '9') digits[15]++;
-    else store_digits(counters->digits, count);
-    if (bytes == 1 && digits[47] != '9') digits[47]++;
-    else store_digits(counters->digits + 32, AS_IT_IS(counters->values[BYTES]));
+    if (digits[15] != '9')
+        digits[15]++;
+    else
+        store_digits(counters->digits, count);
+    if (bytes == 1 && digits[47] != '9')
+        digits[47]++;
+    else
+        store_digits(counters->digits + 32, AS_IT_IS(counters->values[BYTES]));
     if (unlikely(count != AS_IT_IS(counters->values[COUNT]))) counters_store(counters);
     *(volatile int *)&thread->depth -= 1;
 }

@@ -1,8 +1,7 @@
 // Bytes into Turtle: numbers, dates, escaped literals and percent-encoded IRIs.
 #include "shim.h"
 
-void text_string(struct text *text, const char *string)
-{
+void text_string(struct text *text, const char *string) {
     text_bytes(text, string, strlen(string));
 }
 
@@ -10,8 +9,7 @@ static const char pairs[] = "000102030405060708091011121314151617181920212223242
                             "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
                             "8081828384858687888990919293949596979899";
 
-static void text_short_number(struct text *text, uint32_t value)
-{
+static void text_short_number(struct text *text, uint32_t value) {
     char digits[10];
     unsigned start = sizeof digits;
     for (; value >= 10; value /= 100) memcpy(digits + (start -= 2), pairs + value % 100 * 2, 2);
@@ -19,8 +17,7 @@ static void text_short_number(struct text *text, uint32_t value)
     text_bytes(text, digits + start, sizeof digits - start);
 }
 
-void text_number(struct text *text, uint64_t value)
-{
+void text_number(struct text *text, uint64_t value) {
     const uint64_t eight = 100000000, sixteen_places = eight * eight;
     if (value <= UINT32_MAX) {
         text_short_number(text, (uint32_t)value);
@@ -41,29 +38,27 @@ void text_number(struct text *text, uint64_t value)
 
 static const char hexadecimal[] = "0123456789ABCDEF";
 
-static void text_percent(struct text *text, unsigned char byte)
-{
+static void text_percent(struct text *text, unsigned char byte) {
     char encoded[3] = {'%', hexadecimal[byte >> 4], hexadecimal[byte & 15]};
     text_bytes(text, encoded, 3);
 }
 
-static bool unreserved(unsigned char byte)
-{
+static bool unreserved(unsigned char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
            byte == '-' || byte == '.' || byte == '_' || byte == '~';
 }
 
-void text_iri(struct text *text, const char *bytes, size_t size)
-{
+void text_iri(struct text *text, const char *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) {
-        if (unreserved((unsigned char)bytes[i])) text_bytes(text, bytes + i, 1);
-        else text_percent(text, (unsigned char)bytes[i]);
+        if (unreserved((unsigned char)bytes[i]))
+            text_bytes(text, bytes + i, 1);
+        else
+            text_percent(text, (unsigned char)bytes[i]);
     }
 }
 
 // Printable ASCII without quote and backslash: what a literal holds as it is. Eight bytes at a time.
-static bool plain(const char *bytes, size_t size)
-{
+static bool plain(const char *bytes, size_t size) {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
     for (; size >= 8; bytes += 8, size -= 8) {
         uint64_t word, quote, backslash, control, deleted;
@@ -80,8 +75,7 @@ static bool plain(const char *bytes, size_t size)
 }
 
 // The length of the well-formed UTF-8 sequence at `bytes`, 0 where there is none.
-static size_t sequence(const unsigned char *bytes, size_t size)
-{
+static size_t sequence(const unsigned char *bytes, size_t size) {
     unsigned char first = bytes[0];
     size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
     if (length > size) return 0;
@@ -92,15 +86,13 @@ static size_t sequence(const unsigned char *bytes, size_t size)
     return length;
 }
 
-static bool utf8(const char *bytes, size_t size)
-{
+static bool utf8(const char *bytes, size_t size) {
     for (size_t at = 0, length; at < size; at += length)
         if ((length = sequence((const unsigned char *)bytes + at, size - at)) == 0) return false;
     return true;
 }
 
-static void text_escaped(struct text *text, const char *bytes, size_t size)
-{
+static void text_escaped(struct text *text, const char *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) {
         unsigned char byte = (unsigned char)bytes[i];
         if (byte == '"' || byte == '\\') {
@@ -116,52 +108,51 @@ static void text_escaped(struct text *text, const char *bytes, size_t size)
 }
 
 // Room for text_name: property, quotes and the longest form of each byte.
-size_t name_room(const char *bytes, size_t size)
-{
+size_t name_room(const char *bytes, size_t size) {
     return 32 + (plain(bytes, size) ? size : 6 * size);
 }
 
-void text_name(struct text *text, const char *property, const char *encoded, const char *bytes, size_t size)
-{
+void text_name(struct text *text, const char *property, const char *encoded, const char *bytes, size_t size) {
     bool whole = plain(bytes, size), valid = whole || utf8(bytes, size);
     TEXT(text, " ; ");
     text_string(text, valid ? property : encoded);
     TEXT(text, " \"");
-    if (whole) text_bytes(text, bytes, size);
-    else if (valid) text_escaped(text, bytes, size);
+    if (whole)
+        text_bytes(text, bytes, size);
+    else if (valid)
+        text_escaped(text, bytes, size);
     else
         for (size_t i = 0; i < size; i++) {
             if (bytes[i] > ' ' && bytes[i] < 0x7f && bytes[i] != '%' && bytes[i] != '"' && bytes[i] != '\\')
                 text_bytes(text, bytes + i, 1);
-            else text_percent(text, (unsigned char)bytes[i]);
+            else
+                text_percent(text, (unsigned char)bytes[i]);
         }
     TEXT(text, "\"");
 }
 
-static bool kept_in_argument(unsigned char byte)
-{
+static bool kept_in_argument(unsigned char byte) {
     return byte > ' ' && byte < 0x7f && byte != '%' && byte != '"' && byte != '\\';
 }
 
-size_t argument_room(const char *argument)
-{
+size_t argument_room(const char *argument) {
     size_t room = 2;
     for (; *argument != '\0'; argument++) room += kept_in_argument((unsigned char)*argument) ? 1 : 3;
     return room;
 }
 
-void text_argument(struct text *text, const char *argument)
-{
+void text_argument(struct text *text, const char *argument) {
     if (*argument == '\0') TEXT(text, "%");
     for (; *argument != '\0'; argument++) {
-        if (kept_in_argument((unsigned char)*argument)) text_bytes(text, argument, 1);
-        else text_percent(text, (unsigned char)*argument);
+        if (kept_in_argument((unsigned char)*argument))
+            text_bytes(text, argument, 1);
+        else
+            text_percent(text, (unsigned char)*argument);
     }
 }
 
 // "2026-11-20T12:15:46". Days to civil date: H. Hinnant, chrono-compatible low-level date algorithms.
-static void second_text(char *room, uint64_t seconds)
-{
+static void second_text(char *room, uint64_t seconds) {
     uint64_t days = seconds / 86400, rest = seconds % 86400;
     uint64_t shifted = days + 719468, era = shifted / 146097, of_era = shifted % 146097;
     uint64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
@@ -176,8 +167,7 @@ static void second_text(char *room, uint64_t seconds)
 }
 
 // xsd:dateTime in UTC, microseconds. The second's text is kept; a handler inside the shim leaves what is kept alone.
-void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds)
-{
+void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds) {
     uint64_t second = nanoseconds / 1000000000, micros = nanoseconds / 1000 % 1000000;
     char made[20], *date = thread->depth > 2 ? made : thread->date_text, end[] = ".000000Z";
     if (date == made || thread->date_second != second) {

@@ -1,4 +1,5 @@
-// `busy FOLDER THREADS`: threads that open, write, rename and close without end (of odd names, too); ended from outside.
+// `busy FOLDER THREADS`: threads that open, write, rename and close without end (of odd names, too); ended from
+// outside.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,6 +18,7 @@ static void *work(void *number) {
             if (write(fd, name, 10) != 10 || pread(fd, other, 10, 0) < 0) exit(1);
         close(fd);
         rename(name, other);
+        usleep(2000);
     }
     return NULL;
 }

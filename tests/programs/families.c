@@ -1,5 +1,6 @@
 // Calls one function of each family of calls.def with its siblings, on files below the folder it is given, and prints
-// what a trace must hold: `R|W <api> <file> <calls> <bytes>`, `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
+// what a trace must hold: `R|W <api> <file> <calls> <bytes>`, `O <api> <operation> <file> <calls>`, `E <api> <class>
+// <file>`.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -94,7 +95,7 @@ static const char *made(const char *name) {
         MUST(fd >= 0);                                                                                                 \
         MUST(write(fd, data, 7) == 7);                                                                                 \
         close(fd);                                                                                                     \
-        printf("W write " #api " 1 7\nE " #api " open " #api "\n");                                                     \
+        printf("W write " #api " 1 7\nE " #api " open " #api "\n");                                                    \
     } while (0)
 
 static int formatted(FILE *stream, int checked, const char *format, ...) {
@@ -154,7 +155,7 @@ static void streams_read(void) {
     GETS(fgets_unlocked, fgets_unlocked(data, 100, stream) != NULL, 50);
     GETS(__fgets_chk, __fgets_chk(data, sizeof data, 100, stream) != NULL, 50);
     GETS(__fgets_unlocked_chk, __fgets_unlocked_chk(data, sizeof data, 100, stream) != NULL, 50);
-    GETS(getline, getline(&line, &line_size, stream) == 50, 50);
+    GETS(getline, (getline)(&line, &line_size, stream) == 50, 50);
     GETS(getdelim, getdelim(&line, &line_size, '\n', stream) == 50, 50);
     GETS(__getdelim, __getdelim(&line, &line_size, '\n', stream) == 50, 50);
     GETS(getc, (getc)(stream) != EOF, 1);
@@ -163,7 +164,8 @@ static void streams_read(void) {
     GETS(getc_unlocked, (getc_unlocked)(stream) != EOF, 1);
     GETS(fgetc_unlocked, (fgetc_unlocked)(stream) != EOF, 1);
     GETS(getw, getw(stream) != EOF, 4);
-    GETS(__isoc99_fscanf, fscanf(stream, " %s %s of fifty bytes, with a number in front %d", word, word, &number) >= 1, 0);
+    GETS(__isoc99_fscanf, fscanf(stream, " %s %s of fifty bytes, with a number in front %d", word, word, &number) >= 1,
+         0);
 }
 
 static void streams_write(void) {
@@ -211,7 +213,8 @@ static void opening(int folder) {
 
 static void duplicating(void) {
     int fd = open("dup", O_CREAT | O_WRONLY, 0644);
-    int copies[] = {dup(fd), dup2(fd, 50), dup3(fd, 51, O_CLOEXEC), fcntl(fd, F_DUPFD, 60), fcntl(fd, F_DUPFD_CLOEXEC, 70)};
+    int copies[] = {dup(fd), dup2(fd, 50), dup3(fd, 51, O_CLOEXEC), fcntl(fd, F_DUPFD, 60),
+                    fcntl(fd, F_DUPFD_CLOEXEC, 70)};
     close(fd);
     for (int i = 0; i < 5; i++) {
         MUST(write(copies[i], data, 10) == 10);

@@ -1,5 +1,5 @@
-// A signal handler that writes, and opens and closes, every 50 microseconds while the main program writes, opens and closes.
-// Prints how many writes of each and how many opens the handler made.
+// A signal handler that writes, and opens and closes, every 50 microseconds while the main program writes, opens and
+// closes. Prints how many writes of each and how many opens the handler made.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

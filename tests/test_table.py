@@ -1,0 +1,99 @@
+"""The table of interposed calls is the only list: what it says is exported, and no sibling is forgotten."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from posix_trace import POSIX, PROGRAMS
+
+ROW = re.compile(r"^(CALL|CHARACTER|VARIADIC|FRESH|HAND|SKIP)\((\w+), *(.*)\)$")
+
+
+def rows() -> dict[str, tuple[str, str]]:
+    """Name -> (kind of row, the rest of it)."""
+    found: dict[str, tuple[str, str]] = {}
+    for line in (POSIX / "calls.def").read_text().splitlines():
+        match = ROW.match(line)
+        assert match or not line or line.startswith("//"), f"not a row: {line}"
+        if match:
+            assert match[2] not in found, f"{match[2]} stands in the table twice"
+            found[match[2]] = (match[1], match[3])
+    return found
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    shim = tmp_path_factory.mktemp("table") / "libprovio.so"
+    subprocess.run([POSIX / "build", shim], check=True)
+    lines = subprocess.run(["nm", "-D", "--defined-only", shim], check=True, capture_output=True, text=True).stdout
+    return {line.split()[-1].split("@")[0] for line in lines.splitlines()}
+
+
+def libc_names() -> set[str]:
+    """Every function this C library exports."""
+    library = Path(ctypes.util.find_library("c") or "libc.so.6")
+    path = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if library.name in line)
+    lines = subprocess.run(["nm", "-D", "--defined-only", path], check=True, capture_output=True, text=True).stdout
+    return {line.split()[-1].split("@")[0] for line in lines.splitlines() if line.split()[-2] in "TWi"}
+
+
+def test_exported_symbols_are_the_rows(exported: set[str]) -> None:
+    """The shim exports each wrapped name and nothing else: it takes no name of the program's own."""
+    assert exported == {name for name, (kind, _) in rows().items() if kind != "SKIP"}
+
+
+def test_every_wrapped_name_is_the_c_library_s(exported: set[str]) -> None:
+    """No wrapper for what nobody can call (but for names that newer or older libraries have)."""
+    libc = ctypes.CDLL(None)
+    assert {name for name in exported if not hasattr(libc, name)} <= {"closefrom", "_Fork"}
+
+
+def test_skipped_calls_say_why() -> None:
+    """A call that is known and not wrapped has a reason."""
+    for name, (kind, rest) in rows().items():
+        if kind == "SKIP":
+            assert re.fullmatch(r'"[^"]{5,}"', rest), name
+
+
+# Names that look like a sibling and are none, with what they are.
+NO_SIBLINGS = {
+    "__open_nocancel": "private to glibc", "__open64_nocancel": "private to glibc", "__read_nocancel": "private to glibc",
+    "__pread64_nocancel": "private to glibc", "__write_nocancel": "private to glibc", "__close_nocancel": "private to glibc",
+    "__dup2": "wrapped", "fcloseall": "known", "__mktemp": "a name only",
+}
+
+
+def siblings(name: str) -> set[str]:
+    """What else the same call may be named."""
+    plain = name.removeprefix("_IO_").lstrip("_").removesuffix("_chk").removesuffix("_2").removesuffix("64")
+    plain = plain.removesuffix("_unlocked").removeprefix("isoc99_")
+    forms = {plain, f"{plain}64", f"{plain}at", f"{plain}at64", f"{plain}2", f"{plain}64v2", f"{plain}v2",
+             f"{plain}_unlocked", f"{plain}3", f"{plain}4"}
+    forms |= {f"__{form}" for form in forms} | {f"_IO_{plain}"}
+    forms |= {f"__{form}_chk" for form in forms if not form.startswith("_")}
+    forms |= {f"__{form}_2" for form in forms if not form.startswith("_")} | {f"__isoc99_{plain}", f"__isoc23_{plain}"}
+    return forms
+
+
+def test_no_sibling_is_forgotten() -> None:
+    """Each form of a wrapped call that this C library has stands in the table: wrapped, or skipped with a reason."""
+    table, libc = rows(), libc_names()
+    forgotten = {sibling for name, (kind, _) in table.items() if kind != "SKIP" for sibling in siblings(name)}
+    assert (forgotten & libc) - table.keys() - NO_SIBLINGS.keys() == set()
+
+
+def test_every_row_is_exercised() -> None:
+    """Each wrapped call is called by name in a test program, or is a form of one that is."""
+    sources = "\n".join(path.read_text() for path in sorted(PROGRAMS.glob("*.c")))
+    called = set(re.findall(r"\b(\w+)\)?\(", sources)) | set(re.findall(r"(?:READS|WRITES|GETS|PUTS|OPENS)\((\w+)", sources))
+    missing = {name for name, (kind, _) in rows().items() if kind != "SKIP" and not (siblings(name) | {name}) & called}
+    assert missing <= UNEXERCISED
+
+
+# Rows whose call is not in a test program yet.
+UNEXERCISED: set[str] = set()
