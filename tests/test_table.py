@@ -64,7 +64,7 @@ def test_skipped_calls_say_why() -> None:
 NO_SIBLINGS = {
     "__open_nocancel": "private to glibc", "__open64_nocancel": "private to glibc", "__read_nocancel": "private to glibc",
     "__pread64_nocancel": "private to glibc", "__write_nocancel": "private to glibc", "__close_nocancel": "private to glibc",
-    "__dup2": "wrapped", "fcloseall": "known", "__mktemp": "a name only",
+    "_IO_getline": "another function, private to glibc",
 }
 
 
@@ -87,13 +87,17 @@ def test_no_sibling_is_forgotten() -> None:
     assert (forgotten & libc) - table.keys() - NO_SIBLINGS.keys() == set()
 
 
+# Rows whose call is in no test program, and why.
+UNEXERCISED = {
+    "fanotify_init": "needs CAP_SYS_ADMIN",
+    "open_tree": "needs CAP_SYS_ADMIN",
+    "pidfd_getfd": "needs the right to trace",
+}
+
+
 def test_every_row_is_exercised() -> None:
     """Each wrapped call is called by name in a test program, or is a form of one that is."""
     sources = "\n".join(path.read_text() for path in sorted(PROGRAMS.glob("*.c")))
     called = set(re.findall(r"\b(\w+)\)?\(", sources)) | set(re.findall(r"(?:READS|WRITES|GETS|PUTS|OPENS)\((\w+)", sources))
     missing = {name for name, (kind, _) in rows().items() if kind != "SKIP" and not (siblings(name) | {name}) & called}
-    assert missing <= UNEXERCISED
-
-
-# Rows whose call is not in a test program yet.
-UNEXERCISED: set[str] = set()
+    assert missing <= UNEXERCISED.keys()

@@ -69,6 +69,11 @@ static inline int64_t length(FILE *stream, const char *line) {
     return amount(stream, line == NULL ? 0 : strlen(line));
 }
 
+// gets drops the newline that it took.
+static inline int64_t line_length(FILE *stream, const char *line) {
+    return line == NULL ? amount(stream, 0) : (int64_t)strlen(line) + 1;
+}
+
 // What scanf took from the buffer; where it refilled it, only the part behind.
 static inline int64_t consumed(FILE *stream, intptr_t before, int result) {
     intptr_t taken = (intptr_t)stream->_IO_read_ptr - before;

@@ -146,6 +146,34 @@ PAIR(__pipe, (int fds[2]), (fds), O_RDONLY, O_WRONLY)
 PAIR(pipe2, (int fds[2], int flags), (fds, flags), O_RDONLY | flags, O_WRONLY | flags)
 PAIR(socketpair, (int domain, int type, int protocol, int fds[2]), (domain, type, protocol, fds), O_RDWR, O_RDWR)
 
+// The standard descriptors were replaced inside the C library: what they name now is looked up when it is used.
+static void forget_standard(void) {
+    for (int fd = 0; fd <= 2; fd++) object_forget(fd);
+}
+
+int provio_openpty(int *master, int *slave, char *name, const void *terminal, const void *window) {
+    int result = REAL(openpty)(master, slave, name, terminal, window);
+    if (result == 0 && watching()) {
+        object_forget(*master);
+        object_forget(*slave);
+    }
+    return result;
+}
+
+int provio_login_tty(int fd) {
+    int result = REAL(login_tty)(fd);
+    if (result == 0 && watching()) forget_standard();
+    return result;
+}
+
+int provio_daemon(int keep_folder, int keep_streams) {
+    int result = REAL(daemon)(keep_folder, keep_streams);
+    if (result != 0 || !watching()) return result;
+    if (!keep_folder) cwd_changed();
+    if (!keep_streams) forget_standard();
+    return result;
+}
+
 // ---- copies inside the kernel
 
 struct copy {
@@ -300,20 +328,32 @@ int provio_fchdir(int fd) {
 
 // ---- children
 
-static pid_t watched_fork(int api, pid_t (*real)(void), struct thread *thread) {
-    uint64_t started = thread == NULL ? 0 : now(thread);
-    pid_t pid = real();
+static pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started) {
     if (pid == 0) {
-        if (relaxed(process.pid) != 0 || relaxed(process.alive) != 0) memset(&page, 0, sizeof page); // an older kernel
+        if (relaxed(process.alive) != 0) memset(&page, 0, sizeof page); // a kernel that does not wipe
         if (settings.watched) wake();
     } else if (pid > 0 && thread != NULL) {
         event_child(api, TERM_Fork, pid, NULL, NULL, started);
     }
     return pid;
 }
+
+static pid_t watched_fork(int api, pid_t (*real)(void), struct thread *thread) {
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    return forked(api, real(), thread, started);
+}
 FORWARD(fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
 FORWARD(__fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
 FORWARD(_Fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+
+pid_t provio_forkpty(int *master, char *name, const void *terminal, const void *window) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    pid_t pid = forked(API_forkpty, REAL(forkpty)(master, name, terminal, window), thread, started);
+    if (pid == 0 && watching()) forget_standard();
+    if (pid > 0 && thread != NULL) object_forget(*master);
+    return pid;
+}
 
 #if defined(__x86_64__)
 // vfork returns twice on one stack, so the return address waits in a register while the child runs, as in glibc.

@@ -6,16 +6,14 @@
 enum { FIRST_REGION = 1 << 16, REGION = 1 << 20, FIRST_SLAB = 32 };
 
 struct region {
+    char *start;
     size_t size;
     _Atomic size_t used;
 };
 
-static _Alignas(64) union {
-    struct region region;
-    char bytes[FIRST_REGION];
-} first = {{FIRST_REGION, 64}};
-
-static struct region *_Atomic current = &first.region;
+static _Alignas(64) char first_bytes[FIRST_REGION];
+static struct region first = {first_bytes, FIRST_REGION, 0};
+static struct region *_Atomic current = &first;
 
 static void *map(size_t size) {
     long address = RAW(mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -28,9 +26,10 @@ void *arena_take(size_t size) {
     for (;;) {
         struct region *region = atomic_load(&current);
         size_t at = atomic_fetch_add(&region->used, size);
-        if (at + size <= region->size) return (char *)region + at;
+        if (at + size <= region->size) return region->start + at;
         struct region *fresh = map(REGION);
         if (fresh == NULL) return NULL;
+        fresh->start = (char *)fresh;
         fresh->size = REGION;
         atomic_store(&fresh->used, 64);
         if (!atomic_compare_exchange_strong(&current, &region, fresh)) RAW(munmap, (long)fresh, REGION);

@@ -187,7 +187,7 @@ static void streams_write(void) {
 
 static void opening(int folder) {
     const int create = O_CREAT | O_RDWR;
-    char name[][32] = {"mkstempXXXXXX", "mkstemp64XXXXXX", "mkostempXXXXXX", "mkstempsXXXXXX.x"};
+    char name[][32] = {"mkstempXXXXXX", "mkstemp64XXXXXX", "mkostempXXXXXX", "mkstempsXXXXXX.x", "mkostempsXXXXXX.x"};
     OPENS(open, open("open", create, 0640));
     OPENS(open64, open64("./open64", create, 0640));
     OPENS(openat, openat(folder, ".//openat", create, 0640));
@@ -202,9 +202,10 @@ static void opening(int folder) {
     OPENS(__openat_2, __openat_2(folder, "__openat_2", O_WRONLY));
     close(creat("__openat64_2", 0640));
     OPENS(__openat64_2, __openat64_2(folder, "__openat64_2", O_WRONLY));
-    int fds[] = {mkstemp(name[0]), mkstemp64(name[1]), mkostemp(name[2], O_APPEND), mkstemps(name[3], 2)};
-    const char *apis[] = {"mkstemp", "mkstemp64", "mkostemp", "mkstemps"};
-    for (int i = 0; i < 4; i++) {
+    int fds[] = {mkstemp(name[0]), mkstemp64(name[1]), mkostemp(name[2], O_APPEND), mkstemps(name[3], 2),
+                 mkostemps(name[4], 2, 0)};
+    const char *apis[] = {"mkstemp", "mkstemp64", "mkostemp", "mkstemps", "mkostemps"};
+    for (int i = 0; i < 5; i++) {
         MUST(write(fds[i], data, 7) == 7);
         close(fds[i]);
         printf("W write %s 1 7\nE %s open %s\n", name[i], apis[i], name[i]);
