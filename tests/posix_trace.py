@@ -105,8 +105,11 @@ def counts(facts: dict[str, Facts]) -> list[Count]:
     sums: dict[tuple[str, str, bytes], list[int]] = defaultdict(lambda: [0, 0])
     for access in facts.values():
         path = name_of(facts.get(access.get("object", ""), {}))
-        for side, api, count, size in (("R", "readApi", "reads", "readBytes"), ("W", "writeApi", "writes", "writeBytes"),
-                                       ("O", "api", "count", "bytes")):
+        for side, api, count, size in (
+            ("R", "readApi", "reads", "readBytes"),
+            ("W", "writeApi", "writes", "writeBytes"),
+            ("O", "api", "count", "bytes"),
+        ):
             if api in access and count in access:
                 total = sums[side, access[api], path]
                 total[0] += int(access[count])

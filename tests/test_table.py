@@ -62,8 +62,12 @@ def test_skipped_calls_say_why() -> None:
 
 # Names that look like a sibling and are none, with what they are.
 NO_SIBLINGS = {
-    "__open_nocancel": "private to glibc", "__open64_nocancel": "private to glibc", "__read_nocancel": "private to glibc",
-    "__pread64_nocancel": "private to glibc", "__write_nocancel": "private to glibc", "__close_nocancel": "private to glibc",
+    "__open_nocancel": "private to glibc",
+    "__open64_nocancel": "private to glibc",
+    "__read_nocancel": "private to glibc",
+    "__pread64_nocancel": "private to glibc",
+    "__write_nocancel": "private to glibc",
+    "__close_nocancel": "private to glibc",
     "_IO_getline": "another function, private to glibc",
 }
 
@@ -72,8 +76,18 @@ def siblings(name: str) -> set[str]:
     """What else the same call may be named."""
     plain = name.removeprefix("_IO_").lstrip("_").removesuffix("_chk").removesuffix("_2").removesuffix("64")
     plain = plain.removesuffix("_unlocked").removeprefix("isoc99_")
-    forms = {plain, f"{plain}64", f"{plain}at", f"{plain}at64", f"{plain}2", f"{plain}64v2", f"{plain}v2",
-             f"{plain}_unlocked", f"{plain}3", f"{plain}4"}
+    forms = {
+        plain,
+        f"{plain}64",
+        f"{plain}at",
+        f"{plain}at64",
+        f"{plain}2",
+        f"{plain}64v2",
+        f"{plain}v2",
+        f"{plain}_unlocked",
+        f"{plain}3",
+        f"{plain}4",
+    }
     forms |= {f"__{form}" for form in forms} | {f"_IO_{plain}"}
     forms |= {f"__{form}_chk" for form in forms if not form.startswith("_")}
     forms |= {f"__{form}_2" for form in forms if not form.startswith("_")} | {f"__isoc99_{plain}", f"__isoc23_{plain}"}
@@ -98,6 +112,8 @@ UNEXERCISED = {
 def test_every_row_is_exercised() -> None:
     """Each wrapped call is called by name in a test program, or is a form of one that is."""
     sources = "\n".join(path.read_text() for path in sorted(PROGRAMS.glob("*.c")))
-    called = set(re.findall(r"\b(\w+)\)?\(", sources)) | set(re.findall(r"(?:READS|WRITES|GETS|PUTS|OPENS)\((\w+)", sources))
+    called = set(re.findall(r"\b(\w+)\)?\(", sources)) | set(
+        re.findall(r"(?:READS|WRITES|GETS|PUTS|OPENS)\((\w+)", sources)
+    )
     missing = {name for name, (kind, _) in rows().items() if kind != "SKIP" and not (siblings(name) | {name}) & called}
     assert missing <= UNEXERCISED.keys()
