@@ -1,9 +1,5 @@
-// Rows of calls.def -> wrappers, their names and the real functions behind them.
+// Rows of calls.def -> wrappers, and their names.
 #include "shim.h"
-
-#include <dlfcn.h>
-
-union real_functions real_functions;
 
 #define CALL(name, ...) #name,
 #define CHARACTER CALL
@@ -19,22 +15,6 @@ const char api_names[][24] = {
 #undef VARIADIC
 #undef HAND
 #undef FRESH
-
-static long absent(void) {
-    errno = ENOSYS;
-    return -1;
-}
-
-void resolve(void) {
-    static _Atomic bool resolved;
-    if (relaxed(resolved)) return;
-    for (int i = 0; i < API_COUNT; i++) {
-        void *found = dlsym(RTLD_NEXT, api_names[i]);
-        real_functions.numbered[i] = found != NULL ? found : (void *)absent;
-    }
-    dlerror(); // what is not in this libc is not the program's error
-    atomic_store(&resolved, true);
-}
 
 // ---- subjects and outcomes of rows
 

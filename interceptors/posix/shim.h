@@ -105,7 +105,7 @@ extern union real_functions real_functions;
 #define EXPORTED(name, type, parameters)                                                                               \
     __attribute__((visibility("default"))) type provio_##name parameters __asm__(#name);
 
-void resolve(void);
+void resolve(void); // resolve.c
 int mode_flags(const char *mode);
 
 // ---- memory.c: what is taken is never unmapped, so that a stale pointer can always be looked at

@@ -1,0 +1,91 @@
+// The real functions: for each name of the table, its definition in the first library behind this one. What dlsym(3)
+// would say, without its lock and in a third of its time: every process that starts pays for all names.
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+struct library {
+    ElfW(Addr) base;
+    const ElfW(Sym) * symbols;
+    const char *names;
+    const uint32_t *hash;
+    const ElfW(Half) * versions;
+};
+
+union real_functions real_functions;
+
+static const void *table_at(const struct link_map *map, ElfW(Addr) address) {
+    return (const void *)(address < map->l_addr ? address + map->l_addr : address); // some loaders leave it relative
+}
+
+static bool library_read(struct library *library, const struct link_map *map) {
+    *library = (struct library){.base = map->l_addr};
+    for (const ElfW(Dyn) *entry = map->l_ld; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        const void *table = table_at(map, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SYMTAB) library->symbols = table;
+        if (entry->d_tag == DT_STRTAB) library->names = table;
+        if (entry->d_tag == DT_GNU_HASH) library->hash = table;
+        if (entry->d_tag == DT_VERSYM) library->versions = table;
+    }
+    return library->symbols != NULL && library->names != NULL && library->hash != NULL;
+}
+
+static uint32_t hash_of(const char *name) {
+    uint32_t hash = 5381;
+    for (; *name != '\0'; name++) hash = hash * 33 + (unsigned char)*name;
+    return hash;
+}
+
+static void *defined(const struct library *library, uint32_t index) {
+    enum { HIDDEN = 0x8000 }; // an old version, kept for old programs
+    const ElfW(Sym) *symbol = &library->symbols[index];
+    bool function = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF;
+    if (!function || (library->versions != NULL && (library->versions[index] & HIDDEN))) return NULL;
+    return (void *)(library->base + symbol->st_value);
+}
+
+// The GNU hash table: a filter that says "surely not here" for most names, then buckets of chains.
+static void *library_find(const struct library *library, const char *name, uint32_t hash) {
+    enum { BITS = 8 * sizeof(ElfW(Addr)) };
+    uint32_t buckets = library->hash[0], first = library->hash[1], words = library->hash[2], shift = library->hash[3];
+    const ElfW(Addr) *filter = (const void *)(library->hash + 4), one = 1;
+    const uint32_t *heads = (const void *)(filter + words), *chain = heads + buckets;
+    ElfW(Addr) both = one << hash % BITS | one << (hash >> shift) % BITS;
+    if ((filter[hash / BITS % words] & both) != both) return NULL;
+    uint32_t index = heads[hash % buckets];
+    for (bool last = index < first; !last; index++) {
+        uint32_t other = chain[index - first];
+        if ((other | 1) == (hash | 1) && strcmp(library->names + library->symbols[index].st_name, name) == 0) {
+            void *found = defined(library, index);
+            if (found != NULL) return found;
+        }
+        last = other & 1;
+    }
+    return NULL;
+}
+
+static long absent(void) {
+    errno = ENOSYS;
+    return -1;
+}
+
+void resolve(void) {
+    static _Atomic bool resolved;
+    struct library libraries[32];
+    int count = 0;
+    if (relaxed(resolved)) return;
+    const struct link_map *map = _r_debug.r_map;
+    while (map != NULL && map->l_ld != _DYNAMIC) map = map->l_next;
+    for (map = map == NULL ? NULL : map->l_next; map != NULL && count < 32; map = map->l_next)
+        count += library_read(&libraries[count], map);
+    for (int i = 0; i < API_COUNT; i++) {
+        void *found = NULL;
+        uint32_t hash = hash_of(api_names[i]);
+        for (int j = 0; j < count && found == NULL; j++) found = library_find(&libraries[j], api_names[i], hash);
+        if (found == NULL) found = dlsym(RTLD_NEXT, api_names[i]);
+        real_functions.numbered[i] = found != NULL ? found : (void *)absent;
+    }
+    dlerror(); // what this C library does not have is not the program's error
+    atomic_store(&resolved, true);
+}
