@@ -130,7 +130,7 @@ static void text_api(struct text *text, const char *property, int api) {
     TEXT(text, " ; ");
     text_string(text, property);
     TEXT(text, " \"");
-    text_string(text, api_names[api]);
+    TEXT_API(text, api);
     TEXT(text, "\"");
 }
 
@@ -156,7 +156,13 @@ static void text_opening(struct text *text, struct object *object, uint64_t seri
     text_number(text, serial);
     TEXT(text, "> a ");
     text_string(text, object->kind);
-    if (object->path != NULL) TEXT_NAME(text, path, object->path, object->path_length);
+    if (object->path != NULL && object->plain) {
+        TEXT(text, " ; " TERM_path " \"");
+        text_bytes(text, object->path, object->path_length);
+        TEXT(text, "\"");
+    } else if (object->path != NULL) {
+        TEXT_NAME(text, path, object->path, object->path_length);
+    }
     text_facts(text, &object->facts);
     TEXT_NUMBER(text, TERM_flags, object->flags);
     TEXT_NUMBER(text, TERM_openedNs, started);
@@ -174,13 +180,29 @@ static unsigned digits(uint64_t value) {
     return (64u - (unsigned)__builtin_clzll(value | 1)) * 1233 / 4096 + 1;
 }
 
-// The exact length of what text_opening and the head of an access write, but for slack of a few bytes.
-static size_t opening_room(const struct object *object, uint64_t serial, uint64_t number) {
-    enum { CONSTANT = 512, COUNTERS = 11 * COUNTER };
-    size_t room = CONSTANT + digits(serial) * 2 + digits(number) + digits(object->facts.inode) +
-                  digits(object->facts.size) + digits(object->flags);
-    if (object->path != NULL) room += name_room(object->path, object->path_length);
-    return room + COUNTERS;
+// All that text_opening and the head of an access write whatever the opening: what a block takes is a matter of bytes,
+// for each byte of the trace is paid for when its space is gained.
+static const char opening_form[] =
+    "  <../o> a " TERM_FileVersion " ; " TERM_path " \"\" ; " TERM_device " \":\" ; " TERM_inode "  ; " TERM_birthNs
+    "  ; " TERM_mtimeNs "  ; " TERM_ctimeNs "  ; " TERM_size "  ; " TERM_flags "  ; " TERM_openedNs "  ; " TERM_openApi
+    " \"\" ; " TERM_openElapsed "  . <a> a " TERM_Access " ; " TERM_object " <../o> ; prov:wasAssociatedWith <> ; "
+    "prov:startedAtTime \"2026-11-20T12:15:46.123456Z\"^^xsd:dateTime" PADDING " .";
+
+static size_t opening_room(const struct object *object, uint64_t serial, uint64_t number, int api, uint64_t elapsed) {
+    const struct facts *facts = &object->facts;
+    size_t room = sizeof opening_form + 2 * digits(serial) + digits(number) + digits(facts->device_major) +
+                  digits(facts->device_minor) + digits(facts->inode) + digits(facts->birth) + digits(facts->modified) +
+                  digits(facts->changed) + digits(facts->size) + digits(object->flags) + 19;
+    if (object->path != NULL)
+        room += object->plain ? object->path_length : name_room(object->path, object->path_length);
+    if (api >= 0) room += api_lengths[api] + digits(elapsed);
+    if (object->inherited) room += sizeof " ; " TERM_inherited " true";
+    if (object->unlinked) room += sizeof " ; " TERM_unlinked " true";
+    return room;
+}
+
+static size_t side_room(const char *property, int api) {
+    return sizeof " ;  \"\"" + strlen(property) + api_lengths[api] + 5 * COUNTER;
 }
 
 // An opening and the access it is most likely to have, in one block.
@@ -188,11 +210,14 @@ void access_opened(struct thread *thread, struct object *object, int api, uint64
     struct block block;
     struct text *text = &block.text;
     uint64_t serial = relaxed(object->serial), number = next_number(&thread->accesses);
-    if (!block_begin(thread, &block, opening_room(object, serial, number))) return;
-    struct access *access = access_new(thread, object, serial, &block);
-    if (access == NULL) return;
     bool reads = allowed(object, READING), writes = allowed(object, WRITING);
     int reader = predicted(thread, object->stream, READING), writer = predicted(thread, object->stream, WRITING);
+    size_t room = opening_room(object, serial, number, api, elapsed) + COUNTER;
+    if (reads) room += side_room(TERM_readApi, reader);
+    if (writes) room += side_room(TERM_writeApi, writer);
+    if (!block_begin(thread, &block, room)) return;
+    struct access *access = access_new(thread, object, serial, &block);
+    if (access == NULL) return;
     text_opening(text, object, serial, api, started, elapsed);
     text_head(text, thread, number, serial, started);
     if (reads) text_api(text, TERM_readApi, reader);

@@ -5,7 +5,7 @@ enum { FACTS_ROOM = 192 };
 
 static void text_api(struct text *text, int api) {
     TEXT(text, " ; " TERM_api " \"");
-    text_string(text, api_names[api]);
+    TEXT_API(text, api);
     TEXT(text, "\"");
 }
 

@@ -1,13 +1,18 @@
 // Rows of calls.def -> wrappers, and their names.
 #include "shim.h"
 
-#define CALL(name, ...) #name,
 #define CHARACTER CALL
 #define VARIADIC CALL
 #define HAND CALL
 #define FRESH CALL
 #define SKIP(name, why)
+#define CALL(name, ...) #name,
 const char api_names[][24] = {
+#include "calls.def"
+};
+#undef CALL
+#define CALL(name, ...) sizeof(#name) - 1,
+const unsigned char api_lengths[] = {
 #include "calls.def"
 };
 #undef CALL

@@ -54,6 +54,7 @@ static void object_path(struct object *object, const char *path, size_t length) 
         length < sizeof object->short_path ? object->short_path : pool_take(length < 512 ? &middle_paths : &scratches);
     if (object->path == NULL) return;
     object->path_length = (uint32_t)length;
+    object->plain = text_plain(path, length);
     memcpy(object->path, path, length);
     object->path[length] = '\0';
 }

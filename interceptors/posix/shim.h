@@ -83,6 +83,7 @@ enum {
     API_COUNT
 };
 extern const char api_names[][24];
+extern const unsigned char api_lengths[];
 
 struct real {
 #define CALL(name, type, parameters, ...) type(*real_##name) parameters;
@@ -165,10 +166,12 @@ static inline void text_bytes(struct text *text, const void *bytes, size_t size)
     text->at += size;
 }
 #define TEXT(text, constant) text_bytes(text, constant, sizeof(constant) - 1)
+#define TEXT_API(text, api) text_bytes(text, api_names[api], api_lengths[api])
 
 void text_string(struct text *text, const char *string);
 void text_number(struct text *text, uint64_t value);
 void text_iri(struct text *text, const char *bytes, size_t size);
+bool text_plain(const char *bytes, size_t size);
 size_t name_room(const char *bytes, size_t size);
 // ` ; property "bytes"`, or with `encoded` as the property where the bytes are not UTF-8
 void text_name(struct text *text, const char *property, const char *encoded, const char *bytes, size_t size);
@@ -318,7 +321,7 @@ struct object {
     const char *kind; // its class
     char *path;       // NULL: none
     uint32_t path_length;
-    bool stream, inherited, unlinked;
+    bool stream, inherited, unlinked, plain; // the last: the path needs no escapes
     char short_path[128];
 };
 

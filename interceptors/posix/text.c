@@ -9,12 +9,23 @@ static const char pairs[] = "000102030405060708091011121314151617181920212223242
                             "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
                             "8081828384858687888990919293949596979899";
 
+// How many digits: log10(2) is a little more than 1233 / 4096.
+static unsigned digits_of(uint32_t value) {
+    static const uint32_t powers[] = {0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
+    unsigned guess = (32u - (unsigned)__builtin_clz(value | 1)) * 1233 >> 12;
+    return guess + (value >= powers[guess]) + (value == 0 && guess > 0);
+}
+
+// Straight into place, from its end: a copy of what was written in smaller pieces would wait for them.
 static void text_short_number(struct text *text, uint32_t value) {
-    char digits[10];
-    unsigned start = sizeof digits;
-    for (; value >= 10; value /= 100) memcpy(digits + (start -= 2), pairs + value % 100 * 2, 2);
-    if (value > 0 || start == sizeof digits) digits[--start] = (char)('0' + value);
-    text_bytes(text, digits + start, sizeof digits - start);
+    unsigned count = digits_of(value);
+    if (unlikely((size_t)(text->end - text->at) < count)) {
+        text->at = text->end;
+        return;
+    }
+    char *end = text->at += count;
+    for (; value >= 10; value /= 100) memcpy(end -= 2, pairs + value % 100 * 2, 2);
+    if (end > text->at - count) end[-1] = (char)('0' + value);
 }
 
 void text_number(struct text *text, uint64_t value) {
@@ -58,7 +69,7 @@ void text_iri(struct text *text, const char *bytes, size_t size) {
 }
 
 // Printable ASCII without quote and backslash: what a literal holds as it is. Eight bytes at a time.
-static bool plain(const char *bytes, size_t size) {
+bool text_plain(const char *bytes, size_t size) {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
     for (; size >= 8; bytes += 8, size -= 8) {
         uint64_t word, quote, backslash, control, deleted;
@@ -109,11 +120,11 @@ static void text_escaped(struct text *text, const char *bytes, size_t size) {
 
 // Room for text_name: property, quotes and the longest form of each byte.
 size_t name_room(const char *bytes, size_t size) {
-    return 32 + (plain(bytes, size) ? size : 6 * size);
+    return 32 + (text_plain(bytes, size) ? size : 6 * size);
 }
 
 void text_name(struct text *text, const char *property, const char *encoded, const char *bytes, size_t size) {
-    bool whole = plain(bytes, size), valid = whole || utf8(bytes, size);
+    bool whole = text_plain(bytes, size), valid = whole || utf8(bytes, size);
     TEXT(text, " ; ");
     text_string(text, valid ? property : encoded);
     TEXT(text, " \"");
