@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from urllib.parse import unquote_to_bytes
 
 from provio import environment, statx
@@ -31,10 +32,11 @@ WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2}
 
 @dataclass(frozen=True)
 class Target:
-    """What is asked about: a version's IRI, and a word about it where the file is not what was recorded."""
+    """What is asked about: a version's IRI, a word where that is not what is there, and the path asked by."""
 
     iri: str
     changed: str | None = None
+    path: str | None = None
 
 
 @dataclass
@@ -64,6 +66,8 @@ def find_target(reader: Reader, text: str) -> Target:
     """
     if re.match(r"(https?|file|urn):", text) and not os.path.lexists(text):
         return _known_iri(reader, text)
+    if not text:
+        raise NothingKnown("no file was named: provio lineage PATH")
     path = os.fsencode(text)
     full = os.path.abspath(path)
     try:
@@ -74,14 +78,14 @@ def find_target(reader: Reader, text: str) -> Target:
         domain = _domain(os.path.realpath(path), facts)
         iri = version_iri(domain, facts)
         if _exists(reader, iri):
-            return Target(iri)
+            return Target(iri, None, full.decode("utf-8", "replace"))
     newest = _newest_version(reader, [full, os.path.realpath(path)])
     if newest is None:
         raise NothingKnown(
             f"nothing is recorded of {_show(full)}: run what makes or reads it under provio (provio run -- COMMAND)"
         )
     word = "changed since it was recorded" if facts else "no longer there; recorded"
-    return Target(newest[0], f"{word} at {newest[1]}")
+    return Target(newest[0], f"{word} at {newest[1]}", full.decode("utf-8", "replace"))
 
 
 def lineage(
@@ -102,20 +106,22 @@ def lineage(
     strengths = _strengths(walk)
     limit = STRENGTH.index(via)
     shown = {iri for iri, strength in strengths.items() if strength <= limit}
-    nodes = _describe(reader, shown)
     made = {subject for subject, predicate, _ in walk.edges if predicate == PROV + "wasGeneratedBy"}
     gone = set() if everything else _noise(reader, shown & set(walk.entities)) - made - {target.iri}
+    gone |= _dead_ends(walk, shown - gone)
+    shown -= gone
+    nodes = _describe(reader, shown)
     for node in nodes:
         node["via"] = STRENGTH[strengths[node["iri"]]]
         if node["iri"] in walk.entities:
             node["depth"] = walk.entities[node["iri"]]
-    gone |= _dead_ends(walk, shown - gone)
-    shown -= gone
+        if node["iri"] == target.iri and target.path:
+            node["path"], node["label"] = target.path, target.path.rpartition("/")[2]
     programs = _programs(reader, shown & walk.activities)
     control = sum(1 for iri in walk.entities if strengths.get(iri) == 2 and limit < 2)
     document = LineageDocument(
         target=target.iri,
-        nodes=sorted((n for n in nodes if n["iri"] not in gone), key=_order) + programs[0],
+        nodes=sorted(nodes, key=_order) + programs[0],
         edges=_edges(walk, shown) + programs[1],
         gaps=_gaps(reader, shown),
         hidden=len(gone & walk.entities.keys()),
@@ -207,17 +213,19 @@ def _informers(reader: Reader, walk: Walk, activities: set[str]) -> set[str]:
 
 
 def _edges_of(reader: Reader, walk: Walk, nodes: list[str], predicates: str, against: bool = False) -> set[str]:
-    """Note the edges that lead on from `nodes`, and return where they lead."""
+    """Note the edges that lead on from `nodes`, and return where they lead.
+
+    One predicate a query: a list of them beside a list of nodes is many times slower.
+    """
     found = set()
-    backward = walk.forward is against
-    near, far = ("?s", "?o") if backward else ("?o", "?s")
-    for batch in _batches(nodes):
+    near, far = ("s", "o") if walk.forward is against else ("o", "s")
+    for batch, predicate in product(_batches(nodes), predicates.split()):
         values = " ".join(f"<{iri}>" for iri in batch)
-        wanted = f"VALUES {near} {{ {values} }} VALUES ?p {{ {predicates} }}"
-        query = f"{PREFIXES} SELECT DISTINCT ?s ?p ?o {{ {wanted} ?s ?p ?o }}"
+        query = f"{PREFIXES} SELECT DISTINCT ?s ?o {{ VALUES ?{near} {{ {values} }} ?s {predicate} ?o }}"
+        prefix, _, name = predicate.partition(":")
         for row in reader.rows(query):
-            walk.edges[row["s"], row["p"], row["o"]] = None
-            found.add(row[far[1:]])
+            walk.edges[row["s"], (PROV if prefix == "prov" else NS) + name, row["o"]] = None
+            found.add(row[far])
     return found
 
 
@@ -340,14 +348,11 @@ def _label(iri: str, row: dict[str, list[str]], node: dict[str, object]) -> str:
 
 
 def _properties(reader: Reader, iris: set[str]) -> dict[str, dict[str, list[str]]]:
-    wanted = " ".join(f"<{p}>" for p in (*SINGLE, PROV + "specializationOf", NS + "partOf"))
-    wanted += " rdf:type rdfs:label"
+    """What is said of each IRI: predicate → values, sorted. (To ask for some of them only takes far longer.)"""
     found: dict[str, dict[str, list[str]]] = {}
-    prefixes = PREFIXES + "PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> "
     for batch in _batches(sorted(iris)):
         values = " ".join(f"<{iri}>" for iri in batch)
-        query = f"{prefixes} SELECT DISTINCT ?s ?p ?o {{ VALUES ?s {{ {values} }} VALUES ?p {{ {wanted} }} ?s ?p ?o }}"
-        for row in reader.rows(query):
+        for row in reader.rows(f"SELECT DISTINCT ?s ?p ?o {{ VALUES ?s {{ {values} }} ?s ?p ?o }}"):
             found.setdefault(row["s"], {}).setdefault(row["p"], []).append(row["o"])
     for properties in found.values():
         for values_of in properties.values():
@@ -385,7 +390,7 @@ def _exists(reader: Reader, iri: str) -> bool:
 
 
 def _known_iri(reader: Reader, text: str) -> Target:
-    if re.search(r'[\x00-\x20<>"{}|^`\\]', text):
+    if re.search(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]', text):
         raise NothingKnown(f"{_show(text.encode())} is neither a file here nor an IRI")
     if next(iter(reader.rows(f"SELECT ?t {{ <{text}> a ?t }} LIMIT 1")), None) is None:
         raise NothingKnown(f"nothing is recorded of {text}")

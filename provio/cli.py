@@ -6,6 +6,8 @@ command's own, or 125 for a wrong call, 126 not executable, 127 not found.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import sys
@@ -21,6 +23,7 @@ from provio.errors import CannotRecord, NothingKnown, ProvioError
 if TYPE_CHECKING:
     from provio.document import LineageDocument
     from provio.home import Home
+    from provio.store.embedded import StoreReader
 
 FORMS = click.Choice(["table", "json", "csv", "tsv"])
 VIA = click.Choice(["data", "carried", "control"])
@@ -28,9 +31,11 @@ VIA = click.Choice(["data", "carried", "control"])
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    _have_streams()
     try:
-        code = cli.main(standalone_mode=False)
-    except click.exceptions.Abort:
+        code = cli.main(args=sys.argv[1:] or ["--help"], standalone_mode=False)
+        sys.stdout.flush()
+    except (click.exceptions.Abort, KeyboardInterrupt):
         code = 130
     except click.ClickException as error:
         _complain(error.format_message(), getattr(error, "ctx", None))
@@ -39,9 +44,29 @@ def main() -> NoReturn:
         _complain(str(error))
         code = error.exit_code
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
+    except OSError as error:
+        _complain(f"{error.filename or 'the output'}: {error.strerror or error}: see who may write there, and its room")
+        code = 1
+    _drop_output()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _have_streams() -> None:
+    """Give a stream that was closed a place to write to, on a descriptor that a command does not inherit as 1 or 2."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            fd = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            setattr(sys, name, os.fdopen(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10), "w", encoding="utf-8"))
+            os.close(fd)
+
+
+def _drop_output() -> None:
+    """What could not be written must not be tried again by the interpreter's own end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -80,13 +105,27 @@ def run_command(name: str | None, quiet: bool, no_merge: bool, strict: bool, com
         recording = None
     end = run.watch(arguments, recording)
     if recording:
+        _apart(lambda: _finish(recording, end, no_merge), quiet, recording.run_id)
+    return run.end_as(end)
+
+
+def _apart(work: Callable[[], str], quiet: bool, run_id: str) -> None:
+    """Do what comes after the command in a process of its own: however it ends, the command's end is passed on."""
+    child = os.fork()
+    if child == 0:
         try:
-            word = _finish(recording, end, no_merge)
-        except Exception as error:  # whatever fails here, the command's own end is passed on
-            word = f"run {recording.run_id} is kept in {recording.folder}, but: {str(error) or type(error).__name__}"
+            word = work()
+        except BaseException as error:
+            word = f"run {run_id} is kept, but: {str(error) or type(error).__name__}"
         if not quiet:
             _complain(word)
-    return run.end_as(end)
+        os._exit(0)
+    try:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except KeyboardInterrupt:
+        status = 130
+    if status and not quiet:
+        _complain(f"run {run_id} is kept; merging it failed (it ended with {status}): provio merge tries again")
 
 
 def _finish(recording: Any, end: Any, no_merge: bool) -> str:
@@ -294,26 +333,36 @@ def view_command(what: str | None, output: str, forward: bool, via: Any, everyth
     return 0
 
 
-def _reader(target: str | None) -> Any:
+def _reader(target: str | None) -> StoreReader:
     """The store that answers for a target, after what is pending was merged."""
     from provio import home as homes
-    from provio.errors import NotAllowed
-    from provio.store.embedded import StoreReader
+    from provio.store.embedded import Damaged, StoreReader
 
     path = Path(target) if target and not target.startswith(("https:", "http:", "file:")) else None
     home = homes.find(path.parent if path else None)
-    if home.pending() and os.access(home.path, os.W_OK):
-        from provio.merge import merge
+    _merge_pending(home, home.pending())
+    try:
+        return StoreReader(home)
+    except Damaged as error:
+        _complain(f"{error}; making it anew")
+        shutil.rmtree(home.snapshots)
+        _merge_pending(home, home.run_folders())
+        return StoreReader(home)
 
-        try:
-            for damage in merge(home).damages:
-                _complain(f"damaged: {damage}")
-        except NotAllowed as error:
-            _complain(str(error))
-    return StoreReader(home)
+
+def _merge_pending(home: Home, folders: list[Path]) -> None:
+    if not folders:
+        return
+    from provio.merge import merge
+
+    try:
+        for damage in merge(home, folders, progress=_progress()).damages:
+            _complain(f"damaged: {damage}")
+    except ProvioError as error:
+        _complain(f"{_count(len(folders), 'run')} pending: {error}")
 
 
-def _run_id(reader: Any, name: str) -> str:
+def _run_id(reader: StoreReader, name: str) -> str:
     from provio import runs
 
     found = runs.find(reader, name)
@@ -346,7 +395,9 @@ def _complain(message: str, context: click.Context | None = None) -> None:
     hint = f" (see {context.command_path} --help)" if context else ""
     line = " ".join(message.split())
     safe = line.encode("ascii" if not _unicode() else "utf-8", "backslashreplace").decode("utf-8")
-    print("provio: " + "".join(c if c.isprintable() else repr(c)[1:-1] for c in safe) + hint, file=sys.stderr)
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in safe)
+    with contextlib.suppress(OSError, ValueError):
+        print(f"provio: {text}{hint}", file=sys.stderr, flush=True)
 
 
 def _unicode() -> bool:

@@ -7,12 +7,14 @@ Order: `PROVIO_HOME`; the nearest `.provio` above the target of the question; th
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from provio.errors import NotAllowed, NothingKnown
 
 NAME = ".provio"
+RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CACHEDIR_TAG = (
     "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is kept by provio; backups may leave it out.\n"
 )
@@ -49,22 +51,45 @@ class Home:
         """The folder of published snapshots; `current` in it names the newest."""
         return self.path / "snapshots"
 
+    @property
+    def marks(self) -> Path:
+        """The folder of marks: an empty file for each merged run, as old as what was merged."""
+        return self.snapshots / "merged"
+
     def run_folders(self) -> list[Path]:
-        """The run folders, oldest first (run ids sort by time)."""
+        """The run folders, oldest first (run ids sort by time); what is not named as a run is not one."""
         try:
-            names = sorted(entry.name for entry in os.scandir(self.runs) if entry.is_dir(follow_symlinks=False))
+            found = [e.name for e in os.scandir(self.runs) if e.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
             return []
-        return [self.runs / name for name in names]
+        return [self.runs / name for name in sorted(found) if RUN_ID.fullmatch(name)]
 
-    def pending(self) -> bool:
-        """Tell, by times alone, whether some run may not be merged: it changed since the last merge looked."""
+    def pending(self) -> list[Path]:
+        """The run folders that are not merged, or changed since, as far as times tell; all where there is no store."""
+        folders = self.run_folders()
+        if not ((self.snapshots / "current").exists() and self.store.exists()):
+            return folders
+        return [folder for folder in folders if self._mark_time(folder) < changed(folder)]
+
+    def mark(self, folder: Path, time: int) -> None:
+        """Note that a run was merged as it was at `time` (ns since 1970)."""
+        self.marks.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.marks / folder.name).touch()
+        os.utime(self.marks / folder.name, ns=(time, time))
+
+    def _mark_time(self, folder: Path) -> int:
         try:
-            looked = (self.snapshots / "current").lstat().st_mtime_ns
+            return (self.marks / folder.name).stat().st_mtime_ns
         except FileNotFoundError:
-            return bool(self.run_folders())
-        places = [place for run in self.run_folders() for place in (run, *run.iterdir())]
-        return any(place.stat().st_mtime_ns > looked for place in places if place.is_dir())
+            return -1
+
+
+def changed(folder: Path) -> int:
+    """When anything in a run folder last changed, as far as times tell (ns since 1970)."""
+    times = [folder.stat().st_mtime_ns]
+    for path, folders, files in os.walk(folder):
+        times += [os.lstat(os.path.join(path, name)).st_mtime_ns for name in (*folders, *files)]
+    return max(times)
 
 
 def find(target: Path | None = None) -> Home:

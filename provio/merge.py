@@ -7,7 +7,6 @@ it was, and the next merge replaces the unfinished graph.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -41,28 +40,48 @@ def merge(
     wait: bool = True,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
-    """Merge run folders (all by default); `known` is a trace already read. Raises Busy unless `wait`, StoreError."""
+    """Merge run folders (all by default); `known` is a trace already read. Raises Busy unless `wait`, StoreError.
+
+    A store that had to be begun anew is given all runs, whatever was asked for.
+    """
     outcome = Outcome()
-    started = time.time_ns()
+    marks = {}
     with StoreWriter(home, wait) as store:
         hashes = store.indexed(provio("contentHash"))
-        for folder in folders if folders is not None else home.run_folders():
+        every = folders is None or store.begun
+        for folder in home.run_folders() if every or folders is None else folders:
+            marks[folder] = time.time_ns()
             trace = known if known and known.folder == folder else None
-            if trace is None and _is_merged(folder, hashes):
-                outcome.unchanged += 1
-                continue
-            progress(folder.name)
-            trace = trace or traces.read_run(folder)
-            outcome.damages += trace.damages
-            if hashes.get(bundle_iri(trace.iri)) == trace.content_hash:
-                outcome.unchanged += 1
-                continue
-            _replace(store, trace)
-            outcome.merged.append(trace.run_id)
+            try:
+                _merge_run(store, folder, trace, hashes, outcome, progress)
+            except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+                outcome.damages.append(Damage(folder, 0, f"cannot be merged ({type(error).__name__}: {error})"))
         if outcome.merged or not (home.snapshots / "current").exists():
             store.publish()
-        os.utime(home.snapshots / "current", ns=(started, started), follow_symlinks=False)
+    for folder, moment in marks.items():
+        home.mark(folder, moment)
     return outcome
+
+
+def _merge_run(
+    store: StoreWriter,
+    folder: Path,
+    trace: Trace | None,
+    hashes: dict[str, str],
+    outcome: Outcome,
+    progress: Callable[[str], None],
+) -> None:
+    if trace is None and _is_merged(folder, hashes):
+        outcome.unchanged += 1
+        return
+    progress(folder.name)
+    trace = trace or traces.read_run(folder)
+    outcome.damages += trace.damages
+    if hashes.get(bundle_iri(trace.iri)) == trace.content_hash:
+        outcome.unchanged += 1
+        return
+    _replace(store, trace)
+    outcome.merged.append(trace.run_id)
 
 
 def _is_merged(folder: Path, hashes: dict[str, str]) -> bool:

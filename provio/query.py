@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -19,7 +18,7 @@ def text_of(question: str) -> str:
     """Return the SPARQL of a question: the content of a file (`-` is standard input), or the text itself."""
     if question == "-":
         return Path("/dev/stdin").read_text(encoding="utf-8")
-    if "{" in question and not os.path.exists(question):
+    if re.match(r"\s*(#|(PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b)", question, re.IGNORECASE) or "{" in question:
         return question
     try:
         return Path(question).read_text(encoding="utf-8")

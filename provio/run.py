@@ -6,6 +6,7 @@ are the caller's own. What cannot be recorded never keeps the command from runni
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -32,8 +33,12 @@ SHIM = Path(__file__).with_name("libprovio.so")
 FORMAT_VERSION = "1"
 # File systems whose shared maps a kill -9 and a full disk leave intact (statfs f_type): ext2/3/4, xfs, tmpfs.
 SAFE_FOR_MAPS = frozenset({0xEF53, 0x58465342, 0x01021994})
-FORWARDED = (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH)
-FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+FROM_TERMINAL = frozenset({signal.SIGINT, signal.SIGQUIT})
+# Not forwarded: what cannot be caught, what a fault of provio's own raises, what stops both, and its child's end.
+OWN = frozenset(
+    {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCHLD, signal.SIGSEGV}
+    | {signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGPIPE, signal.SIGXFSZ}
+)
 
 
 @dataclass
@@ -118,7 +123,6 @@ def end_as(end: End) -> int:
     if end.signal not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(end.signal, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    sys.stdout.flush()
     os.kill(os.getpid(), end.signal)
     return 128 + end.signal
 
@@ -264,23 +268,33 @@ def _preload() -> Path:
 
 
 def _start(command: Sequence[bytes], env: dict[bytes, bytes]) -> subprocess.Popen[bytes]:
-    """Start with every descriptor inherited; a file without `#!` is run by the shell, as shells do."""
+    """Start with every descriptor inherited; a file without `#!` is run by the shell, as shells do.
+
+    Who ignores SIGCHLD has its children's ends thrown away: provio must not, its command may.
+    """
+    ignored = signal.signal(signal.SIGCHLD, signal.SIG_DFL) is signal.SIG_IGN
+    before = (lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)) if ignored else None
     try:
-        return subprocess.Popen(list(command), env=env, close_fds=False)
+        return subprocess.Popen(list(command), env=env, close_fds=False, preexec_fn=before)  # noqa: PLW1509 (no threads)
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise
-        return subprocess.Popen([b"/bin/sh", *command], env=env, close_fds=False)
+        return subprocess.Popen([b"/bin/sh", *command], env=env, close_fds=False, preexec_fn=before)  # noqa: PLW1509 (no threads)
 
 
 def _not_started(program: bytes, error: OSError) -> End:
     name = program.decode("utf-8", "backslashreplace")
     missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
     if missing and not (b"/" in program and os.path.lexists(program)):
-        sys.stderr.write(f"provio: {name}: command not found\n")
-        return End(127, None)
-    sys.stderr.write(f"provio: {name}: cannot be executed ({error.strerror})\n")
-    return End(126, None)
+        return _said(f"{name}: command not found", 127)
+    return _said(f"{name}: cannot be executed ({error.strerror})", 126)
+
+
+def _said(message: str, code: int) -> End:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write("provio: " + "".join(c if c.isprintable() else repr(c)[1:-1] for c in message) + "\n")
+        sys.stderr.flush()
+    return End(code, None)
 
 
 class _Signals:
@@ -288,12 +302,12 @@ class _Signals:
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
-        self.before: dict[signal.Signals, object] = {}
+        self.before: dict[int, object] = {}
 
     def __enter__(self) -> _Signals:
-        for number in (*FORWARDED, *FROM_TERMINAL):
+        for number in signal.valid_signals() - OWN:
             if signal.getsignal(number) is not signal.SIG_IGN:
-                self.before[number] = signal.signal(number, self._pass if number in FORWARDED else self._keep)
+                self.before[number] = signal.signal(number, self._keep if number in FROM_TERMINAL else self._pass)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -15,7 +15,7 @@ from provio.vocab import NS, PROV
 
 PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "
 LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?argv WHERE {{
-    ?bundle provio:ofRun ?iri . ?iri provio:commandLine ?argv .
+    ?bundle provio:ofRun ?iri . OPTIONAL {{ ?iri provio:commandLine ?argv }}
     OPTIONAL {{ ?iri prov:startedAtTime ?start }} OPTIONAL {{ ?iri prov:endedAtTime ?end }}
     OPTIONAL {{ ?iri provio:exitCode ?exit }} OPTIONAL {{ ?iri provio:signal ?signal }}
     OPTIONAL {{ ?iri provio:name ?name }}
@@ -34,7 +34,7 @@ def listing(reader: StoreReader) -> tuple[list[str], list[list[ox.Literal | None
             "seconds": duration(row["start"], row["end"]) if "start" in row and "end" in row else "",
             "end": _end(row),
             "name": row.get("name", ""),
-            "command": command_line({"iri": "", "type": "Run", "label": "", "argv": row["argv"]}),
+            "command": command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")}),
         }
         rows.append([ox.Literal(cells[name]) if cells[name] else None for name in COLUMNS])
     return COLUMNS, rows
@@ -49,6 +49,8 @@ def _end(row: dict[str, str]) -> str:
 def find(reader: StoreReader, name: str) -> str | None:
     """Return the id of the run that `name` means: `last`, an id, the beginning of one, or a run's name (the newest)."""
     rows = list(reader.rows(LISTING))
+    if not name:
+        return None
     if name == "last":
         return rows[-1]["run"] if rows else None
     named = [row["run"] for row in rows if row.get("name") == name or row["run"] == name]

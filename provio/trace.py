@@ -5,8 +5,10 @@ A damaged file costs only itself: its good prefix is kept, and what was wrong is
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,13 +17,14 @@ from urllib.parse import unquote_to_bytes
 
 import pyoxigraph
 
-from provio.vocab import NS
+from provio.vocab import NS, vocabulary
 
 RUN_BASE = "https://w3id.org/provio/run/"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 Record = dict[str, str]
 Records = dict[str, Record]
 
+NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR
 
 
@@ -107,7 +110,10 @@ class Opening:
 
     def reads(self) -> list[tuple[int, int]]:
         """Return the (first, last) moments of each access's reads, copies from file to file left out."""
-        own = [(a.first_read, a.last_read) for a in self.accesses if a.count("reads")]
+        seen = [a for a in self.accesses if a.count("reads")]
+        if self.kind in ("Pipe", "Socket"):  # the end of a pipe is no news
+            seen = [a for a in seen if a.count("readBytes")]
+        own = [(a.first_read, a.last_read) for a in seen]
         return own + [(c.first, c.last) for c in self.copied_to if not c.between_files]
 
     def writes(self) -> list[tuple[int, int]]:
@@ -265,30 +271,48 @@ def decode_argv(text: str) -> list[bytes]:
 
 def folders_of(run_folder: Path, record: Record) -> list[Path]:
     """Return the folders that hold thread files of a run: one a host, here and where live files were kept."""
-    roots = [run_folder] + ([Path(record["traceFolder"])] if "traceFolder" in record else [])
-    return [Path(entry.path) for root in roots if root.is_dir() for entry in os.scandir(root) if entry.is_dir()]
+    roots = [run_folder]
+    elsewhere = Path(record.get("traceFolder", "/"))
+    if elsewhere.name == run_folder.name and elsewhere.is_dir():
+        roots.append(elsewhere)
+    try:
+        return [Path(entry.path) for root in roots for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def thread_files(place: Path) -> list[os.DirEntry[str]]:
+    """Return the Turtle files of a host's folder, by name; what is no plain file is not one."""
+    try:
+        entries = sorted(os.scandir(place), key=lambda entry: entry.name)
+    except OSError:
+        return []
+    return [e for e in entries if e.name.endswith(".ttl") and e.is_file(follow_symlinks=False)]
 
 
 def read_run(folder: Path) -> Trace:
     """Read the run folder `folder`; never fails on content, see `Trace.damages`."""
     damages: list[Damage] = []
     digest = hashlib.sha256()
-    head = _load(folder / "run.ttl", digest, damages) if (folder / "run.ttl").exists() else {}
+    head = _load(folder / "run.ttl", digest, damages)
     run_id = folder.name
     run = head.get(RUN_BASE + run_id, {})
+    if not run and not damages:
+        damages.append(Damage(folder / "run.ttl", 1, "says nothing of the run"))
     trace = Trace(folder, run_id, run, [r for r in head.values() if r.get("a") == "Mount"], {}, [], damages, "")
     trace.environment = {r["name"]: r["value"] for r in head.values() if r.get("a") == "Environment"}
     settled: Records = {}
     late: list[Records] = []
     for place in sorted(folders_of(folder, run)):
-        for entry in sorted(os.scandir(place), key=lambda e: e.name):
+        for entry in thread_files(place):
+            records = _load(Path(entry.path), digest, damages)
             if entry.name == "settled.ttl":
-                settled.update(_load(Path(entry.path), digest, damages))
-            elif entry.name.endswith(".ttl"):
-                records = _load(Path(entry.path), digest, damages)
+                settled.update(records)
+            else:
                 late.append(_assemble(trace, records))
-            elif entry.name.endswith(".gap") and entry.is_symlink():
-                _file_gap(trace, place.name, entry)
+        for gap in sorted(place.glob("*.gap")):
+            if gap.is_symlink():
+                _file_gap(trace, place.name, gap)
     openings = {opening.iri: opening for opening in trace.openings()}
     threads = {thread.iri: thread for process in trace.processes.values() for thread in process.threads}
     for records in late:
@@ -302,31 +326,39 @@ def read_run(folder: Path) -> Trace:
 def content_hash(folder: Path, record: Record) -> str:
     """Return the hash that `read_run` would give, without parsing anything but `run.ttl`."""
     digest = hashlib.sha256()
-    if (folder / "run.ttl").exists():
-        digest.update((folder / "run.ttl").read_bytes())
-    for place in sorted(folders_of(folder, record)):
-        for entry in sorted(os.scandir(place), key=lambda e: e.name):
-            if entry.name.endswith(".ttl"):
-                digest.update(Path(entry.path).read_bytes())
+    places = [folder / "run.ttl"]
+    places += [Path(entry.path) for place in sorted(folders_of(folder, record)) for entry in thread_files(place)]
+    for path in places:
+        with contextlib.suppress(OSError):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def read_head(folder: Path) -> Record:
     """Return the facts about the run itself, from `run.ttl`; empty where it is missing or damaged."""
-    if not (folder / "run.ttl").exists():
-        return {}
     return _load(folder / "run.ttl", None, []).get(RUN_BASE + folder.name, {})
 
 
 def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
     """Return the records of a Turtle document: subject → property's local name → value. Appends what is damaged."""
     try:
-        return _records(data)
-    except (SyntaxError, ValueError) as error:
+        return _whole(_records(data), path, damages)
+    except (SyntaxError, ValueError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
         reason = str(error).split(": ", 1)[-1]
         damages.append(Damage(path, line, reason))
-        return _good_prefix(data, line)
+        return _whole(_good_prefix(data, line), path, damages)
+
+
+def _whole(records: Records, path: Path, damages: list[Damage]) -> Records:
+    """Leave out the records with a value that is no number where one belongs."""
+    integers = vocabulary().integers
+    for iri, record in list(records.items()):
+        for name in record.keys() & integers:
+            if not NUMBER.fullmatch(record[name]):
+                damages.append(Damage(path, 0, f"{name} of {iri} is no number"))
+                records.pop(iri, None)
+    return records
 
 
 def _load(path: Path, digest: hashlib._Hash | None, damages: list[Damage]) -> Records:
@@ -348,7 +380,7 @@ def _good_prefix(data: bytes, line: int) -> Records:
             lines.pop()
         try:
             return _records(b"\n".join(lines) + b"\n")
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, MemoryError) as error:
             del lines[max(0, (getattr(error, "lineno", None) or 1) - 1) :]
     return {}
 
@@ -490,8 +522,8 @@ def _damage_gap(trace: Trace, damage: Damage) -> tuple[str, str, str]:
     return f"{about.rstrip('/')}/damage", about, f"the trace is damaged from line {damage.line} of {damage.path.name}"
 
 
-def _file_gap(trace: Trace, host: str, entry: os.DirEntry[str]) -> None:
+def _file_gap(trace: Trace, host: str, entry: Path) -> None:
     image = entry.name.rsplit(".", 2)[0]
     iri = f"{trace.iri}/{host}/{image}/"
     if _process(trace, iri):
-        trace.gaps.append((iri + "gap", iri, os.readlink(entry.path)))
+        trace.gaps.append((iri + "gap", iri, os.readlink(entry)))

@@ -26,10 +26,12 @@ ONTOLOGY = Path(__file__).with_name("ontology") / "provio.ttl"
 
 
 class Vocabulary(NamedTuple):
-    """The ontology, as far as the program asks it: every term's IRI by its local name, every class's parents by IRI."""
+    """The ontology, as far as the program asks it: every term's IRI by its local name, every class's parents by IRI,
+    and the local names of the properties whose values are integers."""
 
     terms: dict[str, str]
     parents: dict[str, frozenset[str]]
+    integers: frozenset[str]
 
 
 @cache
@@ -37,13 +39,16 @@ def vocabulary() -> Vocabulary:
     """Return the ontology's words; read once, in some 3 ms."""
     terms: dict[str, str] = {}
     parents: dict[str, frozenset[str]] = {}
+    integers = set()
     for triple in pyoxigraph.parse(path=ONTOLOGY, format=pyoxigraph.RdfFormat.TURTLE):
         subject, predicate, value = triple.subject.value, triple.predicate.value, triple.object.value
         if predicate == RDF + "type" and subject.startswith(NS):
             terms[subject[len(NS) :]] = subject
         elif predicate == RDFS + "subClassOf":
             parents[subject] = parents.get(subject, frozenset()) | {value}
-    return Vocabulary(terms, parents)
+        elif predicate == RDFS + "range" and value == XSD + "integer":
+            integers.add(local_name(subject))
+    return Vocabulary(terms, parents, frozenset(integers))
 
 
 def provio(term: str) -> str:

@@ -53,6 +53,11 @@ class Span:
     sources: list[str] = field(default_factory=list)
     copied_only: bool = False
 
+    @property
+    def wrote_content(self) -> bool:
+        """Wrote content, and did not only make or empty the file (as a shell does for its child)."""
+        return self.truncated is None or self.last > self.truncated
+
     def wrote(self, version: Version) -> int:
         """Return the moment at which this span had written a version: at its end, or for one on the way, by the time
         somebody saw it; the kernel's clock for mtimes may lag by a tick."""

@@ -24,7 +24,8 @@ def cut(trace: Trace, conclusions: Conclusions) -> None:
     seen_by_others = _seen_by_others(conclusions)
     last_writes: dict[str, list[int]] = {}
     for span in conclusions.spans:
-        last_writes.setdefault(span.process.iri, []).append(span.last)
+        if span.wrote_content:
+            last_writes.setdefault(span.process.iri, []).append(span.last)
     for process in trace.processes.values():
         written = _channel_writes(process) + last_writes.get(process.iri, []) + seen_by_others.get(process.iri, [])
         forks = [event.at for event in process.events if event.kind in LAUNCHES]

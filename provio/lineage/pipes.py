@@ -28,6 +28,9 @@ def connect(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
             name = identity.pipe(opening)
             _note(writes, name, opening, opening.writes())
             _note(reads, name, opening, opening.reads())
+        elif opening.kind == "Socket" and opening.reads():
+            reason = "read from a socket: where that came from is not followed"
+            conclusions.gaps.append((opening.iri + "~unseen", opening.process.iri, reason))
     for name, writers in writes.items():
         segments = [segment for use in writers for segment in _segments(name, use, conclusions)]
         conclusions.segments += segments

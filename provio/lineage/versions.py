@@ -44,6 +44,9 @@ def _chain(conclusions: Conclusions, chain: list[Version], spans: list[Span]) ->
             if before and before.facts.size and since >= emptied:
                 version.revision_of.append(before.iri)
             _contribute(conclusions, version, writer, spans, (max(emptied, since), moment))
+        elif before:
+            reason = "changed by something that was not seen: no recorded writer made this content"
+            conclusions.gaps.append((version.iri + "~unseen", version.iri, reason))
         before, since = version, moment
 
 
@@ -109,7 +112,7 @@ def _contribute(
     done = {writer.process.iri}
     for span in spans:
         overlaps = span.first <= moment and span.last > since
-        if span.process.iri in done or not overlaps or not _wrote(span):
+        if span.process.iri in done or not overlaps or not span.wrote_content:
             continue
         done.add(span.process.iri)
         made = Version(contribution(version.iri, span.process), version.facts, dict(version.names), False)
@@ -117,8 +120,3 @@ def _contribute(
         made.attributed_to = {conclusions.programs[span.process.iri].iri}
         conclusions.contributions.append(made)
         version.revision_of.append(made.iri)
-
-
-def _wrote(span: Span) -> bool:
-    """Wrote content, and did not only make or empty the file (as a shell does for its child)."""
-    return span.truncated is None or span.last > span.truncated

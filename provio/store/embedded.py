@@ -8,12 +8,14 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
 
 import pyoxigraph as ox
 
-from provio.errors import NothingKnown, StoreError
+from provio.errors import NotAllowed, NothingKnown, StoreError
 from provio.home import Home
 from provio.vocab import PREFIXES
 
@@ -24,23 +26,33 @@ class Busy(StoreError):
     """Another process is merging."""
 
 
+class Damaged(StoreError):
+    """The store's files are not what a store is; the run folders still hold everything."""
+
+
 class StoreWriter:
     """The one writer: a context manager that holds the lock of a `.provio`.
 
+    A store that is damaged is put aside and begun anew (`begun` is then true), for the run folders hold everything.
     Raises Busy where somebody else holds it and `wait` is false, StoreError where the store cannot be opened.
     """
 
     def __init__(self, home: Home, wait: bool) -> None:
         self.home = home
         self.lock = _locked(home, wait)
+        self.path = _Path(home.path)
         try:
             _check_version(home)
-            self.store = ox.Store(str(home.store))
-        except OSError as error:
+            self.begun = not home.store.exists()
+            try:
+                self.store = _opened(ox.Store, self.path / "store", home.store)
+            except Damaged:
+                self.begun = True
+                home.store.rename(home.store.with_name(f"store.damaged-{time.time_ns()}"))
+                self.store = _opened(ox.Store, self.path / "store", home.store)
+        except BaseException:
             os.close(self.lock)
-            raise StoreError(
-                f"cannot open the store {home.store} ({error}): delete it, provio merge makes it again"
-            ) from error
+            raise
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -49,6 +61,7 @@ class StoreWriter:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         del self.store
+        self.path.close()
         os.close(self.lock)
 
     def replace(self, graph: str, pieces: Iterable[str], index: Iterable[str]) -> None:
@@ -81,7 +94,7 @@ class StoreWriter:
         snapshots.mkdir(mode=0o700, exist_ok=True)
         numbers = [int(entry.name) for entry in os.scandir(snapshots) if entry.name.isdigit()]
         number = max(numbers, default=0) + 1
-        self.store.backup(str(snapshots / str(number)))
+        self.store.backup(self.path / f"snapshots/{number}")
         link = snapshots / "current.new"
         link.unlink(missing_ok=True)
         link.symlink_to(str(number))
@@ -91,19 +104,19 @@ class StoreWriter:
 
 
 class StoreReader:
-    """The published snapshot, for asking. Raises NothingKnown where nothing has been merged yet."""
+    """The published snapshot, for asking.
+
+    Raises NothingKnown where nothing has been merged yet, Damaged where the snapshot's files are broken.
+    """
 
     def __init__(self, home: Home) -> None:
         _check_version(home)
         snapshot = home.snapshots / "current"
         if not snapshot.exists():
-            raise NothingKnown(
-                f"nothing is recorded in {home.path} yet: record something first (provio run -- COMMAND)"
-            )
-        try:
-            self.store = ox.Store.read_only(str(snapshot.resolve()))
-        except OSError as error:
-            raise StoreError(f"cannot open the store {snapshot} ({error}): provio merge makes it again") from error
+            raise NothingKnown(f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)")
+        self.path = _Path(home.path)
+        name = os.readlink(snapshot)
+        self.store = _opened(ox.Store.read_only, self.path / f"snapshots/{name}", snapshot)
 
     def query(self, sparql: str) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
         """Ask the union of all graphs; raises SyntaxError for what is not SPARQL."""
@@ -133,8 +146,41 @@ def _rows(solutions: object) -> Iterator[dict[str, str]]:
         yield {name: solution[name].value for name in names if solution[name] is not None}
 
 
+class _Path:
+    """A `.provio` by a name that is UTF-8, as RocksDB wants it: its own, or that of a descriptor open on it."""
+
+    def __init__(self, home: Path) -> None:
+        self.fd = -1
+        self.name = str(home)
+        try:
+            self.name.encode()
+        except UnicodeEncodeError:
+            self.fd = os.open(home, os.O_PATH | os.O_CLOEXEC)
+            self.name = f"/proc/self/fd/{self.fd}"
+
+    def __truediv__(self, name: str) -> str:
+        return f"{self.name}/{name}"
+
+    def close(self) -> None:
+        """Let the descriptor go."""
+        if self.fd >= 0:
+            os.close(self.fd)
+
+
+def _opened(how: Callable[[str], ox.Store], path: str, shown: Path) -> ox.Store:
+    try:
+        return how(path)
+    except OSError as error:
+        raise StoreError(f"cannot open the store {shown} ({error}): make room, or see who may write there") from error
+    except Exception as error:
+        raise Damaged(f"the store {shown} is damaged ({error}): delete it, provio merge makes it again") from error
+
+
 def _locked(home: Home, wait: bool) -> int:
-    fd = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fd = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise NotAllowed(f"cannot write {home.path} ({error.strerror}): what is pending there is not merged") from error
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
@@ -147,10 +193,12 @@ def _check_version(home: Home) -> None:
     """Refuse a store that a newer provio wrote; note the version of a new one."""
     note = home.path / "store.version"
     try:
-        found = note.read_text(encoding="ascii").strip()
+        found = note.read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
-        if home.path.is_dir() and os.access(home.path, os.W_OK):
-            note.write_text(VERSION + "\n", encoding="ascii")
-        return
-    if found != VERSION:
-        raise StoreError(f"the store in {home.path} has version {found}, this provio knows {VERSION}: update provio")
+        found = ""
+    if found not in ("", VERSION):
+        raise StoreError(f"the store in {home.path} has version {found!r}, this provio knows {VERSION}: update provio")
+    if not found and os.access(home.path, os.W_OK):
+        new = home.path / f"store.version.{os.getpid()}"
+        new.write_text(VERSION + "\n", encoding="ascii")
+        new.replace(note)
