@@ -118,6 +118,7 @@ def lineage(
         if node["iri"] == target.iri and target.path:
             node["path"], node["label"] = target.path, target.path.rpartition("/")[2]
     programs = _programs(reader, shown & walk.activities)
+    _name_phases(nodes, programs)
     control = sum(1 for iri in walk.entities if strengths.get(iri) == 2 and limit < 2)
     document = LineageDocument(
         target=target.iri,
@@ -152,6 +153,7 @@ def run_document(reader: Reader, run: str, *, everything: bool = False) -> Linea
     shown -= gone
     nodes = _describe(reader, shown)
     programs = _programs(reader, shown)
+    _name_phases(nodes, programs)
     return LineageDocument(
         target=iri,
         nodes=sorted(nodes, key=_order) + programs[0],
@@ -290,6 +292,14 @@ def _programs(reader: Reader, activities: set[str]) -> tuple[list[Node], list[Ed
         edges += [Edge(subject=r["a"], predicate=PROV + "wasAssociatedWith", object=r["g"]) for r in reader.rows(query)]
     nodes = _describe(reader, {edge["object"] for edge in edges})
     return sorted(nodes, key=_order), edges
+
+
+def _name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> None:
+    """A phase has the name of its program."""
+    labels = {node["iri"]: node["label"] for node in programs[0]}
+    names = {edge["subject"]: labels[edge["object"]] for edge in programs[1]}
+    for node in nodes:
+        node["label"] = names.get(node["iri"], node["label"])
 
 
 SINGLE = {

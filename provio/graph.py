@@ -212,6 +212,7 @@ class _Writer:
             "FileVersion",
             ("size", turtle.integer(version.facts.size)),
             ("modified", turtle.instant(version.facts.mtime)),
+            _path("path", version.last_name[1] or None),
             ("noise", turtle.boolean(True) if version.noise else None),
             ("prov:wasGeneratedBy", _iri(version.generated_by) if version.generated_by else None),
             *(("prov:wasAttributedTo", _iri(program)) for program in sorted(version.attributed_to)),

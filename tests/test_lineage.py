@@ -182,6 +182,33 @@ def test_update_in_place_is_a_revision(project: Project) -> None:
     assert project.data("f") == {"a", "f"}
 
 
+def test_two_files_that_swap_their_names(project: Project) -> None:
+    """Names move, contents stay: each product comes from the content its input had when it was read."""
+    project.sh("echo 1 > one; echo 2 > two")
+    project.run("cp one A; cp two B; mv A C; mv B A; mv C B; cat A > Ao; cat B > Bo")
+    assert project.data("Ao") == {"A", "two"}
+    assert project.data("Bo") == {"B", "one"}
+
+
+def test_what_a_program_feeds_to_a_child_is_data(project: Project) -> None:
+    """A file that was opened for the child's output is no finished output of the parent's."""
+    project.sh("echo 1 > a")
+    code = (
+        "import subprocess as s\nd = open('a', 'rb').read()\ns.run(['tr', '1', '2'], input=d, stdout=open('x', 'wb'))\n"
+    )
+    (project.path / "feed.py").write_text(code)
+    project.watch("python3", "feed.py")
+    assert project.data("x") == {"a"}
+
+
+def test_a_change_that_nobody_saw_is_a_gap(project: Project) -> None:
+    """Content that no recorded writer made, of a file that one wrote: lineage says so."""
+    project.sh("echo 1 > a")
+    project.provio("run", "--quiet", "--", "bash", "-c", "cat a > x; env -u LD_PRELOAD sh -c 'echo 2 >> x'; cat x > y")
+    document = project.lineage("y")
+    assert [gap["reason"][:7] for gap in document["gaps"]] == ["changed"]
+
+
 def test_a_script_is_the_program_and_no_input(project: Project) -> None:
     """The interpreter's script is the program's version (its plan), a module of the project is an input."""
     project.sh("echo 1 > a; echo 'K = 2' > mine.py")

@@ -71,17 +71,23 @@ class Span:
 class Version:
     """A file version that somebody used or made.
 
-    `names` are the (File IRI, path) it was seen under, `seen` is when somebody first saw it.
+    `names` are the (File IRI, path) it was seen under, `last_name` the last of them, `seen` when it was first seen.
     """
 
     iri: str
     facts: Facts
     names: dict[str, bytes] = field(default_factory=dict)
+    last_name: tuple[int, bytes] = (0, b"")
     noise: bool = True
     seen: int = 0
     generated_by: str | None = None
     attributed_to: set[str] = field(default_factory=set)
     revision_of: list[str] = field(default_factory=list)
+
+    def name(self, file: str, path: bytes, moment: int) -> None:
+        """Note a name (File IRI, path) that the version had at a moment."""
+        self.names[file] = path
+        self.last_name = max(self.last_name, (moment, path))
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ PROT_READ, PROT_WRITE = 1, 2
 
 def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise) -> None:
     """Fill the inputs, spans and versions of `conclusions`."""
-    collector = _Collector(identity, conclusions, noise)
+    collector = _Collector(identity, conclusions, noise, _lives(trace))
     for process in trace.processes.values():
         collector.process(process)
     for process in trace.processes.values():
@@ -26,7 +26,8 @@ def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: No
 class _Collector:
     """Goes through the processes of a run, one after the other."""
 
-    def __init__(self, identity: Identity, conclusions: Conclusions, noise: Noise) -> None:
+    def __init__(self, identity: Identity, conclusions: Conclusions, noise: Noise, lives: dict[str, int]) -> None:
+        self.lives = lives
         self.identity = identity
         self.out = conclusions
         self.noise = noise
@@ -54,7 +55,8 @@ class _Collector:
             if event.kind in ("Rename", "Link") and facts and new and "target" not in event.record:
                 known = self.out.versions.get(self.identity.version(facts))
                 if known:
-                    known.names[self.identity.file(os.path.normpath(new), facts.device)] = os.path.normpath(new)
+                    new = os.path.normpath(new)
+                    known.name(self.identity.file(new, facts.device), new, event.at)
 
     def version(self, facts: Facts, opening: Opening | None, noise: bool, seen: int) -> Version:
         """Return the version of `facts`, noted as seen through `opening` at the moment `seen`."""
@@ -66,7 +68,7 @@ class _Collector:
         version.seen = min(version.seen or seen, seen)
         path = opening.name if opening else None
         if opening and path and not opening.unlinked:
-            version.names[self.identity.file(path, facts.device)] = path
+            version.name(self.identity.file(path, facts.device), path, seen)
         return version
 
     def _input(self, opening: Opening, maps: list[Event]) -> None:
@@ -97,8 +99,10 @@ class _Collector:
             truncated = truncated or opening.opened
         if not moments:
             return
-        end = opening.closed or opening.process.ended
-        final = opening.at_close or opening.settled
+        end = opening.closed or self.lives[opening.process.iri]
+        final = opening.at_close
+        if opening.settled and opening.settled.mtime <= end:
+            final = final or opening.settled
         span = Span(
             opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end,
             truncated, final, opening, [self.identity.version(copy.source.facts) for copy in copies],
@@ -123,10 +127,31 @@ class _Collector:
             path = event.text("path")
             version = self.version(after, None, False, end)
             if path:
-                version.names[self.identity.file(path, after.device)] = path
+                version.name(self.identity.file(path, after.device), path, end)
 
     def _key(self, facts: Facts) -> Facts:
         return replace(facts, ctime=0)
+
+
+def _lives(trace: Trace) -> dict[str, int]:
+    """Until when each image may have written: its exec, its parent's word of its end, or the end of the run."""
+    waited = {
+        (process.host, event.number("childPid")): event.at + event.number("elapsed")
+        for process in trace.processes.values()
+        for event in process.events
+        if event.kind == "ChildEnd"
+    }
+    last = int(trace.run.get("endedNs", 0)) or max((p.ended for p in trace.processes.values()), default=0)
+    return {process.iri: _life(process, waited, last) for process in trace.processes.values()}
+
+
+def _life(process: Process, waited: dict[tuple[str, int], int], last: int) -> int:
+    failed = {event.record.get("exec") for event in process.events if event.kind == "ExecFailed"}
+    replaced = [event.at for event in process.events if event.kind == "Exec" and event.iri not in failed]
+    if replaced:
+        return max(replaced)
+    end = waited.get((process.host, process.pid), 0)
+    return end if end >= process.started else max(last, process.ended)
 
 
 def inode_of(facts: Facts) -> tuple[str, int, int]:

@@ -97,7 +97,9 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
 
 def _read_back(conclusions: Conclusions, version: Version, writer: Span, phase: str) -> None:
     """A key that one phase both used and generated: the generated side gets a name of its own."""
-    made = Version(contribution(version.iri, writer.process), version.facts, dict(version.names), False)
+    made = Version(
+        contribution(version.iri, writer.process), version.facts, dict(version.names), version.last_name, False
+    )
     made.generated_by = phase
     made.attributed_to = {conclusions.programs[writer.process.iri].iri}
     conclusions.contributions.append(made)
@@ -115,7 +117,9 @@ def _contribute(
         if span.process.iri in done or not overlaps or not span.wrote_content:
             continue
         done.add(span.process.iri)
-        made = Version(contribution(version.iri, span.process), version.facts, dict(version.names), False)
+        made = Version(
+            contribution(version.iri, span.process), version.facts, dict(version.names), version.last_name, False
+        )
         made.generated_by = conclusions.phase_at(span.process, min(span.last, moment)).iri
         made.attributed_to = {conclusions.programs[span.process.iri].iri}
         conclusions.contributions.append(made)
