@@ -219,6 +219,6 @@ void event_copy(struct thread *thread, int api, struct object *from, struct obje
                 uint64_t started) {
     thread->depth++;
     struct counters *counters = access_counted(thread, to, TERM_Copy, api, from);
-    if (counters != NULL) counters_add(thread, counters, bytes, started, now(thread));
+    if (counters != NULL) counters_add(thread, counters, bytes, started, now(thread), started);
     thread->depth--;
 }

@@ -122,7 +122,7 @@ int mode_flags(const char *mode) {
 static void count_operation(struct thread *thread, struct object *object, const char *term, int api, uint64_t started) {
     thread->depth++;
     struct counters *counters = access_counted(thread, object, term, api, NULL);
-    if (counters != NULL) counters_add(thread, counters, 0, started, now(thread));
+    if (counters != NULL) counters_add(thread, counters, 0, started, now(thread), started);
     thread->depth--;
 }
 

@@ -435,9 +435,10 @@ static inline void counters_store(struct counters *counters) {
     } while (unlikely(count != AS_IT_IS(counters->values[COUNT])));
 }
 
+// What was read is known from the first return on, what was written from the first call on: `first` says which.
 static inline void counters_add(struct thread *thread, struct counters *counters, uint64_t bytes, uint64_t started,
-                                uint64_t ended) {
-    if (unlikely(counters->values[COUNT] == 0)) store_digits(counters->digits + 128, started - thread->epoch);
+                                uint64_t ended, uint64_t first) {
+    if (unlikely(counters->values[COUNT] == 0)) store_digits(counters->digits + 128, first - thread->epoch);
     add(&counters->values[COUNT], 1);
     add(&counters->values[BYTES], bytes);
     add(&counters->values[ELAPSED], ended - started);
@@ -457,7 +458,10 @@ static inline void account(struct thread *thread, struct object *object, uint64_
     *(volatile int *)&thread->depth += 1;
     struct counters *counters = relaxed(object->hint[side]);
     if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, side, api);
-    if (likely(counters != NULL)) counters_add(thread, counters, bytes, started, now(thread));
+    if (likely(counters != NULL)) {
+        uint64_t ended = now(thread);
+        counters_add(thread, counters, bytes, started, ended, side == READING ? ended : started);
+    }
     *(volatile int *)&thread->depth -= 1;
 }
 
