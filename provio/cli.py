@@ -133,11 +133,12 @@ def _finish(recording: Any, end: Any, no_merge: bool) -> str:
     from provio import environment, run, settle, turtle
     from provio.merge import merge
     from provio.store.embedded import Busy
-    from provio.trace import read_run
+    from provio.trace import content_hash, read_run
 
     run.write_run(recording, end)
     trace = read_run(recording.folder)
     settle.settle(trace, turtle.segment(environment.system_facts()["host"]))
+    trace.content_hash = content_hash(trace.folder, trace.run)
     count = f"{_count(len(trace.processes), 'process', 'processes')}, {_count(_files(trace), 'file')}"
     what = f"run {recording.run_id}: {count}"
     if no_merge or environment.job_id():

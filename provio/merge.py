@@ -7,13 +7,14 @@ it was, and the next merge replaces the unfinished graph.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from provio import environment, settle, turtle
 from provio import trace as traces
-from provio import turtle
 from provio.graph import Graph, bundle_iri, triples
 from provio.home import Home
 from provio.identity import Identity
@@ -75,13 +76,21 @@ def _merge_run(
         outcome.unchanged += 1
         return
     progress(folder.name)
-    trace = trace or traces.read_run(folder)
+    trace = trace or _settled(traces.read_run(folder))
     outcome.damages += trace.damages
     if hashes.get(bundle_iri(trace.iri)) == trace.content_hash:
         outcome.unchanged += 1
         return
     _replace(store, trace)
     outcome.merged.append(trace.run_id)
+
+
+def _settled(trace: Trace) -> Trace:
+    """Look at what processes that outlived the run on this host have left."""
+    if os.access(trace.folder, os.W_OK):
+        settle.settle(trace, turtle.segment(environment.system_facts()["host"]))
+        trace.content_hash = traces.content_hash(trace.folder, trace.run)
+    return trace
 
 
 def _is_merged(folder: Path, hashes: dict[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""Looks, once, at what only the time after a run can tell: the facts of a trace in, `settled.ttl` out.
+"""Looks at what only the time after a run can tell: the facts of a trace in, `settled.ttl` out.
 
 For each path whose close nobody saw: what the file is now, if it still is that file. For each path that holds `..` or
 leads through a symbolic link: the name without them. For each program: which version of its file it is.
@@ -8,58 +8,82 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from provio import statx, turtle
 from provio.trace import Facts, Opening, Trace, folders_of
 from provio.vocab import NS
 
+NUMBERS = ("inode", "birthNs", "mtimeNs", "ctimeNs", "size")
+
 
 def settle(trace: Trace, host: str) -> None:
-    """Add to each opening of `trace` on `host` what is found now, and write it to the host's `settled.ttl`."""
+    """Add to each opening and process of `trace` on `host` what is found now, and write it to the host's `settled.ttl`.
+
+    What was found before stays as it was; a process that outlived its run is looked at when it is merged again.
+    """
     places = [folder for folder in folders_of(trace.folder, trace.run) if folder.name == host]
-    if not places or any((place / "settled.ttl").exists() for place in places):
+    if not places:
         return
     resolve = _Resolver()
-    lines = _programs(trace, host)
+    found = _programs(trace, host)
     for opening in trace.openings():
         if opening.process.host == host:
-            pairs = _late_facts(opening) + _resolved(opening, resolve)
-            if pairs:
-                lines.append(_statement(opening.iri, pairs))
-    _write(places[0] / "settled.ttl", [f"@prefix : <{NS}> .\n", *lines])
+            found |= _late_facts(opening) | _resolved(opening, resolve)
+    if found or not any((place / "settled.ttl").exists() for place in places):
+        _write(places[0] / "settled.ttl", [f"@prefix : <{NS}> .\n", *_statements(trace, host)])
+
+
+def _write(target: Path, lines: list[str]) -> None:
+    temporary = target.with_suffix(".new")
+    temporary.write_text("".join(lines), encoding="utf-8")
+    temporary.replace(target)
+
+
+def _statements(trace: Trace, host: str) -> Iterator[str]:
+    """All that is settled, as Turtle."""
+    for process in trace.processes.values():
+        if process.host == host and "inode" in process.record:
+            values = [("device", turtle.literal(process.record["device"]))]
+            yield _statement(process.iri, values + [(name, process.record[name]) for name in NUMBERS])
+    for opening in trace.openings():
+        values = _values(opening) if opening.process.host == host else []
+        if values:
+            yield _statement(opening.iri, values)
+
+
+def _values(opening: Opening) -> list[tuple[str, str]]:
+    values = []
+    if opening.settled:
+        later = opening.settled
+        times = {"settledMtimeNs": later.mtime, "settledCtimeNs": later.ctime, "settledSize": later.size}
+        values += [(name, str(number)) for name, number in times.items()]
+    if opening.resolved:
+        values.append(turtle.text_or_encoded("resolvedPath", opening.resolved))
+    return values
 
 
 def _statement(subject: str, pairs: list[tuple[str, str]]) -> str:
     return f"<{subject}>" + " ;".join(f" :{name} {value}" for name, value in pairs) + " .\n"
 
 
-def _programs(trace: Trace, host: str) -> list[str]:
-    """The facts of each executable, of programs that were not replaced since they were started."""
+def _programs(trace: Trace, host: str) -> bool:
+    """Note the facts of each executable, of programs that were not replaced since they were started."""
     known: dict[bytes, Facts | None] = {}
-    lines = []
+    found = False
     for process in trace.processes.values():
         path = process.executable
-        if process.host != host or path is None:
+        if process.host != host or path is None or "inode" in process.record:
             continue
         if path not in known:
             known[path] = _facts_of(path)
         facts = known[path]
         if facts and facts.ctime <= process.started:
-            numbers = {
-                "inode": facts.inode,
-                "birthNs": facts.birth,
-                "mtimeNs": facts.mtime,
-                "ctimeNs": facts.ctime,
-                "size": facts.size,
-            }
-            process.record.update(device=facts.device, **{name: str(number) for name, number in numbers.items()})
-            pairs = [
-                ("device", turtle.literal(facts.device)),
-                *((name, str(number)) for name, number in numbers.items()),
-            ]
-            lines.append(_statement(process.iri, pairs))
-    return lines
+            values = (facts.inode, facts.birth, facts.mtime, facts.ctime, facts.size)
+            process.record.update(zip(NUMBERS, map(str, values), strict=True), device=facts.device)
+            found = True
+    return found
 
 
 def _facts_of(path: bytes) -> Facts | None:
@@ -69,45 +93,38 @@ def _facts_of(path: bytes) -> Facts | None:
         return None
 
 
-def _write(target: Path, lines: list[str]) -> None:
-    temporary = target.with_suffix(".new")
-    temporary.write_text("".join(lines), encoding="utf-8")
-    temporary.replace(target)
-
-
-def _late_facts(opening: Opening) -> list[tuple[str, str]]:
-    if opening.kind != "FileVersion" or not opening.writable or opening.at_close or not opening.path:
-        return []
-    try:
-        found = os.stat(opening.path)
-    except OSError:
-        return []
-    if not _same(found, opening.facts):
-        return []
-    origin = opening.facts
-    facts = Facts(origin.device, origin.inode, origin.birth, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
+def _late_facts(opening: Opening) -> bool:
+    """What the file is now, where nobody saw the close of what was open for writing."""
+    if opening.kind != "FileVersion" or not opening.writable or opening.at_close or opening.settled or not opening.path:
+        return False
+    facts = _facts_of(opening.path)
+    if facts is None or (facts.device, facts.inode, facts.birth) != _lasting(opening.facts):
+        return False
     opening.settled = facts
-    numbers = {"settledMtimeNs": facts.mtime, "settledCtimeNs": facts.ctime, "settledSize": facts.size}
-    return [(name, str(number)) for name, number in numbers.items()]
+    return True
 
 
-def _resolved(opening: Opening, resolve: _Resolver) -> list[tuple[str, str]]:
-    if opening.kind not in ("FileVersion", "Directory", "Pipe") or not opening.path or opening.unlinked:
-        return []
+def _resolved(opening: Opening, resolve: _Resolver) -> bool:
+    """The path without `..` and symbolic links, where it still leads to this file."""
+    named = opening.kind in ("FileVersion", "Directory", "Pipe") and not opening.unlinked
+    if not named or not opening.path or opening.resolved:
+        return False
     path = resolve(opening.path)
     if path == opening.path:
-        return []
+        return False
     try:
-        if not _same(os.lstat(path), opening.facts):
-            return []
+        found = os.lstat(path)
     except OSError:
-        return []
+        return False
+    device = f"{os.major(found.st_dev)}:{os.minor(found.st_dev)}"
+    if (device, found.st_ino) != (opening.facts.device, opening.facts.inode):
+        return False
     opening.resolved = path
-    return [turtle.text_or_encoded("resolvedPath", path)]
+    return True
 
 
-def _same(found: os.stat_result, facts: Facts) -> bool:
-    return found.st_ino == facts.inode and f"{os.major(found.st_dev)}:{os.minor(found.st_dev)}" == facts.device
+def _lasting(facts: Facts) -> tuple[str, int, int]:
+    return facts.device, facts.inode, facts.birth
 
 
 class _Resolver:

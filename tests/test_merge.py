@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
+import time
+from pathlib import Path
 
+import pytest
 from conftest import Project
 
 
@@ -78,3 +82,109 @@ def test_an_empty_and_a_foreign_file_do_no_harm(project: Project) -> None:
     (folder / "998.1.0.0.ttl").write_text("<urn:a> <urn:b> 'c' .\n")
     project.provio("merge")
     assert project.data("b") == {"a"}
+
+
+def test_a_pending_run_is_not_forgotten_when_a_later_one_is_merged(project: Project) -> None:
+    """The merge of one run says nothing of the others."""
+    project.sh("echo 1 > a")
+    project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
+    project.watch("cp", "a", "c")
+    assert project.data("b") == {"a"}
+
+
+def spoil_integer(folder: Path) -> None:
+    file = next(folder.glob("*/*.0.ttl"))
+    file.write_bytes(file.read_bytes().replace(b":size ", b':size "x" ; :flags ', 1))
+
+
+def spoil_end(folder: Path) -> None:
+    (folder / "run.ttl").write_text((folder / "run.ttl").read_text().replace(":exitCode 0", ':exitCode "zz"'))
+
+
+SPOILED = {
+    "an integer that is none": spoil_integer,
+    "an exit code that is none": spoil_end,
+    "no run.ttl": lambda folder: (folder / "run.ttl").unlink(),
+    "a trace folder of somebody else's": lambda folder: (
+        (folder / "run.ttl")
+        .open("a")
+        .write(f'<https://w3id.org/provio/run/{folder.name}> <https://w3id.org/provio/ns#traceFolder> "/proc/1" .\n')
+    ),
+    "a folder named as a thread file": lambda folder: next(folder.glob("*/")).joinpath("d.ttl").mkdir(),
+    "a FIFO named as a thread file": lambda folder: os.mkfifo(next(folder.glob("*/")) / "f.ttl"),
+    "a dangling link": lambda folder: next(folder.glob("*/")).joinpath("l.ttl").symlink_to("nowhere"),
+    "a folder that is no run": lambda folder: folder.parent.joinpath("st range>").mkdir(),
+    "binary noise": lambda folder: next(folder.glob("*/")).joinpath("9.9.0.0.ttl").write_bytes(bytes(range(256)) * 99),
+    "one long literal": lambda folder: (
+        next(folder.glob("*/")).joinpath("9.9.0.0.ttl").write_text('<urn:a> <urn:b> "' + "x" * 20_000_000 + '" .\n')
+    ),
+}
+
+
+@pytest.mark.parametrize("how", sorted(SPOILED))
+def test_one_bad_run_costs_only_itself(project: Project, how: str) -> None:
+    """Whatever lies in a run folder: other runs are answered for, and nobody sees a traceback."""
+    project.sh("echo 1 > a")
+    project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
+    SPOILED[how](next((project.path / ".provio" / "runs").iterdir()))
+    project.watch("cp", "a", "c")
+    assert project.data("c") == {"a"}
+    done = project.provio("merge", code=None)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (0, 1)
+
+
+def damage(folder: Path, pattern: str) -> None:
+    for file in folder.glob(pattern):
+        file.write_bytes(b"garbage")
+
+
+BROKEN = {
+    "store: every file": lambda home: damage(home / "store", "*"),
+    "store: no CURRENT": lambda home: (home / "store" / "CURRENT").unlink(),
+    "snapshot: every file": lambda home: damage(home / "snapshots" / "current", "*"),
+    "snapshot: gone": lambda home: shutil.rmtree((home / "snapshots" / "current").resolve()),
+    "version: empty": lambda home: (home / "store.version").write_text(""),
+    "both: gone": lambda home: [shutil.rmtree(home / name) for name in ("store", "snapshots")],
+}
+
+
+@pytest.mark.parametrize("how", sorted(BROKEN))
+def test_a_broken_store_is_made_anew(project: Project, how: str) -> None:
+    """The run folders hold everything: a store that cannot be opened is begun again, and answers as before."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    before = quads(project)
+    BROKEN[how](project.path / ".provio")
+    project.watch("cp", "b", "c")
+    assert project.data("c") == {"a", "b"}
+    assert before <= quads(project)
+
+
+def test_a_store_that_cannot_be_written_still_answers(project: Project) -> None:
+    """Where what is pending cannot be merged, lineage says so and answers from what is published."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    project.provio("run", "--quiet", "--no-merge", "--", "cp", "b", "c")
+    (project.path / ".provio" / "lock").unlink()
+    (project.path / ".provio" / "lock").mkdir()
+    done = project.provio("lineage", "b")
+    assert "1 run pending" in done.stderr
+    assert "a" in done.stdout
+
+
+def test_a_process_that_outlives_its_run(project: Project) -> None:
+    """What a daemon reads and writes after its run was merged is merged by the next question."""
+    project.sh("echo 1 > a; echo 2 > b")
+    code = (
+        "import os, time\nold = open('a').read()\nout = open('x', 'w'); out.write(old); out.flush()\nmore = open('b')\n"
+        "if os.fork() == 0:\n    os.setsid(); os.closerange(0, 3); time.sleep(4)\n    out.write(more.read()); out.flush()\n"
+        "    open('done', 'w')\nos._exit(0)\n"
+    )
+    (project.path / "daemon.py").write_text(code)
+    project.watch("python3", "daemon.py")
+    assert project.data("x") == {"a"}
+    while not (project.path / "done").exists():
+        time.sleep(0.1)
+    time.sleep(0.1)
+    assert project.data("x") == {"a", "b", "x"}

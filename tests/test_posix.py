@@ -432,7 +432,7 @@ SAME = [
     "sh -c 'kill -TERM $$'",
     "seq 20000 | sort -R --random-source=/etc/services | sort -n | md5sum",
     "printf 'a b\\n' | { read x y; echo $y $x; }",
-    f"{sys.executable} -c 'import multiprocessing as m; p = m.Pool(2); print(p.map(abs, [-5, 0])); p.close(); p.join()'",
+    f"{sys.executable} -c 'import multiprocessing as m; p = m.Pool(2); print(p.map(abs, [-5])); p.close(); p.join()'",
 ]
 
 

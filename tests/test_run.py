@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -157,6 +158,39 @@ def test_a_missing_shim_is_said_and_harmless(project: Project, tmp_path: Path) -
         assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("shell", "code"),
+    [
+        ("{} run -- sh -c 'exit 7' 2>/dev/full", 7),
+        ("{} run -- sh -c 'exit 7' 2>&-", 7),
+        ("{} run -- sh -c 'exit 7' >&- 2>&-", 7),
+        ("{} run -- sh -c 'exit 7' <&-", 7),
+        ("{} run -- no-such-command 2>/dev/full", 127),
+        ("{} run -- no-such-command 2>&-", 127),
+        ("ulimit -v 300000; {} run -- sh -c 'exit 7'", 7),
+        ("ulimit -f 0; {} run -- sh -c 'exit 7'", 7),
+    ],
+)
+def test_whatever_fails_in_provio_the_end_is_the_commands(project: Project, shell: str, code: int) -> None:
+    """Closed and full streams, no memory for the store, no room for the trace: the command's own exit code."""
+    script = shell.format(shlex.join(provio_command()))
+    done = subprocess.run(["bash", "-c", script], cwd=project.path, env=project.env, capture_output=True, timeout=60)
+    assert done.returncode == code, done.stderr
+    assert done.stdout == b""
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [(["sh", "-c", "exit 7"], 7), (["grep", "SigIgn", "/proc/self/status"], 0)]
+)
+def test_an_ignored_sigchld(project: Project, command: list[str], code: int) -> None:
+    """A caller that ignores SIGCHLD still gets the command's end, and the command ignores it too."""
+    start = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    call = [sys.executable, "-c", start, *provio_command(), "run", "--quiet", "--", *command]
+    done = subprocess.run(call, cwd=project.path, env=project.env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code
+    assert not done.stdout or int(done.stdout.split()[1], 16) >> (signal.SIGCHLD - 1) & 1
+
+
 def test_descriptors_are_inherited(project: Project) -> None:
     """A descriptor above 2 that the caller opened reaches the command, as process substitution needs."""
     (project.path / "in").write_text("content\n")
@@ -197,9 +231,7 @@ def test_a_terminal_interrupts_the_command_and_not_provio(project: Project) -> N
 def test_a_run_inside_a_run_is_its_child(project: Project) -> None:
     """A nested `provio run` names the run it is part of."""
     project.watch(*provio_command(), "run", "--quiet", "--", "true")
-    assert (
-        project.count("?inner a provio:Run ; provio:partOf ?outer . ?outer provio:commandLine ?c") == 1
-    )
+    assert project.count("?inner a provio:Run ; provio:partOf ?outer . ?outer provio:commandLine ?c") == 1
 
 
 def test_sigkill_in_the_middle_of_writes_loses_nothing(project: Project, tmp_path: Path) -> None:

@@ -52,12 +52,19 @@ def script_of(arguments: list[bytes]) -> bytes | None:
 
 def programs(trace: Trace, identity: Identity) -> dict[str, ProgramFacts]:
     """Return the program of each process, by the process's IRI."""
-    return {process.iri: _program(process, identity) for process in trace.processes.values()}
+    scripts: dict[tuple[bytes, bytes], Opening] = {}
+    for process in trace.processes.values():
+        script = script_of(process.arguments)
+        opening = script_opening(process, script) if script else None
+        if script and opening:
+            scripts[process.cwd, script] = opening
+    return {process.iri: _program(process, identity, scripts) for process in trace.processes.values()}
 
 
-def _program(process: Process, identity: Identity) -> ProgramFacts:
+def _program(process: Process, identity: Identity, scripts: dict[tuple[bytes, bytes], Opening]) -> ProgramFacts:
+    """The script where one was given (a forked child has its parent's, which the parent read), else the executable."""
     script = script_of(process.arguments)
-    opening = script_opening(process, script) if script else None
+    opening = scripts.get((process.cwd, script)) if script else None
     if opening and opening.name:
         return _known(opening.name, opening.facts, identity)
     path = process.executable or (process.arguments or [b"unknown"])[0]
