@@ -11,9 +11,12 @@
 #define HAND EXPORTED
 #include "calls.def"
 
-// The same body for a name and its siblings.
+// The same body for a name and its siblings. Asked first of all, because before this library's constructor (another
+// library's calls come that early) it is this question that finds the real functions.
 #define FORWARD(name, type, parameters, function, ...)                                                                 \
     type provio_##name parameters {                                                                                    \
+        bool watched = watching();                                                                                     \
+        (void)watched;                                                                                                 \
         return function(API_##name, REAL(name), __VA_ARGS__);                                                          \
     }
 
@@ -36,8 +39,8 @@ int provio___close(int fd) {
 }
 
 int provio_close_range(unsigned first, unsigned last, int flags) {
-    enum { KEEPS_OPEN = 4 }; // CLOSE_RANGE_CLOEXEC
-    if (watching() && first <= last && (flags & ~2) == 0 && !(flags & KEEPS_OPEN)) closing_range(first, last);
+    enum { UNSHARES = 2 }; // CLOSE_RANGE_UNSHARE; with CLOSE_RANGE_CLOEXEC nothing is closed now
+    if (watching() && first <= last && (flags & ~UNSHARES) == 0) closing_range(first, last);
     return REAL(close_range)(first, last, flags);
 }
 
@@ -152,8 +155,9 @@ static void forget_standard(void) {
 }
 
 int provio_openpty(int *master, int *slave, char *name, const void *terminal, const void *window) {
+    bool watched = watching();
     int result = REAL(openpty)(master, slave, name, terminal, window);
-    if (result == 0 && watching()) {
+    if (watched && result == 0) {
         object_forget(*master);
         object_forget(*slave);
     }
@@ -161,14 +165,16 @@ int provio_openpty(int *master, int *slave, char *name, const void *terminal, co
 }
 
 int provio_login_tty(int fd) {
+    bool watched = watching();
     int result = REAL(login_tty)(fd);
-    if (result == 0 && watching()) forget_standard();
+    if (watched && result == 0) forget_standard();
     return result;
 }
 
 int provio_daemon(int keep_folder, int keep_streams) {
+    bool watched = watching();
     int result = REAL(daemon)(keep_folder, keep_streams);
-    if (result != 0 || !watching()) return result;
+    if (result != 0 || !watched || !watching()) return result; // asked again: this is its child
     if (!keep_folder) cwd_changed();
     if (!keep_streams) forget_standard();
     return result;
@@ -342,9 +348,9 @@ static pid_t watched_fork(int api, pid_t (*real)(void), struct thread *thread) {
     uint64_t started = thread == NULL ? 0 : now(thread);
     return forked(api, real(), thread, started);
 }
-FORWARD(fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
-FORWARD(__fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
-FORWARD(_Fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+FORWARD(fork, pid_t, (void), watched_fork, watched ? thread_self() : NULL)
+FORWARD(__fork, pid_t, (void), watched_fork, watched ? thread_self() : NULL)
+FORWARD(_Fork, pid_t, (void), watched_fork, watched ? thread_self() : NULL)
 
 pid_t provio_forkpty(int *master, char *name, const void *terminal, const void *window) {
     struct thread *thread = watching() ? thread_self() : NULL;
@@ -396,8 +402,8 @@ __attribute__((used)) int provio_vfork_after(int pid) {
     return -1;
 }
 #else
-FORWARD(vfork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
-FORWARD(__vfork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+FORWARD(vfork, pid_t, (void), watched_fork, watched ? thread_self() : NULL)
+FORWARD(__vfork, pid_t, (void), watched_fork, watched ? thread_self() : NULL)
 #endif
 
 typedef int (*spawning)(pid_t *, const char *, const void *, const void *, char *const[], char *const[]);

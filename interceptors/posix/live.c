@@ -285,8 +285,9 @@ static void gap_link(char *room, const char *reason) {
 
 static bool live_create(struct live *live, struct thread *thread) {
     char *room = pool_take(&scratches);
-    if (room == NULL || !process_identify()) return false;
-    long fd = file_claim(live, room);
+    if (room == NULL) return false;
+    long fd = process_identify();
+    if (fd == 0) fd = file_claim(live, room);
     long gained = fd < 0 ? fd : header_gain(live, thread, (int)fd);
     if (fd >= 0) RAW(close, fd);
     if (gained != 0) {

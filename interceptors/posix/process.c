@@ -172,9 +172,10 @@ uint64_t start_tick(int pid, uint32_t *parent) {
     return tick;
 }
 
-bool process_identify(void) {
-    if (process.pid != 0) return true;
+// 0, or why the process cannot be named.
+long process_identify(void) {
+    if (process.tick != 0) return 0;
     process.tick = start_tick(0, &process.parent);
     process.pid = (uint32_t)RAW(getpid, 0);
-    return process.tick != 0;
+    return process.tick != 0 ? 0 : -EMFILE; // most likely
 }

@@ -244,7 +244,7 @@ extern THREAD_LOCAL struct thread *lender; // in a vfork's child: the thread who
 void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds);
 bool wake(void);
 struct thread *thread_begin(void);
-bool process_identify(void);
+long process_identify(void);
 uint64_t start_tick(int pid, uint32_t *parent);
 uint64_t clock_slow(struct thread *thread);
 
