@@ -3,9 +3,6 @@
 
 enum { FIRST_BASELINE = 10000000, LONGEST = 1000000000, NANOSECONDS = 1000000000 };
 
-// The process's own measurement of the counter, so that a later thread need not measure again.
-static _Atomic uint64_t base_ticks, base_time, shared_multiplier;
-
 static uint64_t system_clock(void) {
     struct timespec time;
     clock_gettime(CLOCK_REALTIME, &time); // in the vdso: no system call; errno is touched only by a failure
@@ -18,6 +15,9 @@ static uint64_t not_before(struct thread *thread, uint64_t time) {
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
+// The process's own measurement of the counter, so that a later thread need not measure again.
+static _Atomic uint64_t base_ticks, base_time, shared_multiplier;
+
 static uint64_t counter(void) {
 #if defined(__x86_64__)
     return __builtin_ia32_rdtsc();
