@@ -402,8 +402,15 @@ __attribute__((used)) int provio_vfork_after(int pid) {
     return -1;
 }
 #else
-FORWARD(vfork, pid_t, (void), watched_fork, watched ? thread_self() : NULL)
-FORWARD(__vfork, pid_t, (void), watched_fork, watched ? thread_self() : NULL)
+// A C function cannot wrap it; a fork is what vfork(2) may always be.
+pid_t provio_vfork(void) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    return watched_fork(API_vfork, REAL(fork), thread);
+}
+
+pid_t provio___vfork(void) {
+    return provio_vfork();
+}
 #endif
 
 typedef int (*spawning)(pid_t *, const char *, const void *, const void *, char *const[], char *const[]);
