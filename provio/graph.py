@@ -16,6 +16,7 @@ from provio.vocab import PROV, RDF, RDFS, local_name, provio, types
 INFLUENCES = {
     "Create": "wasCreatedBy", "Open": "wasOpenedBy", "Read": "wasReadBy", "Write": "wasWrittenBy", "Map": "wasReadBy",
     "Fsync": "wasFlushedBy", "Rename": "wasModifiedBy", "Link": "wasModifiedBy", "Truncate": "wasModifiedBy",
+    "SetTimes": "wasModifiedBy",
 }  # fmt: skip
 
 
@@ -218,6 +219,8 @@ class _Writer:
             *(("prov:wasAttributedTo", _iri(program)) for program in sorted(version.attributed_to)),
             *(("prov:specializationOf", _iri(file)) for file in version.names),
         )
+        for other in version.alternate_of:
+            graph.say(version.iri, ("prov:alternateOf", _iri(other)))
         for earlier in version.revision_of:
             graph.say(version.iri, ("prov:wasRevisionOf", _iri(earlier)), ("prov:wasDerivedFrom", _iri(earlier)))
         for file, path in version.names.items():
@@ -310,7 +313,7 @@ class _Writer:
             graph.say(entity, (INFLUENCES[kind], _iri(iri)))
 
     def _event(self, event: Event) -> None:
-        if event.kind not in ("Rename", "Link", "Delete", "Create", "Truncate", "Map"):
+        if event.kind not in ("Rename", "Link", "Delete", "Create", "Truncate", "Map", "SetTimes"):
             return
         facts = event.facts()
         known = self.out.versions.get(self.identity.version(facts)) if facts else None

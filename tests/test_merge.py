@@ -178,8 +178,8 @@ def test_a_process_that_outlives_its_run(project: Project) -> None:
     project.sh("echo 1 > a; echo 2 > b")
     code = (
         "import os, time\nold = open('a').read()\nout = open('x', 'w'); out.write(old); out.flush()\nmore = open('b')\n"
-        "if os.fork() == 0:\n    os.setsid(); os.closerange(0, 3); time.sleep(4)\n    out.write(more.read()); out.flush()\n"
-        "    open('done', 'w')\nos._exit(0)\n"
+        "if os.fork() == 0:\n    os.setsid(); os.closerange(0, 3); time.sleep(4)\n    out.write(more.read())\n"
+        "    out.flush(); open('done', 'w')\nos._exit(0)\n"
     )
     (project.path / "daemon.py").write_text(code)
     project.watch("python3", "daemon.py")

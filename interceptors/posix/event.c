@@ -101,6 +101,19 @@ void event_create(int api, int dirfd, const char *path, uint64_t started) {
     event_named(TERM_Create, api, dirfd, path, started, NULL, &facts, NULL, 0);
 }
 
+// Without a path, `dirfd` is the file itself.
+void event_times(int api, int dirfd, const char *path, int flags, const struct facts *before, uint64_t started) {
+    struct facts facts;
+    if (!statx_facts(dirfd, path == NULL ? "" : path, flags | AT_EMPTY_PATH, &facts)) return;
+    if (path == NULL || *path == '\0') {
+        struct object *object = object_of(dirfd);
+        if (object == &ignored || object->path == NULL) return;
+        path = object->path;
+        dirfd = AT_FDCWD;
+    }
+    event_named(TERM_SetTimes, api, dirfd, path, started, NULL, &facts, TERM_previousMtimeNs, before->modified);
+}
+
 void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started) {
     struct facts facts;
     struct block block;

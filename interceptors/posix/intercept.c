@@ -176,6 +176,17 @@ static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, co
 #define TRUNCATED_PATH_LENGTH(path, length) event_truncate(api, -1, path, length, started)
 #define TRUNCATED_FD_LENGTH(fd, length) event_truncate(api, fd, NULL, length, started)
 
+#define WATCH_SetTimes(name, type, arguments, subject, outcome)                                                        \
+    struct facts facts;                                                                                                \
+    EVENT(name, type, arguments, outcome, UNSET_##subject, SET_##subject)
+#define UNSET_TIMES(dirfd, path, flags) statx_facts(dirfd, or_itself(path), (flags) | AT_EMPTY_PATH, &facts)
+#define SET_TIMES(dirfd, path, flags) event_times(api, dirfd, path, flags, &facts, started)
+
+// No path: the descriptor itself.
+static inline const char *or_itself(const char *path) {
+    return path == NULL ? "" : path;
+}
+
 // ---- the wrappers
 
 #define CALL(name, type, parameters, arguments, Term, subject, outcome)                                                \

@@ -27,11 +27,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <utime.h>
 
 #include "vocab.h"
 
@@ -500,6 +502,7 @@ void event_rename(int api, const char *term, int fromfd, const char *from, int t
 void event_symbolic(int api, const char *target, int dirfd, const char *path, uint64_t started);
 void event_delete(int api, int dirfd, const char *path, const struct facts *facts, uint64_t started);
 void event_create(int api, int dirfd, const char *path, uint64_t started);
+void event_times(int api, int dirfd, const char *path, int flags, const struct facts *before, uint64_t started);
 void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started);
 uint64_t event_map(int api, struct object *object, size_t size, int protection, bool shared, uint64_t started);
 void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, uint64_t started);

@@ -142,6 +142,7 @@
 #define TERM_path ":path"
 #define TERM_pathEncoded ":pathEncoded"
 #define TERM_pid ":pid"
+#define TERM_previousMtimeNs ":previousMtimeNs"
 #define TERM_project ":project"
 #define TERM_projectEncoded ":projectEncoded"
 #define TERM_protection ":protection"

@@ -83,6 +83,7 @@ class Version:
     generated_by: str | None = None
     attributed_to: set[str] = field(default_factory=set)
     revision_of: list[str] = field(default_factory=list)
+    alternate_of: list[str] = field(default_factory=list)
 
     def name(self, file: str, path: bytes, moment: int) -> None:
         """Note a name (File IRI, path) that the version had at a moment."""

@@ -47,6 +47,8 @@ class _Collector:
         for event in process.events:
             if event.kind == "Truncate" and "object" not in event.record:
                 self._truncated_by_name(event)
+            elif event.kind == "SetTimes":
+                self._times_set(event)
 
     def names(self, process: Process) -> None:
         """Give versions the names that renames and links gave them."""
@@ -128,6 +130,18 @@ class _Collector:
             version = self.version(after, None, False, end)
             if path:
                 version.name(self.identity.file(path, after.device), path, end)
+
+    def _times_set(self, event: Event) -> None:
+        """The content before and after has two keys: whichever of the two is asked for, the other is its alternate."""
+        after, path = event.facts(), event.text("path")
+        if after is None or path is None or event.record.get("directory") == "true":
+            return
+        before = replace(after, mtime=event.number("previousMtimeNs", after.mtime))
+        if before.mtime != after.mtime:
+            for facts in (before, after):
+                version = self.version(facts, None, False, event.at)
+                version.name(self.identity.file(os.path.normpath(path), facts.device), os.path.normpath(path), event.at)
+            self.version(after, None, False, event.at).alternate_of.append(self.identity.version(before))
 
     def _key(self, facts: Facts) -> Facts:
         return replace(facts, ctime=0)

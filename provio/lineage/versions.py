@@ -20,12 +20,14 @@ def attribute(conclusions: Conclusions) -> None:
     for span in conclusions.spans:
         spans.setdefault(span.inode, []).append(span)
     chains: dict[tuple[str, int, int], list[Version]] = {}
+    timed = {iri for v in conclusions.versions.values() if v.alternate_of for iri in (v.iri, *v.alternate_of)}
     for version in conclusions.versions.values():
         chains.setdefault(inode_of(version.facts), []).append(version)
     for inode, chain in chains.items():
         writers = spans.get(inode)
         if writers:
-            _chain(conclusions, chain, writers)
+            kept = [v for v in chain if v.iri not in timed or _writer(v, writers)]
+            _chain(conclusions, [v for v in kept if not v.alternate_of or _saw(v, writers)], writers)
 
 
 def _chain(conclusions: Conclusions, chain: list[Version], spans: list[Span]) -> None:
@@ -58,10 +60,15 @@ def _written(version: Version, writer: Span | None) -> int:
 def _writer(version: Version, spans: list[Span]) -> Span | None:
     """The span whose end saw this version; else the latest that encloses its mtime."""
     mtime = version.facts.mtime
-    saw = [s for s in spans if s.final and (s.final.mtime, s.final.size) == (mtime, version.facts.size)]
+    saw = _saw(version, spans)
     if not saw:
         saw = [s for s in spans if s.first - TICK <= mtime <= max(s.last, s.end) and _on_its_way(s, version)]
     return max(saw, key=lambda s: (min(s.last, mtime), s.last), default=None)
+
+
+def _saw(version: Version, spans: list[Span]) -> list[Span]:
+    facts = version.facts
+    return [s for s in spans if s.final and (s.final.mtime, s.final.size) == (facts.mtime, facts.size)]
 
 
 def _on_its_way(span: Span, version: Version) -> bool:
