@@ -202,7 +202,8 @@ def lineage_command(path: str, forward: bool, depth: int | None, via: Any, every
 
     PATH is asked as the content it has now. Example: provio lineage results/fig3.h5
     """
-    from provio.ancestry import find_target, lineage
+    from provio.ancestry import lineage
+    from provio.target import find_target
 
     reader = _reader(path)
     target = find_target(reader, path)
@@ -267,8 +268,8 @@ def export_command(run: str | None, form: str, output: str | None) -> int:
     Example: provio export --as nquads > all.nq
     """
     from provio import exports
+    from provio.facts import RUN_BASE
     from provio.graph import bundle_iri
-    from provio.trace import RUN_BASE
 
     if form not in exports.formats():
         raise click.BadParameter(f"{form!r} is not one of {', '.join(exports.formats())}", param_hint="--as")
@@ -319,7 +320,8 @@ def view_command(what: str | None, output: str, forward: bool, via: Any, everyth
     Example: provio view xcorr.h5 -o lineage.html
     """
     from provio import runs, view
-    from provio.ancestry import find_target, lineage, run_document
+    from provio.ancestry import lineage, run_document
+    from provio.target import find_target
 
     is_path = what is not None and (os.path.lexists(what) or "/" in what)
     reader = _reader(what if is_path else None)

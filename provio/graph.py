@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from provio import turtle
+from provio.facts import Access, Event, Opening, Process, Trace
 from provio.identity import Identity
 from provio.lineage.model import Conclusions, Phase, Version
-from provio.trace import Access, Event, Opening, Process, Trace
 from provio.vocab import PROV, RDF, RDFS, local_name, provio, types
 
 # What the class of an IOActivity does to the object: the property from the object to it.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from provio import turtle
-from provio.trace import Facts, Opening, Process, Record, Trace
+from provio.facts import Facts, Opening, Process, Record, Trace
 
 BASE = "https://w3id.org/provio/"
 

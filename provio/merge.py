@@ -15,12 +15,12 @@ from pathlib import Path
 
 from provio import environment, settle, turtle
 from provio import trace as traces
+from provio.facts import RUN_BASE, Damage, Trace
 from provio.graph import Graph, bundle_iri, triples
 from provio.home import Home
 from provio.identity import Identity
 from provio.lineage import conclude
 from provio.store.embedded import StoreWriter
-from provio.trace import RUN_BASE, Damage, Trace
 from provio.vocab import PROV, RDF, provio
 
 

@@ -25,8 +25,8 @@ from types import FrameType
 
 from provio import environment, turtle
 from provio.errors import CannotRecord, ProvioError
+from provio.facts import RUN_BASE
 from provio.home import Home, find_or_make
-from provio.trace import RUN_BASE
 from provio.vocab import NS
 
 SHIM = Path(__file__).with_name("libprovio.so")

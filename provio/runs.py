@@ -8,9 +8,9 @@ import pyoxigraph as ox
 
 from provio.document import command_line
 from provio.errors import NothingKnown
+from provio.facts import RUN_BASE
 from provio.reports.text import cut_path, duration, moment, printable, size
 from provio.store.embedded import StoreReader
-from provio.trace import RUN_BASE
 from provio.vocab import NS, PROV
 
 PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from provio import statx, turtle
-from provio.trace import Facts, Opening, Trace, folders_of
+from provio.facts import Facts, Opening, Trace
+from provio.trace import folders_of
 from provio.vocab import NS
 
 NUMBERS = ("inode", "birthNs", "mtimeNs", "ctimeNs", "size")

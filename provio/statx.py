@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-from provio.trace import Facts
+from provio.facts import Facts
 
 AT_FDCWD = -100
 STATX_BASIC_STATS, STATX_BTIME = 0x7FF, 0x800

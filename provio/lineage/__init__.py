@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from provio.facts import Trace
 from provio.identity import Identity
 from provio.lineage.code import Noise, programs
 from provio.lineage.model import Conclusions
@@ -18,7 +19,6 @@ from provio.lineage.phases import cut, tie
 from provio.lineage.pipes import connect
 from provio.lineage.spans import gather
 from provio.lineage.versions import attribute
-from provio.trace import Trace
 
 __all__ = ["Conclusions", "conclude"]
 

@@ -11,9 +11,9 @@ import os
 import re
 from collections.abc import Iterable
 
+from provio.facts import Facts, Opening, Process, Trace
 from provio.identity import Identity
 from provio.lineage.model import ProgramFacts
-from provio.trace import Facts, Opening, Process, Trace
 
 # Interpreter (its file's name) → options that take the next argument, options after which there is no script file.
 INTERPRETERS = {

@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from provio.trace import Facts, Opening, Process
+from provio.facts import Facts, Opening, Process
 
 # A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
 TICK = 20_000_000

@@ -11,9 +11,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import pairwise
 
+from provio.facts import Event, Process, Trace
 from provio.lineage.model import TICK, Conclusions, Phase, Span
 from provio.lineage.spans import inode_of
-from provio.trace import Event, Process, Trace
 
 LAUNCHES = frozenset({"Fork", "Spawn"})
 CHANNELS = frozenset({"Pipe", "Socket"})

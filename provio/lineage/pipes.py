@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from provio.facts import Opening, Process, Trace
 from provio.identity import Identity
 from provio.lineage.model import Conclusions, Phase, Segment
-from provio.trace import Opening, Process, Trace
 
 
 @dataclass(slots=True)

@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from provio.facts import Event, Facts, Opening, Process, Trace
 from provio.identity import Identity
 from provio.lineage.code import Noise
 from provio.lineage.model import TICK, Conclusions, Input, Span, Version
-from provio.trace import Event, Facts, Opening, Process, Trace
 
 PROT_READ, PROT_WRITE = 1, 2
 

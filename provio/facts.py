@@ -1,0 +1,266 @@
+"""What a trace states, as typed records: processes, threads, openings, accesses, events. Nothing is concluded here.
+
+Times are nanoseconds since 1970, 0 for never; sizes are bytes; paths are bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+RUN_BASE = "https://w3id.org/provio/run/"
+Record = dict[str, str]
+WRITE_FLAGS = os.O_WRONLY | os.O_RDWR
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What `statx` said of a file: times in ns since 1970, size in bytes."""
+
+    device: str
+    inode: int
+    birth: int
+    mtime: int
+    ctime: int
+    size: int
+
+    @staticmethod
+    def of(record: Record) -> Facts:
+        """The facts that a record states of a file."""
+        times = (int(record.get(name, 0)) for name in ("inode", "birthNs", "mtimeNs", "ctimeNs", "size"))
+        return Facts(record.get("device", ""), *times)
+
+    def later(self, record: Record, prefix: str) -> Facts:
+        """What a record states of the same file later, under names that begin with `prefix`."""
+        times = (int(record.get(prefix + name, 0)) for name in ("MtimeNs", "CtimeNs", "Size"))
+        return Facts(self.device, self.inode, self.birth, *times)
+
+
+@dataclass(slots=True)
+class Access:
+    """The counters of one (thread, opening, function). Times in ns since 1970, 0 for never; elapsed in ns."""
+
+    iri: str
+    thread: Thread
+    opening: Opening
+    counts: Record
+    first_read: int = 0
+    last_read: int = 0
+    first_write: int = 0
+    last_write: int = 0
+
+    def count(self, name: str) -> int:
+        """Return a counter's value, 0 where the access has none of that name."""
+        return int(self.counts.get(name, 0))
+
+
+@dataclass(slots=True)
+class CopyCalls:
+    """What one thread had the kernel copy from one opening to another, first and last (ns since 1970)."""
+
+    access: Access
+    source: Opening
+    target: Opening
+    first: int
+    last: int
+
+    @property
+    def between_files(self) -> bool:
+        """From a file's content to a file's content: no process has had it in hand."""
+        return self.source.kind == self.target.kind == "FileVersion"
+
+
+@dataclass(slots=True)
+class Opening:
+    """An open file description: how it was opened, what it was then, and what it was at its last close."""
+
+    iri: str
+    process: Process
+    kind: str
+    path: bytes | None
+    facts: Facts
+    flags: int
+    opened: int
+    inherited: bool
+    unlinked: bool
+    api: str | None
+    elapsed: int
+    closed: int = 0
+    at_close: Facts | None = None
+    settled: Facts | None = None
+    resolved: bytes | None = None
+    accesses: list[Access] = field(default_factory=list)
+    copied_from: list[CopyCalls] = field(default_factory=list)
+    copied_to: list[CopyCalls] = field(default_factory=list)
+
+    def reads(self) -> list[tuple[int, int]]:
+        """Return the (first, last) moments of each access's reads, copies from file to file left out."""
+        seen = [a for a in self.accesses if a.count("reads")]
+        if self.kind in ("Pipe", "Socket"):  # the end of a pipe is no news
+            seen = [a for a in seen if a.count("readBytes")]
+        own = [(a.first_read, a.last_read) for a in seen]
+        return own + [(c.first, c.last) for c in self.copied_to if not c.between_files]
+
+    def writes(self) -> list[tuple[int, int]]:
+        """Return the (first, last) moments of each access's writes, copies from file to file left out."""
+        own = [(a.first_write, a.last_write) for a in self.accesses if a.count("writes")]
+        return own + [(c.first, c.last) for c in self.copied_from if not c.between_files]
+
+    @property
+    def name(self) -> bytes | None:
+        """The path with symbolic links resolved, where that is known."""
+        return self.resolved or self.path
+
+    @property
+    def writable(self) -> bool:
+        """Opened for writing."""
+        return bool(self.flags & WRITE_FLAGS)
+
+    @property
+    def truncated(self) -> bool:
+        """Emptied when it was opened."""
+        return self.writable and bool(self.flags & os.O_TRUNC) and not self.inherited
+
+
+@dataclass(slots=True)
+class Event:
+    """A single call that is recorded by itself: rename, unlink, map, fork, exec …"""
+
+    iri: str
+    kind: str
+    process: Process
+    thread: Thread
+    at: int
+    record: Record
+
+    def facts(self) -> Facts | None:
+        """What the file was, as far as the event says."""
+        return Facts.of(self.record) if "inode" in self.record else None
+
+    def text(self, name: str) -> bytes | None:
+        """A path among the event's facts, as bytes."""
+        return path_of(self.record, name)
+
+    def number(self, name: str, default: int = 0) -> int:
+        """An integer among the event's facts."""
+        return int(self.record.get(name, default))
+
+
+@dataclass(slots=True)
+class Thread:
+    """A thread that did I/O."""
+
+    iri: str
+    process: Process
+    tid: int
+    epoch: int
+
+
+@dataclass
+class Process:
+    """One exec'd or forked image; `started` in ns since 1970."""
+
+    iri: str
+    host: str
+    pid: int
+    tick: int
+    image_number: str
+    record: Record = field(default_factory=dict)
+    threads: list[Thread] = field(default_factory=list)
+    openings: list[Opening] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def image(self) -> str:
+        """`exec`, `fork`, or an empty string where the header is lost."""
+        return self.record.get("image", "fork" if self.image_number == "v" else "")
+
+    @property
+    def parent_pid(self) -> int:
+        """The pid of the parent when the process began to record."""
+        return int(self.record.get("parentPid", 0))
+
+    @cached_property
+    def arguments(self) -> list[bytes]:
+        """The command line."""
+        return decode_argv(self.record.get("argv", ""))
+
+    @property
+    def executable(self) -> bytes | None:
+        """The path of the program's file."""
+        return path_of(self.record, "executable")
+
+    @property
+    def cwd(self) -> bytes:
+        """The working directory when the process began to record."""
+        return path_of(self.record, "cwd") or b"/"
+
+    @cached_property
+    def started(self) -> int:
+        """When the image began, in ns; the earliest known moment where the header is lost."""
+        known = [int(self.record["startedNs"])] if "startedNs" in self.record else []
+        return min(known or [o.opened for o in self.openings if o.opened] + [e.at for e in self.events] or [0])
+
+    @cached_property
+    def ended(self) -> int:
+        """The last moment the process is known to have done something, in ns."""
+        moments = [self.started, *(e.at for e in self.events)]
+        for opening in self.openings:
+            moments += (opening.opened, opening.closed)
+            for access in opening.accesses:
+                moments += (access.last_read, access.last_write)
+        return max(moments)
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A file that is not what the trace format says: where, and why."""
+
+    path: Path
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.reason}"
+
+
+@dataclass
+class Trace:
+    """The facts of one run."""
+
+    folder: Path
+    run_id: str
+    run: Record
+    mounts: list[Record]
+    processes: dict[str, Process]
+    gaps: list[tuple[str, str, str]]
+    damages: list[Damage]
+    content_hash: str
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def iri(self) -> str:
+        """The run's IRI."""
+        return RUN_BASE + self.run_id
+
+    def openings(self) -> Iterator[Opening]:
+        """Every opening of every process."""
+        for process in self.processes.values():
+            yield from process.openings
+
+
+def decode_argv(text: str) -> list[bytes]:
+    """Return the arguments of an `:argv` literal (an empty argument is `%`)."""
+    return [b"" if part == "%" else unquote_to_bytes(part) for part in text.split(" ")] if text else []
+
+
+def path_of(record: Record, name: str) -> bytes | None:
+    """Return a path that a record states, as bytes, whichever way it is written; None where it states none."""
+    if name in record:
+        return record[name].encode("utf-8", "surrogateescape")
+    encoded = record.get(name + "Encoded")
+    return unquote_to_bytes(encoded) if encoded is not None else None

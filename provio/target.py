@@ -1,0 +1,97 @@
+"""What a question is about: a path or an IRI and a store in, the version that is meant out."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from provio import environment, statx
+from provio.describe import PREFIXES
+from provio.errors import NothingKnown
+from provio.facts import Facts
+from provio.identity import domain_segment, version_iri
+from provio.store import Reader
+from provio.turtle import literal, path_iri
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is asked about: a version's IRI, a word where that is not what is there, and the path asked by."""
+
+    iri: str
+    changed: str | None = None
+    path: str | None = None
+
+
+def find_target(reader: Reader, text: str) -> Target:
+    """Return the version that `text` (a path, or an IRI) names; raises NothingKnown where no store knows it.
+
+    A path is asked as the content it has now. Where the store does not know that, the newest recorded version under
+    that name answers, and the target says so.
+    """
+    if re.match(r"(https?|file|urn):", text) and not os.path.lexists(text):
+        return _known_iri(reader, text)
+    if not text:
+        raise NothingKnown("no file was named: provio lineage PATH")
+    path = os.fsencode(text)
+    full = os.path.abspath(path)
+    try:
+        facts = statx.facts(path)
+    except OSError:
+        facts = None
+    if facts:
+        domain = _domain(os.path.realpath(path), facts)
+        iri = version_iri(domain, facts)
+        if _exists(reader, iri):
+            return Target(iri, None, full.decode("utf-8", "replace"))
+    newest = _newest_version(reader, [full, os.path.realpath(path)])
+    if newest is None:
+        raise NothingKnown(
+            f"nothing is recorded of {_show(full)}: run what makes or reads it under provio (provio run -- COMMAND)"
+        )
+    word = "changed since it was recorded" if facts else "no longer there; recorded"
+    return Target(newest[0], f"{word} at {newest[1]}", full.decode("utf-8", "replace"))
+
+
+def _exists(reader: Reader, iri: str) -> bool:
+    query = f"{PREFIXES} SELECT ?t {{ <{iri}> a ?t . FILTER EXISTS {{ <{iri}> prov:specializationOf ?f }} }} LIMIT 1"
+    return next(iter(reader.rows(query)), None) is not None
+
+
+def _known_iri(reader: Reader, text: str) -> Target:
+    if re.search(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]', text):
+        raise NothingKnown(f"{_show(text.encode())} is neither a file here nor an IRI")
+    if next(iter(reader.rows(f"SELECT ?t {{ <{text}> a ?t }} LIMIT 1")), None) is None:
+        raise NothingKnown(f"nothing is recorded of {text}")
+    newest = _newest_of(reader, f"VALUES ?file {{ <{text}> }}")
+    return Target(newest[0] if newest else text)
+
+
+def _newest_version(reader: Reader, paths: list[bytes]) -> tuple[str, str] | None:
+    """The newest recorded version that was seen under one of these paths."""
+    names = []
+    for path in dict.fromkeys(paths):
+        try:
+            names.append(f"{{ ?file provio:path {literal(path.decode('utf-8'))} }}")
+        except UnicodeDecodeError:
+            names.append(f"{{ ?file provio:pathEncoded {literal(path_iri(path))} }}")
+    return _newest_of(reader, " UNION ".join(names))
+
+
+def _newest_of(reader: Reader, files: str) -> tuple[str, str] | None:
+    query = f"""{PREFIXES} SELECT ?version ?modified {{ {files}
+        ?version prov:specializationOf ?file ; provio:modified ?modified }} ORDER BY DESC(?modified) ?version LIMIT 1"""
+    row = next(iter(reader.rows(query)), None)
+    return (row["version"], row["modified"]) if row else None
+
+
+def _domain(path: bytes, facts: Facts) -> str:
+    """The storage domain, as this machine sees it now."""
+    known = [mount for mount in environment.mounts({facts.device}) if path.startswith(mount.point)]
+    named = max(known, key=lambda mount: len(mount.point), default=None)
+    return domain_segment(named.domain if named else f"{environment.machine_domain()}.{facts.device}")
+
+
+def _show(path: bytes) -> str:
+    return path.decode("utf-8", "backslashreplace")
