@@ -3,8 +3,8 @@
 The data's way, a module a step:
 
     run        watches a command: sets the preload, passes its end on, leaves a run folder of Turtle files
-    settle     looks once at what only the time after the run can tell
-    trace      reads a run folder: files to facts
+    settle     looks at what only the time after the run can tell
+    trace      reads a run folder: files to facts (`facts` has their types)
     identity   facts to IRIs
     lineage    facts with identities to conclusions: phases, pipes, copies, revisions
     merge      brings it all into the store, a named graph a run

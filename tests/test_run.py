@@ -217,6 +217,7 @@ def test_a_terminal_interrupts_the_command_and_not_provio(project: Project) -> N
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(project.path)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a caller in the background may ignore it
         command = [*provio_command(), "run", "--quiet", "--", "sh", "-c", "touch ready; exec sleep 30"]
         os.execve(command[0], command, project.env)
     _wait_for(project.path / "ready")
