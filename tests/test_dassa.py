@@ -177,6 +177,7 @@ def demo(folder: Path, body: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_demo_makes_every_product(tmp_path: Path) -> None:
     """The demo watches three steps, asks twice, and draws once."""
     body = 'case $1 in run) shift 2; exec "$@" ;; view) echo page > "$4" ;; esac'

@@ -28,6 +28,7 @@ def worked(project: Project) -> Project:
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS))
+@pytest.mark.slow
 def test_prov_reads_every_record(worked: Project, form: str) -> None:
     """What `prov` reads from an export is what the export says, record by record."""
     data = worked.provio("export", "--as", form).stdout.encode()

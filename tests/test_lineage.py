@@ -221,6 +221,7 @@ SETTING_TIMES = {
 
 
 @pytest.mark.parametrize("how", sorted(SETTING_TIMES))
+@pytest.mark.slow
 def test_setting_times_keeps_the_content(project: Project, how: str) -> None:
     """The key changes with the mtime, the content does not: lineage follows it, also from a later run."""
     project.sh("echo 1 > a; touch -d 2002-02-02 a")

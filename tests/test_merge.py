@@ -122,6 +122,7 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("how", sorted(SPOILED))
+@pytest.mark.slow
 def test_one_bad_run_costs_only_itself(project: Project, how: str) -> None:
     """Whatever lies in a run folder: other runs are answered for, and nobody sees a traceback."""
     project.sh("echo 1 > a")
@@ -150,6 +151,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("how", sorted(BROKEN))
+@pytest.mark.slow
 def test_a_broken_store_is_made_anew(project: Project, how: str) -> None:
     """The run folders hold everything: a store that cannot be opened is begun again, and answers as before."""
     project.sh("echo 1 > a")
@@ -173,6 +175,7 @@ def test_a_store_that_cannot_be_written_still_answers(project: Project) -> None:
     assert "a" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_process_that_outlives_its_run(project: Project) -> None:
     """What a daemon reads and writes after its run was merged is merged by the next question."""
     project.sh("echo 1 > a; echo 2 > b")

@@ -262,6 +262,7 @@ def _readers() -> list[list[str]]:
     return [command for command in commands if shutil.which(command[0])]
 
 
+@pytest.mark.slow
 def test_samples_of_a_running_program_are_valid(built: Path, trace: Trace, work: Path) -> None:
     """Plain copies of the files of a running program parse, in one reader always, in others every tenth time."""
     samples = []
