@@ -9,6 +9,7 @@ from urllib.parse import quote, quote_from_bytes
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PATH_SAFE = "/-._~!$&'()*+,;=:@"
 _SPECIAL = re.compile(r'[\x00-\x1f"\\\x7f\ud800-\udfff\ufffe\uffff]')
+_PLAIN_PATH = re.compile(rb"[A-Za-z0-9/\-._~!$&'()*+,;=:@]*")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
@@ -58,6 +59,8 @@ def segment(text: str | bytes) -> str:
 
 def path_iri(path: bytes) -> str:
     """Return a path, percent-encoded where an IRI needs it; slashes stay."""
+    if _PLAIN_PATH.fullmatch(path):
+        return path.decode("ascii")
     return quote_from_bytes(path, safe=PATH_SAFE)
 
 
