@@ -36,8 +36,8 @@ class Facts:
 
     def later(self, record: Record, prefix: str) -> Facts:
         """What a record states of the same file later, under names that begin with `prefix`."""
-        times = (int(record.get(prefix + name, 0)) for name in ("MtimeNs", "CtimeNs", "Size"))
-        return Facts(self.device, self.inode, self.birth, *times)
+        names = (prefix + name if prefix else name[0].lower() + name[1:] for name in ("MtimeNs", "CtimeNs", "Size"))
+        return Facts(self.device, self.inode, self.birth, *(int(record.get(name, 0)) for name in names))
 
 
 @dataclass(slots=True)

@@ -177,6 +177,17 @@ def test_a_copy_by_the_kernel_comes_from_its_source_alone(project: Project) -> N
     assert project.ancestors("d/b")["data"] == {"b"}
 
 
+def test_stores_through_a_shared_map(project: Project) -> None:
+    """What is stored through a shared writable map is written, though no call says so; the earlier content is kept."""
+    project.sh("echo 1 > a; head -c 4096 /dev/zero > f")
+    code = "import mmap\nf = open('f', 'r+b'); m = mmap.mmap(f.fileno(), 0); f.close()\n"
+    code += "m[:2] = open('a', 'rb').read(); m.close()\n"
+    (project.path / "store.py").write_text(code)
+    project.watch("python3", "store.py")
+    project.watch("cp", "f", "g")
+    assert project.data("g") == {"a", "f"}
+
+
 def test_update_in_place_is_a_revision(project: Project) -> None:
     """`dd conv=notrunc` into a file keeps its earlier content."""
     project.sh("echo 1 > a; printf '%100s' x > f")

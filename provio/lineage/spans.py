@@ -101,16 +101,26 @@ class _Collector:
             truncated = truncated or opening.opened
         if not moments:
             return
-        end = opening.closed or self.lives[opening.process.iri]
-        final = opening.at_close
-        if opening.settled and opening.settled.mtime <= end:
-            final = final or opening.settled
+        end, final = self._end(opening, shared)
         span = Span(
             opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end,
             truncated, final, opening, [self.identity.version(copy.source.facts) for copy in copies],
             bool(copies) and not own,
         )  # fmt: skip
         self._add(span, opening)
+
+    def _end(self, opening: Opening, shared: list[Event]) -> tuple[int, Facts | None]:
+        """When the last descriptor or shared writable map was gone, and what the file was then, where that was seen."""
+        life = self.lives[opening.process.iri]
+        ends = [(opening.closed or life, opening.at_close)]
+        unmapped = _by_opening(opening.process, "Unmap", "map") if shared else {}
+        for event in shared:
+            undone = unmapped.get(event.iri, [])
+            ends += [(e.at, opening.facts.later(e.record, "")) for e in undone] or [(life, None)]
+        end, final = max(ends, key=lambda known: known[0])
+        if final is None and opening.settled and opening.settled.mtime <= end:
+            final = opening.settled
+        return end, final
 
     def _add(self, span: Span, opening: Opening) -> None:
         self.out.spans.append(span)
