@@ -81,7 +81,11 @@ def cli() -> None:
     """
 
 
-@cli.command("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@cli.command(
+    "run",
+    short_help="Watch a command.",
+    context_settings={"allow_interspersed_args": False},
+)
 @click.option("--name", help="Name the run, to find it again.")
 @click.option("--quiet", is_flag=True, help="Say nothing on stderr.")
 @click.option("--no-merge", is_flag=True, help="Leave the run pending; the next question merges it.")
@@ -159,7 +163,7 @@ def _count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-@cli.command("merge")
+@cli.command("merge", short_help="Bring recorded runs into the store.")
 @click.argument("runs", nargs=-1)
 @click.option("--quiet", is_flag=True, help="Say nothing but what is wrong.")
 def merge_command(runs: tuple[str, ...], quiet: bool) -> int:
@@ -188,7 +192,7 @@ def _progress() -> Callable[[str], None]:
     return lambda run: click.echo(f"merging {run}", err=True)
 
 
-@cli.command("lineage")
+@cli.command("lineage", short_help="Where did a file come from, what is it in?")
 @click.argument("path")
 @click.option("--forward", is_flag=True, help="What was made from it, instead of where it came from.")
 @click.option("--depth", type=click.IntRange(min=1), help="At most so many steps from file to file.")
@@ -226,13 +230,14 @@ def _shown(document: LineageDocument, form: str) -> str:
     return plain[form](document)
 
 
-@cli.command("query")
+@cli.command("query", short_help="Ask a SPARQL question.")
 @click.argument("question")
 @click.option("--as", "form", type=FORMS, default=None, help="table on a terminal, else tsv.  [table|json|csv|tsv]")
 def query_command(question: str, form: str | None) -> int:
     """Ask the union of all runs a SPARQL QUESTION: the text, a file, or - for standard input.
 
-    The prefixes provio, prov, xsd, rdf, rdfs are known. CONSTRUCT and DESCRIBE print Turtle.
+    The prefixes provio, prov, xsd, rdf, rdfs are known. CONSTRUCT and DESCRIBE print Turtle. Where several runs saw
+    one file, what they all say of it is found once for each: say DISTINCT.
 
     Example: provio query 'SELECT ?file WHERE { ?file a provio:File }'
     """
@@ -258,7 +263,7 @@ def query_command(question: str, form: str | None) -> int:
     return 0
 
 
-@cli.command("export")
+@cli.command("export", short_help="Print the graph for other tools.")
 @click.argument("run", required=False)
 @click.option("--as", "form", default="trig", show_default=True, help="trig, nquads or ttl.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file.")
@@ -284,20 +289,26 @@ def export_command(run: str | None, form: str, output: str | None) -> int:
     return 0
 
 
-@cli.command("runs")
+@cli.command("runs", short_help="List what is recorded.")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 def runs_command(form: str) -> int:
-    """List what is recorded, oldest first."""
+    """List what is recorded, oldest first; the table shows as much of an id as tells the runs apart."""
+    from pyoxigraph import Literal
+
     from provio import runs
     from provio.reports import rows
 
-    names, found = runs.listing(_reader(None))
+    reader = _reader(None)
+    names, found = runs.listing(reader)
+    if form == "table":
+        enough = runs.shortest(reader)
+        found = [[Literal(run.value[:enough]) if run else None, *rest] for run, *rest in found]
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     _out(rows.render(names, found, form, width=width, unicode=_unicode()))
     return 0
 
 
-@cli.command("show")
+@cli.command("show", short_help="Show one run.")
 @click.argument("run")
 def show_command(run: str) -> int:
     """Show one RUN (its id, the beginning of it, its name, or `last`): what ran, what it read and wrote."""
@@ -308,7 +319,7 @@ def show_command(run: str) -> int:
     return 0
 
 
-@cli.command("view")
+@cli.command("view", short_help="Draw the graph as one HTML page.")
 @click.argument("what", required=False)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="The page to write.")
 @click.option("--forward", is_flag=True, help="What was made from it, instead of where it came from.")
@@ -327,7 +338,7 @@ def view_command(what: str | None, output: str, forward: bool, via: Any, everyth
     reader = _reader(what if is_path else None)
     run = None if is_path else runs.find(reader, what or "last")
     if run:
-        document, title = run_document(reader, run, everything=everything), f"run {run}"
+        document, title = run_document(reader, run, everything=everything), runs.title(reader, run)
     else:
         target = find_target(reader, what or "")
         document, title = lineage(reader, target, forward=forward, via=via, everything=everything), str(what)

@@ -9,8 +9,8 @@ import pyoxigraph as ox
 
 from provio.errors import BadQuery
 from provio.store.embedded import StoreReader
-from provio.vocab import PREFIXES
 
+MOST = 160  # of a parser's complaint: it may be the whole grammar
 Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 
 
@@ -33,14 +33,11 @@ def ask(reader: StoreReader, sparql: str) -> Answer:
     if re.search(r"\bSERVICE\b", re.sub(r"<[^>]*>|\"[^\"]*\"|'[^']*'|#.*", "", sparql), re.IGNORECASE):
         raise BadQuery("SERVICE is refused: provio does not fetch from elsewhere")
     try:
-        return reader.query(declared(sparql))
+        return reader.query(sparql)
     except SyntaxError as error:
-        raise BadQuery(f"not SPARQL: {' '.join(str(error).split())}") from error
+        reason = " ".join(str(error).split())
+        raise BadQuery(
+            f"not SPARQL: {reason if len(reason) < MOST else reason[:MOST] + ' …'} (provio query --help)"
+        ) from error
     except (ValueError, OSError, RuntimeError) as error:
         raise BadQuery(f"the query failed: {error}") from error
-
-
-def declared(sparql: str) -> str:
-    """Return the query with provio's prefixes declared, on its first line, where it does not declare them itself."""
-    missing = [p for p in PREFIXES if not re.search(rf"\bPREFIX\s+{p}\s*:", sparql, re.IGNORECASE)]
-    return "".join(f"PREFIX {prefix}: <{PREFIXES[prefix]}> " for prefix in missing) + sparql

@@ -107,6 +107,9 @@ def watch(command: Sequence[bytes], recording: Recording | None) -> End:
     if recording:
         env[b"LD_PRELOAD"] = b":".join(p for p in (os.fsencode(_preload()), env.get(b"LD_PRELOAD", b"")) if p)
         env[b"PROVIO_TRACE"] = trace_variable(recording)
+        # An AddressSanitizer program refuses to start where another library comes before its own.
+        sanitizer = (env.get(b"ASAN_OPTIONS", b""), b"verify_asan_link_order=0")
+        env[b"ASAN_OPTIONS"] = b":".join(option for option in sanitizer if option)
     with _Signals() as signals:
         try:
             signals.process = _start(command, env)

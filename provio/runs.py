@@ -40,10 +40,23 @@ def listing(reader: StoreReader) -> tuple[list[str], list[list[ox.Literal | None
     return COLUMNS, rows
 
 
+def shortest(reader: StoreReader) -> int:
+    """Return how many characters of a run's id are enough to tell all runs apart: what a table shows."""
+    ids = [row["run"] for row in reader.rows(LISTING)]
+    return next((n for n in (13, 18, 23) if len({run[:n] for run in ids}) == len(ids)), 36)
+
+
 def _end(row: dict[str, str]) -> str:
     if "signal" in row:
         return f"signal {row['signal']}"
     return f"exit {row['exit']}" if "exit" in row else "not seen"
+
+
+def title(reader: StoreReader, run: str) -> str:
+    """Return what to call a run: its command, and when it began."""
+    row = next(row for row in reader.rows(LISTING) if row["run"] == run)
+    command = command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")})
+    return f"{cut_path(command, 80)} – {moment(row['start'])}" if "start" in row else command or run
 
 
 def find(reader: StoreReader, name: str) -> str | None:

@@ -214,6 +214,16 @@ def test_what_a_program_feeds_to_a_child_is_data(project: Project) -> None:
     assert project.data("x") == {"a"}
 
 
+def test_a_read_that_nobody_saw_is_a_gap(project: Project) -> None:
+    """A file opened for reading and read by a raw system call: no ancestor is guessed, but a gap is named."""
+    project.sh("echo 1 > a")
+    code = "import ctypes, os\nfd = os.open('a', os.O_RDONLY)\nroom = ctypes.create_string_buffer(9)\n"
+    code += "ctypes.CDLL(None).syscall(0, fd, room, 9)\nopen('x', 'wb').write(room.value)\n"
+    (project.path / "raw.py").write_text(code)
+    project.watch("python3", "raw.py")
+    assert ["a was opened" in gap["reason"] for gap in project.lineage("x")["gaps"]] == [True]
+
+
 def test_a_change_that_nobody_saw_is_a_gap(project: Project) -> None:
     """Content that no recorded writer made, of a file that one wrote: lineage says so."""
     project.sh("echo 1 > a")

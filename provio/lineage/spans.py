@@ -12,6 +12,7 @@ from provio.lineage.code import Noise
 from provio.lineage.model import TICK, Conclusions, Input, Span, Version
 
 PROT_READ, PROT_WRITE = 1, 2
+HANDS_ON = frozenset({"Fork", "Spawn", "Exec"})
 
 
 def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise) -> None:
@@ -21,6 +22,12 @@ def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: No
         collector.process(process)
     for process in trace.processes.values():
         collector.names(process)
+    for opening in collector.unread:
+        version = identity.version(opening.facts)
+        if all(found.version != version for found in conclusions.inputs[opening.process.iri]):
+            path = (opening.name or b"?").decode("utf-8", "replace")
+            reason = f"{path} was opened for reading and no read of it was seen: it may have been read unseen"
+            conclusions.gaps.append((opening.iri + "~unread", opening.process.iri, reason))
 
 
 class _Collector:
@@ -28,6 +35,7 @@ class _Collector:
 
     def __init__(self, identity: Identity, conclusions: Conclusions, noise: Noise, lives: dict[str, int]) -> None:
         self.lives = lives
+        self.unread: list[Opening] = []
         self.identity = identity
         self.out = conclusions
         self.noise = noise
@@ -43,6 +51,7 @@ class _Collector:
                 mapped = maps.get(opening.iri, [])
                 if self.identity.version(opening.facts) != plan:
                     self._input(opening, mapped)
+                    self._perhaps(opening, mapped)
                 self._span(opening, mapped, cuts.get(opening.iri, []))
         for event in process.events:
             if event.kind == "Truncate" and "object" not in event.record:
@@ -72,6 +81,14 @@ class _Collector:
         if opening and path and not opening.unlinked:
             version.name(self.identity.file(path, facts.device), path, seen)
         return version
+
+    def _perhaps(self, opening: Opening, maps: list[Event]) -> None:
+        """A file of the user's that was opened for reading, for no child, and that nobody was seen to read."""
+        plain = not (opening.writable or opening.inherited or maps or opening.copied_to or opening.flags & os.O_PATH)
+        if plain and opening.facts.size and not opening.reads() and not self.noise(opening):
+            handed = any(e.kind in HANDS_ON and e.at >= opening.opened for e in opening.process.events)
+            if not handed:
+                self.unread.append(opening)
 
     def _input(self, opening: Opening, maps: list[Event]) -> None:
         moments = [moment for times in opening.reads() for moment in times]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from provio.reports.text import columns, cut_end, cut_path, printable
+from provio.vocab import PREFIXES
 
 if TYPE_CHECKING:
     from pyoxigraph import BlankNode, Literal, NamedNode, Triple
@@ -78,12 +79,21 @@ def _table(variables: Sequence[str], rows: Iterable[Row], width: int | None, uni
         for place, name in enumerate(variables)
         if held and all(row[place] is None or _is_number(row[place]) for row in held)
     }
-    cells = [[_plain(term) for term in row] for row in held]
+    cells = [[_short(term) for term in row] for row in held]
     return align(variables, cells, width=width, unicode=unicode, right=numeric)
 
 
 def _is_number(term: Any) -> bool:
     return _kind(term) == "Literal" and term.datatype.value in _NUMBERS
+
+
+def _short(term: Any) -> str:
+    """As people read it: an IRI by its prefix."""
+    text = _plain(term)
+    if _kind(term) != "NamedNode":
+        return text
+    known = {**PREFIXES, "": "https://w3id.org/provio/"}
+    return next((f"{name}:{text[len(base) :]}" for name, base in known.items() if text.startswith(base)), text)
 
 
 def _plain(term: Any) -> str:

@@ -203,7 +203,8 @@ class _Tree:
         ways = (self._outputs if activity else self._uses) if self.forward else self._origins
         best: dict[str, str] = {}
         for step in ways(iri):
-            if step.iri != iri:
+            known = step.how == "same content" and step.iri in self.shown  # it is where one comes from
+            if step.iri != iri and not known:
                 best[step.iri] = min(best.get(step.iri, step.how), step.how, key=lambda how: _VIA_ORDER.get(how, 9))
         marked = [Step(one, how or self._weakest(one)) for one, how in best.items()]
         return sorted(marked, key=lambda step: (_VIA_ORDER.get(step.how, 9), self._sort_name(step.iri), step.iri))

@@ -113,14 +113,18 @@ class StoreReader:
         _check_version(home)
         snapshot = home.snapshots / "current"
         if not snapshot.exists():
-            raise NothingKnown(f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)")
+            recorded = len(home.run_folders())
+            said = f"{recorded} recorded in {home.path}, none merged: provio merge says why" if recorded else ""
+            raise NothingKnown(
+                said or f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)"
+            )
         self.path = _Path(home.path)
         name = os.readlink(snapshot)
         self.store = _opened(ox.Store.read_only, self.path / f"snapshots/{name}", snapshot)
 
     def query(self, sparql: str) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
-        """Ask the union of all graphs; raises SyntaxError for what is not SPARQL."""
-        return self.store.query(sparql, use_default_graph_as_union=True)
+        """Ask the union of all graphs, provio's prefixes known; raises SyntaxError for what is not SPARQL."""
+        return self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True)
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
