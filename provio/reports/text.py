@@ -83,7 +83,7 @@ def _head(text: str, room: int) -> str:
 def shorter_path(path: str, folder: str | None) -> str:
     """`path` relative to `folder` where that is shorter. A path with `..` in it stays: a link may stand before it."""
     parts = path.split("/")
-    if not folder or parts[0] or not {"..", ".", ""}.isdisjoint(parts[1:]):
+    if folder in (None, "", "/") or parts[0] or not {"..", ".", ""}.isdisjoint(parts[1:]):
         return path
     here = [part for part in folder.split("/") if part]
     same = next((n for n, pair in enumerate(zip(parts[1:], here, strict=False)) if pair[0] != pair[1]), len(here))
