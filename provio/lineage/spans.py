@@ -22,12 +22,19 @@ def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: No
         collector.process(process)
     for process in trace.processes.values():
         collector.names(process)
-    for opening in collector.unread:
-        version = identity.version(opening.facts)
-        if all(found.version != version for found in conclusions.inputs[opening.process.iri]):
+    _name_unread(collector.unread, identity, conclusions)
+
+
+def _name_unread(openings: list[Opening], identity: Identity, conclusions: Conclusions) -> None:
+    """Say of what was opened and not seen read that it may have been; not of what the process read or wrote anyway."""
+    own = {(span.process.iri, span.inode) for span in conclusions.spans}
+    for opening in openings:
+        process, version = opening.process.iri, identity.version(opening.facts)
+        read = any(found.version == version for found in conclusions.inputs[process])
+        if not read and (process, inode_of(opening.facts)) not in own:
             path = (opening.name or b"?").decode("utf-8", "replace")
             reason = f"{path} was opened for reading and no read of it was seen: it may have been read unseen"
-            conclusions.gaps.append((opening.iri + "~unread", opening.process.iri, reason))
+            conclusions.gaps.append((opening.iri + "~unread", process, reason))
 
 
 class _Collector:
