@@ -452,7 +452,7 @@ def test_the_same_with_and_without(trace: Trace, tmp_path: Path, command: str) -
         list(parsed(path.read_bytes()))
 
 
-@pytest.mark.parametrize("name", ["fortified", "same"])
+@pytest.mark.parametrize("name", ["fortified", "same", "bad_exec"])
 def test_programs_print_the_same(built: Path, trace: Trace, tmp_path: Path, name: str) -> None:
     """errno, modes, descriptors' numbers and what is printed are as without the shim."""
     printed = []

@@ -205,11 +205,32 @@ void event_child_end(int api, int pid, int status, uint64_t started) {
     event_end(&block);
 }
 
+// Whether a page can be read, without the fault that reading it might be: of bad pointers exec itself makes EFAULT.
+static bool readable(const void *address, uintptr_t *known) {
+    if (((uintptr_t)address & -(uintptr_t)PAGE) == *known) return true;
+    char byte;
+    struct iovec here = {&byte, 1}, there = {(void *)address, 1};
+    if (RAW(process_vm_readv, process.pid, (long)&here, 1, (long)&there, 1, 0) == -EFAULT) return false;
+    *known = (uintptr_t)address & -(uintptr_t)PAGE;
+    return true;
+}
+
+static bool readable_command(const char *path, char *const argv[]) {
+    uintptr_t pointers = 1, strings = 1; // no page
+    if (!readable(path, &strings)) return false;
+    for (int i = 0; argv != NULL; i++) {
+        if (!readable(&argv[i], &pointers)) return false;
+        if (argv[i] == NULL) break;
+        if (!readable(argv[i], &strings)) return false;
+    }
+    return true;
+}
+
 // Before the call, because it does not return. An image that did nothing yet writes nothing, unless it borrows a file.
 uint64_t event_exec(int api, const char *path, char *const argv[]) {
     struct block block;
     struct thread *thread = lender != NULL ? lender : self;
-    if (thread == NULL || (thread->live == NULL && lender == NULL)) return 0;
+    if (thread == NULL || (thread->live == NULL && lender == NULL) || !readable_command(path, argv)) return 0;
     uint64_t number = event_begin(thread, &block, TERM_Exec, api, now(thread), command_room(path, argv));
     if (number == 0) return 0;
     text_command(&block.text, path, argv);
