@@ -18,7 +18,10 @@ from pathlib import Path
 JOB_VARIABLES = re.compile(
     r"(SLURM|PBS|LSB|LSF|FLUX|PALS|OMPI_COMM_WORLD|PMI|PMIX)_[A-Z0-9_]*|COBALT_JOBID|JOB_ID|SGE_TASK_ID"
 )
-MODULE_VARIABLES = ("LOADEDMODULES", "_LMFILES_", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "VIRTUAL_ENV")
+# Loaded modules, and the roots that installed software names: lineage hides what was read below them.
+SOFTWARE_VARIABLES = re.compile(
+    r"LOADEDMODULES|_LMFILES_|CONDA_PREFIX|CONDA_DEFAULT_ENV|VIRTUAL_ENV|EBROOT\w*|R_LIBS\w*|JULIA_DEPOT_PATH"
+)
 JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
 SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
 FS_IOC_GETFSUUID = 0x80111500  # linux/fs.h, since 6.9: struct fsuuid2 { __u8 len; __u8 uuid[16]; }
@@ -73,7 +76,7 @@ def job_variables() -> dict[str, str]:
     return {
         name: value
         for name, value in sorted(os.environ.items())
-        if (JOB_VARIABLES.fullmatch(name) or name in MODULE_VARIABLES) and not SECRET.search(name)
+        if (JOB_VARIABLES.fullmatch(name) or SOFTWARE_VARIABLES.fullmatch(name)) and not SECRET.search(name)
     }
 
 

@@ -273,6 +273,21 @@ def test_a_script_is_the_program_and_no_input(project: Project) -> None:
     assert document["hidden"] > 5
 
 
+def test_installed_software_is_noise(project: Project) -> None:
+    """What lies below a root that a module's variable names is counted and hidden, unless the command line names it."""
+    software = project.path.parent / "software"
+    software.mkdir()
+    (software / "table").write_text("1\n")
+    project.sh("echo 1 > a")
+    (project.path / "job.py").write_text(f"open('x', 'w').write(open('a').read() + open('{software}/table').read())\n")
+    project.watch("python3", "job.py")
+    assert project.data("x") == {"a", "../software/table"}
+    project.env["EBROOTTABLES"] = f"{software}/"
+    project.watch("python3", "job.py")
+    assert project.data("x") == {"a"}
+    assert "../software/table" in project.data("x", "--all")
+
+
 def test_make_builds_come_from_their_sources(project: Project) -> None:
     """A small build by make and gcc: the binary comes from its C sources and headers, and nothing else by data."""
     project.sh("echo '#include \"h.h\"\nint main(void) { return N; }' > m.c; echo '#define N 0' > h.h")

@@ -135,7 +135,7 @@ def _interpreter_prefixes(trace: Trace) -> Iterable[bytes]:
 def _named_roots(trace: Trace) -> Iterable[bytes]:
     for name, value in trace.environment.items():
         if ROOT_VARIABLES.fullmatch(name):
-            yield from (part.encode() for part in value.split(":") if part.startswith("/"))
+            yield from (os.path.normpath(os.fsencode(part)) for part in value.split(":") if part.startswith("/"))
 
 
 def _named(process: Process) -> Iterable[bytes]:
