@@ -1,4 +1,4 @@
-"""Exports: one file a format; each has `MEDIA` (a label) and `export(reader, graph)`, which returns the document's
+"""Exports: one file a format; each has `TITLE` (a label) and `export(reader, graph)`, which returns the document's
 bytes.
 
 The folder is the registry: `formats()` finds what is in it.
