@@ -87,11 +87,32 @@ def cli() -> None:
     context_settings={"allow_interspersed_args": False},
 )
 @click.option("--name", help="Name the run, to find it again.")
+@click.option(
+    "--detail",
+    type=click.Choice(["file", "op", "call"]),
+    default="op",
+    show_default=True,
+    help="Who touched what; counters for each function; every single call.",
+)
+@click.option(
+    "--record",
+    multiple=True,
+    type=click.Choice(["stat", "list"]),
+    help="Record this class too: looks at a file's facts, or listings of folders.",
+)
 @click.option("--quiet", is_flag=True, help="Say nothing on stderr.")
 @click.option("--no-merge", is_flag=True, help="Leave the run pending; the next question merges it.")
 @click.option("--strict", is_flag=True, help="Do not start the command (125) where it cannot be recorded.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
-def run_command(name: str | None, quiet: bool, no_merge: bool, strict: bool, command: tuple[str, ...]) -> int:
+def run_command(
+    name: str | None,
+    detail: str,
+    record: tuple[str, ...],
+    quiet: bool,
+    no_merge: bool,
+    strict: bool,
+    command: tuple[str, ...],
+) -> int:
     """Watch COMMAND: record which files its processes read and wrote.
 
     Its output, exit code and signals are its own. Example: provio run -- make -j4
@@ -100,7 +121,7 @@ def run_command(name: str | None, quiet: bool, no_merge: bool, strict: bool, com
 
     arguments = [os.fsencode(argument) for argument in command]
     try:
-        recording = run.prepare(arguments, name)
+        recording = run.prepare(arguments, name, run.Detail(detail, frozenset(record)))
     except Exception as error:
         if strict:
             raise CannotRecord(str(error)) from error

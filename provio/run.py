@@ -41,6 +41,22 @@ OWN = frozenset(
 )
 
 
+@dataclass(frozen=True)
+class Detail:
+    """How much is recorded: a level (`LEVELS`), and classes (`ASKED_FOR`) that are left out unless asked for."""
+
+    level: str = "op"
+    classes: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return ",".join((self.level, *sorted(self.classes)))
+
+
+LEVELS = ("file", "op", "call")
+ASKED_FOR = ("stat", "list")
+DEFAULT_DETAIL = Detail()
+
+
 @dataclass
 class Recording:
     """A run being recorded."""
@@ -51,6 +67,7 @@ class Recording:
     name: str | None
     started: int
     trace_folder: Path
+    detail: Detail = DEFAULT_DETAIL
     facts: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -75,7 +92,7 @@ def uuid7() -> str:
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
-def prepare(command: Sequence[bytes], name: str | None) -> Recording:
+def prepare(command: Sequence[bytes], name: str | None, detail: Detail = DEFAULT_DETAIL) -> Recording:
     """Make the run folder and write `run.ttl`; raises CannotRecord with the reason where that cannot be."""
     if not SHIM.exists():
         raise CannotRecord(
@@ -87,7 +104,7 @@ def prepare(command: Sequence[bytes], name: str | None) -> Recording:
         folder = home.runs / run_id
         folder.mkdir(mode=0o700)
         trace_folder = _trace_folder(folder, run_id)
-        recording = Recording(home, run_id, command, name, time.time_ns(), trace_folder)
+        recording = Recording(home, run_id, command, name, time.time_ns(), trace_folder, detail)
         _host_folder(recording).mkdir(mode=0o700)
         recording.facts = _facts(recording)
         write_run(recording, None)
@@ -136,7 +153,7 @@ def trace_variable(recording: Recording) -> bytes:
     host = turtle.segment(environment.system_facts()["host"])
     fields = [
         FORMAT_VERSION,
-        "op",
+        str(recording.detail),
         clock,
         recording.run_id,
         host,

@@ -43,10 +43,24 @@ static bool field(const char **at, char *room, size_t size) {
     return true;
 }
 
+// `op`, or with what else is recorded: `call,stat,list`.
+static bool detail_read(char *words) {
+    static const char *const levels[] = {"file", "op", "call"};
+    char *rest = NULL, *level = strtok_r(words, ",", &rest);
+    settings.detail = DETAIL_CALL + 1;
+    for (int i = 0; level != NULL && i <= DETAIL_CALL; i++)
+        if (strcmp(level, levels[i]) == 0) settings.detail = (enum detail)i;
+    for (char *word; (word = strtok_r(NULL, ",", &rest)) != NULL;) {
+        if (strcmp(word, "stat") == 0) settings.stat = true;
+        if (strcmp(word, "list") == 0) settings.list = true;
+    }
+    return settings.detail <= DETAIL_CALL;
+}
+
 static bool settings_read(const char *at) {
-    char version[4], detail[8], clock[8];
+    char version[4], detail[24], clock[8];
     if (!field(&at, version, sizeof version) || strcmp(version, "1") != 0) return false;
-    if (!field(&at, detail, sizeof detail) || !field(&at, clock, sizeof clock)) return false;
+    if (!field(&at, detail, sizeof detail) || !detail_read(detail) || !field(&at, clock, sizeof clock)) return false;
     if (!field(&at, settings.run, sizeof settings.run) || !field(&at, settings.host, sizeof settings.host))
         return false;
     if (!field(&at, settings.home, sizeof settings.home) || !field(&at, settings.folder, sizeof settings.folder))

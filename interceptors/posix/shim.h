@@ -233,10 +233,13 @@ union process_page {
 extern union process_page page;
 #define process (page.process)
 
+enum detail { DETAIL_FILE, DETAIL_OP, DETAIL_CALL };
+
 extern struct settings {
     char run[256], host[256], home[PATH_MAX], folder[PATH_MAX];
     size_t home_length, folder_length;
-    bool watched, time_stamp_counter;
+    bool watched, time_stamp_counter, stat, list; // the last two: classes that are recorded only when asked for
+    enum detail detail;
     char *arguments, *arguments_end;
 } settings;
 
