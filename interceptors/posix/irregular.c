@@ -11,12 +11,9 @@
 #define HAND EXPORTED
 #include "calls.def"
 
-// The same body for a name and its siblings. Asked first of all, because before this library's constructor (another
-// library's calls come that early) it is this question that finds the real functions.
+// The same body for a name and its siblings.
 #define FORWARD(name, type, parameters, function, ...)                                                                 \
     type provio_##name parameters {                                                                                    \
-        bool watched = watching();                                                                                     \
-        (void)watched;                                                                                                 \
         return function(API_##name, REAL(name), __VA_ARGS__);                                                          \
     }
 
@@ -348,9 +345,9 @@ static pid_t watched_fork(int api, pid_t (*real)(void), struct thread *thread) {
     uint64_t started = thread == NULL ? 0 : now(thread);
     return forked(api, real(), thread, started);
 }
-FORWARD(fork, pid_t, (void), watched_fork, watched ? thread_self() : NULL)
-FORWARD(__fork, pid_t, (void), watched_fork, watched ? thread_self() : NULL)
-FORWARD(_Fork, pid_t, (void), watched_fork, watched ? thread_self() : NULL)
+FORWARD(fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+FORWARD(__fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+FORWARD(_Fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
 
 pid_t provio_forkpty(int *master, char *name, const void *terminal, const void *window) {
     struct thread *thread = watching() ? thread_self() : NULL;

@@ -99,7 +99,7 @@ static void remember_arguments(int count, char **arguments) {
 }
 
 __attribute__((constructor)) static void begin(int count, char **arguments, char **environment) {
-    resolve();
+    resolve_begin();
     for (; environment != NULL && *environment != NULL; environment++)
         if (strncmp(*environment, "PROVIO_TRACE=", 13) == 0) settings.watched = settings_read(*environment + 13);
     if (!settings.watched) return;
@@ -113,10 +113,7 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
 
 // Called where the wiped or not yet written page says that this image is not watched: a forked child wakes here.
 bool wake(void) {
-    if (!settings.watched) {
-        resolve();
-        return false;
-    }
+    if (!settings.watched) return false;
     self = lender = NULL;
     process.started = wall_clock();
     process.forked = 1;

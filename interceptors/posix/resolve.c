@@ -1,5 +1,5 @@
 // The real functions: for each name of the table, its definition in the first library behind this one. What dlsym(3)
-// would say, without its lock and in a third of its time: every process that starts pays for all names.
+// would say, without its lock and in a third of its time, so that it can be asked in the middle of a call.
 #include "shim.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,11 @@ struct library {
     const ElfW(Half) * versions;
 };
 
-union real_functions real_functions;
+void *_Atomic real_functions[API_COUNT];
+
+// Those that were loaded when the process began: they stay, and what was loaded later does not come before them.
+static struct library libraries[256];
+static _Atomic int library_count;
 
 static const void *table_at(const struct link_map *map, ElfW(Addr) address) {
     return (const void *)(address < map->l_addr ? address + map->l_addr : address); // some loaders leave it relative
@@ -70,22 +74,39 @@ static long absent(void) {
     return -1;
 }
 
-void resolve(void) {
-    static _Atomic bool resolved;
-    struct library libraries[32];
-    int count = 0;
-    if (relaxed(resolved)) return;
-    const struct link_map *map = _r_debug.r_map;
-    while (map != NULL && map->l_ld != _DYNAMIC) map = map->l_next;
-    for (map = map == NULL ? NULL : map->l_next; map != NULL && count < 32; map = map->l_next)
-        count += library_read(&libraries[count], map);
+static void *find(int api) {
+    void *found = NULL;
+    uint32_t hash = hash_of(api_names[api]);
+    for (int i = 0, count = relaxed(library_count); i < count && found == NULL; i++)
+        found = library_find(&libraries[i], api_names[api], hash);
+    return found;
+}
+
+// Where the tables cannot be read (hashed in the old way only, or too many libraries), all names at once, as dlsym
+// says.
+static void resolve_all(void) {
     for (int i = 0; i < API_COUNT; i++) {
-        void *found = NULL;
-        uint32_t hash = hash_of(api_names[i]);
-        for (int j = 0; j < count && found == NULL; j++) found = library_find(&libraries[j], api_names[i], hash);
-        if (found == NULL) found = dlsym(RTLD_NEXT, api_names[i]);
-        real_functions.numbered[i] = found != NULL ? found : (void *)absent;
+        void *found = dlsym(RTLD_NEXT, api_names[i]);
+        atomic_store(&real_functions[i], found != NULL ? found : (void *)absent);
     }
     dlerror(); // what this C library does not have is not the program's error
-    atomic_store(&resolved, true);
+}
+
+void resolve_begin(void) {
+    int count = 0;
+    if (relaxed(library_count) != 0) return;
+    const struct link_map *map = _r_debug.r_map;
+    while (map != NULL && map->l_ld != _DYNAMIC) map = map->l_next;
+    for (map = map == NULL ? NULL : map->l_next; map != NULL && count < 256; map = map->l_next)
+        count += library_read(&libraries[count], map);
+    atomic_store(&library_count, count == 0 ? -1 : count);
+    if (find(API_close) == NULL) resolve_all();
+}
+
+__attribute__((cold, noinline)) void *resolve(int api) {
+    resolve_begin(); // another library's constructor may call before this one's
+    void *found = relaxed(real_functions[api]);
+    if (found == NULL && (found = find(api)) == NULL) found = (void *)absent;
+    atomic_store(&real_functions[api], found);
+    return found;
 }

@@ -98,17 +98,20 @@ struct real {
 #undef SKIP
 };
 
-union real_functions {
-    struct real named;
-    void *numbered[API_COUNT];
-};
-extern union real_functions real_functions;
-#define REAL(name) real_functions.named.real_##name
+// A real function is looked up when it is first called: a process pays for the few names that it uses.
+extern void *_Atomic real_functions[API_COUNT];
+void *resolve(int api); // resolve.c
+void resolve_begin(void);
+
+static inline void *real_function(int api) {
+    void *known = relaxed(real_functions[api]);
+    return likely(known != NULL) ? known : resolve(api);
+}
+#define REAL(name) ((__typeof__(((struct real *)NULL)->real_##name))real_function(API_##name))
 
 #define EXPORTED(name, type, parameters)                                                                               \
     __attribute__((visibility("default"))) type provio_##name parameters __asm__(#name);
 
-void resolve(void); // resolve.c
 int mode_flags(const char *mode);
 
 // ---- memory.c: what is taken is never unmapped, so that a stale pointer can always be looked at
