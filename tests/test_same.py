@@ -29,6 +29,21 @@ SUFFIXES = {".sh", ".py", ".js", ".java", ".c"}
 
 # What must be among the programs; "tools" and so on are folders, the names below them files.
 TOOLS: dict[str, tuple[str, ...]] = {
+    "coreutils": ("coreutils.sh",),
+    "tar": ("tar.sh",),
+    "gzip": ("compress.sh",),
+    "xz": ("compress.sh",),
+    "grep -r": ("grep_find.sh",),
+    "find": ("grep_find.sh",),
+    "sort with temporary files": ("sort.sh",),
+    "sed -i": ("text_tools.sh",),
+    "awk": ("text_tools.sh",),
+    "dd": ("coreutils.sh",),
+    "rsync": ("rsync.sh",),
+    "git (init, add, commit, clone, gc)": ("git.sh",),
+    "gcc and make -j4 building a C project": ("make.sh",),
+    "perl": ("perl.sh",),
+    "sqlite3 (WAL, concurrent writers)": ("sqlite.sh",),
     "bash (job control, here-documents, process substitution)": ("bash.sh",),
 }
 LANGUAGES: dict[str, tuple[str, ...]] = {}

@@ -30,13 +30,12 @@ echo "answer $answer"
 exec {doubler[1]}>&-
 wait
 set -m
-sleep 0.2 | cat >slept &
-fg %1 >/dev/null
-sh -c 'kill -STOP $$; echo continued >stopped' &
+sleep 0.5 | cat >slept &
+fg %1 >/dev/null 2>&1
+sh -c 'kill -STOP $$; echo continued >stopped; exit 9' &
 until [ "$(sed 's/.*) //; s/ .*//' /proc/$!/stat)" = T ]; do sleep 0.02; done
-kill -CONT $!
-wait $!
-echo "continued with $?"
+fg %% >/dev/null
+echo "continued, and ended with $?"
 set +m
 trap 'echo trapped >trapped' USR1
 kill -USR1 $$
