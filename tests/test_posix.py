@@ -14,36 +14,7 @@ from pathlib import Path
 
 import pytest
 import rdflib
-from posix_trace import POSIX, PROGRAMS, Trace, counts, name_of, of_class, parsed, unquote_to_bytes
-
-
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shim and every test program, compiled once."""
-    folder = tmp_path_factory.mktemp("posix")
-    environment = {**os.environ, "CFLAGS": "-Werror"}
-    subprocess.run([POSIX / "build", folder / "libprovio.so"], check=True, env=environment)
-    compiler = os.environ.get("CC", "cc").split()
-    for source in PROGRAMS.glob("*.c"):
-        fortify = (
-            ["-O2", "-D_FORTIFY_SOURCE=2"] if source.stem == "fortified" else ["-O1", "-fno-builtin", "-D__NO_INLINE__"]
-        )
-        command = [*compiler, *fortify, "-w", "-o", folder / source.stem, source, "-lpthread"]
-        subprocess.run(command, check=True)
-    return folder
-
-
-@pytest.fixture
-def trace(built: Path, tmp_path: Path) -> Trace:
-    return Trace(tmp_path / "trace", built / "libprovio.so")
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return folder
-
+from posix_trace import Trace, counts, name_of, of_class, parsed, unquote_to_bytes
 
 # ---- what is recorded
 
