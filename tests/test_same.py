@@ -46,7 +46,19 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "sqlite3 (WAL, concurrent writers)": ("sqlite.sh",),
     "bash (job control, here-documents, process substitution)": ("bash.sh",),
 }
-LANGUAGES: dict[str, tuple[str, ...]] = {}
+LANGUAGES: dict[str, tuple[str, ...]] = {
+    "python3, its files": ("files.py",),
+    "python3: threads": ("threads.py",),
+    "python3: subprocess": ("subprocesses.py",),
+    "python3: asyncio": ("asynchronous.py",),
+    "python3: multiprocessing with fork": ("multiprocessing_fork.py",),
+    "python3: multiprocessing with spawn": ("multiprocessing_spawn.py",),
+    "python3: multiprocessing with forkserver": ("multiprocessing_forkserver.py",),
+    "python3: Pool in a with": ("multiprocessing_fork.py", "multiprocessing_spawn.py", "multiprocessing_forkserver.py"),
+    "python3: a pool killed in the middle": ("pool_killed.py",),
+    "node (fs sync, async, streams, worker_threads, child_process)": ("node.js",),
+    "java (nio, mmap, threads)": ("Files.java",),
+}
 TRICKS: dict[str, tuple[str, ...]] = {}
 LIMITS: dict[str, tuple[str, ...]] = {}
 LISTS = {"tools": TOOLS, "languages": LANGUAGES, "tricks": TRICKS, "limits": LIMITS}
