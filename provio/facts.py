@@ -5,6 +5,7 @@ Times are nanoseconds since 1970, 0 for never; sizes are bytes; paths are bytes.
 
 from __future__ import annotations
 
+import bisect
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from urllib.parse import unquote_to_bytes
 RUN_BASE = "https://w3id.org/provio/run/"
 Record = dict[str, str]
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR
+# The largest access of each of the ten sizes but the last, in bytes (Darshan's access-size counters).
+SIZE_LIMITS = (100, 1024, 10240, 102400, 1048576, 4194304, 10485760, 104857600, 1073741824)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,25 @@ class Access:
     last_read: int = 0
     first_write: int = 0
     last_write: int = 0
+    unusual: dict[str, Record] = field(default_factory=dict)
+
+    def sizes(self, side: str) -> list[int]:
+        """Return how many calls of a side (`read`, `write`) had each of the ten sizes; the empty ones are of the first.
+
+        What no counter of its own counts has the usual size: that of the first call, or of all.
+        """
+        count, record = self.count(side + "s"), self.unusual.get(side, {})
+        empty = self.count("emptyReads") if side == "read" else 0
+        found = [int(record.get(f"size{number}", 0)) for number in range(1, 11)]
+        rest = max(0, count - empty - sum(found))
+        mean = self.count(side + "Bytes") // (count - empty) if count > empty else 0
+        found[int(record["usualSize"]) - 1 if record else bisect.bisect_left(SIZE_LIMITS, mean)] += rest
+        found[0] += min(empty, count)
+        return found
+
+    def consecutive(self, side: str) -> int:
+        """Return the bytes of the calls of a side that began where the call before ended; the first one counts."""
+        return max(0, self.count(side + "Bytes") - int(self.unusual.get(side, {}).get("jumpedBytes", 0)))
 
     def count(self, name: str) -> int:
         """Return a counter's value, 0 where the access has none of that name."""
@@ -99,15 +121,15 @@ class Opening:
 
     def reads(self) -> list[tuple[int, int]]:
         """Return the (first, last) moments of each access's reads, copies from file to file left out."""
-        seen = [a for a in self.accesses if a.count("reads")]
+        seen = [a for a in self.accesses if a.first_read]
         if self.kind in ("Pipe", "Socket"):  # the end of a pipe is no news
-            seen = [a for a in seen if a.count("readBytes")]
+            seen = [a for a in seen if a.count("readBytes") or "reads" not in a.counts]
         own = [(a.first_read, a.last_read) for a in seen]
         return own + [(c.first, c.last) for c in self.copied_to if not c.between_files]
 
     def writes(self) -> list[tuple[int, int]]:
         """Return the (first, last) moments of each access's writes, copies from file to file left out."""
-        own = [(a.first_write, a.last_write) for a in self.accesses if a.count("writes")]
+        own = [(a.first_write, a.last_write) for a in self.accesses if a.first_write]
         return own + [(c.first, c.last) for c in self.copied_from if not c.between_files]
 
     @property
@@ -151,6 +173,19 @@ class Event:
 
 
 @dataclass(slots=True)
+class Failure:
+    """The calls of one function by one thread that failed with one error number, on an opening or on none."""
+
+    iri: str
+    thread: Thread
+    opening: Opening | None
+    kind: str
+    api: str
+    errno: int
+    count: int
+
+
+@dataclass(slots=True)
 class Thread:
     """A thread that did I/O."""
 
@@ -173,6 +208,7 @@ class Process:
     threads: list[Thread] = field(default_factory=list)
     openings: list[Opening] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
 
     @property
     def image(self) -> str:

@@ -32,6 +32,25 @@ def _typing(kind: str) -> tuple[str, ...]:
     return tuple(f"<{RDF}type> <{iri}> .\n" for iri in types(kind))
 
 
+def _counters(access: Access, side: str) -> dict[str, int]:
+    """What an access's side (`read`, `write`) counted; nothing of detail `file`.
+
+    RDF is dear: of the sizes only those that occurred; the longest call where there were several; the consecutive bytes
+    where they are not all.
+    """
+    if side + "s" not in access.counts:
+        return {}
+    names = (("count", "s"), ("bytes", "Bytes"), ("elapsed", "Elapsed"), ("maxElapsed", "Longest"))
+    counters = {name: access.count(side + part) for name, part in names}
+    counters["consecutiveBytes"] = access.consecutive(side)
+    if counters["count"] == 1:
+        del counters["maxElapsed"]
+    if counters["consecutiveBytes"] == counters["bytes"]:
+        del counters["consecutiveBytes"]
+    sizes = enumerate(access.sizes(side), start=1)
+    return counters | {f"size{number}": count for number, count in sizes if count}
+
+
 class Graph:
     """Lines of N-Triples; `node` begins a subject, `say` adds to it. Nothing is checked here: see `provio.vocab`."""
 
@@ -237,6 +256,7 @@ class _Writer:
             yield
         for event in process.events:
             self._event(event)
+        self._failures(process)
         yield
 
     def _opening(self, opening: Opening) -> None:
@@ -266,12 +286,8 @@ class _Writer:
             ("Read", "read", access.first_read, access.last_read),
             ("Write", "write", access.first_write, access.last_write),
         ):
-            if access.count(name + "s"):
-                counters = {
-                    "count": access.count(name + "s"),
-                    "bytes": access.count(name + "Bytes"),
-                    "elapsed": access.count(name + "Elapsed"),
-                }
+            if first:
+                counters = _counters(access, name)
                 seen = self.identity.version(access.opening.facts) if kind == "Read" else None
                 target = seen if seen in self.out.versions else entity
                 api = access.counts.get(name + "Api", name)
@@ -281,9 +297,32 @@ class _Writer:
             self._copied(access, entity)
         elif operation and access.count("count"):
             counters = {name: access.count(name) for name in ("count", "bytes", "elapsed") if name in access.counts}
+            if counters["count"] > 1:
+                counters["maxElapsed"] = access.count("longest")
             start, end = (access.thread.epoch + access.count(name) for name in ("first", "last"))
             kind, api = local_name(operation), access.counts.get("api", "")
             self._activity(f"{access.iri}/call", kind, process, thread, api, counters, start, entity, end)
+
+    def _failures(self, process: Process) -> None:
+        """What failed on an opening is said of it; the rest is summed over the threads of the process."""
+        sums: dict[tuple[str, str, int], list[int]] = {}
+        for failure in process.failures:
+            if failure.opening is None:
+                total = sums.setdefault((failure.kind, failure.api, failure.errno), [0])
+                total[0] += failure.count
+            elif failure.count:
+                entity = self._entity(failure.opening)
+                self._failed(failure.iri, failure.kind, failure.thread.iri, failure.api, failure.errno, failure.count)
+                if entity and failure.kind in INFLUENCES:
+                    self.graph.say(entity, (INFLUENCES[failure.kind], _iri(failure.iri)))
+        for (kind, api, error), (count,) in sums.items():
+            agent = self.out.programs[process.iri].iri
+            self._failed(f"{process.iri}failed/{api}.{error}", kind, agent, api, error, count)
+            self.graph.say(f"{process.iri}failed/{api}.{error}", ("partOf", _iri(process.iri)))
+
+    def _failed(self, iri: str, kind: str, agent: str, api: str, error: int, count: int) -> None:
+        numbers = (("errors", turtle.integer(count)), ("errno", turtle.integer(error)))
+        self.graph.node(iri, kind, ("api", turtle.literal(api)), *numbers, ("prov:wasAssociatedWith", _iri(agent)))
 
     def _copied(self, access: Access, entity: str | None) -> None:
         """What the kernel copied was read and written, though by no process's hand."""

@@ -20,6 +20,7 @@ from provio.facts import (
     Damage,
     Event,
     Facts,
+    Failure,
     Opening,
     Process,
     Record,
@@ -27,10 +28,11 @@ from provio.facts import (
     Trace,
     path_of,
 )
-from provio.vocab import NS, vocabulary
+from provio.vocab import NS, local_name, vocabulary
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 Records = dict[str, Record]
+CALLS_ENDING = ".calls.ttl"
 NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
@@ -47,12 +49,14 @@ def folders_of(run_folder: Path, record: Record) -> list[Path]:
 
 
 def thread_files(place: Path) -> list[os.DirEntry[str]]:
-    """Return the Turtle files of a host's folder, by name; what is no plain file is not one."""
+    """Return the Turtle files of a host's folder, by name, but for those of single calls; what is no plain file is not
+    one."""
     try:
         entries = sorted(os.scandir(place), key=lambda entry: entry.name)
     except OSError:
         return []
-    return [e for e in entries if e.name.endswith(".ttl") and e.is_file(follow_symlinks=False)]
+    names = (e for e in entries if e.name.endswith(".ttl") and not e.name.endswith(CALLS_ENDING))
+    return [e for e in names if e.is_file(follow_symlinks=False)]
 
 
 def read_run(folder: Path) -> Trace:
@@ -83,6 +87,7 @@ def read_run(folder: Path) -> Trace:
     for records in late:
         _attach(trace, records, openings, threads)
     _attach_settled(trace, settled, openings)
+    _bound_accesses(trace)
     trace.gaps += [_damage_gap(trace, damage) for damage in damages]
     trace.content_hash = digest.hexdigest()
     return trace
@@ -220,6 +225,7 @@ def _open(trace: Trace, iri: str, record: Record) -> None:
 
 def _attach(trace: Trace, records: Records, openings: dict[str, Opening], threads: dict[str, Thread]) -> None:
     """Give accesses and closes to their openings, events to their processes, wherever they were written."""
+    accesses: dict[str, Access] = {}
     for iri, record in records.items():
         kind = record.get("a")
         thread = threads.get(_parent_iri(iri))
@@ -227,11 +233,42 @@ def _attach(trace: Trace, records: Records, openings: dict[str, Opening], thread
             trace.gaps.append((iri, record.get("about", trace.iri), record.get("reason", "unknown")))
         elif kind is None or "closedNs" in record:
             _close(openings.get(iri), record)
-        elif thread and kind in ("Access", "Copy"):
-            _access(openings, thread, iri, record)
+        elif kind == "AccessSizes":
+            access, _, side = iri.rpartition("/")
+            if access in accesses:  # which comes before it, in the same file
+                accesses[access].unusual[side] = record
         elif thread:
-            at = thread.epoch + int(record.get("at", 0))
-            thread.process.events.append(Event(iri, kind, thread.process, thread, at, record))
+            _of_thread(openings, thread, iri, record, accesses)
+
+
+def _of_thread(
+    openings: dict[str, Opening], thread: Thread, iri: str, record: Record, accesses: dict[str, Access]
+) -> None:
+    kind = record["a"]
+    if kind in ("Access", "Copy"):
+        access = _access(openings, thread, iri, record)
+        if access:
+            accesses[iri] = access
+    elif kind == "Failure":
+        _failure(openings, thread, iri, record)
+    else:
+        at = thread.epoch + int(record.get("at", 0))
+        thread.process.events.append(Event(iri, kind, thread.process, thread, at, record))
+
+
+def _failure(openings: dict[str, Opening], thread: Thread, iri: str, record: Record) -> None:
+    kind, api = local_name(record.get("operation", "IOActivity")), record.get("api", "")
+    numbers = (int(record.get(name, 0)) for name in ("errno", "count"))
+    thread.process.failures.append(Failure(iri, thread, openings.get(record.get("object", "")), kind, api, *numbers))
+
+
+def _bound_accesses(trace: Trace) -> None:
+    """Where only the first moment of an access is recorded, it lasted at most until the close or the run's end."""
+    for opening in trace.openings():
+        end = opening.closed or int(trace.run.get("endedNs", 0)) or opening.process.ended
+        for access in opening.accesses:
+            access.last_read = access.last_read or (access.first_read and max(end, access.first_read))
+            access.last_write = access.last_write or (access.first_write and max(end, access.first_write))
 
 
 def _close(opening: Opening | None, record: Record) -> None:
@@ -241,10 +278,10 @@ def _close(opening: Opening | None, record: Record) -> None:
             opening.at_close = opening.facts.later(record, "closed")
 
 
-def _access(openings: dict[str, Opening], thread: Thread, iri: str, record: Record) -> None:
+def _access(openings: dict[str, Opening], thread: Thread, iri: str, record: Record) -> Access | None:
     opening, source = openings.get(record.get("object", "")), openings.get(record.get("source", ""))
     if opening is None:
-        return
+        return None
 
     def moment(name: str) -> int:
         value = int(record.get(name, 0))
@@ -259,6 +296,7 @@ def _access(openings: dict[str, Opening], thread: Thread, iri: str, record: Reco
         copy = CopyCalls(access, source, opening, moment("first"), moment("last"))
         opening.copied_from.append(copy)
         source.copied_to.append(copy)
+    return access
 
 
 def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]) -> None:

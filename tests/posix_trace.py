@@ -61,7 +61,15 @@ class Trace:
         return subprocess.run(command, env=self.environment(**more), **options)  # type: ignore[call-overload,no-any-return]
 
     def files(self) -> list[Path]:
-        return sorted(self.folder.glob("*.ttl"))
+        return sorted(path for path in self.folder.glob("*.ttl") if not path.name.endswith(".calls.ttl"))
+
+    def calls(self) -> dict[str, Facts]:
+        """Every line of the files of single calls."""
+        subjects: dict[str, Facts] = defaultdict(dict)
+        for path in sorted(self.folder.glob("*.calls.ttl")):
+            for subject, name, value in parsed(path.read_bytes()):
+                subjects[subject][name] = value
+        return dict(subjects)
 
     def gaps(self) -> dict[str, str]:
         """The reasons of the symbolic links that stand for files which could not be made."""
@@ -106,6 +114,8 @@ def counts(facts: dict[str, Facts]) -> list[Count]:
     sums: dict[tuple[str, str, bytes], list[int]] = defaultdict(lambda: [0, 0])
     for access in facts.values():
         path = name_of(facts.get(access.get("object", ""), {}))
+        if access.get("type") == "Failure":
+            continue
         for side, api, count, size in (
             ("R", "readApi", "reads", "readBytes"),
             ("W", "writeApi", "writes", "writeBytes"),

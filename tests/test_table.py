@@ -68,6 +68,7 @@ NO_SIBLINGS = {
     "__pread64_nocancel": "private to glibc",
     "__write_nocancel": "private to glibc",
     "__close_nocancel": "private to glibc",
+    "__fseeko64": "private to glibc",
     "_IO_getline": "another function, private to glibc",
 }
 

@@ -1,7 +1,15 @@
 // The block of one (thread, opening, function), whose counters every call rewrites in place.
 #include "shim.h"
 
-static struct pool accesses = POOL(struct access);
+// The sizes of calls that are unlike the first one, and the bytes of calls that did not begin where the last one ended.
+struct spread {
+    uint64_t sizes[10], jumped;
+    char *digits; // of the first size; the others and the bytes follow, each 32 bytes on
+    struct chunk *chunk;
+};
+
+static struct pool accesses = POOL(struct access), spreads = POOL(struct spread);
+struct object nobody = {.serial = UINT64_MAX - 1, .kind = ""};
 
 enum { FIRST_TABLE = 512, COUNTER = 32 }; // a counter: a label of 16 bytes and 16 digits
 
@@ -27,17 +35,19 @@ static bool allowed(const struct object *object, enum side side) {
     return mode == O_RDWR || (side == READING ? mode == O_RDONLY : mode == O_WRONLY);
 }
 
-static struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, struct block *block) {
+static struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, uint64_t number,
+                                 struct block *block) {
     struct access *access = pool_take(&accesses);
     if (access == NULL) {
-        block->text.at = block->text.end; // never committed
-        block_commit(block);
+        block_drop(block);
         return NULL;
     }
     memset(access->side, 0, sizeof access->side);
     for (int i = 0; i < 2; i++) {
         access->side[i].owner = thread->number;
         access->side[i].serial = serial;
+        access->side[i].side = (int16_t)i;
+        access->side[i].number = number;
         access->side[i].api = -1;
     }
     access->object = object;
@@ -58,6 +68,17 @@ static void table_insert(struct thread *thread, struct access *access) {
     *head = access;
 }
 
+static void access_free(struct access *access) {
+    for (int i = 0; i < 2; i++) {
+        struct spread *spread = access->side[i].spread;
+        access->side[i].owner = 0;
+        if (spread == NULL) continue;
+        spread->chunk->accesses--;
+        pool_give(&spreads, spread);
+    }
+    pool_give(&accesses, access);
+}
+
 // Drops the accesses of openings that are closed; more room where too many are left.
 static bool table_sweep(struct thread *thread, bool all) {
     struct access *living = NULL, *next;
@@ -66,8 +87,7 @@ static bool table_sweep(struct thread *thread, bool all) {
         next = access->mine;
         if (all || relaxed(access->object->serial) != access->side[0].serial) {
             access->chunk->accesses--;
-            access->side[0].owner = access->side[1].owner = 0;
-            pool_give(&accesses, access);
+            access_free(access);
         } else {
             access->mine = living;
             living = access;
@@ -116,14 +136,19 @@ static struct counters *look_up(struct thread *thread, uint64_t serial, enum sid
 
 // ---- the blocks
 
+static void text_who_when(struct text *text, struct thread *thread, uint64_t time) {
+    TEXT(text, " ; prov:wasAssociatedWith <> ; prov:startedAtTime \"");
+    text_date(text, thread, time);
+    TEXT(text, "\"^^xsd:dateTime");
+}
+
 static void text_head(struct text *text, struct thread *thread, uint64_t number, uint64_t serial, uint64_t time) {
     TEXT(text, " <a");
     text_number(text, number);
     TEXT(text, "> a " TERM_Access " ; " TERM_object " <../o");
     text_number(text, serial);
-    TEXT(text, "> ; prov:wasAssociatedWith <> ; prov:startedAtTime \"");
-    text_date(text, thread, time);
-    TEXT(text, "\"^^xsd:dateTime");
+    TEXT(text, ">");
+    text_who_when(text, thread, time);
 }
 
 static void text_api(struct text *text, const char *property, int api) {
@@ -139,15 +164,21 @@ static void align(struct text *text) {
     text_bytes(text, PADDING, -(uintptr_t)text->at & 15);
 }
 
+// Of detail `file` there is the first moment alone.
+static unsigned side_counters(enum side side) {
+    return detailed(DETAIL_FILE) ? 1 : side == READING ? 7 : 6;
+}
+
 static void text_side(struct text *text, struct access *access, enum side side, int api) {
-    static const char labels[2][5][17] = {
+    static const char labels[2][7][17] = {
         {"; " TERM_reads "        ", "; " TERM_readBytes "    ", "; " TERM_readElapsed "  ", "; " TERM_lastRead "     ",
-         "; " TERM_firstRead "    "},
+         "; " TERM_firstRead "    ", "; " TERM_readLongest "  ", "; " TERM_emptyReads "   "},
         {"; " TERM_writes "       ", "; " TERM_writeBytes "   ", "; " TERM_writeElapsed " ", "; " TERM_lastWrite "    ",
-         "; " TERM_firstWrite "   "}};
-    access->side[side].api = api;
-    access->side[side].digits = text->at + 16;
-    for (int i = 0; i < 5; i++) text_counter(text, labels[side][i]);
+         "; " TERM_firstWrite "   ", "; " TERM_writeLongest " "}};
+    unsigned count = side_counters(side), first = count == 1 ? FIRST : 0;
+    access->side[side].api = (int16_t)api;
+    access->side[side].digits = text->at + 16 - 32 * first;
+    for (unsigned i = first; i < first + count; i++) text_counter(text, labels[side][i]);
 }
 
 static void text_opening(struct text *text, struct object *object, uint64_t serial, int api, uint64_t started,
@@ -201,8 +232,8 @@ static size_t opening_room(const struct object *object, uint64_t serial, uint64_
     return room;
 }
 
-static size_t side_room(const char *property, int api) {
-    return sizeof " ;  \"\"" + strlen(property) + api_lengths[api] + 5 * COUNTER;
+static size_t side_room(enum side side, const char *property, int api) {
+    return sizeof " ;  \"\"" + strlen(property) + api_lengths[api] + side_counters(side) * COUNTER;
 }
 
 // An opening and the access it is most likely to have, in one block.
@@ -213,10 +244,10 @@ void access_opened(struct thread *thread, struct object *object, int api, uint64
     bool reads = allowed(object, READING), writes = allowed(object, WRITING);
     int reader = predicted(thread, object->stream, READING), writer = predicted(thread, object->stream, WRITING);
     size_t room = opening_room(object, serial, number, api, elapsed) + COUNTER;
-    if (reads) room += side_room(TERM_readApi, reader);
-    if (writes) room += side_room(TERM_writeApi, writer);
+    if (reads) room += side_room(READING, TERM_readApi, reader);
+    if (writes) room += side_room(WRITING, TERM_writeApi, writer);
     if (!block_begin(thread, &block, room)) return;
-    struct access *access = access_new(thread, object, serial, &block);
+    struct access *access = access_new(thread, object, serial, number, &block);
     if (access == NULL) return;
     text_opening(text, object, serial, api, started, elapsed);
     text_head(text, thread, number, serial, started);
@@ -239,8 +270,8 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
                                      int api) {
     struct block block;
     uint64_t number = next_number(&thread->accesses);
-    if (!block_begin(thread, &block, 256 + 5 * COUNTER)) return NULL;
-    struct access *access = access_new(thread, object, serial, &block);
+    if (!block_begin(thread, &block, 256 + side_counters(side) * COUNTER)) return NULL;
+    struct access *access = access_new(thread, object, serial, number, &block);
     if (access == NULL) return NULL;
     text_head(&block.text, thread, number, serial, now(thread));
     text_api(&block.text, side == READING ? TERM_readApi : TERM_writeApi, api);
@@ -262,44 +293,238 @@ struct counters *access_find(struct thread *thread, struct object *object, uint6
     return counters;
 }
 
-// fsync and its like, and copies: counted under a term of their own, with the source of a copy.
+// ---- fsync and its like, and copies: counted under a term of their own, with the source of a copy
+
+static void text_operation(struct text *text, struct thread *thread, const char *term, uint64_t number,
+                           uint64_t serial) {
+    text_head(text, thread, number, serial, now(thread));
+    TEXT(text, " ; " TERM_operation " ");
+    text_string(text, term);
+}
+
+static void text_copy(struct text *text, uint64_t number, uint64_t from, uint64_t serial) {
+    TEXT(text, " <a");
+    text_number(text, number);
+    TEXT(text, "> a " TERM_Copy " ; " TERM_source " <../o");
+    text_number(text, from);
+    TEXT(text, "> ; " TERM_object " <../o");
+    text_number(text, serial);
+    TEXT(text, ">");
+}
+
 struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
                                 struct object *source) {
-    static const char labels[5][17] = {"; " TERM_count "        ", "; " TERM_bytes "        ",
+    static const char labels[6][17] = {"; " TERM_count "        ", "; " TERM_bytes "        ",
                                        "; " TERM_elapsed "      ", "; " TERM_last "         ",
-                                       "; " TERM_first "        "};
+                                       "; " TERM_first "        ", "; " TERM_longest "      "};
     uint64_t serial = relaxed(object->serial), from = source == NULL ? 0 : relaxed(source->serial);
     struct counters *counters = look_up(thread, serial, READING, api, from);
     if (counters != NULL) return counters;
     struct access *access;
     struct block block;
-    if (!block_begin(thread, &block, 320 + 5 * COUNTER)) return NULL;
-    if ((access = access_new(thread, object, serial, &block)) == NULL) return NULL;
-    access->side[READING].source = from;
-    if (source == NULL) {
-        text_head(&block.text, thread, next_number(&thread->accesses), serial, now(thread));
-        TEXT(&block.text, " ; " TERM_operation " ");
-        text_string(&block.text, term);
-    } else {
-        TEXT(&block.text, " <e");
-        text_number(&block.text, next_number(&thread->events));
-        TEXT(&block.text, "> a ");
-        text_string(&block.text, term);
-        TEXT(&block.text, " ; " TERM_source " <../o");
-        text_number(&block.text, from);
-        TEXT(&block.text, "> ; " TERM_object " <../o");
-        text_number(&block.text, serial);
-        TEXT(&block.text, ">");
-    }
+    uint64_t number = next_number(&thread->accesses);
+    if (!block_begin(thread, &block, 320 + 6 * COUNTER)) return NULL;
+    if ((access = access_new(thread, object, serial, number, &block)) == NULL) return NULL;
+    counters = &access->side[READING];
+    counters->source = from;
+    counters->term = term;
+    if (source == NULL)
+        text_operation(&block.text, thread, term, number, serial);
+    else
+        text_copy(&block.text, number, from, serial);
     text_api(&block.text, TERM_api, api);
     align(&block.text);
-    access->side[READING].api = api;
-    access->side[READING].digits = block.text.at + 16;
-    for (int i = 0; i < 5; i++) text_counter(&block.text, labels[i]);
+    counters->api = (int16_t)api;
+    counters->digits = block.text.at + 16;
+    for (int i = 0; i < 6; i++) text_counter(&block.text, labels[i]);
     TEXT(&block.text, " .");
     block_commit(&block);
     remember(thread, access);
-    return &access->side[READING];
+    return counters;
+}
+
+// ---- sizes, repositions, the longest call
+
+static const uint64_t size_limits[] = {100,     1024,     10240,     102400,     1048576,
+                                       4194304, 10485760, 104857600, 1073741824, UINT64_MAX};
+
+static int size_class(uint64_t bytes) {
+    int i = 0;
+    while (bytes > size_limits[i]) i++;
+    return i;
+}
+
+// The sizes like this one need no counter of their own: they are what the others leave of the count.
+static void usual_size(struct counters *counters, uint64_t bytes) {
+    int class = size_class(bytes);
+    if (bytes == 0 && counters->side == READING) return; // the end of a file
+    counters->low = class > 0 ? size_limits[class - 1] + 1 : counters->side == READING;
+    counters->width = size_limits[class] - counters->low + 1;
+}
+
+void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first) {
+    store_counter(counters, FIRST, first);
+    if (counters->term == NULL)
+        usual_size(counters, bytes);
+    else
+        counters->width = UINT64_MAX;
+}
+
+void counters_longer(struct counters *counters, uint64_t elapsed) {
+    counters->longest = elapsed;
+    store_counter(counters, LONGEST, elapsed);
+}
+
+static struct spread *spread_begin(struct thread *thread, struct counters *counters) {
+    static const char labels[11][17] = {
+        "; " TERM_size1 "        ", "; " TERM_size2 "        ", "; " TERM_size3 "        ", "; " TERM_size4 "        ",
+        "; " TERM_size5 "        ", "; " TERM_size6 "        ", "; " TERM_size7 "        ", "; " TERM_size8 "        ",
+        "; " TERM_size9 "        ", "; " TERM_size10 "       ", "; " TERM_jumpedBytes "  "};
+    struct block block;
+    struct spread *spread;
+    if (!block_begin(thread, &block, 96 + 11 * COUNTER)) return NULL;
+    if ((spread = pool_take(&spreads)) == NULL) {
+        block_drop(&block);
+        return NULL;
+    }
+    memset(spread, 0, sizeof *spread);
+    spread->chunk = block.chunk;
+    block.chunk->accesses++;
+    TEXT(&block.text, " <a");
+    text_number(&block.text, counters->number);
+    text_string(&block.text, counters->side == READING ? "/read" : "/write");
+    TEXT(&block.text, "> a " TERM_AccessSizes);
+    TEXT_NUMBER(&block.text, TERM_usualSize, (uint64_t)size_class(counters->low) + 1);
+    align(&block.text);
+    spread->digits = block.text.at + 16;
+    for (int i = 0; i < 11; i++) text_counter(&block.text, labels[i]);
+    TEXT(&block.text, " .");
+    block_commit(&block);
+    return spread;
+}
+
+static void spread_add(struct spread *spread, int which, uint64_t amount) {
+    uint64_t *value = which < 10 ? &spread->sizes[which] : &spread->jumped, stored;
+    add(value, amount);
+    do {
+        stored = AS_IT_IS(*value);
+        store_digits(spread->digits + 32 * which, stored);
+    } while (stored != AS_IT_IS(*value));
+}
+void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive) {
+    if (counters->term != NULL) return;
+    if (bytes == 0 && counters->side == READING) {
+        store_counter(counters, EMPTY, next_number(&counters->empty));
+        return;
+    }
+    if (counters->width == 0) usual_size(counters, bytes);
+    bool usual = bytes - counters->low < counters->width;
+    if (usual && consecutive) return;
+    if (counters->spread == NULL) counters->spread = spread_begin(thread, counters);
+    if (counters->spread == NULL) return;
+    if (!usual) spread_add(counters->spread, size_class(bytes), 1);
+    if (!consecutive) spread_add(counters->spread, 10, bytes);
+}
+
+// ---- calls that failed: counted for each error
+
+enum { ONE_COUNTER = 2 * COUNTER };
+#define AN_ERROR ((uint64_t)1 << 63) // in the place of a copy's source
+
+static struct counters *failure_begin(struct thread *thread, struct object *object, uint64_t serial, int api,
+                                      uint64_t error) {
+    struct block block;
+    uint64_t number = next_number(&thread->failures);
+    if (!block_begin(thread, &block, 320 + ONE_COUNTER)) return NULL;
+    struct access *access = access_new(thread, object, serial, number, &block);
+    if (access == NULL) return NULL;
+    struct text *text = &block.text;
+    struct counters *counters = &access->side[READING];
+    counters->api = (int16_t)api;
+    counters->source = error | AN_ERROR;
+    counters->term = api_terms[api];
+    TEXT(text, " <f");
+    text_number(text, number);
+    TEXT(text, "> a " TERM_Failure);
+    if (object != &nobody) {
+        TEXT(text, " ; " TERM_object " <../o");
+        text_number(text, serial);
+        TEXT(text, ">");
+    }
+    text_who_when(text, thread, now(thread));
+    TEXT(text, " ; " TERM_operation " ");
+    text_string(text, counters->term);
+    text_api(text, TERM_api, api);
+    TEXT_NUMBER(text, TERM_errno, error);
+    align(text);
+    counters->digits = text->at + 16;
+    COUNTER_OF(text, TERM_count);
+    TEXT(text, " .");
+    block_commit(&block);
+    remember(thread, access);
+    return counters;
+}
+
+// A call that failed, of an opening or (NULL) of none.
+void access_failed(struct thread *thread, struct object *object, int api, uint64_t started) {
+    uint64_t error = (uint64_t)errno;
+    if (detailed(DETAIL_FILE) || object == &ignored) return;
+    if (object == NULL) object = &nobody;
+    thread->depth++;
+    uint64_t serial = relaxed(object->serial);
+    struct counters *counters = look_up(thread, serial, READING, api, error | AN_ERROR);
+    if (counters == NULL) counters = failure_begin(thread, object, serial, api, error);
+    if (counters != NULL) {
+        store_grown(counters->digits, next_number(&counters->values[COUNT]), true);
+        if (detailed(DETAIL_CALL)) call_line(thread, counters, 0, 0, started, now(thread) - started, (int)error);
+    }
+    thread->depth--;
+}
+
+// ---- detail `file`: who touched what, and since when
+
+void access_touched(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                    uint64_t time) {
+    thread->depth++;
+    struct counters *counters = relaxed(object->hint[side]);
+    if (counters == NULL || counters->owner != thread->number || counters->serial != serial)
+        counters = access_find(thread, object, serial, side, api);
+    if (counters != NULL && counters->values[COUNT] == 0) {
+        store_counter(counters, FIRST, time - thread->epoch);
+        add(&counters->values[COUNT], 1);
+    }
+    thread->depth--;
+}
+
+// ---- detail `call`: a line each
+
+void account_otherwise(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                       uint64_t offset, uint64_t bytes, uint64_t started) {
+    if (detailed(DETAIL_CALL))
+        account_timed(thread, object, serial, side, api, offset, bytes, started, true);
+    else
+        access_touched(thread, object, serial, side, api, side == READING ? now(thread) : started);
+}
+
+void call_line(struct thread *thread, const struct counters *counters, uint64_t offset, uint64_t bytes,
+               uint64_t started, uint64_t elapsed, int error) {
+    static const char *const sides[] = {TERM_Read, TERM_Write};
+    char line[192];
+    struct text text = {line, line + sizeof line};
+    TEXT(&text, " <c");
+    text_number(&text, next_number(&thread->call_lines));
+    TEXT(&text, "> a ");
+    text_string(&text, counters->term != NULL ? counters->term : sides[counters->side]);
+    text_string(&text, error != 0 ? " ; " TERM_partOf " <f" : " ; " TERM_partOf " <a");
+    text_number(&text, counters->number);
+    TEXT(&text, ">");
+    TEXT_NUMBER(&text, TERM_offset, offset);
+    TEXT_NUMBER(&text, TERM_bytes, bytes);
+    TEXT_NUMBER(&text, TERM_at, started - thread->epoch);
+    TEXT_NUMBER(&text, TERM_elapsed, elapsed);
+    if (error != 0) TEXT_NUMBER(&text, TERM_errno, (uint64_t)error);
+    TEXT(&text, " .");
+    call_write(thread, line, (size_t)(text.at - line));
 }
 
 // False where another thread's access holds the counter.

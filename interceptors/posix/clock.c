@@ -1,7 +1,7 @@
 // Nanoseconds since 1970 from the time-stamp counter, anchored again and again to the system's clock.
 #include "shim.h"
 
-enum { FIRST_BASELINE = 10000000, LONGEST = 1000000000, NANOSECONDS = 1000000000 };
+enum { FIRST_BASELINE = 10000000, LONGEST_LIFE = 1000000000, NANOSECONDS = 1000000000 };
 
 static uint64_t system_clock(void) {
     struct timespec time;
@@ -55,7 +55,7 @@ uint64_t clock_slow(struct thread *thread) {
         anchor_at(thread, ticks, time, multiplier, FIRST_BASELINE);
     } else if ((multiplier = multiplier_since(ticks, time)) != 0) {
         uint64_t longer = thread->anchor == NULL ? FIRST_BASELINE : 2 * (time - thread->anchor->nanoseconds);
-        anchor_at(thread, ticks, time, multiplier, longer < LONGEST ? longer : LONGEST);
+        anchor_at(thread, ticks, time, multiplier, longer < LONGEST_LIFE ? longer : LONGEST_LIFE);
         atomic_store(&shared_multiplier, multiplier);
     } else if (atomic_compare_exchange_strong(&base_time, &none, time)) {
         atomic_store(&base_ticks, ticks);

@@ -253,6 +253,6 @@ void event_copy(struct thread *thread, int api, struct object *from, struct obje
                 uint64_t started) {
     thread->depth++;
     struct counters *counters = access_counted(thread, to, TERM_Copy, api, from);
-    if (counters != NULL) counters_add(thread, counters, bytes, started, now(thread), started);
+    if (counters != NULL) operation_add(thread, counters, bytes, started);
     thread->depth--;
 }

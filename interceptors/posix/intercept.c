@@ -21,6 +21,20 @@ const unsigned char api_lengths[] = {
 #undef HAND
 #undef FRESH
 
+#define CALL(name, type, parameters, arguments, Term, subject, outcome) TERM_##Term,
+#define CHARACTER CALL
+#define VARIADIC(name, type, parameters, last, sibling, arguments, Term, subject, outcome) TERM_##Term,
+#define HAND(name, ...) TERM_IOActivity,
+#define FRESH HAND
+const char *const api_terms[] = {
+#include "calls.def"
+};
+#undef CALL
+#undef CHARACTER
+#undef VARIADIC
+#undef HAND
+#undef FRESH
+
 // ---- subjects and outcomes of rows
 
 #define DESCRIPTOR_FD(fd) fd
@@ -30,12 +44,27 @@ const unsigned char api_lengths[] = {
 #define BEFORE_STREAM(stream) (intptr_t)(stream)->_IO_read_ptr
 #define BEFORE_PENDING(stream) (stream)->_IO_write_ptr - (stream)->_IO_write_base
 
+#define DESCRIPTOR_AT(fd, offset) fd
+#define BEFORE_AT(fd, offset) 0
+#define BUFFERED_AT(fd, offset) false
+// At which offset: where the call says it, there; else where the last call ended.
+#define OFFSET_FD(fd) relaxed(object->position)
+#define OFFSET_AT(fd, offset) (offset) == -1 ? relaxed(object->position) : (uint64_t)(offset)
+#define OFFSET_STREAM(stream) relaxed(object->position)
+#define OFFSET_PENDING(stream) relaxed(object->position)
+#define OFFSET_BLOCK(stream, size) relaxed(object->position)
+#define MOVES_FD(fd) true
+#define MOVES_AT(fd, offset) (offset) == -1
+#define MOVES_STREAM(stream) true
+#define MOVES_PENDING(stream) true
+#define MOVES_BLOCK(stream, size) true
+
 #define DESCRIPTOR_BLOCK(stream, size) (stream)->_fileno
 #define BEFORE_BLOCK(stream, size) 0
 #define BUFFERED_FD(fd) false
 #define BUFFERED_PENDING(stream) false
-#define BUFFERED_STREAM(stream) in_buffer(stream, way, USUAL_LINE)
-#define BUFFERED_BLOCK(stream, size) in_buffer(stream, way, size)
+#define BUFFERED_STREAM(stream) !detailed(DETAIL_CALL) && in_buffer(stream, way, USUAL_LINE)
+#define BUFFERED_BLOCK(stream, size) !detailed(DETAIL_CALL) && in_buffer(stream, way, size)
 
 enum { STREAM_FAILED = 0x20, USUAL_LINE = 512 }; // the first is _IO_ERR_SEEN
 
@@ -94,18 +123,24 @@ int mode_flags(const char *mode) {
     if (!watching()) return real_call;                                                                                 \
     struct object *object = object_of(DESCRIPTOR_##subject);                                                           \
     if (object == &ignored) return real_call;                                                                          \
+    const enum side way = direction;                                                                                   \
+    uint64_t serial = relaxed(object->serial);                                                                         \
+    if (unlikely(detailed(DETAIL_FILE)) && touched(object, serial, way)) return real_call;                             \
     struct thread *thread = thread_self();                                                                             \
     const intptr_t before = BEFORE_##subject;                                                                          \
-    const enum side way = direction;                                                                                   \
     const bool buffered = BUFFERED_##subject;                                                                          \
-    uint64_t serial = relaxed(object->serial), started = buffered ? 0 : now(thread);                                   \
+    uint64_t where = OFFSET_##subject, started = buffered ? 0 : now(thread);                                           \
     type result = real_call;                                                                                           \
     int64_t bytes = outcome;                                                                                           \
     if (likely(bytes >= 0)) {                                                                                          \
-        if (buffered)                                                                                                  \
+        if (buffered) {                                                                                                \
             account_untimed(thread, object, way, api, (uint64_t)bytes);                                                \
-        else                                                                                                           \
-            account(thread, object, serial, way, api, (uint64_t)bytes, started);                                       \
+        } else {                                                                                                       \
+            account(thread, object, serial, way, api, where, (uint64_t)bytes, started);                                \
+            if (MOVES_##subject) object_moved(object, where + (uint64_t)bytes);                                        \
+        }                                                                                                              \
+    } else {                                                                                                           \
+        access_failed(thread, object, api, started);                                                                   \
     }                                                                                                                  \
     (void)before;                                                                                                      \
     (void)way;                                                                                                         \
@@ -120,9 +155,10 @@ int mode_flags(const char *mode) {
 #define SIDE_Write WRITING
 
 static void count_operation(struct thread *thread, struct object *object, const char *term, int api, uint64_t started) {
+    if (detailed(DETAIL_FILE)) return;
     thread->depth++;
     struct counters *counters = access_counted(thread, object, term, api, NULL);
-    if (counters != NULL) counters_add(thread, counters, 0, started, now(thread), started);
+    if (counters != NULL) operation_add(thread, counters, 0, started);
     thread->depth--;
 }
 
@@ -133,8 +169,35 @@ static void count_operation(struct thread *thread, struct object *object, const 
     struct thread *thread = thread_self();                                                                             \
     uint64_t started = now(thread);                                                                                    \
     type result = REAL(name) arguments;                                                                                \
-    if ((outcome) >= 0) count_operation(thread, object, TERM_Fsync, API_##name, started);                              \
+    if ((outcome) >= 0)                                                                                                \
+        count_operation(thread, object, TERM_Fsync, API_##name, started);                                              \
+    else                                                                                                               \
+        access_failed(thread, object, API_##name, started);                                                            \
     return result;
+
+// A reposition is no fact of its own: it tells which calls began where the one before ended.
+#define WATCH_Seek(name, type, arguments, subject, outcome)                                                            \
+    struct object *object = watching() ? object_known(DESCRIPTOR_##subject) : NULL;                                    \
+    if (object == NULL || object == &ignored) return REAL(name) arguments;                                             \
+    struct thread *thread = thread_self();                                                                             \
+    uint64_t started = thread == NULL ? 0 : now(thread);                                                               \
+    type result = REAL(name) arguments;                                                                                \
+    if ((outcome) >= 0)                                                                                                \
+        object_moved(object, SOUGHT_##subject);                                                                        \
+    else if (thread != NULL)                                                                                           \
+        access_failed(thread, relaxed(object->serial) == 0 ? NULL : object, API_##name, started);                      \
+    return result;
+#define SOUGHT_FD(fd) (uint64_t) result
+#define SOUGHT_STREAM(stream) stream_position(stream, object)
+
+// Asked for only where offsets are recorded: it may be a system call. Else any other offset than the last.
+static uint64_t stream_position(FILE *stream, const struct object *object) {
+    if (!detailed(DETAIL_CALL)) return relaxed(object->position) + ((uint64_t)1 << 40);
+    int kept = errno;
+    off64_t position = ftello64(stream);
+    errno = kept;
+    return position < 0 ? 0 : (uint64_t)position;
+}
 
 #define EVENT(name, type, arguments, outcome, before, after)                                                           \
     struct thread *thread = watching() ? thread_self() : NULL;                                                         \
@@ -143,7 +206,10 @@ static void count_operation(struct thread *thread, struct object *object, const 
     before;                                                                                                            \
     type result = REAL(name) arguments;                                                                                \
     const int api = API_##name;                                                                                        \
-    if ((outcome) >= 0) after;                                                                                         \
+    if ((outcome) >= 0)                                                                                                \
+        after;                                                                                                         \
+    else                                                                                                               \
+        access_failed(thread, NULL, api, started);                                                                     \
     return result;
 
 #define IS_STREAM(value) _Generic((value), FILE * : true, default : false)
@@ -200,6 +266,8 @@ static inline const char *or_itself(const char *path) {
     type provio_##name parameters {                                                                                    \
         if (!watching()) return REAL(name) arguments;                                                                  \
         struct object *object = object_of(DESCRIPTOR_##subject);                                                       \
+        if (unlikely(detailed(DETAIL_FILE)) && touched(object, relaxed(object->serial), SIDE_##Term))                  \
+            return REAL(name) arguments;                                                                               \
         type result = REAL(name) arguments;                                                                            \
         if (object != &ignored && (outcome) >= 0) account_untimed(thread_self(), object, SIDE_##Term, API_##name, 1);  \
         return result;                                                                                                 \
@@ -213,13 +281,18 @@ static inline const char *or_itself(const char *path) {
         struct object *object = watching() ? object_of(DESCRIPTOR_##subject) : &ignored;                               \
         struct thread *thread = object == &ignored ? NULL : thread_self();                                             \
         const intptr_t before = BEFORE_##subject;                                                                      \
-        uint64_t serial = relaxed(object->serial), started = thread == NULL ? 0 : now(thread);                         \
+        uint64_t serial = relaxed(object->serial), where = OFFSET_##subject;                                           \
+        uint64_t started = thread == NULL ? 0 : now(thread);                                                           \
         type result = REAL(sibling) arguments;                                                                         \
         int64_t bytes = outcome;                                                                                       \
         va_end(list);                                                                                                  \
         (void)before;                                                                                                  \
-        if (thread != NULL && bytes >= 0)                                                                              \
-            account(thread, object, serial, SIDE_##Term, API_##name, (uint64_t)bytes, started);                        \
+        if (thread != NULL && bytes >= 0) {                                                                            \
+            account(thread, object, serial, SIDE_##Term, API_##name, where, (uint64_t)bytes, started);                 \
+            object_moved(object, where + (uint64_t)bytes);                                                             \
+        } else if (thread != NULL) {                                                                                   \
+            access_failed(thread, object, API_##name, started);                                                        \
+        }                                                                                                              \
         return result;                                                                                                 \
     }
 

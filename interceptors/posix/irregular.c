@@ -177,6 +177,14 @@ int provio_daemon(int keep_folder, int keep_streams) {
     return result;
 }
 
+// ---- a reposition that returns nothing
+
+void provio_rewind(FILE *stream) {
+    struct object *object = watching() ? object_known(stream->_fileno) : NULL;
+    REAL(rewind)(stream);
+    if (object != NULL && object != &ignored) object_moved(object, 0);
+}
+
 // ---- copies inside the kernel
 
 struct copy {
@@ -199,9 +207,11 @@ static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
     if (from != &ignored && to != &ignored)
         event_copy(copy->thread, api, from, to, (uint64_t)result, copy->started);
     else if (from != &ignored)
-        account(copy->thread, from, relaxed(from->serial), READING, api, (uint64_t)result, copy->started);
+        account(copy->thread, from, relaxed(from->serial), READING, api, relaxed(from->position), (uint64_t)result,
+                copy->started);
     else if (to != &ignored)
-        account(copy->thread, to, relaxed(to->serial), WRITING, api, (uint64_t)result, copy->started);
+        account(copy->thread, to, relaxed(to->serial), WRITING, api, relaxed(to->position), (uint64_t)result,
+                copy->started);
     return result;
 }
 

@@ -16,7 +16,12 @@ struct live {
     struct chunk *_Atomic chunk;
     int gaining; // a chunk is being gained: a handler must take another file
     bool silent;
+    bool of_calls; // `….calls.ttl`
 };
+
+static const char *ending_of(const struct live *live) {
+    return live->of_calls ? ".calls.ttl" : ".ttl";
+}
 
 static struct pool lives = POOL(struct live);
 static struct pool chunks = POOL(struct chunk);
@@ -113,8 +118,9 @@ static long file_claim(struct live *live, char *room) {
 
 // ---- blocks
 
+// Blocks with counters are aligned to them.
 static bool reserve(struct thread *thread, struct live *live, struct block *block, size_t room) {
-    uint32_t size = ((uint32_t)room + 2 + 15) & ~15u;
+    uint32_t size = live->of_calls ? (uint32_t)room + 2 : ((uint32_t)room + 2 + 15) & ~15u;
     struct chunk *chunk = atomic_load(&live->chunk);
     if (chunk == NULL || relaxed(chunk->used) + size > chunk->size - KEPT_BACK) return false;
     *(volatile int *)&thread->depth += 1; // until the commit
@@ -190,6 +196,10 @@ static void text_place(struct text *text, const char *executable, size_t executa
     TEXT(text, " .");
 }
 
+#define PREFIXES                                                                                                       \
+    "@prefix prov: <http://www.w3.org/ns/prov#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "                 \
+    "@prefix : <https://w3id.org/provio/ns#> ."
+
 static size_t base_room(void) {
     return strlen(settings.run) + strlen(settings.host) + 128;
 }
@@ -204,8 +214,7 @@ static void header_write(struct live *live, struct thread *thread, const char *e
                          const char *cwd, size_t cwd_size, size_t room) {
     struct block block;
     if (!reserve(thread, live, &block, room)) return;
-    TEXT(&block.text, "@prefix prov: <http://www.w3.org/ns/prov#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "
-                      "@prefix : <https://w3id.org/provio/ns#> .");
+    TEXT(&block.text, PREFIXES);
     text_base(&block.text, process.pid, process.tick, relaxed(process.number) - 1, (int)live->ordinal);
     text_thread(&block.text, thread->tid, thread->epoch);
     if (live->ordinal == 0) {
@@ -314,7 +323,7 @@ static bool live_grow(struct thread *thread, struct live *live, size_t need) {
     char *room = pool_take(&scratches);
     if (room == NULL) return false;
     live->gaining = 1;
-    file_name(room, relaxed(process.number) - 1, live->ordinal, ".ttl");
+    file_name(room, relaxed(process.number) - 1, live->ordinal, ending_of(live));
     long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CLOEXEC);
     long gained = fd < 0 ? fd : chunk_gain(live, (int)fd, need);
     if (fd >= 0) RAW(close, fd);
@@ -327,12 +336,14 @@ static bool live_grow(struct thread *thread, struct live *live, size_t need) {
     return gained == 0;
 }
 
+static struct live *calls_begin(struct thread *thread);
+
 static bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room) {
     for (int attempt = 0; attempt < 3; attempt++) {
         if (live->silent) return false;
         if (reserve(thread, live, block, room)) return true;
         if (live->gaining)
-            live = live_begin(thread);
+            live = live->of_calls ? calls_begin(thread) : live_begin(thread);
         else if (!live_grow(thread, live, room))
             return false;
         if (live == NULL) return false;
@@ -389,9 +400,9 @@ bool block_begin(struct thread *thread, struct block *block, size_t room) {
 }
 
 // Gives back the chunks in which nothing counts any more. Only called where no handler interrupted the shim.
-void live_sweep(struct thread *thread) {
-    if (thread->live == NULL || thread->live->gaining) return;
-    struct chunk *chunk = atomic_load(&thread->live->chunk), *older;
+static void chunks_sweep(struct live *live) {
+    if (live == NULL || live->gaining) return;
+    struct chunk *chunk = atomic_load(&live->chunk), *older;
     for (; chunk != NULL && (older = chunk->older) != NULL;) {
         if (older->accesses != 0) {
             chunk = older;
@@ -401,4 +412,60 @@ void live_sweep(struct thread *thread) {
         RAW(munmap, (long)older->start, older->size);
         pool_give(&chunks, older);
     }
+}
+
+void live_sweep(struct thread *thread) {
+    chunks_sweep(thread->live);
+}
+
+// ---- the file of calls
+
+// Beside the thread's file; where a handler interrupts the gaining of space for that one, under an ordinal of its own.
+static struct live *calls_begin(struct thread *thread) {
+    struct live *live = pool_take(&lives);
+    char *room = live == NULL ? NULL : pool_take(&scratches);
+    if (room == NULL) return NULL;
+    *live = (struct live){.next = FIRST_CHUNK, .of_calls = true, .ordinal = thread->live->ordinal};
+    if (thread->calls != NULL) live->ordinal = atomic_fetch_add(&process.ordinals, 1) + 1;
+    file_name(room, relaxed(process.number) - 1, live->ordinal, ending_of(live));
+    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    long gained = fd < 0 ? fd : chunk_gain(live, (int)fd, PREFIX_ROOM + base_room());
+    if (fd >= 0) RAW(close, fd);
+    struct block block;
+    if (gained == 0 && reserve(thread, live, &block, PREFIX_ROOM)) {
+        TEXT(&block.text, PREFIXES);
+        block_commit(&block);
+    } else {
+        live->silent = true;
+        gap_write(thread, thread->live, gained);
+    }
+    pool_give(&scratches, room);
+    thread->calls_base = -1;
+    return thread->calls = live;
+}
+
+// The base of the thread, or of a vfork's child in its parent's file.
+static bool calls_base(struct thread *thread) {
+    int64_t base = borrowed ? RAW(getpid, 0) : (int64_t)thread->ordinal << 32;
+    struct block block;
+    if (thread->calls_base == base) return true;
+    if (!reserve_or_grow(thread, thread->calls, &block, base_room())) return false;
+    if (borrowed)
+        text_base(&block.text, (uint32_t)base, start_tick(0, NULL), -1, 0);
+    else
+        text_base(&block.text, process.pid, process.tick, relaxed(process.number) - 1, thread->ordinal);
+    block_commit(&block);
+    thread->calls_base = base;
+    return true;
+}
+
+void call_write(struct thread *thread, const char *line, size_t size) {
+    struct block block;
+    if (thread->calls == NULL && calls_begin(thread) == NULL) return;
+    if (!calls_base(thread) || !reserve_or_grow(thread, thread->calls, &block, size)) return;
+    block.text.at = block.start + 1;
+    memcpy(block.text.at, line + 1, size - 1);
+    block.text.at += size - 1;
+    block_commit(&block);
+    if (block.chunk->older != NULL && thread->depth == 1) chunks_sweep(thread->calls);
 }

@@ -46,6 +46,7 @@ static struct object *object_new(void) {
     atomic_store(&object->hint[1], NULL);
     atomic_store(&object->serial, 0);
     atomic_store(&object->references, 1);
+    object_moved(object, 0);
     return object;
 }
 

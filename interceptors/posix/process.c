@@ -108,7 +108,7 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
     // A key beyond the first 32 would make pthread_setspecific allocate.
     thread_key_made = pthread_key_create(&thread_key, thread_end) == 0 && thread_key < 32;
     process.started = wall_clock();
-    atomic_store(&process.alive, 1);
+    atomic_store(&process.alive, (uint32_t)settings.detail + 1);
 }
 
 // Called where the wiped or not yet written page says that this image is not watched: a forked child wakes here.
@@ -119,7 +119,7 @@ bool wake(void) {
     process.forked = 1;
     objects_after_fork();
     maps_after_fork();
-    atomic_store(&process.alive, 1);
+    atomic_store(&process.alive, (uint32_t)settings.detail + 1);
     return true;
 }
 
@@ -143,7 +143,7 @@ struct thread *thread_begin(void) {
     thread->number = atomic_fetch_add(&thread_number, 1) + 1;
     thread->ordinal = -1;
     thread->tid = (int)RAW(gettid, 0);
-    thread->accesses = thread->events = thread->latest = 0;
+    thread->accesses = thread->events = thread->failures = thread->call_lines = thread->latest = 0;
     thread->anchor = NULL;
     memset(thread->predicted, -1, sizeof thread->predicted);
     thread->epoch = clock_slow(thread) - 1; // so that no time is 0, which means never

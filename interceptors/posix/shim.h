@@ -86,6 +86,7 @@ enum {
 };
 extern const char api_names[][24];
 extern const unsigned char api_lengths[];
+extern const char *const api_terms[]; // the class of what a call does
 
 struct real {
 #define CALL(name, type, parameters, ...) type(*real_##name) parameters;
@@ -202,13 +203,14 @@ struct thread {
     int depth;       // > 0: inside the shim; what a signal handler then finds must not be freed or moved
     uint64_t latest, epoch;
     struct anchor *anchor;
-    struct live *live;
-    int ordinal; // K of the base in force, -1 before this owner's first block
+    struct live *live, *calls;
+    int ordinal;        // K of the base in force, -1 before this owner's first block
+    int64_t calls_base; // whose base is in force in the file of calls
     int tid;
     unsigned anchor_turn;
     short predicted[2][2]; // the functions last used: [stream][side]
     struct anchor anchors[4] __attribute__((aligned(64)));
-    uint64_t accesses, events;
+    uint64_t accesses, events, failures, call_lines;
     uint32_t entries, limit; // accesses in the table, and how many before the dead ones are swept
     struct access **table;
     struct access *mine;
@@ -219,7 +221,7 @@ struct thread {
 enum { IDLE = 64 };
 
 struct process {               // on a page that a fork wipes
-    _Atomic uint32_t alive;    // 1: this image is watched and this memory is its own
+    _Atomic uint32_t alive;    // detail + 1: this image is watched and this memory is its own
     _Atomic uint32_t number;   // n + 1
     _Atomic uint32_t ordinals; // threads that have a file, beyond the first
     uint32_t pid, parent;
@@ -258,6 +260,11 @@ uint64_t clock_slow(struct thread *thread);
 
 static inline bool watching(void) {
     return likely(relaxed(process.alive)) || wake();
+}
+
+// How much is recorded, where watching() said yes.
+static inline bool detailed(enum detail detail) {
+    return relaxed(process.alive) == (uint32_t)detail + 1;
 }
 
 static inline struct thread *thread_self(void) {
@@ -308,6 +315,12 @@ static inline void block_commit(struct block *block) {
     if (likely(block->text.at < block->text.end)) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
     *(volatile int *)&block->thread->depth -= 1;
 }
+// What was reserved stays a comment.
+static inline void block_drop(struct block *block) {
+    block->text.at = block->text.end;
+    block_commit(block);
+}
+void call_write(struct thread *thread, const char *line, size_t size);
 void live_sweep(struct thread *thread);
 void base_return(struct thread *thread);
 bool live_ready(struct thread *thread);
@@ -322,6 +335,8 @@ struct facts {
 struct object {
     _Atomic uint64_t serial; // 0: found open, to be announced at its first use
     struct counters *_Atomic hint[2];
+    _Atomic uint64_t
+        position; // the file offset, as far as known; of a stream, what only a reposition changes by a leap
     _Atomic uint64_t references; // descriptors, and maps << 32
     uint32_t flags;
     struct access *opening; // the access made with it, which has its `closed` counter
@@ -368,6 +383,10 @@ bool path_ignored(const char *path, size_t length);
 size_t path_of_fd(int fd, char *room, bool *unlinked);
 void cwd_changed(void);
 
+static inline void object_moved(struct object *object, uint64_t position) {
+    atomic_store_explicit(&object->position, position, memory_order_relaxed);
+}
+
 // The opening behind a descriptor, ready to be counted on; `&ignored` where nothing is recorded.
 static inline struct object *object_of(int fd) {
     if (likely((unsigned)fd < 1024 && self != NULL)) {
@@ -381,17 +400,26 @@ static inline struct object *object_of(int fd) {
 
 enum side { READING, WRITING };
 
-// One direction of an access: a cache line of its own, which one call touches. After a system call cold lines and
-// cold code are what a wrapper costs.
+// One direction of an access: its first cache line is what one call touches, of the second it reads the start. After a
+// system call cold lines and cold code are what a wrapper costs.
 struct counters {
     uint32_t owner; // the thread's number
-    int32_t api;    // -1: none
+    int16_t api;    // -1: none
+    int16_t side;
     uint64_t serial;
     uint64_t values[4]; // count, bytes, elapsed, last
-    char *digits;       // of the count in the live file; the others follow, each 32 bytes on, and `first` is the last
-    uint64_t source;    // of a Copy
+    char *digits;       // of the count in the live file; the others follow, each 32 bytes on: see enum digits
+    uint64_t next;      // the offset at which a consecutive call begins
+
+    uint64_t low, width; // the sizes that need no counter of their own; width 0: no call had a size yet
+    uint64_t longest, empty;
+    struct spread *spread; // the sizes of the other calls
+    uint64_t source;       // of a Copy; of failures, their error
+    uint64_t number;       // of the access or the failure in its name
+    const char *term;      // NULL: as the side says
 };
 enum { COUNT, BYTES, ELAPSED, LAST };
+enum digits { FIRST = 4, LONGEST, EMPTY };
 
 struct access {
     struct counters side[2];
@@ -402,11 +430,24 @@ struct access {
     struct chunk *chunk;
 };
 
+// Whose failures belong to no opening.
+extern struct object nobody;
+
 struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api);
 struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
                                 struct object *source);
 void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed);
 void access_forget(struct thread *thread);
+void access_touched(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                    uint64_t time);
+void access_failed(struct thread *thread, struct object *object, int api, uint64_t started);
+void account_otherwise(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                       uint64_t offset, uint64_t bytes, uint64_t started);
+void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first);
+void counters_longer(struct counters *counters, uint64_t elapsed);
+void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive);
+void call_line(struct thread *thread, const struct counters *counters, uint64_t offset, uint64_t bytes,
+               uint64_t started, uint64_t elapsed, int error);
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time);
 
 // One instruction, so that a handler between two of them cannot lose a count.
@@ -443,15 +484,28 @@ static inline void counters_store(struct counters *counters) {
     } while (unlikely(count != AS_IT_IS(counters->values[COUNT])));
 }
 
+static inline void store_counter(struct counters *counters, enum digits which, uint64_t value) {
+    store_digits(counters->digits + 32 * (int)which, value);
+}
+
 // What was read is known from the first return on, what was written from the first call on: `first` says which.
-static inline void counters_add(struct thread *thread, struct counters *counters, uint64_t bytes, uint64_t started,
-                                uint64_t ended, uint64_t first) {
-    if (unlikely(counters->values[COUNT] == 0)) store_digits(counters->digits + 128, first - thread->epoch);
+static inline void counters_add(struct thread *thread, struct counters *counters, uint64_t offset, uint64_t bytes,
+                                uint64_t started, uint64_t ended, uint64_t first) {
+    uint64_t elapsed = ended - started;
+    if (unlikely(counters->values[COUNT] == 0)) {
+        counters_begin(counters, bytes, first - thread->epoch);
+        counters->next = offset;
+    }
+    bool consecutive = offset == counters->next;
+    counters->next = offset + bytes;
     add(&counters->values[COUNT], 1);
     add(&counters->values[BYTES], bytes);
-    add(&counters->values[ELAPSED], ended - started);
+    add(&counters->values[ELAPSED], elapsed);
     counters->values[LAST] = ended - thread->epoch;
     counters_store(counters);
+    if (unlikely(elapsed > counters->longest)) counters_longer(counters, elapsed);
+    if (unlikely(bytes - counters->low >= counters->width || !consecutive))
+        counters_spread(thread, counters, bytes, consecutive);
 }
 
 // What both compare before they count on a hint: is it this thread's, this opening's, this function's?
@@ -461,16 +515,46 @@ static inline bool counters_fit(const struct counters *counters, const struct th
                   counters->api == api);
 }
 
-static inline void account(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
-                           uint64_t bytes, uint64_t started) {
+static inline void operation_add(struct thread *thread, struct counters *counters, uint64_t bytes, uint64_t started) {
+    uint64_t ended = now(thread);
+    counters_add(thread, counters, counters->next, bytes, started, ended, started);
+    if (detailed(DETAIL_CALL)) call_line(thread, counters, 0, bytes, started, ended - started, 0);
+}
+
+// Detail `file`: has this thread's doing on this side been said already?
+static inline bool touched(const struct object *object, uint64_t serial, enum side side) {
+    const struct counters *counters = relaxed(object->hint[side]);
+    return likely(counters != NULL && self != NULL && counters->owner == self->number && counters->serial == serial &&
+                  counters->values[COUNT] != 0);
+}
+
+static inline void account_timed(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                                 uint64_t offset, uint64_t bytes, uint64_t started, bool kept) {
     *(volatile int *)&thread->depth += 1;
     struct counters *counters = relaxed(object->hint[side]);
     if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, side, api);
     if (likely(counters != NULL)) {
         uint64_t ended = now(thread);
-        counters_add(thread, counters, bytes, started, ended, side == READING ? ended : started);
+        counters_add(thread, counters, offset, bytes, started, ended, side == READING ? ended : started);
+        if (kept) call_line(thread, counters, offset, bytes, started, ended - started, 0);
     }
     *(volatile int *)&thread->depth -= 1;
+}
+
+static inline void account(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                           uint64_t offset, uint64_t bytes, uint64_t started) {
+    if (likely(detailed(DETAIL_OP)))
+        account_timed(thread, object, serial, side, api, offset, bytes, started, false);
+    else
+        account_otherwise(thread, object, serial, side, api, offset, bytes, started);
+}
+
+// A counter that mostly grows by one: only a last digit changes then, and a byte cannot be torn either.
+static inline void store_grown(volatile char *digits, uint64_t value, bool by_one) {
+    if (by_one && digits[15] != '9')
+        digits[15]++;
+    else
+        store_digits((char *)digits, value);
 }
 
 // What a stream serves from its buffer: its time is read only now and then.
@@ -480,23 +564,21 @@ static inline void account_untimed(struct thread *thread, struct object *object,
     struct counters *counters = relaxed(object->hint[side]);
     if (unlikely(!counters_fit(counters, thread, serial, api) || counters->values[COUNT] < 16 ||
                  (counters->values[COUNT] & 63) == 0)) {
-        account(thread, object, serial, side, api, bytes, now(thread));
+        uint64_t offset = relaxed(object->position);
+        if (detailed(DETAIL_FILE))
+            access_touched(thread, object, serial, side, api, now(thread));
+        else
+            account_timed(thread, object, serial, side, api, offset, bytes, now(thread), false);
+        object_moved(object, offset + bytes);
         return;
     }
     *(volatile int *)&thread->depth += 1;
     uint64_t count = next_number(&counters->values[COUNT]);
     add(&counters->values[BYTES], bytes);
-    volatile char *digits = counters->digits;
-    // Mostly only a last digit changes, and a byte cannot be torn either.
-    if (digits[15] != '9')
-        digits[15]++;
-    else
-        store_digits(counters->digits, count);
-    if (bytes == 1 && digits[47] != '9')
-        digits[47]++;
-    else
-        store_digits(counters->digits + 32, AS_IT_IS(counters->values[BYTES]));
+    store_grown(counters->digits, count, true);
+    store_grown(counters->digits + 32, AS_IT_IS(counters->values[BYTES]), bytes == 1);
     if (unlikely(count != AS_IT_IS(counters->values[COUNT]))) counters_store(counters);
+    if (unlikely(bytes - counters->low >= counters->width)) counters_spread(thread, counters, bytes, true);
     *(volatile int *)&thread->depth -= 1;
 }
 

@@ -1,0 +1,208 @@
+"""What an access holds beside its counts: sizes, consecutive bytes, the longest call; failures; the three details."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from conftest import Project
+from posix_trace import Trace, name_of, of_class
+
+from provio import facts
+from provio.trace import read_run
+
+
+def read(trace: Trace) -> facts.Trace:
+    """The trace as provio itself reads it."""
+    (trace.folder.parent / "run.ttl").write_text("@prefix : <https://w3id.org/provio/ns#> . <#r> a :Run .\n")
+    return read_run(trace.folder.parent)
+
+
+def accesses(trace: Trace, name: str) -> dict[str, tuple[facts.Access, str]]:
+    """The accesses to a file, by function: the access and its side."""
+    found = {}
+    for opening in read(trace).openings():
+        if opening.path and opening.path.endswith(name.encode()):
+            for access in opening.accesses:
+                for side in ("read", "write"):
+                    if access.count(side + "s"):
+                        found[access.counts[side + "Api"]] = access, side
+    return found
+
+
+def test_sizes_and_consecutive_bytes(built: Path, trace: Trace, work: Path) -> None:
+    """Each function's calls are told apart by size, and by whether they began where the one before ended."""
+    printed = trace.run(built / "sizes", work / "file", check=True).stdout.decode().splitlines()
+    found = accesses(trace, "/file")
+    assert len(printed) == 5
+    for line in printed:
+        api, *numbers = line.split()
+        access, side = found[api]
+        empty = access.count("emptyReads") if side == "read" else 0
+        sizes = access.sizes(side)
+        assert sum(sizes) == access.count(side + "s")
+        sizes[0] -= empty
+        recorded = [access.count(side + "s"), access.count(side + "Bytes"), empty, access.consecutive(side), *sizes]
+        assert recorded == [int(number) for number in numbers], api
+
+
+def test_the_longest_call(trace: Trace, work: Path) -> None:
+    """One slow read among quick ones is the longest: its time is at least that of the waiting."""
+    os.mkfifo(work / "fifo")
+    script = "exec 3<>fifo; (sleep 0.3; echo c >&3) & head -c 2 <&3 >/dev/null & printf ab >&3; wait %2; head -c 2 <&3"
+    trace.run("bash", "-c", script, cwd=work, check=True)
+    longest = [
+        (access.count("readElapsed"), access.count("readLongest"))
+        for opening in read(trace).openings()
+        for access in opening.accesses
+        if opening.kind == "Pipe" and access.count("reads")
+    ]
+    assert all(0 < longest_one <= elapsed for elapsed, longest_one in longest)
+    assert any(longest_one >= 200_000_000 for _, longest_one in longest)
+
+
+def test_failures_are_counted_by_errno(built: Path, trace: Trace, work: Path) -> None:
+    """A call that failed is counted under its error, with the file where there is one, and never as a success."""
+    printed = trace.run(built / "failures", work, check=True).stdout.decode().splitlines()
+    recorded = trace.facts()
+    found = {}
+    for one in of_class(recorded, "Failure").values():
+        name = name_of(recorded[one["object"]]).rpartition(b"/")[2].decode() if "object" in one else "-"
+        found[one["api"], int(one["errno"]), name] = int(one["count"])
+    for line in printed:
+        api, error, count, name = line.split()
+        assert found[api, int(error), name] == int(count), line
+    assert len(printed) == 8
+    opened = {name_of(one) for one in recorded.values() if "openApi" in one}
+    assert opened == {b"", os.fsencode(work / "file")}  # the pipe's two ends, and the file
+
+
+def test_failed_opens_reach_the_graph_without_an_entity(project: Project) -> None:
+    """A process's failed opens are one activity for each function and error."""
+    project.run("cat none0 none1 none2 2>/dev/null; true")
+    rows = project.rows(
+        "SELECT ?n ?errno WHERE { ?f a provio:Open ; provio:errors ?n ; provio:errno ?errno ; provio:partOf ?p . "
+        '?p provio:argv "cat none0 none1 none2" }'
+    )
+    assert rows == [{"n": "3", "errno": "2"}]
+    assert project.count('?file provio:path ?path FILTER(CONTAINS(STR(?path), "none"))') == 0
+
+
+def test_sizes_reach_the_graph(project: Project) -> None:
+    """The sizes that occurred, the longest call and the consecutive bytes stand on the activity."""
+    project.sh("head -c 985000 /dev/zero > raw")
+    project.watch("dd", "if=raw", "of=copy", "bs=65536", "status=none")
+    rows = project.rows(
+        "SELECT ?n ?s4 ?s3 ?long ?c WHERE { ?f provio:wasWrittenBy ?w ; provio:path ?p . ?w provio:count ?n ; "
+        "provio:size4 ?s4 ; provio:size3 ?s3 ; provio:maxElapsed ?long . "
+        'OPTIONAL { ?w provio:consecutiveBytes ?c } FILTER(STRENDS(?p, "/copy")) }'
+    )
+    assert [(row["n"], row["s4"], row["s3"], "c" in row) for row in rows] == [("16", "15", "1", False)]
+    assert int(rows[0]["long"]) > 0
+
+
+# ---- detail
+
+
+def test_detail_file_says_who_touched_what(built: Path, trace: Trace, work: Path) -> None:
+    """No counts, but each file that was read or written, and since when."""
+    trace.detail = "file"
+    trace.run(built / "sizes", work / "file", check=True)
+    touched = [
+        (bool(access.first_read), bool(access.first_write), access.count("reads"), access.count("writes"))
+        for opening in read(trace).openings()
+        for access in opening.accesses
+        if opening.path and opening.path.endswith(b"/file")
+    ]
+    assert touched == [(False, True, 0, 0), (True, False, 0, 0), (True, False, 0, 0)]
+
+
+def test_lineage_holds_at_detail_file(project: Project) -> None:
+    """A process in two phases, overwriting, a pipe: the same ancestors as with counters."""
+    project.sh("echo a > a; echo b > b")
+    script = "import sys; x = open('a').read(); open('x', 'w').write(x); y = open('b').read(); open('y', 'w').write(y)"
+    for detail in ("op", "file", "call"):
+        project.provio("run", "--quiet", "--detail", detail, "--", "python3", "-c", script)
+        assert project.data("x") == {"a"}
+        assert project.ancestors("y") == {"data": {"b"}, "carried": {"a"}, "control": set()}
+        project.provio("run", "--quiet", "--detail", detail, "--", "bash", "-c", "cat a b | sort > sorted")
+        assert project.data("sorted") == {"a", "b"}
+
+
+def test_detail_call_keeps_every_call(built: Path, trace: Trace, work: Path) -> None:
+    """Each call has a line with its offset, size, start and elapsed time; they add up to the counters."""
+    trace.detail = "call"
+    trace.run(built / "sizes", work / "file", check=True)
+    lines, recorded = trace.calls(), trace.facts()
+    for api, (access, side) in accesses(trace, "/file").items():
+        own = [line for line in lines.values() if line["partOf"] == access.iri]
+        assert len(own) == access.count(side + "s"), api
+        assert {line["type"] for line in own} == {side.capitalize()}
+        assert sum(int(line["bytes"]) for line in own) == access.count(side + "Bytes")
+        assert sum(int(line["elapsed"]) for line in own) == access.count(side + "Elapsed")
+        assert max(int(line["elapsed"]) for line in own) == access.count(side + "Longest")
+        starts = [int(line["at"]) for line in own]
+        assert starts == sorted(starts)
+    assert all(line["partOf"] in recorded for line in lines.values())
+    writes = [line for line in lines.values() if line["type"] == "Write"]
+    assert [(int(line["offset"]), int(line["bytes"])) for line in writes if "/file" in _path(recorded, line)] == [
+        *((100 * i, 100) for i in range(10)),
+        (1000, 101), (4096, 5000), (9096, 1 << 20), (9096 + (1 << 20), 2 << 20), (9096 + (3 << 20), 0),
+    ]  # fmt: skip
+
+
+def test_offsets_of_streams_at_detail_call(built: Path, trace: Trace, work: Path) -> None:
+    """What stdio serves from its buffer has the offset in the file at which the program is."""
+    trace.detail = "call"
+    trace.run(built / "sizes", work / "file", check=True)
+    access, _ = accesses(trace, "/file")["fread"]
+    offsets = [int(line["offset"]) for line in trace.calls().values() if line["partOf"] == access.iri]
+    assert offsets == [0, 6000, 100000, 200000, 300000, 0, 0, 0]
+
+
+def _path(recorded: dict[str, dict[str, str]], line: dict[str, str]) -> str:
+    return recorded[recorded[line["partOf"]].get("object", "")].get("path", "")
+
+
+def test_failed_calls_at_detail_call(built: Path, trace: Trace, work: Path) -> None:
+    """A call that failed has a line too, with its error."""
+    trace.detail = "call"
+    trace.run(built / "failures", work, check=True)
+    recorded = trace.facts()
+    failed = [line for line in trace.calls().values() if "errno" in line]
+    assert len(failed) == sum(int(one["count"]) for one in of_class(recorded, "Failure").values())
+    assert all(recorded[line["partOf"]]["errno"] == line["errno"] for line in failed)
+
+
+def test_every_call_that_returned_is_kept_after_a_kill(built: Path, trace: Trace, work: Path) -> None:
+    """A program killed in the middle of its writes has a line for each of them, or for one less."""
+    trace.detail = "call"
+    for moment in (0.05, 0.1, 0.2):
+        target = work / f"file{moment}"
+        process = subprocess.Popen([built / "writer", target, "100000000"], env=trace.environment(), cwd=work)
+        time.sleep(moment + 0.1)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    recorded, lines = trace.facts(), trace.calls()
+    for moment in (0.05, 0.1, 0.2):
+        target = work / f"file{moment}"
+        iris = {
+            iri for iri, one in recorded.items()
+            if "object" in one and name_of(recorded[one["object"]]) == os.fsencode(target)
+        }  # fmt: skip
+        own = [line for line in lines.values() if line["partOf"] in iris]
+        assert own
+        assert 0 <= target.stat().st_size - sum(int(line["bytes"]) for line in own) <= max(int(o["bytes"]) for o in own)
+
+
+def test_calls_of_threads_and_children_are_kept_under_their_own_names(built: Path, trace: Trace, work: Path) -> None:
+    """Threads that hand their file on, forked children and a vfork's child each have their lines."""
+    trace.detail = "call"
+    trace.run(built / "four_threads", work, check=True, cwd=work)
+    trace.run(built / "processes", work, check=False, cwd=work)
+    recorded, lines = trace.facts(), trace.calls()
+    assert lines
+    assert all(line["partOf"] in recorded for line in lines.values())
