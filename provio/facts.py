@@ -264,6 +264,16 @@ class Damage:
         return f"{self.path}:{self.line}: {self.reason}"
 
 
+@dataclass(frozen=True)
+class Unwatched:
+    """A program that could not be watched: the Gap that says so, its name, when it was started (ns since 1970)."""
+
+    process: Process
+    gap: str
+    name: str
+    started: int
+
+
 @dataclass
 class Trace:
     """The facts of one run."""
@@ -277,6 +287,7 @@ class Trace:
     damages: list[Damage]
     content_hash: str
     environment: dict[str, str] = field(default_factory=dict)
+    unwatched: list[Unwatched] = field(default_factory=list)
 
     @property
     def iri(self) -> str:

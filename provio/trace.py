@@ -26,6 +26,7 @@ from provio.facts import (
     Record,
     Thread,
     Trace,
+    Unwatched,
     path_of,
 )
 from provio.vocab import NS, local_name, vocabulary
@@ -230,7 +231,7 @@ def _attach(trace: Trace, records: Records, openings: dict[str, Opening], thread
         kind = record.get("a")
         thread = threads.get(_parent_iri(iri))
         if kind == "Gap":
-            trace.gaps.append((iri, record.get("about", trace.iri), record.get("reason", "unknown")))
+            _gap(trace, thread, iri, record)
         elif kind is None or "closedNs" in record:
             _close(openings.get(iri), record)
         elif kind == "AccessSizes":
@@ -269,6 +270,25 @@ def _bound_accesses(trace: Trace) -> None:
         for access in opening.accesses:
             access.last_read = access.last_read or (access.first_read and max(end, access.first_read))
             access.last_write = access.last_write or (access.first_write and max(end, access.first_write))
+
+
+def _gap(trace: Trace, thread: Thread | None, iri: str, record: Record) -> None:
+    """What could not be seen. A program that could not be watched has its place among the processes all the same."""
+    about, reason = record.get("about", trace.iri), record.get("reason", "unknown")
+    path = path_of(record, "executable")
+    name = path.decode("utf-8", "replace") + " " if path else ""
+    unseen = ": what it reads and writes is not seen" if name else ""
+    trace.gaps.append((iri, about, name + reason + unseen))
+    process = _process(trace, about) if thread and about != thread.process.iri else None
+    if thread is None or process is None:
+        return
+    started = thread.epoch + int(record.get("at", 0))
+    trace.unwatched.append(Unwatched(process, iri, name.strip() or "a program", started))
+    if "image" not in process.record:
+        told = {key: record[key] for key in ("argv", "executable", "executableEncoded") if key in record}
+        own = {"image": "exec", "startedNs": str(started), "host": process.host}
+        place = {key: value for key, value in thread.process.record.items() if key in ("cwd", "cwdEncoded")}
+        process.record.update(told | own | place)
 
 
 def _close(opening: Opening | None, record: Record) -> None:

@@ -205,37 +205,71 @@ void event_child_end(int api, int pid, int status, uint64_t started) {
     event_end(&block);
 }
 
-// Whether a page can be read, without the fault that reading it might be: of bad pointers exec itself makes EFAULT.
-static bool readable(const void *address, uintptr_t *known) {
-    if (((uintptr_t)address & -(uintptr_t)PAGE) == *known) return true;
-    char byte;
-    struct iovec here = {&byte, 1}, there = {(void *)address, 1};
-    if (RAW(process_vm_readv, process.pid, (long)&here, 1, (long)&there, 1, 0) == -EFAULT) return false;
-    *known = (uintptr_t)address & -(uintptr_t)PAGE;
-    return true;
-}
-
-static bool readable_command(const char *path, char *const argv[]) {
-    uintptr_t pointers = 1, strings = 1; // no page
-    if (!readable(path, &strings)) return false;
-    for (int i = 0; argv != NULL; i++) {
-        if (!readable(&argv[i], &pointers)) return false;
-        if (argv[i] == NULL) break;
-        if (!readable(argv[i], &strings)) return false;
-    }
-    return true;
-}
-
-// Before the call, because it does not return. An image that did nothing yet writes nothing, unless it borrows a file.
-uint64_t event_exec(int api, const char *path, char *const argv[]) {
+// Before the call, because it does not return. An image that did nothing yet writes nothing, unless it borrows a file,
+// or what follows cannot write.
+uint64_t event_exec(int api, const char *path, char *const argv[], bool wanted) {
     struct block block;
-    struct thread *thread = lender != NULL ? lender : self;
-    if (thread == NULL || (thread->live == NULL && lender == NULL) || !readable_command(path, argv)) return 0;
+    struct thread *thread = lender != NULL ? lender : wanted ? thread_self() : self;
+    if (thread == NULL || (thread->live == NULL && lender == NULL && !wanted)) return 0;
     uint64_t number = event_begin(thread, &block, TERM_Exec, api, now(thread), command_room(path, argv));
     if (number == 0) return 0;
     text_command(&block.text, path, argv);
     event_end(&block);
     return number;
+}
+
+// The image that an exec in this process, or the child `pid`, will be: as it would name itself.
+static void text_image(struct text *text, int pid) {
+    uint64_t tick = pid > 0 ? start_tick(pid, NULL) : lender != NULL ? start_tick(0, NULL) : process.tick;
+    uint32_t number = pid > 0 || lender != NULL ? 0 : relaxed(process.number);
+    TEXT(text, " ; " TERM_about " <../../");
+    text_number(text, pid > 0 ? (uint64_t)pid : lender != NULL ? (uint64_t)RAW(getpid, 0) : process.pid);
+    TEXT(text, ".");
+    text_number(text, tick);
+    TEXT(text, ".");
+    text_number(text, number);
+    TEXT(text, "/>");
+}
+
+static void text_reason(struct text *text, const char *reason) {
+    TEXT(text, " ; " TERM_reason " \"");
+    text_string(text, reason);
+    TEXT(text, "\"");
+}
+
+void event_unwatched(struct launch *launch, int api, int pid) {
+    struct thread *thread = thread_self();
+    const char *path = launch->path_length > 0 ? launch->path : NULL;
+    if (launch->reason == NULL || thread == NULL) return;
+    if (!event_begin(thread, &launch->gap, TERM_Gap, api, now(thread), 256 + command_room(path, launch->argv))) {
+        launch->gap.start = NULL;
+        return;
+    }
+    text_image(&launch->gap.text, pid);
+    text_reason(&launch->gap.text, launch->reason);
+    text_command(&launch->gap.text, path, launch->argv);
+    if (pid == 0) launch->gap.chunk->accesses++; // it stays mapped until it is known whether this holds
+    event_end(&launch->gap);
+}
+
+// What was said before a call that failed becomes a comment again.
+void event_withdraw(struct block *block) {
+    if (block->start == NULL) return;
+    __atomic_store_n(block->start, '#', __ATOMIC_RELEASE);
+    block->chunk->accesses--;
+    block->start = NULL;
+}
+
+// Something about this process, `path` (or NULL) what it is about.
+void event_gap(int api, const char *reason, const char *path) {
+    struct thread *thread = thread_self();
+    struct block block;
+    if (thread == NULL || !event_begin(thread, &block, TERM_Gap, api, now(thread), 256 + command_room(path, NULL)))
+        return;
+    TEXT(&block.text, " ; " TERM_about " <../>");
+    text_reason(&block.text, reason);
+    text_command(&block.text, path, NULL);
+    event_end(&block);
 }
 
 void event_exec_failed(int api, uint64_t exec, int error) {

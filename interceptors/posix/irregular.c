@@ -3,6 +3,8 @@
 
 #include <spawn.h>
 
+extern char **environ;
+
 #define CALL(...)
 #define CHARACTER(...)
 #define VARIADIC(...)
@@ -401,6 +403,7 @@ __attribute__((used)) int provio_vfork_after(int pid) {
         self = lender;
         lender = NULL;
         overlay_drop();
+        launch_returned();
         base_return(self);
         if (pid > 0) event_child(API_vfork, TERM_Fork, pid, NULL, NULL, vfork_started);
     }
@@ -422,24 +425,33 @@ pid_t provio___vfork(void) {
 
 typedef int (*spawning)(pid_t *, const char *, const void *, const void *, char *const[], char *const[]);
 
-static int watched_spawn(int api, spawning real, pid_t *pid, const char *path, const void *actions,
+static int watched_spawn(int api, spawning real, bool searched, pid_t *pid, const char *path, const void *actions,
                          const void *attributes, char *const argv[], char *const envp[]) {
     struct thread *thread = watching() ? thread_self() : NULL;
     uint64_t started = thread == NULL ? 0 : now(thread);
     pid_t child = 0;
-    int result = real(pid == NULL ? &child : pid, path, actions, attributes, argv, envp);
-    if (result == 0 && thread != NULL) event_child(api, TERM_Spawn, pid == NULL ? child : *pid, path, argv, started);
+    struct launch launch = {.environment = envp};
+    if (thread != NULL) launch_begin(&launch, AT_FDCWD, path, 0, searched, argv, envp);
+    int result = real(pid == NULL ? &child : pid, path, actions, attributes, argv, launch.environment);
+    if (pid != NULL) child = *pid;
+    if (result == 0 && thread != NULL) {
+        event_child(api, TERM_Spawn, child, path, argv, started);
+        event_unwatched(&launch, api, child);
+    }
+    launch_end(&launch);
     return result;
 }
 #define SPAWN_PARAMETERS                                                                                               \
     (pid_t * pid, const char *path, const void *actions, const void *attributes, char *const argv[], char *const envp[])
-FORWARD(posix_spawn, int, SPAWN_PARAMETERS, watched_spawn, pid, path, actions, attributes, argv, envp)
-FORWARD(posix_spawnp, int, SPAWN_PARAMETERS, watched_spawn, pid, path, actions, attributes, argv, envp)
+FORWARD(posix_spawn, int, SPAWN_PARAMETERS, watched_spawn, false, pid, path, actions, attributes, argv, envp)
+FORWARD(posix_spawnp, int, SPAWN_PARAMETERS, watched_spawn, true, pid, path, actions, attributes, argv, envp)
 
 // The shell that system and popen start; its pid stays inside them.
 static void shell_spawned(int api, const char *command, uint64_t started) {
     char *const argv[] = {"sh", "-c", (char *)command, NULL};
     event_child(api, TERM_Spawn, 0, "/bin/sh", argv, started);
+    const char *reason = shell_reason();
+    if (reason != NULL) event_gap(api, reason, "/bin/sh");
 }
 
 int provio_system(const char *command) {
@@ -466,35 +478,70 @@ int provio_pclose(FILE *stream) {
 
 // ---- exec
 
-#define EXECUTE(name, path, argv, call)                                                                                \
-    uint64_t event = watching() ? event_exec(API_##name, path, argv) : 0;                                              \
+static void exec_begin(struct launch *launch, int api, const char *shown) {
+    if (!launch->legible) return;
+    launch->event = event_exec(api, shown, launch->argv, launch->reason != NULL);
+    event_unwatched(launch, api, 0);
+}
+
+static void exec_failed(struct launch *launch, int api, int error) {
+    event_withdraw(&launch->gap);
+    event_exec_failed(api, launch->event, error);
+    launch_end(launch);
+}
+
+// `shown` is the name that is recorded. The environment is the caller's unless the shim must not go with it.
+#define EXECUTE(name, dirfd, path, flags, searched, shown, argv, envp, call)                                           \
+    struct launch launch = {.environment = envp};                                                                      \
+    if (watching()) {                                                                                                  \
+        launch_begin(&launch, dirfd, path, flags, searched, argv, envp);                                               \
+        exec_begin(&launch, API_##name, shown);                                                                        \
+    }                                                                                                                  \
     int result = call;                                                                                                 \
-    event_exec_failed(API_##name, event, errno);                                                                       \
+    exec_failed(&launch, API_##name, errno);                                                                           \
     return result;
 
+#define EXECUTE_FILE(name, path, argv, envp)                                                                           \
+    EXECUTE(name, AT_FDCWD, path, 0, false, path, argv, envp, REAL(execve)(path, argv, launch.environment))
+// A file that the kernel refuses is run by the shell; what is not for this machine is first tried without it, since the
+// shell is to be watched.
+static int execute_found(struct launch *launch, const char *path, char *const argv[], char *const envp[]) {
+    if (launch->environment != envp && launch->path_length > 0) {
+        int result = REAL(execve)(launch->path, argv, launch->environment);
+        if (errno != ENOEXEC) return result;
+        event_withdraw(&launch->gap);
+        launch->environment = envp;
+    }
+    return REAL(execvpe)(path, argv, launch->environment);
+}
+#define EXECUTE_FOUND(name, path, argv, envp)                                                                          \
+    EXECUTE(name, AT_FDCWD, path, 0, true, path, argv, envp, execute_found(&launch, path, argv, envp))
+
 int provio_execv(const char *path, char *const argv[]) {
-    EXECUTE(execv, path, argv, REAL(execv)(path, argv))
+    EXECUTE_FILE(execv, path, argv, environ)
 }
 
 int provio_execve(const char *path, char *const argv[], char *const envp[]) {
-    EXECUTE(execve, path, argv, REAL(execve)(path, argv, envp))
+    EXECUTE_FILE(execve, path, argv, envp)
 }
 
 int provio_execvp(const char *path, char *const argv[]) {
-    EXECUTE(execvp, path, argv, REAL(execvp)(path, argv))
+    EXECUTE_FOUND(execvp, path, argv, environ)
 }
 
 int provio_execvpe(const char *path, char *const argv[], char *const envp[]) {
-    EXECUTE(execvpe, path, argv, REAL(execvpe)(path, argv, envp))
+    EXECUTE_FOUND(execvpe, path, argv, envp)
 }
 
 int provio_fexecve(int fd, char *const argv[], char *const envp[]) {
     struct object *object = watching() ? object_known(fd) : NULL;
-    EXECUTE(fexecve, object == NULL ? NULL : object->path, argv, REAL(fexecve)(fd, argv, envp))
+    EXECUTE(fexecve, fd, "", AT_EMPTY_PATH, false, object == NULL ? NULL : object->path, argv, envp,
+            REAL(fexecve)(fd, argv, launch.environment))
 }
 
 int provio_execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags) {
-    EXECUTE(execveat, path, argv, REAL(execveat)(dirfd, path, argv, envp, flags))
+    EXECUTE(execveat, dirfd, path, flags, false, path, argv, envp,
+            REAL(execveat)(dirfd, path, argv, launch.environment, flags))
 }
 
 // The arguments, gathered on the stack, as exec itself does it.
@@ -512,20 +559,20 @@ int provio_execveat(int dirfd, const char *path, char *const argv[], char *const
 int provio_execl(const char *path, const char *first, ...) {
     GATHERED(first, argv, list)
     va_end(list);
-    EXECUTE(execl, path, argv, REAL(execv)(path, argv))
+    EXECUTE_FILE(execl, path, argv, environ)
 }
 
 int provio_execlp(const char *path, const char *first, ...) {
     GATHERED(first, argv, list)
     va_end(list);
-    EXECUTE(execlp, path, argv, REAL(execvp)(path, argv))
+    EXECUTE_FOUND(execlp, path, argv, environ)
 }
 
 int provio_execle(const char *path, const char *first, ...) {
     GATHERED(first, argv, list)
     char *const *envp = va_arg(list, char *const *);
     va_end(list);
-    EXECUTE(execle, path, argv, REAL(execve)(path, argv, envp))
+    EXECUTE_FILE(execle, path, argv, envp)
 }
 
 // ---- the end of a child

@@ -46,7 +46,10 @@ enum { PAGE = 4096, PATH_ROOM = 8192 };
 
 // ---- raw system calls: the result, or -errno; errno itself is never touched
 
+extern _Atomic bool sealed; // confine.c: seccomp was entered, where a system call may be death
+
 static inline long raw(long number, const long arguments[6]) {
+    if (unlikely(relaxed(sealed))) return -EPERM;
 #if defined(__x86_64__)
     long result;
     register long a asm("r10") = arguments[3], b asm("r8") = arguments[4], c asm("r9") = arguments[5];
@@ -596,9 +599,37 @@ uint64_t event_map(int api, struct object *object, size_t size, int protection, 
 void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, uint64_t started);
 void event_child(int api, const char *term, int pid, const char *path, char *const argv[], uint64_t started);
 void event_child_end(int api, int pid, int status, uint64_t started);
-uint64_t event_exec(int api, const char *path, char *const argv[]);
+uint64_t event_exec(int api, const char *path, char *const argv[], bool wanted);
 void event_exec_failed(int api, uint64_t exec, int error);
 void event_copy(struct thread *thread, int api, struct object *from, struct object *to, uint64_t bytes,
                 uint64_t started);
+
+// ---- image.c: what an exec is about to start
+
+struct launch {
+    char *const *environment; // what is passed on
+    char *const *argv;
+    const char *reason; // why it cannot be watched, or NULL
+    char *path;         // of what cannot be watched, absolute
+    char *room;         // of the environment, where it is not the caller's
+    size_t room_size;   // 0: from the pool
+    uint32_t path_length;
+    bool legible;
+    struct block gap; // withdrawn when the exec fails
+    uint64_t event;
+};
+
+void launch_begin(struct launch *launch, int dirfd, const char *path, int flags, bool searched, char *const argv[],
+                  char *const envp[]);
+void launch_end(struct launch *launch);
+void launch_returned(void);
+const char *shell_reason(void);
+void event_unwatched(struct launch *launch, int api, int pid);
+void event_withdraw(struct block *block);
+void event_gap(int api, const char *reason, const char *path);
+
+// ---- confine.c: what keeps the shim from its files later on
+
+extern _Atomic bool confined; // the root, the user or the namespaces were changed
 
 #endif

@@ -5,6 +5,7 @@
     phases      where a process is cut, what carried on, who launched whom
     versions    which phase generated each version, what it is a revision of
     pipes       segments between phases
+    blind       what programs that could not be watched may have done
 
 `conclude` runs them in this order over one run's trace.
 """
@@ -13,11 +14,12 @@ from __future__ import annotations
 
 from provio.facts import Trace
 from provio.identity import Identity
+from provio.lineage.blind import suspect
 from provio.lineage.code import Noise, programs
 from provio.lineage.model import Conclusions
 from provio.lineage.phases import cut, tie
 from provio.lineage.pipes import connect
-from provio.lineage.spans import gather
+from provio.lineage.spans import gather, lives
 from provio.lineage.versions import attribute
 
 __all__ = ["Conclusions", "conclude"]
@@ -26,9 +28,11 @@ __all__ = ["Conclusions", "conclude"]
 def conclude(trace: Trace, identity: Identity) -> Conclusions:
     """Return what follows from the facts of one run."""
     conclusions = Conclusions(programs(trace, identity))
-    gather(trace, identity, conclusions, Noise(trace))
+    ends = lives(trace)
+    gather(trace, identity, conclusions, Noise(trace), ends)
     cut(trace, conclusions)
     tie(trace, conclusions)
     attribute(conclusions)
     connect(trace, identity, conclusions)
+    suspect(trace, conclusions, ends)
     return conclusions

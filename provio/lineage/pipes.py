@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from provio.facts import Opening, Process, Trace
 from provio.identity import Identity
+from provio.lineage.blind import unseen_writer
 from provio.lineage.model import Conclusions, Phase, Segment
 
 
@@ -31,6 +32,10 @@ def connect(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
         elif opening.kind == "Socket" and opening.reads():
             reason = "read from a socket: where that came from is not followed"
             conclusions.gaps.append((opening.iri + "~unseen", opening.process.iri, reason))
+    unseen = unseen_writer(trace)
+    for name in reads.keys() - writes.keys() if unseen else ():
+        for use in reads[name]:
+            conclusions.gaps.append((f"{name}~unwatched/{use.process.pid}", use.process.iri, unseen or ""))
     for name, writers in writes.items():
         segments = [segment for use in writers for segment in _segments(name, use, conclusions)]
         conclusions.segments += segments

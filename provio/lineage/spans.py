@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from provio.facts import Event, Facts, Opening, Process, Trace
+from provio.facts import Event, Facts, Opening, Process, Trace, Unwatched
 from provio.identity import Identity
+from provio.lineage.blind import handed_on
 from provio.lineage.code import Noise
 from provio.lineage.model import TICK, Conclusions, Input, Span, Version
 
@@ -15,11 +16,13 @@ PROT_READ, PROT_WRITE = 1, 2
 HANDS_ON = frozenset({"Fork", "Spawn", "Exec"})
 
 
-def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise) -> None:
-    """Fill the inputs, spans and versions of `conclusions`."""
-    collector = _Collector(identity, conclusions, noise, _lives(trace))
+def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, ends: dict[str, int]) -> None:
+    """Fill the inputs, spans and versions of `conclusions`; `ends` says until when each image may have written."""
+    collector = _Collector(identity, conclusions, noise, ends)
     for process in trace.processes.values():
         collector.process(process)
+    for program, opening in handed_on(trace):
+        collector.handed_on(program, opening)
     for process in trace.processes.values():
         collector.names(process)
     _name_unread(collector.unread, identity, conclusions)
@@ -146,6 +149,17 @@ class _Collector:
             final = opening.settled
         return end, final
 
+    def handed_on(self, program: Unwatched, opening: Opening) -> None:
+        """What a program that could not be watched left of a file that it was started with."""
+        life = self.lives[program.process.iri]
+        found = opening.settled or opening.at_close
+        if opening.kind == "FileVersion" and found and program.started - TICK <= found.mtime <= life + TICK:
+            moment = max(program.started, min(found.mtime, life))
+            span = Span(
+                program.process, inode_of(opening.facts), program.started, moment, life, final=found, opening=opening
+            )
+            self._add(span, opening)
+
     def _add(self, span: Span, opening: Opening) -> None:
         self.out.spans.append(span)
         if span.final:
@@ -181,8 +195,8 @@ class _Collector:
         return replace(facts, ctime=0)
 
 
-def _lives(trace: Trace) -> dict[str, int]:
-    """Until when each image may have written: its exec, its parent's word of its end, or the end of the run."""
+def lives(trace: Trace) -> dict[str, int]:
+    """Return until when each image may have written: its exec, its parent's word of its end, or the end of the run."""
     waited = {
         (process.host, event.number("childPid")): event.at + event.number("elapsed")
         for process in trace.processes.values()
