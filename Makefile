@@ -11,10 +11,10 @@ C_SOURCES := $(wildcard interceptors/posix/*.[ch])
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint shim bench vocab clean
+.PHONY: help demo test quick lint shim bench instructions vocab clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 demo: $(VENV)/examples $(SHIM)  ## install, run the example pipeline under provio, print its lineage
 	@examples/dassa/demo.sh
@@ -36,8 +36,13 @@ lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
 
 shim: $(SHIM)  ## compile the C shim
 
-bench: $(VENV)/test $(SHIM)  ## run the benchmarks
-	@if [ -f bench/run.py ]; then $(BIN)/python bench/run.py; else echo "there are no benchmarks yet"; fi
+bench: $(VENV)/bench $(SHIM)  ## measure what watching costs, write docs/cost.md; CASES=b1,tar ROUNDS=9 runs a part and prints
+	@.ci/needs
+	$(BIN)/python bench/run.py --rounds $(or $(ROUNDS),5) $(if $(CASES),--cases "$(CASES)",--write)
+
+instructions: $(VENV)/test $(SHIM)  ## count what a call costs in instructions, keep it as what the tests guard
+	@.ci/needs
+	$(BIN)/python bench/instructions.py --keep
 
 vocab: $(VENV)/test  ## write the C header of the ontology's words
 	$(BIN)/python -m provio.vocab --header > interceptors/posix/vocab.h
@@ -56,7 +61,7 @@ $(VENV)/bin/python:
 	@echo "making a virtual environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/examples $(VENV)/test $(VENV)/lint: $(VENV)/%: pyproject.toml setup.py | $(VENV)/bin/python
+$(VENV)/examples $(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: pyproject.toml setup.py | $(VENV)/bin/python
 	@echo "installing provio[$*] into $(VENV)"
 	@$(PIP) install --editable ".[$*]"
 	@$(BIN)/python -m compileall -q provio  # pip leaves the byte code of an editable install to its first use

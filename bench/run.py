@@ -1,50 +1,107 @@
-"""What watching costs: each call bare and under provio, alternated, medians of the nanoseconds a call; prints a table.
+"""Runs the benchmarks and prints what they found: `python bench/run.py [--rounds N] [--cases b1,tar] [--write]`.
 
-`python bench/run.py [ROUNDS]`; `bench/calls.c` makes the calls and times them itself.
+A benchmark is a file in bench/cases that holds CASES; it is found there. With `--write` the page docs/cost.md and the
+drawing docs/cost.svg are made anew.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-HERE = Path(__file__).parent
-# What calls.c is asked for: (case, what it is, how many calls).
-CASES = (
-    ("pread", "pread of 4 KiB, cached", 1_000_000),
-    ("pwrite", "pwrite of 4 KiB", 300_000),
-    ("open", "open, fstat, read, close of a file", 20_000),
-    ("fread", "fread of 64 bytes", 1_000_000),
-    ("getc", "getc", 5_000_000),
-    ("start", "fork, exec and wait of true", 300),
-)
+import instructions
+import plot
+import report
+from case import HERE, LEVELS, Case, Place, Unit
+from killed import after_kill
+from measure import Result, measure
+from variants import SHIM, plain_environment
+
+DOCS = HERE.parent / "docs"
+KILLED, RUN, INSTRUCTIONS = "killed", "run", "instructions"
 
 
-def nanoseconds(command: list[str], folder: Path) -> float:
-    """Run a command that prints a number of nanoseconds, and return it."""
-    return float(subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.split()[-1])
+def all_cases() -> list[Case]:
+    """Return the cases of all files in bench/cases."""
+    names = sorted(path.stem for path in (HERE / "cases").glob("*.py"))
+    return [case for name in names for case in importlib.import_module(f"cases.{name}").CASES]
+
+
+def chosen(cases: list[Case], words: str) -> set[str]:
+    """Return the keys that a list names: a case's own key, or how several begin."""
+    known = {case.key for case in cases} | {KILLED, RUN, INSTRUCTIONS}
+    if not words:
+        return known
+    wanted = set()
+    for word in words.replace(",", " ").split():
+        found = {key for key in known if key == word} or {key for key in known if key.startswith(word)}
+        if not found:
+            sys.exit(f"bench: no case is named {word}; there are {', '.join(sorted(known))}")
+        wanted |= found
+    return wanted
+
+
+def whole_run(place: Place, rounds: int) -> str:
+    """Measure what `provio run` itself takes, start to end."""
+    program = place.program("nothing")
+    folder = place.data / "project-of-its-own"
+    (folder / ".provio").mkdir(parents=True)
+    watched = [Path(sys.executable).with_name("provio"), "run", "--quiet", "--no-merge", "--", program]
+    took = []
+    for command in (watched, [program]) * rounds:
+        began = time.perf_counter()
+        subprocess.run(command, cwd=folder, env=plain_environment(), check=True)
+        took.append(time.perf_counter() - began)
+    added = statistics.median(a - b for a, b in zip(took[::2], took[1::2], strict=True))
+    return f"`provio run --no-merge` itself, once a run, whatever the command: {added * 1e3:.0f} ms."
+
+
+def progress(result: Result) -> None:
+    """Say how a case went as soon as it is known."""
+    unit = result.case.unit
+    found = "  ".join(f"{level} {report.number(result.cost(level).median, unit)}" for level in LEVELS)
+    print(f"{result.case.key:12} {found} {'' if unit is Unit.RATIO else unit.sign}", file=sys.stderr, flush=True)
 
 
 def main() -> None:
-    """Measure and print."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    provio = [str(Path(sys.executable).with_name("provio")), "run", "--quiet", "--no-merge", "--"]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / ".provio").mkdir()
-        subprocess.run(["cc", "-O2", "-o", folder / "calls", HERE / "calls.c"], check=True)
-        print(f"{'':36} {'bare ns':>10} {'provio ns':>10} {'added':>8}")
-        for case, what, count in CASES:
-            command = [str(folder / "calls"), case, "/bin/true" if case == "start" else "file", str(count)]
-            bare, watched = [], []
-            for _ in range(rounds):
-                bare.append(nanoseconds(command, folder))
-                watched.append(nanoseconds([*provio, *command], folder))
-            added = statistics.median(w - b for w, b in zip(watched, bare, strict=True))
-            print(f"{what:36} {statistics.median(bare):10.0f} {statistics.median(watched):10.0f} {added:+8.0f}")
+    """Measure and tell."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cases", default="", help="a list of names; all cases where it is empty")
+    parser.add_argument("--write", action="store_true", help="write docs/cost.md and docs/cost.svg")
+    options = parser.parse_args()
+    if not SHIM.exists():
+        sys.exit(f"bench: {SHIM} is missing: make shim")
+    cases = all_cases()
+    wanted = chosen(cases, options.cases)
+    memory = Path(tempfile.mkdtemp(prefix="provio-bench-", dir="/dev/shm"))
+    try:
+        with tempfile.TemporaryDirectory(prefix="provio-bench-") as name:
+            place = Place(Path(name).resolve() / "data", memory, Path(name).resolve() / "built")
+            place.data.mkdir()
+            place.built.mkdir()
+            results = []
+            for case in cases:
+                if case.key in wanted:
+                    results.append(measure(case, place, options.rounds))
+                    progress(results[-1])
+            killed = after_kill(place) if KILLED in wanted else {}
+            lines = [whole_run(place, options.rounds)] if RUN in wanted else []
+            counts = instructions.table(place) if INSTRUCTIONS in wanted else ""
+            content = report.text(results, killed, lines, counts, options.rounds)
+            print(content)
+            if options.write:
+                report.write(DOCS / "cost.md", content)
+                plot.draw(results, DOCS / "cost.svg")
+    finally:
+        shutil.rmtree(memory)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,119 @@
+"""Counts instructions with callgrind: repeatable where seconds are not. `python bench/instructions.py [--keep]`.
+
+What watching adds to a call and to the start of a process: compared with the bare program, and, for calls, between N
+and 2N of them, so that all that happens once cancels. `--keep` writes the figures into bench/instructions.json, under
+the compiler and C library that they hold for; tests/test_instructions.py guards them against growth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from case import HERE, LEVELS, Place
+from variants import BARE, PASS, Trace, plain_environment, variables
+
+KEPT = HERE / "instructions.json"
+CALLS = {"pread": "one `pread`", "fread": "one `fread`", "getc": "one `getc`", "open": "one `open` and `close`"}
+STARTS = {"start": "one process without I/O", "start-open": "one process that opens and reads a file"}
+TITLES = CALLS | STARTS
+SO_MANY = {"pread": 2_000, "fread": 4_000, "getc": 4_000, "open": 1_000}
+
+Figures = dict[str, dict[str, int]]
+
+
+def built_with() -> str:
+    """Return what the figures depend on beside the code: machine, compiler and C library."""
+    compiler = subprocess.run(["cc", "-v"], capture_output=True, text=True, check=True).stderr
+    name = re.search(r"^(\w+(?: version)? [\d.]+)", compiler, re.MULTILINE)
+    return f"{platform.machine()}, {name[1] if name else 'cc'}, {' '.join(platform.libc_ver())}"
+
+
+def collected(command: Sequence[str | Path], place: Place, variant: str, options: Sequence[str] = ()) -> int:
+    """Return how many instructions a command takes under a variant; raises where it fails."""
+    with tempfile.TemporaryDirectory(dir=place.data) as name:
+        environment = plain_environment() | variables(variant, place.built, Trace(Path(name)))
+        output = Path(name) / "counts"
+        tool = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={output}", *options]
+        done = subprocess.run([*tool, *command], cwd=place.data, env=environment, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{command} under {variant} ended with {done.returncode}: {done.stderr.decode()}")
+        found = re.search(r"^(?:totals|summary): (\d+)", output.read_text(), re.MULTILINE)
+        return int(found[1]) if found else 0
+
+
+def of_call(what: str, place: Place, variant: str) -> int:
+    """Return the instructions of one call."""
+    (place.data / "cached").write_bytes(bytes(1 << 20))
+    program, count = place.program("instructions"), SO_MANY[what]
+    once, twice = (
+        collected([program, what, "cached", str(n)], place, variant, ["--toggle-collect=measured"])
+        for n in (count, 2 * count)
+    )
+    return round((twice - once) / count)
+
+
+def of_start(what: str, place: Place, variant: str) -> int:
+    """Return the instructions of one process, from its first to its last."""
+    (place.data / "cached").write_bytes(bytes(1 << 20))
+    return collected([place.program("nothing"), *(["cached"] if what == "start-open" else [])], place, variant)
+
+
+def measured(place: Place, variants: Sequence[str], of: Iterable[str] = TITLES) -> Figures:
+    """Return, by what is counted and by variant, the instructions beyond the bare ones, which stand there too."""
+    figures: Figures = {}
+    for what in of:
+        count = of_call if what in CALLS else of_start
+        bare = count(what, place, BARE)
+        figures[what] = {BARE: bare, **{variant: count(what, place, variant) - bare for variant in variants}}
+    return figures
+
+
+def kept() -> dict[str, Figures]:
+    """Return the figures of the repository, by what they were built with."""
+    return json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}  # type: ignore[no-any-return]
+
+
+def keep(figures: Figures) -> None:
+    """Write the figures of this compiler and C library into the repository."""
+    only = {what: {level: figures[what][level] for level in LEVELS} for what in figures}
+    KEPT.write_text(json.dumps(kept() | {built_with(): only}, indent=2) + "\n", encoding="utf-8")
+
+
+def table(place: Place) -> str:
+    """Return the counts as Markdown; a word instead where valgrind is missing."""
+    if shutil.which("valgrind") is None:
+        return "Instructions were not counted: valgrind is not installed.\n"
+    figures = measured(place, (PASS, *LEVELS))
+    columns = (BARE, PASS, *LEVELS)
+    heads = ("instructions, by callgrind", BARE, PASS, *(f"`{level}`" for level in LEVELS))
+    rows = [heads, ["---"] * len(heads)]
+    for what, title in TITLES.items():
+        numbers = [f"{figures[what][column]:{',' if column == BARE else '+,'}}" for column in columns]
+        rows.append([title, *numbers])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+
+
+def main() -> None:
+    """Count, print, and keep what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", action="store_true", help="write bench/instructions.json")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="provio-bench-") as name:
+        place = Place(Path(name).resolve(), Path(name), Path(name).resolve())
+        figures = measured(place, LEVELS)
+        for what, by_level in figures.items():
+            print(f"{TITLES[what]:44}", *(f"{variant} {count:,}" for variant, count in by_level.items()))
+        if options.keep:
+            keep(figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Runs a case again and again, its variants alternated, and keeps every figure: a case in, a Result out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from case import LEVELS, Case, Place, Unit
+from variants import BARE, VARIANTS, Trace, plain_environment, variables
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One run of a command: the nanoseconds that it printed, or its wall time; and its processor time, all in all."""
+
+    time: float
+    processor: float
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A median and the quartiles around it."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Summarize."""
+        if len(values) < 2:
+            return cls(values[0], values[0], values[0])
+        low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+        return cls(median, low, high)
+
+
+@dataclass
+class Result:
+    """All samples of a case, by variant, and what its traces held, by level."""
+
+    case: Case
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def bare(self) -> float:
+        """Return the bare command's figure, in the case's unit; seconds for a whole command."""
+        middle = statistics.median(sample.time for sample in self.samples[BARE])
+        return middle / (1e9 if self.case.unit is Unit.RATIO else self.case.unit.nanoseconds)
+
+    def cost(self, variant: str, of: str = "time") -> Spread:
+        """Return what a variant costs, compared with the bare run of the same round: a ratio, or what it adds."""
+        pairs = zip(self.samples[variant], self.samples[BARE], strict=True)
+        both = [(getattr(sample, of), getattr(bare, of)) for sample, bare in pairs]
+        if self.case.unit is Unit.RATIO:
+            return Spread.of([watched / bare for watched, bare in both])
+        return Spread.of([(watched - bare) / self.case.unit.nanoseconds for watched, bare in both])
+
+    def holds(self, level: str) -> bool | None:
+        """Return whether the median keeps its bound; None where there is none."""
+        bound = self.case.bounds.get(level)
+        return None if bound is None else self.cost(level).median <= bound
+
+
+def sample(command: Sequence[str | Path], environment: dict[str, str], folder: Path, printed: bool) -> Sample:
+    """Run a command to its end; raises CalledProcessError where it fails."""
+    began = time.perf_counter_ns()
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    output, errors = process.stdout.read(), process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter_ns() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command, output, errors)
+    return Sample(float(output) if printed else wall, (usage.ru_utime + usage.ru_stime) * 1e9)
+
+
+def once(case: Case, variant: str, place: Place, result: Result) -> Sample:
+    """Run one variant in a trace folder of its own, which is looked into the first time and then dropped."""
+    trace = Trace(place.data / "trace")
+    added = variables(variant, place.built, trace)
+    if case.children:
+        added = {f"CHILD_{name}": value for name, value in added.items()}
+    try:
+        found = sample(case.command(place), {**plain_environment(), **added}, place.data, case.unit is not Unit.RATIO)
+        if variant in LEVELS and case.check and variant not in result.notes:
+            result.notes[variant] = case.check(trace.folder, variant)
+    finally:
+        shutil.rmtree(trace.root, ignore_errors=True)
+    return found
+
+
+def measure(case: Case, place: Place, rounds: int) -> Result:
+    """Run each variant once a round, each round in another order."""
+    result = Result(case, {variant: [] for variant in VARIANTS})
+    case.prepare(place)
+    once(case, BARE, place, result)  # so that the files are in the page cache
+    for turn in range(rounds):
+        order = VARIANTS[turn % len(VARIANTS) :] + VARIANTS[: turn % len(VARIANTS)]
+        for variant in order:
+            result.samples[variant].append(once(case, variant, place, result))
+    return result

@@ -1,0 +1,131 @@
+"""Results as a page of Markdown: docs/cost.md, between its two marks."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from case import LEVELS, Unit
+from measure import Result, Spread
+from variants import PASS
+
+BEGIN, END = "<!-- written by `make bench` from here", "to here -->"
+
+INTRODUCTION = """# What watching costs
+
+Each benchmark is run bare, under a preload that only passes every call on (`bench/passthrough.c`: what any preload
+costs), and under provio at each level of detail: `file` (who touched what), `op` (the default: counters for each file
+that a thread uses), `call` (besides, every single call). The variants take turns. A figure is the median over the
+rounds of the difference to the bare run of the same round, or of the ratio with it; behind it stands the range from
+the lower to the upper quartile. Programs time themselves, the quickest of ten batches. The Python that `provio run`
+itself is comes once a run and has a line of its own.
+
+`make bench` measures all this anew and writes this page; `make bench CASES=b1,tar ROUNDS=9` runs a part and only
+prints. A bound is what provio must keep; "missed" is a bug.
+"""
+
+
+def machine(rounds: int) -> str:
+    """Return where and when this was measured, in a line."""
+    cpu = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        platform.machine(),
+    )
+    cores = sum(line.startswith("processor") for line in Path("/proc/cpuinfo").read_text().splitlines())
+    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    libc = " ".join(platform.libc_ver())
+    return f"{day} · {cpu}, {cores} cores · Linux {platform.release()} · {libc} · {compiler} · {rounds} rounds"
+
+
+def number(value: float, unit: Unit, signed: bool = True) -> str:
+    """Return a figure as short as it may be."""
+    if unit is Unit.RATIO:
+        return f"{value:.3f}"
+    digits = 1 if unit is Unit.NS else 2
+    return f"{value:{'+' if signed else ''}.{digits}f}"
+
+
+def _figure(spread: Spread, unit: Unit) -> str:
+    low, high = number(spread.low, unit), number(spread.high, unit)
+    return f"{number(spread.median, unit)} ({low} to {high})"
+
+
+def _judged(result: Result, level: str) -> str:
+    figure = _figure(result.cost(level), result.case.unit)
+    holds = result.holds(level)
+    if holds is None:
+        return figure
+    bound = number(result.case.bounds[level], result.case.unit)
+    return f"{figure}; bound {bound}: {'held' if holds else '**missed**'}"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join([_row(head), "|" + "---|" * len(head), *map(_row, rows)]) + "\n"
+
+
+def _added(results: Sequence[Result]) -> str:
+    rows = [
+        (
+            result.case.title,
+            f"{number(result.bare(), result.case.unit, signed=False)} {result.case.unit.sign}",
+            number(result.cost(PASS).median, result.case.unit),
+            *(_judged(result, level) for level in LEVELS),
+        )
+        for result in results
+    ]
+    return _table(("what one of them costs", "bare", "passes through", *(f"`{level}`" for level in LEVELS)), rows)
+
+
+def _ratios(results: Sequence[Result]) -> str:
+    rows = []
+    for result in results:
+        rows.append(
+            (
+                result.case.title,
+                f"{result.bare():.2f} s",
+                number(result.cost(PASS).median, Unit.RATIO),
+                *(_judged(result, level) for level in LEVELS),
+            )
+        )
+        processor = (number(result.cost(variant, "processor").median, Unit.RATIO) for variant in (PASS, *LEVELS))
+        rows.append(("its processor time, system included", "", *processor))
+    return _table(("wall time, times the bare command's", "bare", "passes through", *(f"`{x}`" for x in LEVELS)), rows)
+
+
+def _notes(notes: Mapping[str, Mapping[str, str]]) -> str:
+    return _table(
+        ("what the trace holds", *(f"`{level}`" for level in LEVELS)),
+        [(title, *(held.get(level, "") for level in LEVELS)) for title, held in notes.items()],
+    )
+
+
+def text(results: Sequence[Result], killed: Mapping[str, str], lines: Sequence[str], counts: str, rounds: int) -> str:
+    """Return all that was measured, as Markdown."""
+    added = [result for result in results if result.case.unit is not Unit.RATIO]
+    ratios = [result for result in results if result.case.unit is Unit.RATIO]
+    notes = {result.case.title: result.notes for result in results if result.notes}
+    if killed:
+        notes["after SIGKILL"] = killed
+    parts = [machine(rounds) + "\n"]
+    parts += [_added(added)] if added else []
+    parts += [_ratios(ratios)] if ratios else []
+    parts += [_notes(notes)] if notes else []
+    parts += ["\n".join(lines) + "\n"] if lines else []
+    parts += [counts] if counts else []
+    return "\n".join(parts)
+
+
+def write(path: Path, content: str) -> None:
+    """Replace what stands between the marks of a page; make the page where there is none."""
+    page = path.read_text(encoding="utf-8") if path.exists() else f"{INTRODUCTION}\n{BEGIN} {END}\n"
+    before, rest = page.split(BEGIN, 1)
+    after = rest.split(END, 1)[1]
+    path.write_text(f"{before}{BEGIN} -->\n\n{content}\n<!-- {END}{after}", encoding="utf-8")

@@ -1,0 +1,57 @@
+"""The ways in which each command is run: bare, under a preload that does nothing, under provio at each level."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from case import HERE, LEVELS
+
+SHIM = HERE.parent / "provio" / "libprovio.so"
+BARE, PASS = "bare", "passes through"
+VARIANTS = (BARE, PASS, *LEVELS)
+_CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A run folder of its own for one command: what `provio run` would make, without the time that takes."""
+
+    root: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.root / ".provio" / "runs" / "r" / "node"
+
+    def variables(self, level: str) -> dict[str, str]:
+        """Return the variables that have a command watched at this level."""
+        self.folder.mkdir(parents=True)
+        clock = "tsc" if _CLOCK.exists() and _CLOCK.read_text().strip() == "tsc" else "sys"
+        fields = ("1", level, clock, "r", "node", str(self.root / ".provio"), str(self.folder))
+        value = ";".join(part.replace("%", "%25").replace(";", "%3B") for part in fields)
+        return {"LD_PRELOAD": str(SHIM), "PROVIO_TRACE": value}
+
+
+def pass_through(built: Path) -> Path:
+    """Return the preload that does nothing, compiled."""
+    library = built / "passthrough.so"
+    if not library.exists():
+        command = ["cc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-o", library, HERE / "passthrough.c", "-ldl"]
+        subprocess.run(command, check=True)
+    return library
+
+
+def variables(variant: str, built: Path, trace: Trace) -> dict[str, str]:
+    """Return what a variant adds to the environment."""
+    if variant == BARE:
+        return {}
+    return {"LD_PRELOAD": str(pass_through(built))} if variant == PASS else trace.variables(variant)
+
+
+def plain_environment() -> dict[str, str]:
+    """Return this environment without anything preloaded, and with this Python first in the path."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "PROVIO_TRACE")}
+    return {**kept, "PATH": f"{Path(sys.executable).parent}:{kept.get('PATH', '')}", "PYTHONHASHSEED": "0"}

@@ -1,0 +1,60 @@
+"""The benchmarks measure what they say: the preload that only passes on does that, and a part of them runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import report
+from variants import pass_through
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_pass_through_is_every_row(tmp_path: Path) -> None:
+    """The preload to compare with has just the functions that provio's library has."""
+
+    def functions(library: Path) -> set[str]:
+        symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+        return {line.split()[2].split("@")[0] for line in symbols.stdout.splitlines() if line.split()[1] == "T"}
+
+    assert functions(pass_through(tmp_path)) == functions(ROOT / "provio" / "libprovio.so")
+
+
+def test_pass_through_changes_nothing(tmp_path: Path) -> None:
+    """Under that preload a shell, its pipes, a Python and numbers with a point print what they print without."""
+    script = "for i in 1 2; do echo $i | cat; done; python3 -c 'import os; print(os.popen(\"echo x\").read(), 1.5)'; "
+    script += 'awk \'BEGIN { printf "%.3f %s\\n", 3.14159, "y" }\'; (exit 3)'
+    preload = {"LD_PRELOAD": str(pass_through(tmp_path))}
+    bare, passed = (
+        subprocess.run(["bash", "-c", script], capture_output=True, env={"PATH": "/usr/bin:/bin", **more}, check=False)
+        for more in ({}, preload)
+    )
+    assert (bare.stdout, bare.stderr, bare.returncode) == (passed.stdout, passed.stderr, passed.returncode)
+    assert bare.returncode == 3
+
+
+@pytest.mark.slow
+def test_a_part_runs() -> None:
+    """A part of the benchmarks prints its lines of the table, and what the traces hold."""
+    command = [sys.executable, ROOT / "bench" / "run.py", "--rounds", "1", "--cases", "b3,killed"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "| B3: `open`, `fstat`, `read`, `close` of a file, 50,000 files | " in done.stdout
+    assert done.stdout.count("50,000 openings, 50,000 different right names") == 3
+    assert "| after SIGKILL | 10 kills, all of " in done.stdout
+
+
+def test_the_page_is_replaced_between_its_marks(tmp_path: Path) -> None:
+    """What stands before and after the marks of the page stays."""
+    page = tmp_path / "cost.md"
+    report.write(page, "first")
+    page.write_text(page.read_text() + "\nwritten by hand\n")
+    report.write(page, "second")
+    text = page.read_text()
+    assert text.startswith("# What watching costs\n")
+    assert "\n\nsecond\n" in text
+    assert "first" not in text
+    assert text.endswith("\nwritten by hand\n")
