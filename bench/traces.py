@@ -44,21 +44,27 @@ def counted(folder: Path, name: str, counter: str) -> int:
     return total
 
 
-def calls_kept(folder: Path, level: str, name: str, counter: str, count: int) -> str:
-    """Return how many calls on files of this name are counted, or kept one by one; raises where some are missing."""
+def calls_counted(folder: Path, level: str, name: str, counter: str, count: int) -> str:
+    """Return how many calls on files of this name are counted; raises where some are missing."""
     total = counted(folder, name, counter)
-    if level == "file" and total == 0:
+    if level == "file":
         return f"{sum(1 for _, path in openings(folder) if Path(path).name == name)} opening"
     if total < count:
         raise AssertionError(f"{total} of {count} calls are counted in {folder}")
+    return f"{total:,} calls counted"
+
+
+def calls_kept(folder: Path, level: str, name: str, counter: str, count: int) -> str:
+    """Return how many calls on files of this name are counted and, at `call`, kept; raises where some are missing."""
+    words = calls_counted(folder, level, name, counter, count)
+    if level != "call":
+        return words
     kept = [path.read_bytes() for path in folder.glob(f"*{_CALLS}")]
-    lines = sum(data.count(b"\n ") for data in kept)
-    if not lines:
-        return f"{total:,} calls counted"
+    lines = sum(data.count(b"> a :Read ; ") for data in kept)
     if lines < count:
-        raise AssertionError(f"{lines} of {total} calls are kept in {folder}")
+        raise AssertionError(f"{lines} lines for: {words} in {folder}")
     size = sum(len(data.rstrip(b"#\n")) for data in kept)
-    return f"{total:,} calls counted, {lines:,} kept in {size / lines:.0f} bytes each"
+    return f"{words}, {lines:,} kept in {size / lines:.0f} bytes each"
 
 
 def files_left(folder: Path) -> str:
