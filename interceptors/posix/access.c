@@ -475,8 +475,9 @@ void access_failed(struct thread *thread, struct object *object, int api, uint64
     struct counters *counters = look_up(thread, serial, READING, api, error | AN_ERROR);
     if (counters == NULL) counters = failure_begin(thread, object, serial, api, error);
     if (counters != NULL) {
-        store_grown(counters->digits, next_number(&counters->values[COUNT]), true);
-        if (detailed(DETAIL_CALL)) call_line(thread, counters, 0, 0, started, now(thread) - started, (int)error);
+        uint64_t count = next_number(&counters->values[COUNT]);
+        store_grown(counters->digits, count, true);
+        if (detailed(DETAIL_CALL)) call_line(thread, counters, count, 0, 0, started, now(thread) - started, (int)error);
     }
     thread->depth--;
 }
@@ -506,25 +507,48 @@ void account_otherwise(struct thread *thread, struct object *object, uint64_t se
         access_touched(thread, object, serial, side, api, side == READING ? now(thread) : started);
 }
 
-void call_line(struct thread *thread, const struct counters *counters, uint64_t offset, uint64_t bytes,
+// ` <a7/r`: what the lines of an access begin with. The number of the call follows.
+static void prefix_make(struct counters *counters) {
+    static const char sides[] = "rw";
+    bool failed = counters->source & AN_ERROR;
+    char letter = failed ? 'f' : 'a', kind = counters->term != NULL ? 'c' : sides[counters->side];
+    char made[32] = {' ', '<', letter};
+    struct text text = {made + 3, made + 16};
+    text_number(&text, counters->number % 10000000000u);
+    *text.at++ = '/';
+    *text.at++ = kind;
+    counters->prefix_length = (unsigned)(text.at - made);
+    memcpy(counters->prefix + sizeof counters->prefix - counters->prefix_length, made, counters->prefix_length);
+}
+
+static inline char *label_before(char *end, const char *label, unsigned length) {
+    memcpy(end - 16, label, 16);
+    return end - length;
+}
+// A label of 16 bytes of which the last ones count.
+#define BEFORE(end, label) label_before(end, &(PADDING label)[sizeof(PADDING label) - 17], sizeof(label) - 1)
+
+// Written from its end to its beginning, so that no length need be known before: half the time of the other way.
+void call_line(struct thread *thread, struct counters *counters, uint64_t count, uint64_t offset, uint64_t bytes,
                uint64_t started, uint64_t elapsed, int error) {
-    static const char *const sides[] = {TERM_Read, TERM_Write};
-    char line[192];
-    struct text text = {line, line + sizeof line};
-    TEXT(&text, " <c");
-    text_number(&text, next_number(&thread->call_lines));
-    TEXT(&text, "> a ");
-    text_string(&text, counters->term != NULL ? counters->term : sides[counters->side]);
-    text_string(&text, error != 0 ? " ; " TERM_partOf " <f" : " ; " TERM_partOf " <a");
-    text_number(&text, counters->number);
-    TEXT(&text, ">");
-    TEXT_NUMBER(&text, TERM_offset, offset);
-    TEXT_NUMBER(&text, TERM_bytes, bytes);
-    TEXT_NUMBER(&text, TERM_at, started - thread->epoch);
-    TEXT_NUMBER(&text, TERM_elapsed, elapsed);
-    if (error != 0) TEXT_NUMBER(&text, TERM_errno, (uint64_t)error);
-    TEXT(&text, " .");
-    call_write(thread, line, (size_t)(text.at - line));
+    char line[192], *end = line + sizeof line, *at = end;
+    if (unlikely(counters->prefix_length == 0)) prefix_make(counters);
+    at = BEFORE(at, " .");
+    if (error != 0) {
+        at = digits_before(at, (uint64_t)error);
+        at = BEFORE(at, " ; " TERM_errno " ");
+    }
+    at = digits_before(at, elapsed);
+    at = BEFORE(at, " ; " TERM_elapsed " ");
+    at = digits_before(at, started - thread->epoch);
+    at = BEFORE(at, " ; " TERM_at " ");
+    at = digits_before(at, bytes);
+    at = BEFORE(at, " ; " TERM_bytes " ");
+    at = digits_before(at, offset);
+    at = BEFORE(at, "> " TERM_offset " ");
+    at = digits_before(at, count);
+    at = label_before(at, counters->prefix, counters->prefix_length);
+    call_write(thread, at, (size_t)(end - at));
 }
 
 // False where another thread's access holds the counter.

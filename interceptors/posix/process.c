@@ -143,7 +143,7 @@ struct thread *thread_begin(void) {
     thread->number = atomic_fetch_add(&thread_number, 1) + 1;
     thread->ordinal = -1;
     thread->tid = (int)RAW(gettid, 0);
-    thread->accesses = thread->events = thread->failures = thread->call_lines = thread->latest = 0;
+    thread->accesses = thread->events = thread->failures = thread->latest = 0;
     thread->anchor = NULL;
     memset(thread->predicted, -1, sizeof thread->predicted);
     thread->epoch = clock_slow(thread) - 1; // so that no time is 0, which means never

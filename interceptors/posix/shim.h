@@ -169,6 +169,21 @@ static inline sixteen sixteen_digits(uint64_t value) {
 }
 #endif
 
+// Up to 16 digits that end before `end`, and what lies before them is overwritten with zeros: so a line is written from
+// its end to its beginning. Returns where the digits begin.
+static inline char *digits_before(char *end, uint64_t value) {
+    sixteen digits = sixteen_digits(value);
+    memcpy(end - 16, &digits, 16);
+#if defined(__SSE2__)
+    unsigned zeros = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8((__m128i)digits, _mm_set1_epi8('0')));
+    return end - 16 + __builtin_ctz(~zeros | 0x8000);
+#else
+    char *start = end - 16;
+    while (start < end - 1 && *start == '0') start++;
+    return start;
+#endif
+}
+
 static inline void text_bytes(struct text *text, const void *bytes, size_t size) {
     if (unlikely(size > (size_t)(text->end - text->at))) size = (size_t)(text->end - text->at);
     memcpy(text->at, bytes, size);
@@ -213,7 +228,7 @@ struct thread {
     unsigned anchor_turn;
     short predicted[2][2]; // the functions last used: [stream][side]
     struct anchor anchors[4] __attribute__((aligned(64)));
-    uint64_t accesses, events, failures, call_lines;
+    uint64_t accesses, events, failures;
     uint32_t entries, limit; // accesses in the table, and how many before the dead ones are swept
     struct access **table;
     struct access *mine;
@@ -418,8 +433,10 @@ struct counters {
     uint64_t longest, empty;
     struct spread *spread; // the sizes of the other calls
     uint64_t source;       // of a Copy; of failures, their error
-    uint64_t number;       // of the access or the failure in its name
+    uint64_t number;       // of the access in its name
     const char *term;      // NULL: as the side says
+    char prefix[16];       // of its calls' lines at detail `call`, ending at the last byte
+    unsigned prefix_length;
 };
 enum { COUNT, BYTES, ELAPSED, LAST };
 enum digits { FIRST = 4, LONGEST, EMPTY };
@@ -449,7 +466,7 @@ void account_otherwise(struct thread *thread, struct object *object, uint64_t se
 void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first);
 void counters_longer(struct counters *counters, uint64_t elapsed);
 void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive);
-void call_line(struct thread *thread, const struct counters *counters, uint64_t offset, uint64_t bytes,
+void call_line(struct thread *thread, struct counters *counters, uint64_t count, uint64_t offset, uint64_t bytes,
                uint64_t started, uint64_t elapsed, int error);
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time);
 
@@ -478,13 +495,24 @@ static inline void store_digits(char *digits, uint64_t value) {
 
 #define AS_IT_IS(counter) (*(volatile uint64_t *)&(counter))
 
-static inline void counters_store(struct counters *counters) {
-    uint64_t count;
-    do { // again where a handler counted in between: it may have been overwritten with less
-        count = AS_IT_IS(counters->values[COUNT]);
+// A counter that mostly grows by one: only a last digit changes then, and a byte cannot be torn either.
+static inline void store_grown(volatile char *digits, uint64_t value, bool by_one) {
+    if (likely(by_one && digits[15] != '9'))
+        digits[15]++;
+    else
+        store_digits((char *)digits, value);
+}
+
+static inline void counters_store(struct counters *counters, uint64_t count) {
+    store_grown(counters->digits, count, true);
+    for (;;) {
         // A loop, for its code is short: most of it is cold after a system call.
-        for (int i = 0; i < 4; i++) store_digits(counters->digits + 32 * i, AS_IT_IS(counters->values[i]));
-    } while (unlikely(count != AS_IT_IS(counters->values[COUNT])));
+        for (int i = BYTES; i <= LAST; i++) store_digits(counters->digits + 32 * i, AS_IT_IS(counters->values[i]));
+        // Again where a handler counted in between: it may have been overwritten with less.
+        if (likely(count == AS_IT_IS(counters->values[COUNT]))) return;
+        count = AS_IT_IS(counters->values[COUNT]);
+        store_digits(counters->digits, count);
+    }
 }
 
 static inline void store_counter(struct counters *counters, enum digits which, uint64_t value) {
@@ -492,8 +520,9 @@ static inline void store_counter(struct counters *counters, enum digits which, u
 }
 
 // What was read is known from the first return on, what was written from the first call on: `first` says which.
-static inline void counters_add(struct thread *thread, struct counters *counters, uint64_t offset, uint64_t bytes,
-                                uint64_t started, uint64_t ended, uint64_t first) {
+// Returns which call of these it was.
+static inline uint64_t counters_add(struct thread *thread, struct counters *counters, uint64_t offset, uint64_t bytes,
+                                    uint64_t started, uint64_t ended, uint64_t first) {
     uint64_t elapsed = ended - started;
     if (unlikely(counters->values[COUNT] == 0)) {
         counters_begin(counters, bytes, first - thread->epoch);
@@ -501,14 +530,15 @@ static inline void counters_add(struct thread *thread, struct counters *counters
     }
     bool consecutive = offset == counters->next;
     counters->next = offset + bytes;
-    add(&counters->values[COUNT], 1);
+    uint64_t count = next_number(&counters->values[COUNT]);
     add(&counters->values[BYTES], bytes);
     add(&counters->values[ELAPSED], elapsed);
     counters->values[LAST] = ended - thread->epoch;
-    counters_store(counters);
+    counters_store(counters, count);
     if (unlikely(elapsed > counters->longest)) counters_longer(counters, elapsed);
     if (unlikely(bytes - counters->low >= counters->width || !consecutive))
         counters_spread(thread, counters, bytes, consecutive);
+    return count;
 }
 
 // What both compare before they count on a hint: is it this thread's, this opening's, this function's?
@@ -520,8 +550,8 @@ static inline bool counters_fit(const struct counters *counters, const struct th
 
 static inline void operation_add(struct thread *thread, struct counters *counters, uint64_t bytes, uint64_t started) {
     uint64_t ended = now(thread);
-    counters_add(thread, counters, counters->next, bytes, started, ended, started);
-    if (detailed(DETAIL_CALL)) call_line(thread, counters, 0, bytes, started, ended - started, 0);
+    uint64_t count = counters_add(thread, counters, counters->next, bytes, started, ended, started);
+    if (detailed(DETAIL_CALL)) call_line(thread, counters, count, 0, bytes, started, ended - started, 0);
 }
 
 // Detail `file`: has this thread's doing on this side been said already?
@@ -538,8 +568,9 @@ static inline void account_timed(struct thread *thread, struct object *object, u
     if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, side, api);
     if (likely(counters != NULL)) {
         uint64_t ended = now(thread);
-        counters_add(thread, counters, offset, bytes, started, ended, side == READING ? ended : started);
-        if (kept) call_line(thread, counters, offset, bytes, started, ended - started, 0);
+        uint64_t count =
+            counters_add(thread, counters, offset, bytes, started, ended, side == READING ? ended : started);
+        if (kept) call_line(thread, counters, count, offset, bytes, started, ended - started, 0);
     }
     *(volatile int *)&thread->depth -= 1;
 }
@@ -550,14 +581,6 @@ static inline void account(struct thread *thread, struct object *object, uint64_
         account_timed(thread, object, serial, side, api, offset, bytes, started, false);
     else
         account_otherwise(thread, object, serial, side, api, offset, bytes, started);
-}
-
-// A counter that mostly grows by one: only a last digit changes then, and a byte cannot be torn either.
-static inline void store_grown(volatile char *digits, uint64_t value, bool by_one) {
-    if (by_one && digits[15] != '9')
-        digits[15]++;
-    else
-        store_digits((char *)digits, value);
 }
 
 // What a stream serves from its buffer: its time is read only now and then.
@@ -580,7 +603,8 @@ static inline void account_untimed(struct thread *thread, struct object *object,
     add(&counters->values[BYTES], bytes);
     store_grown(counters->digits, count, true);
     store_grown(counters->digits + 32, AS_IT_IS(counters->values[BYTES]), bytes == 1);
-    if (unlikely(count != AS_IT_IS(counters->values[COUNT]))) counters_store(counters);
+    if (unlikely(count != AS_IT_IS(counters->values[COUNT])))
+        counters_store(counters, AS_IT_IS(counters->values[COUNT]));
     if (unlikely(bytes - counters->low >= counters->width)) counters_spread(thread, counters, bytes, true);
     *(volatile int *)&thread->depth -= 1;
 }
