@@ -42,13 +42,14 @@ static struct access *access_new(struct thread *thread, struct object *object, u
         block_drop(block);
         return NULL;
     }
-    memset(access->side, 0, sizeof access->side);
     for (int i = 0; i < 2; i++) {
-        access->side[i].owner = thread->number;
-        access->side[i].serial = serial;
-        access->side[i].side = (int16_t)i;
-        access->side[i].number = number;
-        access->side[i].api = -1;
+        struct counters *side = &access->side[i];
+        memset(&side->api, 0, sizeof *side - offsetof(struct counters, api)); // all but the owner
+        atomic_store_explicit(&side->owner, thread->number, memory_order_relaxed);
+        side->serial = serial;
+        side->side = (int16_t)i;
+        side->number = number;
+        side->api = -1;
     }
     access->object = object;
     access->closed = NULL;
@@ -71,7 +72,7 @@ static void table_insert(struct thread *thread, struct access *access) {
 static void access_free(struct access *access) {
     for (int i = 0; i < 2; i++) {
         struct spread *spread = access->side[i].spread;
-        access->side[i].owner = 0;
+        atomic_store_explicit(&access->side[i].owner, 0, memory_order_relaxed);
         if (spread == NULL) continue;
         spread->chunk->accesses--;
         pool_give(&spreads, spread);
@@ -488,7 +489,7 @@ void access_touched(struct thread *thread, struct object *object, uint64_t seria
                     uint64_t time) {
     thread->depth++;
     struct counters *counters = relaxed(object->hint[side]);
-    if (counters == NULL || counters->owner != thread->number || counters->serial != serial)
+    if (counters == NULL || relaxed(counters->owner) != thread->number || counters->serial != serial)
         counters = access_find(thread, object, serial, side, api);
     if (counters != NULL && counters->values[COUNT] == 0) {
         store_counter(counters, FIRST, time - thread->epoch);
@@ -554,7 +555,8 @@ void call_line(struct thread *thread, struct counters *counters, uint64_t count,
 // False where another thread's access holds the counter.
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time) {
     struct access *access = object->opening;
-    if (access == NULL || access->side[0].owner != thread->number || access->side[0].serial != serial) return false;
+    if (access == NULL || relaxed(access->side[0].owner) != thread->number || access->side[0].serial != serial)
+        return false;
     store_digits(access->closed, time - thread->epoch);
     return true;
 }

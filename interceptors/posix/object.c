@@ -186,7 +186,7 @@ static size_t cwd_copy(char *room) {
         if (version == 0)
             cwd_read(0);
         else if (!(version & 1)) {
-            size_t length = strnlen(cwd, sizeof cwd - 1);
+            size_t length = strlen(cwd);
             memcpy(room, cwd, length);
             atomic_thread_fence(memory_order_acquire);
             if (relaxed(cwd_version) == version) return length;

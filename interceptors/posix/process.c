@@ -43,18 +43,30 @@ static bool field(const char **at, char *room, size_t size) {
     return true;
 }
 
+static bool is_word(const char *word, size_t length, const char *known) {
+    return length == strlen(known) && memcmp(word, known, length) == 0;
+}
+
 // `op`, or with what else is recorded: `call,stat,list`.
-static bool detail_read(char *words) {
+static bool detail_read(const char *words) {
     static const char *const levels[] = {"file", "op", "call"};
-    char *rest = NULL, *level = strtok_r(words, ",", &rest);
     settings.detail = DETAIL_CALL + 1;
-    for (int i = 0; level != NULL && i <= DETAIL_CALL; i++)
-        if (strcmp(level, levels[i]) == 0) settings.detail = (enum detail)i;
-    for (char *word; (word = strtok_r(NULL, ",", &rest)) != NULL;) {
-        if (strcmp(word, "stat") == 0) settings.stat = true;
-        if (strcmp(word, "list") == 0) settings.list = true;
+    for (const char *word = words, *end;; word = end + 1) {
+        end = strchrnul(word, ',');
+        size_t length = (size_t)(end - word);
+        for (int i = 0; word == words && i <= DETAIL_CALL; i++)
+            if (is_word(word, length, levels[i])) settings.detail = (enum detail)i;
+        if (is_word(word, length, "stat")) settings.stat = true;
+        if (is_word(word, length, "list")) settings.list = true;
+        if (*end == '\0') return settings.detail <= DETAIL_CALL;
     }
-    return settings.detail <= DETAIL_CALL;
+}
+
+// What can stand in an IRI as it is, as one segment of it.
+static bool is_segment(const char *text) {
+    for (const char *at = text; *at != '\0'; at++)
+        if (*strchrnul("<>\"{}|^`\\ /", *at) != '\0') return false;
+    return *text != '\0';
 }
 
 static bool settings_read(const char *at) {
@@ -68,8 +80,8 @@ static bool settings_read(const char *at) {
     settings.home_length = strlen(settings.home);
     settings.folder_length = strlen(settings.folder);
     settings.time_stamp_counter = strcmp(clock, "tsc") == 0;
-    if (strpbrk(settings.run, "<>\"{}|^`\\ /") != NULL || strpbrk(settings.host, "<>\"{}|^`\\ /") != NULL) return false;
-    return settings.home[0] == '/' && settings.folder[0] == '/' && *settings.run != '\0' && *settings.host != '\0';
+    return settings.home[0] == '/' && settings.folder[0] == '/' && is_segment(settings.run) &&
+           is_segment(settings.host);
 }
 
 static void thread_end(void *state) {
@@ -100,11 +112,14 @@ static void remember_arguments(int count, char **arguments) {
 
 __attribute__((constructor)) static void begin(int count, char **arguments, char **environment) {
     resolve_begin();
-    for (; environment != NULL && *environment != NULL; environment++)
-        if (strncmp(*environment, "PROVIO_TRACE=", 13) == 0) settings.watched = settings_read(*environment + 13);
+    for (; environment != NULL && *environment != NULL; environment++) {
+        const char *value = strchrnul(*environment, '=');
+        if (*value == '=' && is_word(*environment, (size_t)(value - *environment), "PROVIO_TRACE"))
+            settings.watched = settings_read(value + 1);
+    }
     if (!settings.watched) return;
     remember_arguments(count, arguments);
-    madvise(&page, sizeof page, MADV_WIPEONFORK); // on an older kernel the wrappers of fork do it alone
+    RAW(madvise, (long)&page, sizeof page, MADV_WIPEONFORK); // on an older kernel the wrappers of fork do it alone
     // A key beyond the first 32 would make pthread_setspecific allocate.
     thread_key_made = pthread_key_create(&thread_key, thread_end) == 0 && thread_key < 32;
     process.started = wall_clock();
@@ -151,6 +166,14 @@ struct thread *thread_begin(void) {
     return self = thread;
 }
 
+// The number behind a space.
+static uint64_t number_at(const char *space) {
+    uint64_t number = 0;
+    for (const char *digit = space + (*space == ' '); *digit >= '0' && *digit <= '9'; digit++)
+        number = number * 10 + (uint64_t)(*digit - '0');
+    return number;
+}
+
 // Field 22 of /proc/<pid>/stat; the name in field 2 may hold anything, so fields are counted from its last `)`.
 uint64_t start_tick(int pid, uint32_t *parent) {
     char name[32], stat[512];
@@ -168,25 +191,23 @@ uint64_t start_tick(int pid, uint32_t *parent) {
     RAW(close, fd);
     if (size <= 0) return 0;
     stat[size] = '\0';
-    const char *at = strrchr(stat, ')');
-    for (int number = 2; at != NULL && number < 22; number++) {
-        at = strchr(at + 1, ' ');
-        if (at != NULL && number == 3 && parent != NULL) {
-            *parent = 0;
-            for (const char *digit = at + 1; *digit >= '0' && *digit <= '9'; digit++)
-                *parent = *parent * 10 + (uint32_t)(*digit - '0');
-        }
+    const char *at = stat + size;
+    while (at > stat && *at != ')') at--;
+    for (int number = 2; number < 22 && *at != '\0'; number++) {
+        at = strchrnul(at + 1, ' ');
+        if (number == 3 && parent != NULL) *parent = (uint32_t)number_at(at);
     }
-    uint64_t tick = 0;
-    if (at != NULL)
-        for (at++; *at >= '0' && *at <= '9'; at++) tick = tick * 10 + (uint64_t)(*at - '0');
+    uint64_t tick = number_at(at);
     return tick;
 }
 
 // 0, or why the process cannot be named.
 long process_identify(void) {
-    if (process.tick != 0) return 0;
-    process.tick = start_tick(0, &process.parent);
-    process.pid = (uint32_t)RAW(getpid, 0);
-    return process.tick != 0 ? 0 : -EMFILE; // most likely
+    if (atomic_load(&process.tick) != 0) return 0;
+    uint32_t parent = 0;
+    uint64_t tick = start_tick(0, &parent);
+    atomic_store(&process.parent, parent);
+    atomic_store(&process.pid, (uint32_t)RAW(getpid, 0));
+    atomic_store(&process.tick, tick); // the last: other threads look at it first
+    return tick != 0 ? 0 : -EMFILE;    // most likely
 }

@@ -19,6 +19,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -242,8 +243,8 @@ struct process {               // on a page that a fork wipes
     _Atomic uint32_t alive;    // detail + 1: this image is watched and this memory is its own
     _Atomic uint32_t number;   // n + 1
     _Atomic uint32_t ordinals; // threads that have a file, beyond the first
-    uint32_t pid, parent;
-    uint64_t tick;
+    _Atomic uint32_t pid, parent;
+    _Atomic uint64_t tick; // 0: the process has not been named yet
     uint64_t started;
     uint32_t forked;
     struct thread *_Atomic idle[IDLE]; // states and files handed on by threads that ended
@@ -421,8 +422,8 @@ enum side { READING, WRITING };
 // One direction of an access: its first cache line is what one call touches, of the second it reads the start. After a
 // system call cold lines and cold code are what a wrapper costs.
 struct counters {
-    uint32_t owner; // the thread's number
-    int16_t api;    // -1: none
+    _Atomic uint32_t owner; // the thread's number; others look at it, and at nothing else unless it is theirs
+    int16_t api;            // -1: none
     int16_t side;
     uint64_t serial;
     uint64_t values[4]; // count, bytes, elapsed, last
@@ -544,7 +545,7 @@ static inline uint64_t counters_add(struct thread *thread, struct counters *coun
 // What both compare before they count on a hint: is it this thread's, this opening's, this function's?
 static inline bool counters_fit(const struct counters *counters, const struct thread *thread, uint64_t serial,
                                 int api) {
-    return likely(counters != NULL && counters->owner == thread->number && counters->serial == serial &&
+    return likely(counters != NULL && relaxed(counters->owner) == thread->number && counters->serial == serial &&
                   counters->api == api);
 }
 
@@ -557,8 +558,8 @@ static inline void operation_add(struct thread *thread, struct counters *counter
 // Detail `file`: has this thread's doing on this side been said already?
 static inline bool touched(const struct object *object, uint64_t serial, enum side side) {
     const struct counters *counters = relaxed(object->hint[side]);
-    return likely(counters != NULL && self != NULL && counters->owner == self->number && counters->serial == serial &&
-                  counters->values[COUNT] != 0);
+    return likely(counters != NULL && self != NULL && relaxed(counters->owner) == self->number &&
+                  counters->serial == serial && counters->values[COUNT] != 0);
 }
 
 static inline void account_timed(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static volatile int stop;
+static _Atomic int stop;
 static long made[4];
 
 static void *work(void *number) {
