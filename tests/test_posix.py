@@ -93,34 +93,6 @@ print(before, after)
     assert int(printed[0]) - 100_000 <= last <= int(printed[1]) + 100_000
 
 
-def test_redirections_have_names(trace: Trace, work: Path) -> None:
-    """Descriptors found open are looked up once: `cat <f >g` names f and g."""
-    (work / "f").write_text("some text\n")
-    trace.run("sh", "-c", "cat <f >g", cwd=work, check=True)
-    facts = trace.facts()
-    inherited = {name_of(one) for one in facts.values() if one.get("inherited") == "true"}
-    assert {os.fsencode(work / "f"), os.fsencode(work / "g")} <= inherited
-    copied = [c for c in counts(facts) if c.path == os.fsencode(work / "g")]
-    assert sum(c.size for c in copied) == 10
-
-
-def test_tar_and_grep_record_every_file(trace: Trace, work: Path) -> None:
-    """Of a tree of files each one is recorded under its absolute name."""
-    expected = set()
-    for i in range(300):
-        path = work / f"d{i % 7}" / f"e{i % 3}" / f"file {i}"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{i}\n")
-        expected.add(os.fsencode(path))
-    for command in (["tar", "cf", work.parent / "x.tar", "."], ["grep", "-r", "7", "."]):
-        trace.run(*command, cwd=work)
-        facts = trace.facts()
-        assert {name_of(one) for one in of_class(facts, "FileVersion").values()} >= expected
-        assert {c.path for c in counts(facts) if c.side == "R"} >= expected
-        shutil.rmtree(trace.folder)
-        trace.folder.mkdir()
-
-
 def test_an_overwritten_file_has_the_facts_of_its_end(trace: Trace, work: Path) -> None:
     """What was written says at its last close what stat says afterwards, by descriptor and by stream."""
     code = "import os; f=os.open('a',65,0o644); os.write(f,b'12345'); os.close(f)"
