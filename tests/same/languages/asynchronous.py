@@ -45,7 +45,7 @@ async def main():
         "sh", "-c", "cat >from-child; echo done; exit 5", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     print(await child.communicate(b"to the child\n"), child.returncode)
-    shell = await asyncio.create_subprocess_shell("sleep 10")
+    shell = await asyncio.create_subprocess_shell("exec sleep 10")
     shell.kill()
     print(await shell.wait())
     left, right = socket.socketpair()

@@ -1,4 +1,5 @@
 # needs: ls coreutils
+# gap: was started without the preload, which the program before it took out
 # also: run
 # reads: words numbers big
 # writes: words copy/words joined dd split-aa installed
