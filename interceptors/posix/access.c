@@ -498,6 +498,17 @@ void access_touched(struct thread *thread, struct object *object, uint64_t seria
     thread->depth--;
 }
 
+// What a stream served, at one of the moments at which its time is read.
+void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes) {
+    uint64_t serial = relaxed(object->serial), offset = relaxed(object->position);
+    if (thread == NULL) return;
+    if (!detailed(DETAIL_FILE))
+        account_timed(thread, object, serial, side, api, offset, bytes, now(thread), false);
+    else if (!touched(object, serial, side))
+        access_touched(thread, object, serial, side, api, now(thread));
+    object_moved(object, offset + bytes);
+}
+
 // ---- detail `call`: a line each
 
 void account_otherwise(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,

@@ -266,10 +266,8 @@ static inline const char *or_itself(const char *path) {
     type provio_##name parameters {                                                                                    \
         if (!watching()) return REAL(name) arguments;                                                                  \
         struct object *object = object_of(DESCRIPTOR_##subject);                                                       \
-        if (unlikely(detailed(DETAIL_FILE)) && touched(object, relaxed(object->serial), SIDE_##Term))                  \
-            return REAL(name) arguments;                                                                               \
         type result = REAL(name) arguments;                                                                            \
-        if (object != &ignored && (outcome) >= 0) account_untimed(thread_self(), object, SIDE_##Term, API_##name, 1);  \
+        if (object != &ignored && (outcome) >= 0) account_character(object, SIDE_##Term, API_##name);                  \
         return result;                                                                                                 \
     }
 
