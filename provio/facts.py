@@ -96,6 +96,22 @@ class CopyCalls:
         return self.source.kind == self.target.kind == "FileVersion"
 
 
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What is known of a socket's other end: both addresses, or its inode, or else the process that made it."""
+
+    local: str = ""
+    peer: str = ""
+    peer_inode: int = 0
+    peer_pid: int = 0
+
+    @staticmethod
+    def of(record: Record) -> Connection:
+        """The connection that the record of an opening states."""
+        local, peer = record.get("localAddress", ""), record.get("peerAddress", "")
+        return Connection(local, peer, int(record.get("peerInode", 0)), int(record.get("peerPid", 0)))
+
+
 @dataclass(slots=True)
 class Opening:
     """An open file description: how it was opened, what it was then, and what it was at its last close."""
@@ -115,6 +131,7 @@ class Opening:
     at_close: Facts | None = None
     settled: Facts | None = None
     resolved: bytes | None = None
+    connection: Connection = Connection()
     accesses: list[Access] = field(default_factory=list)
     copied_from: list[CopyCalls] = field(default_factory=list)
     copied_to: list[CopyCalls] = field(default_factory=list)

@@ -381,7 +381,7 @@ class _Writer:
             )
         for segment in self.out.segments:
             made = ("prov:wasGeneratedBy", _iri(segment.generated_by))
-            graph.node(segment.iri, "Pipe", _path("path", segment.path), made)
+            graph.node(segment.iri, segment.kind, _path("path", segment.path), made)
             graph.say(segment.iri, ("prov:wasAttributedTo", _iri(segment.program)))
         for iri, about, reason in (*self.trace.gaps, *self.out.gaps):
             graph.node(iri, "Gap", ("reason", turtle.literal(reason)), ("about", _iri(about)))

@@ -5,6 +5,7 @@ A file version is what `stat` says it is. `Identity` knows one run's mounts; eve
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ from provio import turtle
 from provio.facts import Facts, Opening, Process, Record, Trace
 
 BASE = "https://w3id.org/provio/"
+LOOPBACK = re.compile(r"127\.|\[0:0:0:0:0:0:0:1\]")
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,19 @@ class Identity:
         return file_iri(self.domain(device), path)
 
     def pipe(self, opening: Opening) -> str:
-        """Return the IRI under which a pipe's or socket's segments are named."""
-        kind = opening.kind.lower()
-        number = f"{opening.facts.device.replace(':', '.')}/{opening.facts.inode}"
-        return f"{BASE}{kind}/{turtle.segment(opening.process.host)}/{self.boot}/{number}"
+        """Return the IRI under which a pipe's or local socket's segments are named."""
+        return self.channel(opening.kind, opening.process.host, opening.facts.device, opening.facts.inode)
+
+    def channel(self, kind: str, host: str, device: str, inode: int) -> str:
+        """Return the IRI under which the segments of the pipe or socket with this inode are named."""
+        number = f"{device.replace(':', '.')}/{inode}"
+        return f"{BASE}{kind.lower()}/{turtle.segment(host)}/{self.boot}/{number}"
+
+    def connection(self, host: str, local: str, peer: str) -> str:
+        """Return the IRI under which is named what goes from one address to another: a host's own to itself under it,
+        else the same on both hosts."""
+        place = f"{turtle.segment(host)}/{self.boot}/" if LOOPBACK.match(local) else ""
+        return f"{BASE}socket/{place}{turtle.segment(local)}/{turtle.segment(peer)}"
 
     def user(self, host: str, name: str) -> str:
         """Return the IRI of a user of a host."""

@@ -16,6 +16,7 @@ import pyoxigraph
 from provio.facts import (
     RUN_BASE,
     Access,
+    Connection,
     CopyCalls,
     Damage,
     Event,
@@ -221,6 +222,8 @@ def _open(trace: Trace, iri: str, record: Record) -> None:
             int(record["openedNs"]), record.get("inherited") == "true", record.get("unlinked") == "true",
             record.get("openApi"), int(record.get("openElapsed", 0)),
         )  # fmt: skip
+        if opening.kind == "Socket":
+            opening.connection = Connection.of(record)
         process.openings.append(opening)
 
 

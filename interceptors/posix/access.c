@@ -196,6 +196,7 @@ static void text_opening(struct text *text, struct object *object, uint64_t seri
         TEXT_NAME(text, path, object->path, object->path_length);
     }
     text_facts(text, &object->facts);
+    if (unlikely(S_ISSOCK(object->facts.mode))) text_connection(text, &object->connection);
     TEXT_NUMBER(text, TERM_flags, object->flags);
     TEXT_NUMBER(text, TERM_openedNs, started);
     if (api >= 0) {
@@ -228,6 +229,7 @@ static size_t opening_room(const struct object *object, uint64_t serial, uint64_
     if (object->path != NULL)
         room += object->plain ? object->path_length : name_room(object->path, object->path_length);
     if (api >= 0) room += api_lengths[api] + digits(elapsed);
+    if (S_ISSOCK(facts->mode)) room += 160; // two addresses at most
     if (object->inherited) room += sizeof " ; " TERM_inherited " true";
     if (object->unlinked) room += sizeof " ; " TERM_unlinked " true";
     return room;

@@ -96,6 +96,17 @@ static inline int64_t consumed(FILE *stream, intptr_t before, int result) {
                                                                               : 0;
 }
 
+static inline int64_t message_received(const struct msghdr *message, ssize_t size) {
+    if (size >= 0 && message->msg_controllen > 0) message_taken(message);
+    return size;
+}
+
+static inline int64_t messages_received(const struct mmsghdr *messages, int count) {
+    int64_t bytes = count < 0 ? -1 : 0;
+    for (int i = 0; i < count; i++) bytes += message_received(&messages[i].msg_hdr, messages[i].msg_len);
+    return bytes;
+}
+
 static inline int64_t message_bytes(const struct mmsghdr *messages, int count) {
     int64_t bytes = count < 0 ? -1 : 0;
     for (int i = 0; i < count; i++) bytes += messages[i].msg_len;

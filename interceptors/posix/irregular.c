@@ -146,7 +146,6 @@ CONTROL(fcntl) CONTROL(fcntl64) CONTROL(__fcntl)
 PAIR(pipe, (int fds[2]), (fds), O_RDONLY, O_WRONLY)
 PAIR(__pipe, (int fds[2]), (fds), O_RDONLY, O_WRONLY)
 PAIR(pipe2, (int fds[2], int flags), (fds, flags), O_RDONLY | flags, O_WRONLY | flags)
-PAIR(socketpair, (int domain, int type, int protocol, int fds[2]), (domain, type, protocol, fds), O_RDWR, O_RDWR)
 
 // The standard descriptors were replaced inside the C library: what they name now is looked up when it is used.
 static void forget_standard(void) {

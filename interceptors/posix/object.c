@@ -42,6 +42,8 @@ static struct object *object_new(void) {
     object->path = NULL;
     object->path_length = 0;
     object->stream = object->inherited = object->unlinked = false;
+    object->connection.family = 0;
+    object->connection.peer_inode = object->connection.peer_pid = 0;
     atomic_store(&object->hint[0], NULL);
     atomic_store(&object->hint[1], NULL);
     atomic_store(&object->serial, 0);
@@ -83,7 +85,14 @@ static struct object *overlay_copy(int fd, struct object *parents) {
     copy->facts = parents->facts;
     copy->unlinked = parents->unlinked;
     copy->inherited = true;
-    if (parents->path != NULL) object_path(copy, parents->path, parents->path_length);
+    if (S_ISSOCK(parents->facts.mode)) {
+        copy->connection = parents->connection;
+        copy->path = parents->path == NULL ? NULL : copy->connection.path;
+        copy->path_length = parents->path_length;
+        copy->plain = parents->plain;
+    } else if (parents->path != NULL) {
+        object_path(copy, parents->path, parents->path_length);
+    }
     table_set(fd, copy);
     return copy;
 }
@@ -324,7 +333,8 @@ static struct object *object_meet(int fd) {
     object->flags = (uint32_t)flags;
     object->kind = statx_facts(fd, "", AT_EMPTY_PATH, &object->facts) ? kind_of(object->facts.mode) : NULL;
     object->unlinked = object->facts.links == 0;
-    size_t length = room == NULL || object->kind == NULL ? 0 : path_of_fd(fd, room, &object->unlinked);
+    bool named = object->kind != NULL && !S_ISSOCK(object->facts.mode);
+    size_t length = room == NULL || !named ? 0 : path_of_fd(fd, room, &object->unlinked);
     bool dropped = object->kind == NULL || (length > 0 && path_ignored(room, length));
     if (length > 0 && !dropped) object_path(object, room, length);
     if (room != NULL) pool_give(&scratches, room);
@@ -340,6 +350,7 @@ bool object_announce(struct thread *thread, struct object *object, int fd) {
     uint64_t none = 0, started = now(thread);
     struct facts facts;
     if (statx_facts(fd, "", AT_EMPTY_PATH, &facts) && facts.inode == object->facts.inode) object->facts = facts;
+    if (S_ISSOCK(object->facts.mode)) connection_read(fd, object);
     if (!atomic_compare_exchange_strong(&object->serial, &none, atomic_fetch_add(&serials, 1) + 1)) return true;
     thread->depth++;
     access_opened(thread, object, -1, started, 0);
@@ -371,7 +382,8 @@ static size_t name_opened(char *room, int fd, int dirfd, const char *path, bool 
     return length;
 }
 
-struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream) {
+static struct object *object_opened(int api, int fd, int dirfd, const char *path, int flags, uint64_t started,
+                                    bool stream, uint64_t peer) {
     struct thread *thread = thread_self();
     if (thread == NULL) return NULL;
     uint64_t elapsed = now(thread) - started;
@@ -393,12 +405,23 @@ struct object *object_open(int api, int fd, int dirfd, const char *path, int fla
         object_free(object);
         return table_ignore(fd);
     }
+    if (peer != 0) object->connection = (struct connection){.family = AF_UNIX, .peer_inode = peer};
     atomic_store(&object->serial, atomic_fetch_add(&serials, 1) + 1);
     thread->depth++;
     access_opened(thread, object, api, started, elapsed);
     thread->depth--;
     object_release(table_set(fd, object), 1);
     return object;
+}
+
+struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream) {
+    return object_opened(api, fd, dirfd, path, flags, started, stream, 0);
+}
+
+void object_pair(int api, const int fds[2], uint64_t started) {
+    struct facts facts[2];
+    for (int i = 0; i < 2; i++) statx_facts(fds[i], "", AT_EMPTY_PATH, &facts[i]);
+    for (int i = 0; i < 2; i++) object_opened(api, fds[i], -1, NULL, O_RDWR, started, false, facts[1 - i].inode);
 }
 
 // ---- the last close

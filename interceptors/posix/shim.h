@@ -351,6 +351,23 @@ struct facts {
     uint64_t inode, birth, modified, changed, size;
 };
 
+struct address {
+    uint8_t bytes[16]; // of four bytes: mapped to sixteen
+    uint16_t port;
+};
+
+struct connection {
+    uint64_t peer_inode; // AF_UNIX; 0: unknown, then peer_pid may be known
+    uint32_t peer_pid;
+    uint16_t family; // 0: not looked at yet, or none
+    union {
+        char path[109]; // AF_UNIX
+        struct {
+            struct address local, peer;
+        };
+    };
+};
+
 struct object {
     _Atomic uint64_t serial; // 0: found open, to be announced at its first use
     struct counters *_Atomic hint[2];
@@ -364,7 +381,10 @@ struct object {
     char *path;       // NULL: none
     uint32_t path_length;
     bool stream, inherited, unlinked, plain; // the last: the path needs no escapes
-    char short_path[128];
+    union {
+        char short_path[128];
+        struct connection connection; // of a socket
+    };
 };
 
 enum { MAP_REFERENCE = 1 }; // shifted by 32
@@ -375,6 +395,7 @@ struct object *object_slow(int fd);
 struct object *object_met(int fd);
 struct object *object_known(int fd); // as the table has it, or NULL
 struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream);
+void object_pair(int api, const int fds[2], uint64_t started); // the two ends of a socketpair
 void object_share(int fd, struct object *object);
 void object_forget(int fd);
 void object_release(struct object *object, uint64_t reference);
@@ -405,6 +426,11 @@ void cwd_changed(void);
 static inline void object_moved(struct object *object, uint64_t position) {
     atomic_store_explicit(&object->position, position, memory_order_relaxed);
 }
+
+// socket.c
+void connection_read(int fd, struct object *object);
+void text_connection(struct text *text, const struct connection *connection);
+void message_taken(const struct msghdr *message);
 
 // The opening behind a descriptor, ready to be counted on; `&ignored` where nothing is recorded.
 static inline struct object *object_of(int fd) {

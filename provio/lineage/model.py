@@ -121,7 +121,7 @@ class Copy:
 
 @dataclass(slots=True)
 class Segment:
-    """What one phase wrote into a pipe."""
+    """What one phase wrote into a pipe or connection (`kind`: Pipe or Socket)."""
 
     iri: str
     generated_by: str
@@ -129,6 +129,7 @@ class Segment:
     path: bytes | None
     first: int
     last: int
+    kind: str = "Pipe"
 
 
 @dataclass

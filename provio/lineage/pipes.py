@@ -1,4 +1,4 @@
-"""Segments between phases: what one phase wrote into a pipe, and which phases read it."""
+"""Segments between phases: what one phase wrote into a pipe or connection, and which phases read it."""
 
 from __future__ import annotations
 
@@ -8,34 +8,35 @@ from provio.facts import Opening, Process, Trace
 from provio.identity import Identity
 from provio.lineage.blind import unseen_writer
 from provio.lineage.model import Conclusions, Phase, Segment
+from provio.lineage.sockets import Ends
 
 
 @dataclass(slots=True)
 class _Use:
-    """One process's reading or writing of a pipe."""
+    """One process's reading or writing of a pipe or connection."""
 
     process: Process
     first: int
     last: int
     path: bytes | None
+    kind: str
+    where: str
 
 
 def connect(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
-    """Make a segment for each (pipe, writing phase), and let the phases that read it use it."""
+    """Make a segment for each (pipe or direction of a connection, writing phase); the phases that read it use it."""
     writes: dict[str, list[_Use]] = {}
     reads: dict[str, list[_Use]] = {}
+    ends = Ends(trace, identity)
     for opening in trace.openings():
         if opening.kind == "Pipe":
             name = identity.pipe(opening)
             _note(writes, name, opening, opening.writes())
             _note(reads, name, opening, opening.reads())
-        elif opening.kind == "Socket" and opening.reads():
-            reason = "read from a socket: where that came from is not followed"
-            conclusions.gaps.append((opening.iri + "~unseen", opening.process.iri, reason))
-    unseen = unseen_writer(trace)
-    for name in reads.keys() - writes.keys() if unseen else ():
-        for use in reads[name]:
-            conclusions.gaps.append((f"{name}~unwatched/{use.process.pid}", use.process.iri, unseen or ""))
+        elif opening.kind == "Socket":
+            _note(writes, ends.own(opening), opening, opening.writes())
+            _note(reads, ends.other(opening) or f"{ends.own(opening)}~other", opening, opening.reads())
+    _unseen(trace, reads, writes, conclusions)
     for name, writers in writes.items():
         segments = [segment for use in writers for segment in _segments(name, use, conclusions)]
         conclusions.segments += segments
@@ -43,10 +44,26 @@ def connect(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
             _read(use, segments, conclusions)
 
 
+def _unseen(
+    trace: Trace, reads: dict[str, list[_Use]], writes: dict[str, list[_Use]], conclusions: Conclusions
+) -> None:
+    """Say of what was read that nobody was seen to write: from a socket always, from a pipe where a program ran
+    unwatched."""
+    unwatched = unseen_writer(trace)
+    for name in reads.keys() - writes.keys():
+        for use in reads[name]:
+            reason: str | None = unwatched
+            if use.kind == "Socket":
+                reason = f"read from a socket{use.where}: where that came from is not followed"
+            if reason:
+                conclusions.gaps.append((f"{name}~unseen/{use.process.pid}", use.process.iri, reason))
+
+
 def _note(table: dict[str, list[_Use]], name: str, opening: Opening, times: list[tuple[int, int]]) -> None:
     if times:
         first, last = min(first for first, _ in times), max(last for _, last in times)
-        table.setdefault(name, []).append(_Use(opening.process, first, last, opening.path))
+        where = f" ({opening.connection.peer})" if opening.connection.peer else ""
+        table.setdefault(name, []).append(_Use(opening.process, first, last, opening.path, opening.kind, where))
 
 
 def _overlapping(use: _Use, conclusions: Conclusions) -> list[Phase]:
@@ -65,7 +82,7 @@ def _segments(name: str, use: _Use, conclusions: Conclusions) -> list[Segment]:
         image = f"{use.process.pid}.{use.process.tick}.{use.process.image_number}"
         iri = f"{name}/{run}/{image}.{number}"
         first, last = max(use.first, phase.start), min(use.last, max(phase.end, use.first))
-        made.append(Segment(iri, phase.iri, program, use.path, first, last))
+        made.append(Segment(iri, phase.iri, program, use.path, first, last, use.kind))
     return made
 
 

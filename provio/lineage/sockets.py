@@ -1,0 +1,58 @@
+"""The two ends of connections: a run's sockets in, for each the name of what is written at it and at its other end out.
+
+A local socket knows the inode of its other end, unless that was gone when it was asked, or not accepted yet; one of the
+two knows it nearly always. Of the Internet's, both ends know both addresses, whichever host they are on.
+"""
+
+from __future__ import annotations
+
+from provio.facts import Opening, Trace
+from provio.identity import Identity
+
+
+class Ends:
+    """Names what is written at each end of a connection; both directions have names of their own."""
+
+    def __init__(self, trace: Trace, identity: Identity) -> None:
+        self.identity = identity
+        self.others: dict[str, str] = {}
+        sockets = sorted((o for o in trace.openings() if o.kind == "Socket"), key=lambda o: o.opened)
+        for opening in sockets:
+            other = self._stated(opening)
+            if other:
+                self.others[self.own(opening)] = other
+        for own, other in list(self.others.items()):
+            self.others.setdefault(other, own)
+        self._by_process(sockets)
+
+    def own(self, opening: Opening) -> str:
+        """Return the name of what is written at this end."""
+        connection = opening.connection
+        if connection.local and connection.peer:
+            return self.identity.connection(opening.process.host, connection.local, connection.peer)
+        return self.identity.pipe(opening)
+
+    def other(self, opening: Opening) -> str | None:
+        """Return the name of what is written at the other end, where that is known."""
+        return self.others.get(self.own(opening))
+
+    def _stated(self, opening: Opening) -> str | None:
+        connection, host = opening.connection, opening.process.host
+        if connection.local and connection.peer:
+            return self.identity.connection(host, connection.peer, connection.local)
+        if connection.peer_inode:
+            return self.identity.channel("Socket", host, opening.facts.device, connection.peer_inode)
+        return None
+
+    def _by_process(self, sockets: list[Opening]) -> None:
+        """Of a client that was gone before its server asked, the server knows the process: connections are accepted in
+        the order in which they were made."""
+        lost = [o for o in sockets if self.own(o) not in self.others and o.connection.peer_pid]
+        taken: set[str] = set()
+        for server in lost:
+            for client in lost:
+                known = client.process.pid == server.connection.peer_pid and client.path == server.path
+                if known and client is not server and not taken & {self.own(client), self.own(server)}:
+                    taken |= {self.own(client), self.own(server)}
+                    self.others[self.own(client)] = self.own(server)
+                    self.others[self.own(server)] = self.own(client)

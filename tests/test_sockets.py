@@ -1,0 +1,167 @@
+"""Connections between processes of one host are followed from one end to the other; descriptors that are sent keep
+their files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Project
+from posix_trace import Trace, counts, name_of, of_class
+
+SERVER = """
+import os, socket, sys, time
+way, requests, late = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+place = {"unix": "sock", "abstract": f"\\0provio-{os.getpid()}", "tcp": ("127.0.0.1", 0), "tcp6": ("::1", 0)}[way]
+family = {"tcp": socket.AF_INET, "tcp6": socket.AF_INET6}.get(way, socket.AF_UNIX)
+listening = socket.socket(family)
+listening.bind(place)
+listening.listen()
+with open("place.new", "w") as file:
+    file.write(repr((int(family), listening.getsockname())))
+os.rename("place.new", "place")
+time.sleep(late)
+for number in range(1, requests + 1):
+    connection, _ = listening.accept()
+    data = b""
+    while not data.endswith(b"END"):
+        more = connection.recv(4096)
+        if not more:
+            break
+        data += more
+    with open(f"served{number}", "wb") as file:
+        file.write(data)
+    if late:
+        continue
+    with open("stock", "rb") as file:
+        connection.sendall(file.read() + data)
+    connection.close()
+"""
+
+CLIENT = """
+import ast, socket, sys, time
+question, answer = sys.argv[1:]
+for _ in range(600):
+    try:
+        family, place = ast.literal_eval(open("place").read())
+        break
+    except OSError:
+        time.sleep(0.05)
+connection = socket.socket(family)
+connection.connect(place)
+connection.sendall(open(question, "rb").read() + b"END")
+if answer != "-":
+    data = connection.recv(4096)
+    with open(answer, "wb") as file:
+        file.write(data)
+"""
+
+
+@pytest.fixture
+def talking(project: Project) -> Project:
+    (project.path / "server.py").write_text(SERVER)
+    (project.path / "client.py").write_text(CLIENT)
+    project.sh("echo 1 > question1; echo 2 > question2; echo s > stock")
+    return project
+
+
+@pytest.mark.parametrize("way", ["unix", "abstract", "tcp", "tcp6"])
+def test_a_connection_carries_lineage_both_ways(talking: Project, way: str) -> None:
+    """What a server writes comes from its client's question, and the client's answer from what the server read."""
+    if way == "tcp6" and not Path("/proc/net/if_inet6").exists():
+        pytest.skip("this system has no IPv6")
+    talking.run(f"python3 server.py {way} 1 0 & python3 client.py question1 answer1; wait")
+    served = talking.ancestors("served1")
+    assert served["data"] - {"place"} == {"question1"}
+    answer = talking.ancestors("answer1")
+    assert "stock" in answer["data"]
+    assert "question1" in answer["data"] | answer["carried"]
+    document = talking.lineage("answer1")
+    assert "Socket" in {node["type"] for node in document["nodes"]}
+    assert document["gaps"] == []
+
+
+def test_each_answer_comes_from_its_own_question(talking: Project) -> None:
+    """A server that serves one after the other is cut where it reads the next request."""
+    talking.run(
+        "python3 server.py unix 2 0 & python3 client.py question1 answer1; python3 client.py question2 answer2; wait"
+    )
+    assert talking.data("served1") - {"place"} == {"question1"}
+    assert talking.data("served2") - {"place", "stock"} == {"question2"}
+    assert "question2" not in talking.data("answer1") | talking.ancestors("answer1")["carried"]
+
+
+@pytest.mark.parametrize("way", ["unix", "tcp"])
+def test_clients_that_are_gone_before_they_are_accepted(talking: Project, way: str) -> None:
+    """What a client left in a connection and went is joined to it all the same, each to its own."""
+    talking.run(f"python3 server.py {way} 2 1.5 & python3 client.py question1 -; python3 client.py question2 -; wait")
+    assert talking.data("served1") - {"place"} == {"question1"}
+    assert talking.data("served2") - {"place"} == {"question2"}
+
+
+@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM", "SOCK_SEQPACKET"])
+def test_a_socketpair_between_parent_and_child(project: Project, kind: str) -> None:
+    """Both directions between a process and the child it forked."""
+    project.sh("echo 1 > a; echo 2 > b")
+    (project.path / "pair.py").write_text(f"""
+import os, socket
+mine, yours = socket.socketpair(socket.AF_UNIX, socket.{kind})
+if os.fork() == 0:
+    with open("got", "wb") as file:
+        file.write(yours.recv(100))
+    yours.send(open("b", "rb").read())
+    os._exit(0)
+mine.send(open("a", "rb").read())
+with open("back", "wb") as file:
+    file.write(mine.recv(100))
+os.wait()
+""")
+    project.watch("python3", "pair.py")
+    assert project.data("got") == {"a"}
+    assert project.data("back") == {"b"}
+
+
+def test_a_connection_to_what_is_not_watched_is_a_gap(talking: Project) -> None:
+    """Of a server that runs outside nothing is known but its address: the client's answer says so."""
+    with subprocess.Popen(["python3", "server.py", "tcp", "1", "0"], cwd=talking.path) as server:
+        talking.watch("python3", "client.py", "question1", "answer1")
+        server.wait(30)
+    gaps = talking.lineage("answer1")["gaps"]
+    assert len(gaps) == 1
+    assert "read from a socket (127.0.0.1:" in gaps[0]["reason"]
+
+
+def test_the_facts_of_both_ends(trace: Trace, work: Path) -> None:
+    """Each end of a local connection states the other's inode; of an Internet one, both state both addresses."""
+    code = """
+import socket
+for family, place in ((socket.AF_UNIX, "s"), (socket.AF_INET, ("127.0.0.1", 0)), (socket.AF_INET6, ("::1", 0))):
+    listening = socket.socket(family); listening.bind(place); listening.listen()
+    client = socket.socket(family); client.connect(listening.getsockname())
+    server, _ = listening.accept()
+    client.send(b"x"); server.recv(1)
+"""
+    trace.run("python3", "-c", code, cwd=work, check=True)
+    sockets = list(of_class(trace.facts(), "Socket").values())
+    assert len(sockets) == 6
+    local = [one for one in sockets if "peerInode" in one]
+    assert {(one["inode"], one["peerInode"]) for one in local} == {(one["peerInode"], one["inode"]) for one in local}
+    assert {name_of(one) for one in local} == {b"s"}
+    others = [(one["localAddress"], one["peerAddress"]) for one in sockets if "localAddress" in one]
+    assert {(peer, own) for own, peer in others} == set(others)
+    assert {own.rpartition(":")[0] for own, _ in others} == {"127.0.0.1", "[0:0:0:0:0:0:0:1]"}
+
+
+def test_received_descriptors_keep_their_files(built: Path, trace: Trace, work: Path) -> None:
+    """What is read from a descriptor that came with a message is read from the sender's file, whatever its number
+    named before."""
+    for name in ("before", "one", "two", "three"):
+        (work / name).write_text(f"{name} file\n")
+    done = trace.run(built / "passing", cwd=work)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"one file\ntwo file\nthree file\n", b"")
+    read = {c.path: c.size for c in counts(trace.facts()) if c.side == "R" and c.api == "read"}
+    assert {name: read.get(os.fsencode(work / name)) for name in ("one", "two", "three")} == {
+        "one": 9, "two": 9, "three": 11,
+    }  # fmt: skip
