@@ -74,7 +74,7 @@ static void unix_read(int fd, struct object *object, const struct sockaddr_un *o
     size_t length = named == NULL ? 0 : own_size - offsetof(struct sockaddr_un, sun_path);
     if (length > 0 && length <= sizeof named->sun_path) {
         bool abstract = named->sun_path[0] == '\0';
-        if (!abstract) length = strnlen(named->sun_path, length);
+        while (!abstract && length > 0 && named->sun_path[length - 1] == '\0') length--;
         memcpy(connection->path, named->sun_path, length);
         if (abstract) connection->path[0] = '@';
         connection->path[length] = '\0';
