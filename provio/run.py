@@ -193,6 +193,7 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
         ("uid", str(os.geteuid())),
         ("bootId", turtle.literal(environment.boot_id())),
         ("startedNs", str(recording.started)),
+        ("detail", turtle.literal(str(recording.detail))),
         turtle.text_or_encoded("project", os.fsencode(recording.home.project)),
     ]
     git = environment.git_state(cwd)

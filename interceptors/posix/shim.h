@@ -170,11 +170,15 @@ static inline sixteen sixteen_digits(uint64_t value) {
 }
 #endif
 
+static inline void store_loosely(char *at, sixteen digits) {
+    memcpy(at, &digits, 16);
+}
+
 // Up to 16 digits that end before `end`, and what lies before them is overwritten with zeros: so a line is written from
 // its end to its beginning. Returns where the digits begin.
 static inline char *digits_before(char *end, uint64_t value) {
     sixteen digits = sixteen_digits(value);
-    memcpy(end - 16, &digits, 16);
+    store_loosely(end - 16, digits);
 #if defined(__SSE2__)
     unsigned zeros = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8((__m128i)digits, _mm_set1_epi8('0')));
     return end - 16 + __builtin_ctz(~zeros | 0x8000);
@@ -637,8 +641,9 @@ static inline void account_character(struct object *object, enum side side, int 
     struct thread *thread = self;
     struct counters *counters = relaxed(object->hint[side]);
     if (unlikely(thread == NULL || counters == NULL || counters->owner != thread->number || counters->api != api ||
-                 counters->serial != relaxed(object->serial) || detailed(DETAIL_FILE)))
+                 counters->serial != relaxed(object->serial)))
         return account_stream(thread_self(), object, side, api, 1);
+    if (unlikely(detailed(DETAIL_FILE)) && counters->values[COUNT] != 0) return;
     volatile char *digits = counters->digits;
     if (unlikely(digits[15] == '9' || digits[47] == '9' || (counters->values[COUNT] & 63) < 2))
         return account_untimed(thread, object, side, api, 1);

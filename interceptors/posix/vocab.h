@@ -87,6 +87,7 @@
 #define TERM_ctimeNs ":ctimeNs"
 #define TERM_cwd ":cwd"
 #define TERM_cwdEncoded ":cwdEncoded"
+#define TERM_detail ":detail"
 #define TERM_device ":device"
 #define TERM_directory ":directory"
 #define TERM_elapsed ":elapsed"
