@@ -395,7 +395,7 @@ def test_the_same_with_and_without(trace: Trace, tmp_path: Path, command: str) -
         list(parsed(path.read_bytes()))
 
 
-@pytest.mark.parametrize("name", ["fortified", "same", "bad_exec"])
+@pytest.mark.parametrize("name", ["fortified", "same", "bad_exec", "handed_on"])
 def test_programs_print_the_same(built: Path, trace: Trace, tmp_path: Path, name: str) -> None:
     """errno, modes, descriptors' numbers and what is printed are as without the shim."""
     printed = []
@@ -404,6 +404,23 @@ def test_programs_print_the_same(built: Path, trace: Trace, tmp_path: Path, name
         done = subprocess.run([built / name, folder], env=environment, capture_output=True, timeout=60, cwd=folder)
         printed.append((done.returncode, done.stdout.replace(os.fsencode(folder), b"."), done.stderr))
     assert printed[0] == printed[1]
+
+
+def test_threads_that_race_for_descriptors(built: Path, trace: Trace, work: Path) -> None:
+    """What one thread reads or maps another closes or replaces: the program ends well, the trace names what it says."""
+    done = trace.run(built / "races", work, "20000")
+    assert (done.returncode, done.stdout) == (0, b"done\n")
+    facts = trace.facts()
+    assert {one["object"] for one in facts.values() if "object" in one} <= set(facts)
+
+
+def test_a_file_handed_from_thread_to_thread(built: Path, trace: Trace, work: Path) -> None:
+    """One thread opens a file, writes it and ends, another writes and closes it: both count, the end is recorded."""
+    trace.run(built / "handed_on", work, check=True)
+    facts = trace.facts()
+    (found,) = [c for c in counts(facts) if c.path == os.fsencode(work / "handed")]
+    assert (found.count, found.size) == (200, 1100)
+    assert sum("closedNs" in one for one in facts.values() if name_of(one).endswith(b"/handed")) == 100
 
 
 def test_passive_without_a_valid_setting(built: Path, tmp_path: Path) -> None:

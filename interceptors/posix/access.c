@@ -368,6 +368,7 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
                                      int api) {
     struct block block;
     uint64_t number = next_number(&thread->accesses);
+    if (serial == 0) return NULL; // closed meanwhile, by another thread
     if (!block_begin(thread, &block, 256 + side_counters(side) * COUNTER)) return NULL;
     struct access *access = access_new(thread, object, serial, number, &block);
     if (access == NULL) return NULL;
@@ -386,7 +387,7 @@ struct counters *access_find(struct thread *thread, struct object *object, uint6
     if (counters == NULL) counters = access_begin(thread, object, serial, side, api);
     if (counters != NULL) {
         atomic_store_explicit(&object->hint[side], counters, memory_order_release);
-        if (thread->depth == 1) thread->predicted[object->stream][side] = (short)api;
+        if (thread->depth == 1) thread->predicted[relaxed(object->stream)][side] = (short)api;
     }
     return counters;
 }
@@ -420,6 +421,7 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     if (counters != NULL) return counters;
     struct access *access;
     struct block block;
+    if (serial == 0) return NULL; // closed meanwhile, by another thread
     uint64_t number = next_number(&thread->accesses);
     if (!block_begin(thread, &block, 320 + 6 * COUNTER)) return NULL;
     if ((access = access_new(thread, object, serial, number, &block)) == NULL) return NULL;
@@ -567,9 +569,9 @@ static struct counters *failure_begin(struct thread *thread, struct object *obje
 void access_failed(struct thread *thread, struct object *object, int api, uint64_t started) {
     uint64_t error = (uint64_t)errno;
     if (detailed(DETAIL_FILE) || object == &ignored) return;
-    if (object == NULL) object = &nobody;
+    uint64_t serial = object == NULL ? 0 : relaxed(object->serial);
+    if (serial == 0) serial = relaxed((object = &nobody)->serial); // closed meanwhile, by another thread
     thread->depth++;
-    uint64_t serial = relaxed(object->serial);
     struct counters *counters = look_up(thread, serial, READING, api, error | AN_ERROR);
     if (counters == NULL) counters = failure_begin(thread, object, serial, api, error);
     if (counters != NULL) {
@@ -665,6 +667,7 @@ bool access_closed(struct thread *thread, struct object *object, uint64_t serial
     struct access *access = object->opening;
     if (access == NULL || relaxed(access->side[0].owner) != thread->number || access->side[0].serial != serial)
         return false;
+    if (access->closed == NULL) return false; // its thread ended, and it is this thread's second access by now
     store_digits(access->closed, time - thread->epoch);
     return true;
 }

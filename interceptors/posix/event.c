@@ -30,11 +30,11 @@ static void event_end(struct block *block) {
     block_commit(block);
 }
 
-static void text_object(struct text *text, const char *property, const struct object *object) {
+static void text_object(struct text *text, const char *property, uint64_t serial) {
     TEXT(text, " ; ");
     text_string(text, property);
     TEXT(text, " <../o");
-    text_number(text, relaxed(object->serial));
+    text_number(text, serial);
     TEXT(text, ">");
 }
 
@@ -105,13 +105,15 @@ void event_create(int api, int dirfd, const char *path, uint64_t started) {
 void event_times(int api, int dirfd, const char *path, int flags, const struct facts *before, uint64_t started) {
     struct facts facts;
     if (!statx_facts(dirfd, path == NULL ? "" : path, flags | AT_EMPTY_PATH, &facts)) return;
+    struct object *object = NULL;
     if (path == NULL || *path == '\0') {
-        struct object *object = object_of(dirfd);
-        if (object == &ignored || object->path == NULL) return;
+        object = object_held(dirfd);
         path = object->path;
         dirfd = AT_FDCWD;
     }
-    event_named(TERM_SetTimes, api, dirfd, path, started, NULL, &facts, TERM_previousMtimeNs, before->modified);
+    if (path != NULL)
+        event_named(TERM_SetTimes, api, dirfd, path, started, NULL, &facts, TERM_previousMtimeNs, before->modified);
+    object_release(object, 1);
 }
 
 void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started) {
@@ -124,9 +126,10 @@ void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t 
     }
     struct object *object = object_of(fd);
     struct thread *thread = thread_self();
-    if (object == &ignored || thread == NULL) return;
+    uint64_t serial = relaxed(object->serial); // 0: closed meanwhile, by another thread
+    if (object == &ignored || thread == NULL || serial == 0) return;
     if (event_begin(thread, &block, TERM_Truncate, api, started, 96)) {
-        text_object(&block.text, TERM_object, object);
+        text_object(&block.text, TERM_object, serial);
         TEXT_NUMBER(&block.text, TERM_length, (uint64_t)length);
         event_end(&block);
     }
@@ -135,9 +138,10 @@ void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t 
 uint64_t event_map(int api, struct object *object, size_t size, int protection, bool shared, uint64_t started) {
     struct thread *thread = thread_self();
     struct block block;
-    uint64_t number = thread == NULL ? 0 : event_begin(thread, &block, TERM_Map, api, started, 192);
+    uint64_t serial = relaxed(object->serial);
+    uint64_t number = thread == NULL || serial == 0 ? 0 : event_begin(thread, &block, TERM_Map, api, started, 192);
     if (number == 0) return 0;
-    text_object(&block.text, TERM_object, object);
+    text_object(&block.text, TERM_object, serial);
     TEXT_NUMBER(&block.text, TERM_bytes, size);
     TEXT_NUMBER(&block.text, TERM_protection, (uint64_t)protection);
     TEXT(&block.text, " ; " TERM_shared " ");

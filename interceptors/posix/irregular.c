@@ -88,27 +88,32 @@ static FILE *watched_freopen(int api, FILE *(*real)(const char *, const char *, 
 FORWARD(freopen, FILE *, (const char *path, const char *mode, FILE *stream), watched_freopen, path, mode, stream)
 FORWARD(freopen64, FILE *, (const char *path, const char *mode, FILE *stream), watched_freopen, path, mode, stream)
 
+// What was held is the copy's, if there is one.
+static int doubled(struct object *object, int copy) {
+    if (copy >= 0 && object != NULL)
+        object_share(copy, object);
+    else
+        object_release(object, 1);
+    return copy;
+}
+
 int provio_dup(int fd) {
-    struct object *object = watching() ? object_met(fd) : NULL;
-    int result = REAL(dup)(fd);
-    if (result >= 0 && object != NULL) object_share(result, object);
-    return result;
+    struct object *object = watching() ? object_held(fd) : NULL;
+    return doubled(object, REAL(dup)(fd));
 }
 
 // What `to` named before is closed by it.
 #define OVER(call, from, to)                                                                                           \
     if (!watching() || (from) == (to)) return call;                                                                    \
-    struct object *object = object_met(from);                                                                          \
+    struct object *object = object_held(from);                                                                         \
     struct closing closing;                                                                                            \
     closing_begin(&closing, to);                                                                                       \
     int result = call;                                                                                                 \
-    if (result < 0) {                                                                                                  \
+    if (result < 0)                                                                                                    \
         closing_undo(&closing, to);                                                                                    \
-    } else {                                                                                                           \
+    else                                                                                                               \
         closing_end(&closing, false);                                                                                  \
-        object_share(to, object);                                                                                      \
-    }                                                                                                                  \
-    return result;
+    return doubled(object, result);
 
 int provio_dup2(int from, int to) {
     OVER(REAL(dup2)(from, to), from, to)
@@ -123,10 +128,8 @@ int provio_dup3(int from, int to, int flags){OVER(REAL(dup3)(from, to, flags), f
 #define CONTROL(name)                                                                                                  \
     int provio_##name(int fd, int command, void *argument) {                                                           \
         bool doubles = watching() && (command == F_DUPFD || command == F_DUPFD_CLOEXEC);                               \
-        struct object *object = doubles ? object_met(fd) : NULL;                                                       \
-        int result = REAL(name)(fd, command, argument);                                                                \
-        if (doubles && result >= 0) object_share(result, object);                                                      \
-        return result;                                                                                                 \
+        struct object *object = doubles ? object_held(fd) : NULL;                                                      \
+        return doubled(object, REAL(name)(fd, command, argument));                                                     \
     }
 CONTROL(fcntl) CONTROL(fcntl64) CONTROL(__fcntl)
 
@@ -245,7 +248,7 @@ ssize_t provio_splice(int from, off64_t *from_offset, int to, off64_t *to_offset
 
 // Shared writable maps, until they are unmapped: each keeps its opening whole.
 static struct shared_map {
-    _Atomic uintptr_t address; // 0: free; 1: being filled
+    _Atomic uintptr_t address; // 0: free; 1: being filled or emptied
     struct object *object;
     uint64_t event;
     int ordinal;
@@ -262,7 +265,7 @@ static void map_remember(void *address, struct object *object, uint64_t event, i
     for (int i = 0; i < 256; i++) {
         uintptr_t none = 0;
         if (!atomic_compare_exchange_strong(&shared_maps[i].address, &none, 1)) continue;
-        atomic_fetch_add(&object->references, (uint64_t)MAP_REFERENCE << 32);
+        atomic_fetch_add(&object->references, ((uint64_t)MAP_REFERENCE << 32) - 1); // what was held is the map's
         shared_maps[i].object = object;
         shared_maps[i].event = event;
         shared_maps[i].ordinal = ordinal;
@@ -270,6 +273,7 @@ static void map_remember(void *address, struct object *object, uint64_t event, i
         atomic_fetch_add(&shared_map_count, 1);
         return;
     }
+    object_release(object, 1);
 }
 
 static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, off64_t), void *address, size_t size,
@@ -278,12 +282,14 @@ static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, 
     struct object *object = thread == NULL ? &ignored : object_of(fd);
     if (object == &ignored) return real(address, size, protection, flags, fd, offset);
     uint64_t started = now(thread);
+    bool shared = (flags & MAP_TYPE) != MAP_PRIVATE, lasting = shared && (protection & PROT_WRITE) && lender == NULL;
+    struct object *held = lasting ? object_kept(fd) : NULL;
     void *result = real(address, size, protection, flags, fd, offset);
-    if (result == MAP_FAILED) return result;
-    bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
-    uint64_t event = event_map(api, object, size, protection, shared, started);
-    if (event != 0 && shared && (protection & PROT_WRITE) && lender == NULL)
-        map_remember(result, object, event, thread->ordinal);
+    uint64_t event = result == MAP_FAILED ? 0 : event_map(api, object, size, protection, shared, started);
+    if (event != 0 && held == object)
+        map_remember(result, held, event, thread->ordinal);
+    else
+        object_release(held, 1);
     return result;
 }
 #define MMAP_PARAMETERS (void *address, size_t size, int protection, int flags, int fd, off64_t offset)
@@ -305,10 +311,12 @@ static int watched_munmap(int api, int (*real)(void *, size_t), void *address, s
     struct shared_map was = {0};
     uintptr_t expected = (uintptr_t)address;
     if (thread != NULL) { // before the call: afterwards the address may be another map's
-        was.object = map->object;
-        was.event = map->event;
-        was.ordinal = map->ordinal;
-        if (!atomic_compare_exchange_strong(&map->address, &expected, 0)) was.object = NULL;
+        if (atomic_compare_exchange_strong(&map->address, &expected, 1)) {
+            was.object = map->object;
+            was.event = map->event;
+            was.ordinal = map->ordinal;
+            atomic_store(&map->address, 0);
+        }
     }
     int result = real(address, size);
     if (was.object == NULL) return result;
@@ -533,7 +541,7 @@ int provio_execvpe(const char *path, char *const argv[], char *const envp[]) {
 }
 
 int provio_fexecve(int fd, char *const argv[], char *const envp[]) {
-    struct object *object = watching() ? object_known(fd) : NULL;
+    struct object *object = watching() ? object_kept(fd) : NULL; // held for good where the exec fails: a few bytes
     EXECUTE(fexecve, fd, "", AT_EMPTY_PATH, false, object == NULL ? NULL : object->path, argv, envp,
             REAL(fexecve)(fd, argv, launch.environment))
 }

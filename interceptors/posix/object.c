@@ -41,9 +41,10 @@ static struct object *object_new(void) {
     object->opening = NULL;
     object->path = NULL;
     object->path_length = 0;
-    object->stream = object->inherited = object->unlinked = false;
+    object->inherited = object->unlinked = false;
     object->connection.family = 0;
     object->connection.peer_inode = object->connection.peer_pid = 0;
+    atomic_store_explicit(&object->stream, false, memory_order_relaxed);
     atomic_store(&object->hint[0], NULL);
     atomic_store(&object->hint[1], NULL);
     atomic_store(&object->serial, 0);
@@ -74,11 +75,20 @@ void object_release(struct object *object, uint64_t reference) {
     if (atomic_fetch_sub(&object->references, reference) == reference) object_free(object);
 }
 
-static struct object *table_set(int fd, struct object *object);
+// Another thread may close the descriptor at any moment, and what was freed may be another opening by now: until it is
+// held, nothing but an opening's atomics may be looked at.
+static bool object_hold(struct object *object) {
+    uint64_t count = atomic_load(&object->references);
+    while (count != 0)
+        if (atomic_compare_exchange_weak(&object->references, &count, count + 1)) return true;
+    return false;
+}
+
+static bool table_add(int fd, struct object *object);
 
 // What the parent has open, as the child of its vfork sees it: an opening of the child's own.
 static struct object *overlay_copy(int fd, struct object *parents) {
-    struct object *copy = object_new();
+    struct object *copy = object_hold(parents) ? object_new() : NULL;
     if (copy == NULL) return &ignored;
     copy->kind = parents->kind;
     copy->flags = parents->flags;
@@ -93,8 +103,10 @@ static struct object *overlay_copy(int fd, struct object *parents) {
     } else if (parents->path != NULL) {
         object_path(copy, parents->path, parents->path_length);
     }
-    table_set(fd, copy);
-    return copy;
+    object_release(parents, 1);
+    if (table_add(fd, copy)) return copy;
+    object_free(copy);
+    return &ignored;
 }
 
 struct object *object_known(int fd) {
@@ -128,6 +140,14 @@ static struct object *table_set(int fd, struct object *object) {
     return entry == NULL ? object : atomic_exchange(entry, object);
 }
 
+// False: there is no room for it, or the descriptor was looked up by another thread meanwhile.
+static bool table_add(int fd, struct object *object) {
+    struct object *none = NULL;
+    if (unlikely(lender != NULL)) return overlay_set(fd, object) == NULL;
+    struct object *_Atomic *entry = slot(fd, true);
+    return entry != NULL && atomic_compare_exchange_strong(entry, &none, object);
+}
+
 void overlay_drop(void) {
     if (overlay == NULL) return;
     for (int i = 0; i < overlay->count; i++) object_release(overlay->entries[i].object, 1);
@@ -139,8 +159,8 @@ void object_forget(int fd) {
     object_release(table_set(fd, NULL), 1);
 }
 
+// What was held becomes the descriptor's.
 void object_share(int fd, struct object *object) {
-    if (object != NULL && object != &ignored) atomic_fetch_add(&object->references, 1);
     object_release(table_set(fd, object), 1);
 }
 
@@ -223,10 +243,11 @@ size_t path_of_fd(int fd, char *room, bool *unlinked) {
 
 static size_t directory_path(int dirfd, char *room) {
     if (dirfd == AT_FDCWD) return cwd_copy(room);
-    struct object *object = object_known(dirfd);
-    if (object == NULL || object == &ignored || object->path == NULL) return path_of_fd(dirfd, room, NULL);
-    memcpy(room, object->path, object->path_length);
-    return object->path_length;
+    struct object *object = object_kept(dirfd);
+    size_t length = object == NULL || object->path == NULL ? 0 : object->path_length;
+    if (length > 0) memcpy(room, object->path, length);
+    object_release(object, 1);
+    return length > 0 ? length : path_of_fd(dirfd, room, NULL);
 }
 
 size_t path_join(char *room, int dirfd, const char *path) {
@@ -323,7 +344,18 @@ static struct object *table_ignore(int fd) {
     return &ignored;
 }
 
-// A descriptor that came from outside: one look at its name.
+struct object *object_kept(int fd) {
+    for (int attempt = 0; attempt < 64; attempt++) {
+        struct object *object = object_known(fd);
+        if (object == NULL || object == &ignored) return object;
+        if (!object_hold(object)) continue;
+        if (object_known(fd) == object) return object;
+        object_release(object, 1);
+    }
+    return &ignored;
+}
+
+// A descriptor that came from outside: one look at its name. Held, or NULL where another thread was quicker.
 static struct object *object_meet(int fd) {
     long flags = RAW(fcntl, fd, F_GETFL);
     struct object *object = flags < 0 ? NULL : object_new();
@@ -340,35 +372,40 @@ static struct object *object_meet(int fd) {
     if (room != NULL) pool_give(&scratches, room);
     if (dropped) {
         object_free(object);
-        return table_ignore(fd);
+        return table_add(fd, &ignored) ? &ignored : NULL;
     }
-    object_release(table_set(fd, object), 1);
-    return object;
+    object_hold(object);
+    if (table_add(fd, object)) return object;
+    object_free(object);
+    return NULL;
 }
 
-bool object_announce(struct thread *thread, struct object *object, int fd) {
+static void object_announce(struct thread *thread, struct object *object, int fd) {
     uint64_t none = 0, started = now(thread);
     struct facts facts;
-    if (statx_facts(fd, "", AT_EMPTY_PATH, &facts) && facts.inode == object->facts.inode) object->facts = facts;
+    bool known = statx_facts(fd, "", AT_EMPTY_PATH, &facts) && facts.inode == object->facts.inode;
+    if (!atomic_compare_exchange_strong(&object->serial, &none, atomic_fetch_add(&serials, 1) + 1)) return;
+    if (known) object->facts = facts;
     if (S_ISSOCK(object->facts.mode)) connection_read(fd, object);
-    if (!atomic_compare_exchange_strong(&object->serial, &none, atomic_fetch_add(&serials, 1) + 1)) return true;
     thread->depth++;
     access_opened(thread, object, -1, started, 0);
     thread->depth--;
-    return true;
 }
 
 // Known, or looked up now; not announced.
-struct object *object_met(int fd) {
-    struct object *object = object_known(fd);
-    return object == NULL ? object_meet(fd) : object;
+struct object *object_held(int fd) {
+    struct object *object = NULL;
+    for (int attempt = 0; attempt < 4 && object == NULL; attempt++)
+        if ((object = object_kept(fd)) == NULL) object = object_meet(fd);
+    return object == NULL ? &ignored : object;
 }
 
 struct object *object_slow(int fd) {
     struct thread *thread = thread_self();
     if (fd < 0 || thread == NULL) return &ignored;
-    struct object *object = object_met(fd);
-    if (atomic_load(&object->serial) == 0) object_announce(thread, object, fd);
+    struct object *object = object_held(fd);
+    if (object != &ignored && atomic_load(&object->serial) == 0) object_announce(thread, object, fd);
+    object_release(object, 1);
     return object;
 }
 
@@ -395,7 +432,7 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     object->kind = kind;
     object->facts = facts;
     object->flags = (uint32_t)flags;
-    object->stream = stream;
+    atomic_store_explicit(&object->stream, stream, memory_order_relaxed);
     object->unlinked = facts.links == 0 && facts.mode != 0;
     size_t length = room == NULL ? 0 : name_opened(room, fd, dirfd, path, &object->unlinked);
     bool dropped = length > 0 && path_ignored(room, length);

@@ -384,7 +384,8 @@ struct object {
     const char *kind; // its class
     char *path;       // NULL: none
     uint32_t path_length;
-    bool stream, inherited, unlinked, plain; // the last: the path needs no escapes
+    _Atomic bool stream;
+    bool inherited, unlinked, plain; // the last: the path needs no escapes
     union {
         char short_path[128];
         struct connection connection; // of a socket
@@ -396,14 +397,14 @@ extern struct object ignored;
 extern struct object *_Atomic first_descriptors[1024];
 
 struct object *object_slow(int fd);
-struct object *object_met(int fd);
-struct object *object_known(int fd); // as the table has it, or NULL
+struct object *object_known(int fd); // as the table has it, or NULL: only for its atomics
+struct object *object_kept(int fd);  // the same, held until object_release(…, 1)
+struct object *object_held(int fd);  // known or looked up now, held: never NULL
 struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream);
 void object_pair(int api, const int fds[2], uint64_t started); // the two ends of a socketpair
 void object_share(int fd, struct object *object);
 void object_forget(int fd);
 void object_release(struct object *object, uint64_t reference);
-bool object_announce(struct thread *thread, struct object *object, int fd);
 void objects_after_fork(void);
 void maps_after_fork(void);
 void overlay_drop(void);

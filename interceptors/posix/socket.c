@@ -178,8 +178,9 @@ int provio___connect(int fd, const void *address, socklen_t length) {
 static int accepted(int fd) {
     if (fd < 0 || !watching()) return fd;
     object_forget(fd);
-    struct object *object = object_met(fd);
+    struct object *object = object_held(fd);
     if (object != &ignored && S_ISSOCK(object->facts.mode)) connection_read(fd, object);
+    object_release(object, 1);
     return fd;
 }
 
