@@ -26,7 +26,7 @@ const unsigned char api_lengths[] = {
 #define VARIADIC(name, type, parameters, last, sibling, arguments, Term, subject, outcome) TERM_##Term,
 #define HAND(name, ...) TERM_IOActivity,
 #define FRESH HAND
-const char *const api_terms[] = {
+const char api_terms[][16] = {
 #include "calls.def"
 };
 #undef CALL

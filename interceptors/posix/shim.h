@@ -90,7 +90,7 @@ enum {
 };
 extern const char api_names[][24];
 extern const unsigned char api_lengths[];
-extern const char *const api_terms[]; // the class of what a call does
+extern const char api_terms[][16]; // the class of what a call does
 
 struct real {
 #define CALL(name, type, parameters, ...) type(*real_##name) parameters;
