@@ -1,0 +1,113 @@
+"""The shim under those who look at every byte: sanitizers of threads, addresses, undefined behaviour; valgrind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from posix_trace import POSIX, PROGRAMS, Trace, counts, parsed
+
+pytestmark = pytest.mark.slow
+
+# Test programs and what they are called with; "." is the folder they work in. None of them starts another program:
+# what has no sanitizer of its own cannot load a shim that has one.
+CALLS = {
+    "families": (".",),
+    "threads": (".", "8", "1000"),
+    "races": (".", "2000"),
+    "handed_on": (".",),
+    "fork_storm": (".", "30"),
+    "handler": (".",),
+    "sockets": (".",),
+    "times": (".",),
+}
+SHORT_THREADS = (".", "-30", "3")
+FLAGS = {
+    "thread": ("-fsanitize=thread", "-Wno-tsan"),
+    "address": ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+}
+# Some programs share descriptors between threads on purpose: libtsan's own wrapper of close calls that a race.
+SUPPRESSED = "race_top:libtsan\n"
+
+
+@pytest.fixture(scope="session", params=sorted(FLAGS))
+def sanitized(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the shim and the programs, all built with a sanitizer."""
+    folder = tmp_path_factory.mktemp(str(request.param))
+    flags = ["-g", *FLAGS[request.param]]
+    empty = folder / "empty.c"
+    empty.write_text("int main(void) { return 0; }\n")
+    compiler = os.environ.get("CC", "cc").split()
+    if subprocess.run([*compiler, *flags, "-o", folder / "empty", empty], capture_output=True).returncode:
+        pytest.skip(f"the compiler has no {flags[1]} (apt-get install gcc)")
+    environment = {**os.environ, "CFLAGS": " ".join(flags)}
+    subprocess.run([POSIX / "build", folder / "libprovio.so"], check=True, env=environment)
+    for name in CALLS:
+        built = [*compiler, *flags, "-O1", "-w", "-o", folder / name, PROGRAMS / f"{name}.c", "-lpthread"]
+        subprocess.run(built, check=True)
+    (folder / "suppressed").write_text(SUPPRESSED)
+    return folder
+
+
+def options(folder: Path) -> dict[str, str]:
+    """Names are not looked up: libtsan would call the shim's mmap for it before it can follow any code of the shim."""
+    return {
+        "TSAN_OPTIONS": f"symbolize=0:exitcode=66:suppressions={folder / 'suppressed'}",
+        "ASAN_OPTIONS": "verify_asan_link_order=0:exitcode=66",
+    }
+
+
+def run_clean(trace: Trace, program: Path, arguments: tuple[str, ...], folder: Path) -> None:
+    """Run it; nothing is reported, and what it left is whole."""
+    work = trace.root / "work"
+    work.mkdir()
+    done = trace.run(program, *arguments, cwd=work, env=options(folder), stdin=subprocess.DEVNULL)
+    assert (done.returncode, b"Sanitizer" in done.stderr, b"runtime error" in done.stderr) == (0, False, False), (
+        done.stderr.decode()
+    )
+    assert counts(trace.facts())
+
+
+@pytest.mark.parametrize("name", [*CALLS, "short threads"])
+def test_a_shim_with_a_sanitizer_is_clean(sanitized: Path, tmp_path: Path, name: str) -> None:
+    """Shim and program both built with it: no race, no byte out of place, nothing undefined."""
+    arguments = SHORT_THREADS if name == "short threads" else CALLS[name]
+    program = sanitized / name.replace("short ", "")
+    run_clean(Trace(tmp_path / "trace", sanitized / "libprovio.so"), program, arguments, sanitized)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_program_with_a_sanitizer_is_not_disturbed(sanitized: Path, built: Path, tmp_path: Path, name: str) -> None:
+    """The shim as it is installed, below a program that was built with a sanitizer: nothing is reported."""
+    run_clean(Trace(tmp_path / "trace", built / "libprovio.so"), sanitized / name, CALLS[name], sanitized)
+
+
+# What differs from run to run in what they print: the names of temporary files, a pid and a count.
+def comparable(name: str, printed: bytes) -> object:
+    lines = [line.split() for line in printed.splitlines()]
+    return {"families": [line[:2] for line in lines], "fork_storm": [len(line) for line in lines]}.get(name, lines)
+
+
+@pytest.mark.parametrize("name", ["families", "sockets", "fork_storm"])
+def test_valgrind_finds_nothing(built: Path, tmp_path: Path, name: str) -> None:
+    """Under memcheck no error is found, and the program prints what it prints without the shim."""
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed (apt-get install valgrind)")
+    arguments = (".", "10") if name == "fork_storm" else CALLS[name]
+    trace, printed = Trace(tmp_path / "trace", built / "libprovio.so"), []
+    for folder in ("bare", "watched"):
+        work = tmp_path / folder
+        work.mkdir()
+        environment = dict(os.environ) if folder == "bare" else trace.environment()
+        log = tmp_path / f"{folder}.log"
+        command = ["valgrind", "-q", "--error-exitcode=66", f"--log-file={log}", built / name, *arguments]
+        done = subprocess.run(command, cwd=work, env=environment, capture_output=True, timeout=300)
+        assert (done.returncode, log.read_text()) == (0, ""), done.stderr.decode()
+        printed.append(comparable(name, done.stdout))
+    assert printed[0] == printed[1]
+    for path in trace.files():
+        list(parsed(path.read_bytes()))
+    assert counts(trace.facts())
