@@ -482,6 +482,8 @@ struct access {
     struct chunk *chunk;
 };
 
+#define AN_ERROR ((uint64_t)1 << 63) // in the place of a copy's source
+
 // Whose failures belong to no opening.
 extern struct object nobody;
 
@@ -496,12 +498,27 @@ void access_failed(struct thread *thread, struct object *object, int api, uint64
 void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes);
 void account_otherwise(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                        uint64_t offset, uint64_t bytes, uint64_t started);
+struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, uint64_t number,
+                          struct block *block);
+void access_remember(struct thread *thread, struct access *access);
 void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first);
+void sizes_free(struct counters *counters);
 void counters_longer(struct counters *counters, uint64_t elapsed);
 void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive);
 void call_line(struct thread *thread, struct counters *counters, uint64_t count, uint64_t offset, uint64_t bytes,
                uint64_t started, uint64_t elapsed, int error);
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time);
+
+// A counter in the text: a label of 16 bytes and 16 digits.
+enum { COUNTER = 32 };
+#define PADDING "                "
+#define ZEROS "0000000000000000"
+
+void text_counter(struct text *text, const char *label);
+void text_align(struct text *text);
+void text_counted_api(struct text *text, const char *property, int api);
+unsigned side_counters(enum side side);
+void text_side(struct text *text, struct access *access, enum side side, int api);
 
 // One instruction, so that a handler between two of them cannot lose a count.
 static inline void add(uint64_t *counter, uint64_t amount) {

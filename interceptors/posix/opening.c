@@ -1,0 +1,213 @@
+// An opening and the access it is most likely to have, in one block.
+//
+// A third of the cost of opening a file is this text, so it is made the quicker way: the path from the block's
+// beginning on, then from the counters back towards it, where numbers need no length beforehand; spaces fill what is
+// left between.
+#include "shim.h"
+
+static const short usual[2][2] = {{API_read, API_write}, {API_fread, API_fwrite}};
+
+static int predicted(const struct thread *thread, bool stream, enum side side) {
+    short api = thread->predicted[stream][side];
+    return api < 0 ? usual[stream][side] : api;
+}
+
+static bool allowed(const struct object *object, enum side side) {
+    int mode = (int)object->flags & O_ACCMODE;
+    if (object->kind[1] == 'D' || (object->flags & O_PATH)) return false;
+    return mode == O_RDWR || (side == READING ? mode == O_RDONLY : mode == O_WRONLY);
+}
+
+// Of detail `file` there is the first moment alone.
+unsigned side_counters(enum side side) {
+    return detailed(DETAIL_FILE) ? 1 : side == READING ? 7 : 6;
+}
+
+void text_side(struct text *text, struct access *access, enum side side, int api) {
+#define COUNTER_TEXT(term, padding) "; " term padding ZEROS
+    static const char reading[] = COUNTER_TEXT(TERM_reads, "        ") COUNTER_TEXT(TERM_readBytes, "    ")
+        COUNTER_TEXT(TERM_readElapsed, "  ") COUNTER_TEXT(TERM_lastRead, "     ") COUNTER_TEXT(TERM_firstRead, "    ")
+            COUNTER_TEXT(TERM_readLongest, "  ") COUNTER_TEXT(TERM_emptyReads, "   ");
+    static const char writing[] = COUNTER_TEXT(TERM_writes, "       ") COUNTER_TEXT(TERM_writeBytes, "   ")
+        COUNTER_TEXT(TERM_writeElapsed, " ") COUNTER_TEXT(TERM_lastWrite, "    ") COUNTER_TEXT(TERM_firstWrite, "   ")
+            COUNTER_TEXT(TERM_writeLongest, " ");
+    bool whole = !detailed(DETAIL_FILE);
+    access->side[side].api = (int16_t)api;
+    access->side[side].digits = text->at + 16 - (whole ? 0 : COUNTER * FIRST);
+    if (!whole)
+        text_bytes(text, (side == READING ? reading : writing) + COUNTER * FIRST, COUNTER);
+    else if (side == READING)
+        TEXT(text, reading);
+    else
+        TEXT(text, writing);
+}
+
+#define BACK(at, literal) ((at) -= sizeof(literal) - 1, memcpy(at, literal, sizeof(literal) - 1))
+#define BACK_NUMBER(at, term, value) (at = number_before(at, value), BACK(at, " ; " term " "))
+
+static char *number_before(char *end, uint64_t value) {
+    const uint64_t sixteen_places = 10000000000000000u;
+    if (value < sixteen_places) return digits_before(end, value);
+    store_loosely(end - 16, sixteen_digits(value % sixteen_places));
+    return digits_before(end - 16, value / sixteen_places);
+}
+
+static char *api_before(char *at, int api) {
+    BACK(at, "\"");
+    at -= api_lengths[api];
+    memcpy(at, api_names[api], api_lengths[api]);
+    return at;
+}
+
+static char *date_before(char *at, struct thread *thread, uint64_t time) {
+    enum { DATE = sizeof "2026-11-20T12:15:46.123456Z" - 1 };
+    struct text text = {at - DATE, at};
+    text_date(&text, thread, time);
+    return at - DATE;
+}
+
+struct opening {
+    struct object *object;
+    uint64_t serial, number, started, elapsed; // number: of the access
+    int api, apis[2];                          // -1: none
+};
+
+// `. <a1> a :Access …` up to its counters.
+static char *head_before(char *at, const struct opening *opening, struct thread *thread) {
+    if (opening->apis[WRITING] >= 0) {
+        at = api_before(at, opening->apis[WRITING]);
+        BACK(at, " ; " TERM_writeApi " \"");
+    }
+    if (opening->apis[READING] >= 0) {
+        at = api_before(at, opening->apis[READING]);
+        BACK(at, " ; " TERM_readApi " \"");
+    }
+    BACK(at, "\"^^xsd:dateTime");
+    at = date_before(at, thread, opening->started);
+    BACK(at, "> ; prov:wasAssociatedWith <> ; prov:startedAtTime \"");
+    at = number_before(at, opening->serial);
+    BACK(at, "> a " TERM_Access " ; " TERM_object " <../o");
+    at = number_before(at, opening->number);
+    BACK(at, " . <a");
+    return at;
+}
+
+static char *facts_before(char *at, const struct facts *facts) {
+    BACK_NUMBER(at, TERM_size, facts->size);
+    BACK_NUMBER(at, TERM_ctimeNs, facts->changed);
+    BACK_NUMBER(at, TERM_mtimeNs, facts->modified);
+    BACK_NUMBER(at, TERM_birthNs, facts->birth);
+    BACK_NUMBER(at, TERM_inode, facts->inode);
+    BACK(at, "\"");
+    at = number_before(at, facts->device_minor);
+    BACK(at, ":");
+    at = number_before(at, facts->device_major);
+    BACK(at, " ; " TERM_device " \"");
+    return at;
+}
+
+static char *opening_before(char *at, const struct opening *opening) {
+    const struct object *object = opening->object;
+    if (object->unlinked) BACK(at, " ; " TERM_unlinked " true");
+    if (object->inherited) BACK(at, " ; " TERM_inherited " true");
+    if (opening->api >= 0) {
+        BACK_NUMBER(at, TERM_openElapsed, opening->elapsed);
+        at = api_before(at, opening->api);
+        BACK(at, " ; " TERM_openApi " \"");
+    }
+    BACK_NUMBER(at, TERM_openedNs, opening->started);
+    BACK_NUMBER(at, TERM_flags, object->flags);
+    return facts_before(at, &object->facts);
+}
+
+static void text_named(struct text *text, const struct opening *opening) {
+    const struct object *object = opening->object;
+    TEXT(text, " <../o");
+    text_number(text, opening->serial);
+    TEXT(text, "> a ");
+    text_string(text, object->kind);
+    if (unlikely(S_ISSOCK(object->facts.mode))) text_connection(text, &object->connection);
+    if (object->path == NULL) return;
+    if (!object->plain) {
+        TEXT_NAME(text, path, object->path, object->path_length);
+        return;
+    }
+    TEXT(text, " ; " TERM_path " \"");
+    text_bytes(text, object->path, object->path_length);
+    TEXT(text, "\"");
+}
+
+// At most so many digits: log10(2) is a little less than 1233 / 4096.
+static unsigned digits(uint64_t value) {
+    return (64u - (unsigned)__builtin_clzll(value | 1)) * 1233 / 4096 + 1;
+}
+
+// All that is written whatever the opening: what a block takes is a matter of bytes, for each byte of the trace is paid
+// for when its space is gained. The padding is what a number before which nothing stands yet may overwrite.
+static const char opening_form[] =
+    "  <../o> a " TERM_FileVersion " ; " TERM_path " \"\" ; " TERM_device " \":\" ; " TERM_inode "  ; " TERM_birthNs
+    "  ; " TERM_mtimeNs "  ; " TERM_ctimeNs "  ; " TERM_size "  ; " TERM_flags "  ; " TERM_openedNs "  ; " TERM_openApi
+    " \"\" ; " TERM_openElapsed "  . <a> a " TERM_Access " ; " TERM_object " <../o> ; prov:wasAssociatedWith <> ; "
+    "prov:startedAtTime \"2026-11-20T12:15:46.123456Z\"^^xsd:dateTime" PADDING PADDING;
+
+static size_t opening_room(const struct opening *opening) {
+    const struct object *object = opening->object;
+    const struct facts *facts = &object->facts;
+    size_t room = sizeof opening_form + 2 * digits(opening->serial) + digits(opening->number) +
+                  digits(facts->device_major) + digits(facts->device_minor) + digits(facts->inode) +
+                  digits(facts->birth) + digits(facts->modified) + digits(facts->changed) + digits(facts->size) +
+                  digits(object->flags) + 19;
+    if (object->path != NULL)
+        room += object->plain ? object->path_length : name_room(object->path, object->path_length);
+    if (opening->api >= 0) room += api_lengths[opening->api] + digits(opening->elapsed);
+    if (S_ISSOCK(facts->mode)) room += 160; // two addresses at most
+    if (object->inherited) room += sizeof " ; " TERM_inherited " true";
+    if (object->unlinked) room += sizeof " ; " TERM_unlinked " true";
+    for (int i = 0; i < 2; i++)
+        if (opening->apis[i] >= 0) room += sizeof " ; " TERM_writeApi " \"\"" + api_lengths[opening->apis[i]];
+    return room;
+}
+
+static size_t counters_room(const struct opening *opening) {
+    size_t count = 1;
+    for (int i = 0; i < 2; i++)
+        if (opening->apis[i] >= 0) count += side_counters(i);
+    return count * COUNTER + sizeof " .";
+}
+
+static void text_opening(struct text *text, const struct opening *opening, struct thread *thread, char *counters) {
+    char *start = opening_before(head_before(counters, opening, thread), opening);
+    text_named(text, opening);
+    if (text->at < start) memset(text->at, ' ', (size_t)(start - text->at));
+    text->at = counters;
+}
+
+static struct access *opening_write(struct thread *thread, const struct opening *opening, struct block *block,
+                                    size_t room) {
+    struct text *text = &block->text;
+    struct access *access = access_new(thread, opening->object, opening->serial, opening->number, block);
+    if (access == NULL) return NULL;
+    text_opening(text, opening, thread, (char *)((uintptr_t)(text->at + room) & ~(uintptr_t)15));
+    for (int i = 0; i < 2; i++)
+        if (opening->apis[i] >= 0) text_side(text, access, i, opening->apis[i]);
+    access->closed = text->at + 16;
+    TEXT(text, COUNTER_TEXT(TERM_closed, "       ") " .");
+    return access;
+}
+
+void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed) {
+    struct block block;
+    struct opening opening = {object,  relaxed(object->serial), next_number(&thread->accesses), started, elapsed, api,
+                              {-1, -1}};
+    for (int i = 0; i < 2; i++)
+        if (allowed(object, i)) opening.apis[i] = predicted(thread, object->stream, i);
+    size_t room = opening_room(&opening);
+    if (!block_begin(thread, &block, room + counters_room(&opening))) return;
+    struct access *access = opening_write(thread, &opening, &block, room);
+    if (access == NULL) return;
+    object->opening = access;
+    for (int i = 0; i < 2; i++)
+        if (opening.apis[i] >= 0) atomic_store_explicit(&object->hint[i], &access->side[i], memory_order_release);
+    block_commit(&block);
+    access_remember(thread, access);
+}

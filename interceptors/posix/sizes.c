@@ -1,0 +1,99 @@
+// What counters say beyond their sums: the sizes of calls, repositions, the longest call.
+#include "shim.h"
+
+// The sizes of calls that are unlike the first one, and the bytes of calls that did not begin where the last one ended.
+struct spread {
+    uint64_t sizes[10], jumped;
+    char *digits; // of the first size; the others and the bytes follow, each 32 bytes on
+    struct chunk *chunk;
+};
+
+static struct pool spreads = POOL(struct spread);
+
+static const uint64_t size_limits[] = {100,     1024,     10240,     102400,     1048576,
+                                       4194304, 10485760, 104857600, 1073741824, UINT64_MAX};
+
+static int size_class(uint64_t bytes) {
+    int i = 0;
+    while (bytes > size_limits[i]) i++;
+    return i;
+}
+
+// The sizes like this one need no counter of their own: they are what the others leave of the count.
+static void usual_size(struct counters *counters, uint64_t bytes) {
+    int class = size_class(bytes);
+    if (bytes == 0 && counters->side == READING) return; // the end of a file
+    counters->low = class > 0 ? size_limits[class - 1] + 1 : counters->side == READING;
+    counters->width = size_limits[class] - counters->low + 1;
+}
+
+void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first) {
+    store_counter(counters, FIRST, first);
+    if (counters->term == NULL)
+        usual_size(counters, bytes);
+    else
+        counters->width = UINT64_MAX;
+}
+
+void counters_longer(struct counters *counters, uint64_t elapsed) {
+    counters->longest = elapsed;
+    store_counter(counters, LONGEST, elapsed);
+}
+
+static struct spread *spread_begin(struct thread *thread, struct counters *counters) {
+    static const char labels[11][17] = {
+        "; " TERM_size1 "        ", "; " TERM_size2 "        ", "; " TERM_size3 "        ", "; " TERM_size4 "        ",
+        "; " TERM_size5 "        ", "; " TERM_size6 "        ", "; " TERM_size7 "        ", "; " TERM_size8 "        ",
+        "; " TERM_size9 "        ", "; " TERM_size10 "       ", "; " TERM_jumpedBytes "  "};
+    struct block block;
+    struct spread *spread;
+    if (!block_begin(thread, &block, 96 + 11 * COUNTER)) return NULL;
+    if ((spread = pool_take(&spreads)) == NULL) {
+        block_drop(&block);
+        return NULL;
+    }
+    memset(spread, 0, sizeof *spread);
+    spread->chunk = block.chunk;
+    block.chunk->accesses++;
+    TEXT(&block.text, " <a");
+    text_number(&block.text, counters->number);
+    text_string(&block.text, counters->side == READING ? "/read" : "/write");
+    TEXT(&block.text, "> a " TERM_AccessSizes);
+    TEXT_NUMBER(&block.text, TERM_usualSize, (uint64_t)size_class(counters->low) + 1);
+    text_align(&block.text);
+    spread->digits = block.text.at + 16;
+    for (int i = 0; i < 11; i++) text_counter(&block.text, labels[i]);
+    TEXT(&block.text, " .");
+    block_commit(&block);
+    return spread;
+}
+
+static void spread_add(struct spread *spread, int which, uint64_t amount) {
+    uint64_t *value = which < 10 ? &spread->sizes[which] : &spread->jumped, stored;
+    add(value, amount);
+    do {
+        stored = AS_IT_IS(*value);
+        store_digits(spread->digits + 32 * which, stored);
+    } while (stored != AS_IT_IS(*value));
+}
+
+void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive) {
+    if (counters->term != NULL) return;
+    if (bytes == 0 && counters->side == READING) {
+        store_counter(counters, EMPTY, next_number(&counters->empty));
+        return;
+    }
+    if (counters->width == 0) usual_size(counters, bytes);
+    bool usual = bytes - counters->low < counters->width;
+    if (usual && consecutive) return;
+    if (counters->spread == NULL) counters->spread = spread_begin(thread, counters);
+    if (counters->spread == NULL) return;
+    if (!usual) spread_add(counters->spread, size_class(bytes), 1);
+    if (!consecutive) spread_add(counters->spread, 10, bytes);
+}
+
+void sizes_free(struct counters *counters) {
+    if (counters->spread == NULL) return;
+    counters->spread->chunk->accesses--;
+    pool_give(&spreads, counters->spread);
+}
