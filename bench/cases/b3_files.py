@@ -11,7 +11,7 @@ COUNT = 50_000
 
 
 def _all_kept(folder: Path, _: str) -> str:
-    data = folder.parents[4]
+    data = folder.parents[5]
     expected = {f"{data}/files/{i // 100:03}/{i:05}" for i in range(COUNT)}
     found = paths_opened(folder, f"{data}/files/")
     if set(found) != expected or len(found) != COUNT:

@@ -28,7 +28,7 @@ def _tree(place: Place) -> None:
 
 
 def _all_of_tree(folder: Path, _: str) -> str:
-    root = f"{folder.parents[4]}/tree/"
+    root = f"{folder.parents[5]}/tree/"
     expected = {f"{root}{i // 50:03}/{i:04}.txt" for i in range(FILES)}
     missing = expected - set(paths_opened(folder, root))
     if missing:

@@ -4,7 +4,7 @@
 static struct pool accesses = POOL(struct access);
 struct object nobody = {.serial = UINT64_MAX - 1, .kind = ""};
 
-enum { FIRST_TABLE = 512 };
+enum { FIRST_TABLE = 64 };
 
 void text_counter(struct text *text, const char *label) {
     text_bytes(text, label, 16);

@@ -16,7 +16,7 @@ static uint64_t not_before(struct thread *thread, uint64_t time) {
 
 #if defined(__x86_64__) || defined(__aarch64__)
 // The process's own measurement of the counter, so that a later thread need not measure again.
-static _Atomic uint64_t base_ticks, base_time, shared_multiplier;
+static EARLY _Atomic uint64_t base_ticks, base_time, shared_multiplier;
 
 static uint64_t counter(void) {
 #if defined(__x86_64__)

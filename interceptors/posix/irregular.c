@@ -253,7 +253,7 @@ static struct shared_map {
     uint64_t event;
     int ordinal;
 } shared_maps[256];
-static _Atomic int shared_map_count;
+static EARLY _Atomic int shared_map_count;
 
 void maps_after_fork(void) {
     atomic_store(&shared_map_count, 0);

@@ -242,18 +242,18 @@ static long header_gain(struct live *live, struct thread *thread, int fd) {
         if (gained == 0) header_write(live, thread, "", 0, "", 0, room);
         return gained;
     }
-    char *executable = pool_take(&scratches), *cwd = pool_take(&scratches);
-    if (executable == NULL || cwd == NULL) return -ENOMEM;
-    long executable_size = RAW(readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)executable, PATH_ROOM);
+    char *executable = pool_take(&scratches), *cwd = executable;
+    if (executable == NULL) return -ENOMEM;
+    long executable_size = RAW(readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)executable, PATH_MAX);
     if (executable_size < 0) executable_size = 0;
-    long cwd_size = RAW(getcwd, (long)cwd, PATH_ROOM); // with its NUL
+    cwd += executable_size;
+    long cwd_size = RAW(getcwd, (long)cwd, PATH_MAX); // with its NUL
     cwd_size = cwd_size > 0 && cwd[0] == '/' ? cwd_size - 1 : 0;
     size_t room = PREFIX_ROOM + base_room() + THREAD_ROOM + process_room() +
                   name_room(executable, (size_t)executable_size) + name_room(cwd, (size_t)cwd_size);
     long gained = chunk_gain(live, fd, room);
     if (gained == 0) header_write(live, thread, executable, (size_t)executable_size, cwd, (size_t)cwd_size, room);
     pool_give(&scratches, executable);
-    pool_give(&scratches, cwd);
     return gained;
 }
 

@@ -3,7 +3,10 @@
 
 #include <sys/mman.h>
 
-enum { FIRST_REGION = 1 << 16, REGION = 1 << 20, FIRST_SLAB = 32 };
+enum { FIRST_REGION = 1 << 16, REGION = 1 << 20 };
+
+// Few: what the start of a process touches lies on few pages, and a page costs more than a hundred calls.
+enum { FIRST_SLAB = 4 };
 
 struct region {
     char *start;
@@ -47,7 +50,7 @@ static void *item_at(struct pool *pool, uint32_t index) {
         if (made == NULL) return NULL;
         if (atomic_compare_exchange_strong(&pool->slabs[slab], &items, made)) items = made;
     }
-    return items + (size_t)(index - before) * pool->size;
+    return items + (size_t)(index - before) * pool->size + pool->lead;
 }
 
 struct tail {
@@ -57,7 +60,7 @@ struct tail {
 };
 
 static struct tail *tail_of(struct pool *pool, void *item) {
-    return (struct tail *)((char *)item + pool->size) - 1;
+    return (struct tail *)((char *)item + pool->own);
 }
 
 void *pool_take(struct pool *pool) {
@@ -82,4 +85,5 @@ void pool_give(struct pool *pool, void *item) {
     } while (!atomic_compare_exchange_weak(&pool->head, &head, mine));
 }
 
-struct pool scratches = {.size = PATH_ROOM + 64};
+// Mostly only the beginning of one is used: so what is the pool's own lies before it, on the same page.
+struct pool scratches = {.size = PATH_ROOM + 64, .own = -64, .lead = 64};

@@ -6,8 +6,8 @@ struct object *_Atomic first_descriptors[1024];
 
 static struct object *_Atomic *_Atomic more_descriptors[1024];
 static struct pool objects = POOL(struct object);
-static struct pool middle_paths = {.size = 512 + 64};
-static _Atomic uint64_t serials;
+static struct pool middle_paths = POOL_OF(512 + 64);
+static EARLY _Atomic uint64_t serials;
 
 // ---- the table of descriptors; a vfork's child, which shares this memory, sees its own changes in an overlay
 

@@ -7,7 +7,7 @@
 extern char **environ;
 
 union process_page page __attribute__((aligned(PAGE)));
-struct settings settings;
+EARLY struct settings settings;
 THREAD_LOCAL struct thread *self, *lender;
 
 static struct pool threads = POOL(struct thread);
@@ -15,9 +15,8 @@ static _Atomic uint32_t thread_number;
 static pthread_key_t thread_key;
 static bool thread_key_made;
 
-// One field of PROVIO_TRACE, `%XX` undone. False: too long or malformed.
-static bool field(const char **at, char *room, size_t size) {
-    size_t length = 0;
+// One field of PROVIO_TRACE, `%XX` undone, into the room. NULL: too long or malformed; else behind its NUL.
+static char *field(const char **at, char *room, const char *end) {
     for (; **at != '\0' && **at != ';'; (*at)++) {
         unsigned value;
         char byte = **at;
@@ -29,18 +28,18 @@ static bool field(const char **at, char *room, size_t size) {
                 int worth = digit >= '0' && digit <= '9'                 ? digit - '0'
                             : (digit | 32) >= 'a' && (digit | 32) <= 'f' ? (digit | 32) - 'a' + 10
                                                                          : -1;
-                if (worth < 0) return false;
+                if (worth < 0) return NULL;
                 value = value * 16 + (unsigned)worth;
             }
             byte = (char)value;
             *at += 2;
         }
-        if (length + 1 >= size) return false;
-        room[length++] = byte;
+        if (room + 1 >= end) return NULL;
+        *room++ = byte;
     }
-    room[length] = '\0';
+    *room++ = '\0';
     if (**at == ';') (*at)++;
-    return true;
+    return room;
 }
 
 static bool is_word(const char *word, size_t length, const char *known) {
@@ -71,15 +70,21 @@ static bool is_segment(const char *text) {
 
 static bool settings_read(const char *at) {
     char version[4], detail[24], clock[8];
-    if (!field(&at, version, sizeof version) || strcmp(version, "1") != 0) return false;
-    if (!field(&at, detail, sizeof detail) || !detail_read(detail) || !field(&at, clock, sizeof clock)) return false;
-    if (!field(&at, settings.run, sizeof settings.run) || !field(&at, settings.host, sizeof settings.host))
-        return false;
-    if (!field(&at, settings.home, sizeof settings.home) || !field(&at, settings.folder, sizeof settings.folder))
-        return false;
+    size_t size = strlen(at) + 1;
+    char *room = arena_take(size), *const end = room + size; // no larger: what starts should touch few pages
+    if (field(&at, version, version + sizeof version) == NULL || strcmp(version, "1") != 0) return false;
+    if (field(&at, detail, detail + sizeof detail) == NULL || !detail_read(detail)) return false;
+    if (field(&at, clock, clock + sizeof clock) == NULL) return false;
+    const char **const names[] = {&settings.run, &settings.host, &settings.home, &settings.folder};
+    for (int i = 0; i < 4; i++) {
+        *names[i] = room;
+        if (room == NULL || (room = field(&at, room, end)) == NULL) return false;
+    }
     settings.home_length = strlen(settings.home);
     settings.folder_length = strlen(settings.folder);
     settings.time_stamp_counter = strcmp(clock, "tsc") == 0;
+    if (strlen(settings.run) > 255 || strlen(settings.host) > 255) return false;
+    if (settings.home_length >= PATH_MAX || settings.folder_length >= PATH_MAX) return false;
     return settings.home[0] == '/' && settings.folder[0] == '/' && is_segment(settings.run) &&
            is_segment(settings.host);
 }

@@ -41,6 +41,8 @@
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 #define relaxed(variable) atomic_load_explicit(&(variable), memory_order_relaxed)
+// On the page of the loader's making, which every start has touched already: for small things that most processes use.
+#define EARLY __attribute__((section(".data")))
 #define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
 
 enum { PAGE = 4096, PATH_ROOM = 8192 };
@@ -121,15 +123,18 @@ int mode_flags(const char *mode);
 
 // ---- memory.c: what is taken is never unmapped, so that a stale pointer can always be looked at
 
-// A pool's items are whole cache lines; the last 16 bytes of each are the pool's own.
-#define POOL(type)                                                                                                     \
-    { .size = (sizeof(type) + 16 + 63) & ~63u }
+// A pool's items are whole cache lines; 16 bytes of each are the pool's own, mostly the last ones.
+#define POOL(type) POOL_OF((sizeof(type) + 16 + 63) & ~63u)
+#define POOL_OF(whole)                                                                                                 \
+    { .size = (whole), .own = (whole)-16 }
 
 struct pool {
     _Atomic uint64_t head; // change count << 32 | index + 1 of the first free item: the count defeats reuse in between
     _Atomic uint32_t made;
     uint32_t size;
-    char *_Atomic slabs[26]; // slab i holds 32 << i items
+    int32_t own;             // where its own bytes are, from what is handed out
+    uint32_t lead;           // where what is handed out begins
+    char *_Atomic slabs[28]; // slab i holds 4 << i items
 };
 
 void *arena_take(size_t size);
@@ -264,7 +269,7 @@ extern union process_page page;
 enum detail { DETAIL_FILE, DETAIL_OP, DETAIL_CALL };
 
 extern struct settings {
-    char run[256], host[256], home[PATH_MAX], folder[PATH_MAX];
+    const char *run, *host, *home, *folder;
     size_t home_length, folder_length;
     bool watched, time_stamp_counter, stat, list; // the last two: classes that are recorded only when asked for
     enum detail detail;
