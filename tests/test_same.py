@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, provio_command
 from posix_trace import Facts, Trace, counts, name_of, of_class
+from test_table import rows
 
 from provio.trace import read_run
 
@@ -62,6 +63,9 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
 TRICKS: dict[str, tuple[str, ...]] = {}
 LIMITS: dict[str, tuple[str, ...]] = {}
 LISTS = {"tools": TOOLS, "languages": LANGUAGES, "tricks": TRICKS, "limits": LIMITS}
+
+# Functions of one character: counted, and never kept singly.
+CHARACTERS = {name for name, (kind, _) in rows().items() if kind == "CHARACTER"}
 
 
 @dataclass(frozen=True)
@@ -233,11 +237,37 @@ def check_trace(trace: Trace, folder: Path, outcome: Outcome, program: Program) 
         assert declared - traced_bytes(facts, side) == set(), word
 
 
+def single_calls(trace: Trace) -> dict[str, tuple[int, int]]:
+    """Access and side -> how many calls were kept singly, and their bytes."""
+    found: dict[str, tuple[int, int]] = {}
+    for iri, call in trace.calls().items():
+        match = re.fullmatch(r"(.*/a\d+/[rw])\d+", iri)
+        if match:
+            count, size = found.get(match[1], (0, 0))
+            found[match[1]] = (count + 1, size + int(call["bytes"]))
+    return found
+
+
+def counted_calls(trace: Trace) -> dict[str, tuple[int, int]]:
+    """The same by the counters."""
+    return {
+        f"{iri}/{verb[0]}": (int(one[f"{verb}s"]), int(one[f"{verb}Bytes"]))
+        for iri, one in of_class(trace.facts(), "Access").items()
+        for verb in ("read", "write")
+        if int(one.get(f"{verb}s", "0")) and one[f"{verb}Api"] not in CHARACTERS
+    }
+
+
 def environment(tmp_path: Path) -> dict[str, str]:
     """What both runs have in common."""
     keep = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
     (tmp_path / "home").mkdir(exist_ok=True)
     return {**keep, "HOME": str(tmp_path / "home"), "LC_ALL": "C.UTF-8", "TZ": "UTC", "SAME": str(SAME)}
+
+
+def preload(trace: Trace) -> dict[str, str]:
+    """What the shim adds to the environment."""
+    return {name: value for name, value in trace.environment().items() if name in ("LD_PRELOAD", "PROVIO_TRACE")}
 
 
 def ready(program: Program) -> None:
@@ -261,10 +291,22 @@ def test_the_same_under_the_shim(program: Program, tmp_path: Path, shim: Path) -
     command, work, common = program.command(tmp_path), tmp_path / "work", environment(tmp_path)
     bare = run(command, work, common, program)
     trace = Trace(tmp_path / "trace", shim)
-    ours = {name: value for name, value in trace.environment().items() if name in ("LD_PRELOAD", "PROVIO_TRACE")}
-    watched = run(command, work, {**common, **ours}, program)
+    watched = run(command, work, {**common, **preload(trace)}, program)
     compare(bare, watched, program)
     check_trace(trace, work, watched, program)
+
+
+@pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "call" in one.says("also")]))
+def test_the_same_while_every_call_is_kept(program: Program, tmp_path: Path, shim: Path) -> None:
+    """The same at detail `call`; the calls that are kept singly are those that are counted, with their bytes."""
+    ready(program)
+    command, work, common = program.command(tmp_path), tmp_path / "work", environment(tmp_path)
+    bare = run(command, work, common, program)
+    trace = Trace(tmp_path / "trace", shim, detail="call")
+    watched = run(command, work, {**common, **preload(trace)}, program)
+    compare(bare, watched, program)
+    check_trace(trace, work, watched, program)
+    assert single_calls(trace) == counted_calls(trace)
 
 
 @pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "run" in one.says("also")]))

@@ -1,6 +1,7 @@
 # reads: text binary
 # writes: text binary raw copied tree-copy/a/one
 # also: run
+# also: call
 """Every way of the standard library to reach a file: io, os, shutil, tempfile, pathlib, zipfile, gzip, sqlite3, mmap, fcntl, errors with their numbers."""
 import array
 import bz2

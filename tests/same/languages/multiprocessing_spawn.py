@@ -53,9 +53,10 @@ def main():
         numbers.append(3)
         print(list(numbers))
     pool = context.Pool(2, maxtasksperchild=1)
-    print(list(pool.imap(square, range(10, 14))))
+    squares = list(pool.imap(square, range(10, 14)))
     pool.close()
-    pool.join()
+    pool.join()  # before printing: a worker that replaces another would inherit what is printed
+    print(squares)
     process = context.Process(target=os.abort)
     process.start()
     process.join()

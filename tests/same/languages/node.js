@@ -1,5 +1,6 @@
 // needs: node nodejs
 // also: run
+// also: call
 // reads: in
 // order: any
 // gaps: its library copies files by a system call of its own (copyFileSync)

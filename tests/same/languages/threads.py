@@ -2,6 +2,7 @@
 # order: any
 # writes: in by-0 by-15 shared appended
 # also: run
+# also: call
 """Sixteen threads: files of their own, one file at their own offsets, one in append mode, a pool, locals, a thread that outlives main."""
 import concurrent.futures
 import mmap

@@ -1,5 +1,6 @@
 # needs: bash bash
 # also: run
+# also: call
 # reads: list here.txt
 # writes: list here.txt one diff.txt
 # Redirections of every kind, here-documents, process substitution, job control, traps, an exec that moves descriptors.

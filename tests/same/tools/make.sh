@@ -1,6 +1,7 @@
 # needs: gcc gcc
 # needs: make make
 # also: run
+# also: call
 # order: any
 # reads: src/f1.c
 # writes: src/f1.o src/libf.a

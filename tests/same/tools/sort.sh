@@ -1,4 +1,5 @@
 # needs: ls coreutils
+# also: call
 # reads: in
 # writes: out merged in-place
 # A sort whose memory is too small for its input: many temporary files, deleted while they are open; threads.

@@ -1,5 +1,6 @@
 # needs: sqlite3 sqlite3
 # also: run
+# also: call
 # reads: wal.db plain.db
 # writes: wal.db plain.db dump.sql
 # any: wal.db*

@@ -2,6 +2,7 @@
 # needs: awk mawk
 # needs: perl perl
 # needs: diff diffutils
+# also: call
 # reads: in a/one
 # writes: in from-awk out-1 patched
 # sed in place, with backups and w files; awk with its own files and pipes; perl in place; diff and patch by ed script.
