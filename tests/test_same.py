@@ -60,7 +60,21 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
     "node (fs sync, async, streams, worker_threads, child_process)": ("node.js",),
     "java (nio, mmap, threads)": ("Files.java",),
 }
-TRICKS: dict[str, tuple[str, ...]] = {}
+TRICKS: dict[str, tuple[str, ...]] = {
+    "vfork": ("vfork.c",),
+    "posix_spawn with file actions": ("posix_spawn.c",),
+    "all descriptors above 2 closed": ("close_all.c",),
+    "clearenv": ("clearenv.c",),
+    "64 threads × 10,000 writes": ("many_threads.c",),
+    "I/O in signal handlers on a sigaltstack while the main thread writes": ("small_stack.c",),
+    "open in a thread-key destructor": ("key_destructor.c",),
+    "quick_exit, syscall(SYS_exit_group)": ("sudden_ends.c",),
+    "execl with five arguments": ("execl.c",),
+    "O_TMPFILE with a mode": ("tmpfile_mode.c",),
+    "dlopen of a library that does I/O in its constructor": ("library_constructor.sh",),
+    "I/O before the shim's constructor and after its destructor": ("first_and_last.c",),
+    "fork in one thread while 8 others do I/O, 1,000 times": ("fork_among_threads.c",),
+}
 LIMITS: dict[str, tuple[str, ...]] = {}
 LISTS = {"tools": TOOLS, "languages": LANGUAGES, "tricks": TRICKS, "limits": LIMITS}
 
