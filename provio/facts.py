@@ -18,6 +18,7 @@ Record = dict[str, str]
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR
 # The largest access of each of the ten sizes but the last, in bytes (Darshan's access-size counters).
 SIZE_LIMITS = (100, 1024, 10240, 102400, 1048576, 4194304, 10485760, 104857600, 1073741824)
+CHANGES = frozenset({"Allocate", "SubmitWrite"})  # operations that change what a file holds, or may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,15 @@ class Access:
     def count(self, name: str) -> int:
         """Return a counter's value, 0 where the access has none of that name."""
         return int(self.counts.get(name, 0))
+
+    @property
+    def operation(self) -> str:
+        """The class of the calls that are counted, where they are neither reads nor writes; else an empty string."""
+        return self.counts.get("operation", "").rpartition("#")[2]
+
+    def moments(self) -> tuple[int, int]:
+        """Return the (first, last) moments of such an operation, in ns since 1970."""
+        return self.thread.epoch + self.count("first"), self.thread.epoch + self.count("last")
 
 
 @dataclass(slots=True)
@@ -142,11 +152,13 @@ class Opening:
         if self.kind in ("Pipe", "Socket"):  # the end of a pipe is no news
             seen = [a for a in seen if a.count("readBytes") or "reads" not in a.counts]
         own = [(a.first_read, a.last_read) for a in seen]
+        own += [a.moments() for a in self.accesses if a.operation == "SubmitRead" and a.count("count")]
         return own + [(c.first, c.last) for c in self.copied_to if not c.between_files]
 
     def writes(self) -> list[tuple[int, int]]:
-        """Return the (first, last) moments of each access's writes, copies from file to file left out."""
+        """Return the (first, last) moments of each access's writes and other changes, copies between files left out."""
         own = [(a.first_write, a.last_write) for a in self.accesses if a.first_write]
+        own += [a.moments() for a in self.accesses if a.operation in CHANGES and a.count("count")]
         return own + [(c.first, c.last) for c in self.copied_from if not c.between_files]
 
     @property

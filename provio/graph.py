@@ -10,14 +10,21 @@ from provio import turtle
 from provio.facts import Access, Event, Opening, Process, Trace
 from provio.identity import Identity
 from provio.lineage.model import Conclusions, Phase, Version
-from provio.vocab import PROV, RDF, RDFS, local_name, provio, types
+from provio.vocab import PROV, RDF, RDFS, provio, types
 
 # What the class of an IOActivity does to the object: the property from the object to it.
 INFLUENCES = {
     "Create": "wasCreatedBy", "Open": "wasOpenedBy", "Read": "wasReadBy", "Write": "wasWrittenBy", "Map": "wasReadBy",
-    "Fsync": "wasFlushedBy", "Rename": "wasModifiedBy", "Link": "wasModifiedBy", "Truncate": "wasModifiedBy",
-    "SetTimes": "wasModifiedBy",
+    "SubmitRead": "wasReadBy", "SubmitWrite": "wasWrittenBy", "Fsync": "wasFlushedBy", "Flush": "wasFlushedBy",
+    "Rename": "wasModifiedBy", "Link": "wasModifiedBy", "Truncate": "wasModifiedBy", "Allocate": "wasModifiedBy",
+    "SetTimes": "wasModifiedBy", "SetMode": "wasModifiedBy", "SetOwner": "wasModifiedBy",
+    "SetAttribute": "wasModifiedBy",
 }  # fmt: skip
+
+# The classes of single calls that become IOActivities.
+SINGLE_CALLS = frozenset(
+    "Rename Link Delete Create Truncate Map SetTimes SetMode SetOwner SetAttribute Stat List".split()
+)
 
 
 @cache
@@ -303,15 +310,14 @@ class _Writer:
                 target = seen if seen in self.out.versions else entity
                 api = access.counts.get(name + "Api", name)
                 self._activity(f"{access.iri}/{name}", kind, process, thread, api, counters, first, target, last)
-        operation = access.counts.get("operation")
         if access.count("count") and access.counts["a"] == "Copy":
             self._copied(access, entity)
-        elif operation and access.count("count"):
+        elif access.operation and access.count("count"):
             counters = {name: access.count(name) for name in ("count", "bytes", "elapsed") if name in access.counts}
             if counters["count"] > 1:
                 counters["maxElapsed"] = access.count("longest")
-            start, end = (access.thread.epoch + access.count(name) for name in ("first", "last"))
-            kind, api = local_name(operation), access.counts.get("api", "")
+            start, end = access.moments()
+            kind, api = access.operation, access.counts.get("api", "")
             self._activity(f"{access.iri}/call", kind, process, thread, api, counters, start, entity, end)
 
     def _failures(self, process: Process) -> None:
@@ -363,7 +369,7 @@ class _Writer:
             graph.say(entity, (INFLUENCES[kind], _iri(iri)))
 
     def _event(self, event: Event) -> None:
-        if event.kind not in ("Rename", "Link", "Delete", "Create", "Truncate", "Map", "SetTimes"):
+        if event.kind not in SINGLE_CALLS:
             return
         facts = event.facts()
         known = self.out.versions.get(self.identity.version(facts)) if facts else None

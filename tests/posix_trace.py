@@ -84,6 +84,30 @@ class Trace:
         return dict(subjects)
 
 
+# Programs that print the facts which their trace must hold, one of each row of the table.
+FACT_PROGRAMS = ("families", "forms", "metadata", "maps", "aio", "standard", "sockets", "processes")
+
+
+def facts_printed(built: Path, work: Path) -> list[str]:
+    """What those programs print, run on their own."""
+    lines: list[str] = []
+    for name in FACT_PROGRAMS:
+        folder = work / f"{name} alone"
+        folder.mkdir()
+        given = folder / "in"
+        given.write_text(STANDARD_INPUT)
+        with given.open() as stdin:
+            done = subprocess.run(
+                [built / name, folder], stdin=stdin, capture_output=True, timeout=60, text=True, check=True
+            )
+        lines += (done.stderr if name == "standard" else done.stdout).splitlines()
+    return [line for line in lines if len(line.split()) > 1]
+
+
+# Lines of 50 bytes.
+STANDARD_INPUT = "01234567 line of fifty bytes, numbers in front\n".rjust(50) * 20
+
+
 def parsed(data: bytes) -> Iterator[tuple[str, str, str]]:
     """The triples of a thread file: subject, local name of the property, value."""
     for quad in pyoxigraph.parse(data, format=pyoxigraph.RdfFormat.TURTLE):

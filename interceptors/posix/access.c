@@ -256,8 +256,8 @@ static struct counters *failure_begin(struct thread *thread, struct object *obje
 }
 
 // A call that failed, of an opening or (NULL) of none.
-void access_failed(struct thread *thread, struct object *object, int api, uint64_t started) {
-    uint64_t error = (uint64_t)errno;
+void access_failed_with(struct thread *thread, struct object *object, int api, int number, uint64_t started) {
+    uint64_t error = (uint64_t)number;
     if (detailed(DETAIL_FILE) || object == &ignored) return;
     uint64_t serial = object == NULL ? 0 : relaxed(object->serial);
     if (serial == 0) serial = relaxed((object = &nobody)->serial); // closed meanwhile, by another thread

@@ -59,61 +59,129 @@ void event_rename(int api, const char *term, int fromfd, const char *from, int t
     if (new != NULL) pool_give(&scratches, new);
 }
 
-// An event about one name; `text` and `more` are what else it says.
-static void event_named(const char *term, int api, int dirfd, const char *path, uint64_t started, const char *target,
-                        const struct facts *facts, const char *more, uint64_t value) {
+// What else an event about one name says: a number, or a text of any bytes.
+struct word {
+    const char *property;
+    uint64_t number;
+    const char *text, *encoded; // the property where the text is not UTF-8
+};
+
+static struct word number_of(const char *property, uint64_t number) {
+    return (struct word){.property = property, .number = number};
+}
+
+static size_t word_room(const struct word *word) {
+    return word->property == NULL ? 0 : 64 + (word->text == NULL ? 0 : name_room(word->text, strlen(word->text)));
+}
+
+static void text_word(struct text *text, const struct word *word) {
+    if (word->property == NULL) return;
+    if (word->text != NULL) {
+        text_name(text, word->property, word->encoded, word->text, strlen(word->text));
+        return;
+    }
+    TEXT(text, " ; ");
+    text_string(text, word->property);
+    TEXT(text, " ");
+    text_number(text, word->number);
+}
+
+static size_t named_path(char *room, int dirfd, const char *path) {
+    if (path != NULL && *path != '\0') return path_join(room, dirfd, path);
+    struct object *object = object_held(dirfd);
+    size_t size = object->path == NULL ? 0 : object->path_length;
+    if (size > 0) memcpy(room, object->path, size + 1);
+    object_release(object, 1);
+    return size;
+}
+
+// An event about one name; no path: about the descriptor itself. `facts` and two words more are said where given.
+static void event_named(const char *term, int api, int dirfd, const char *path, uint64_t started,
+                        const struct facts *facts, const struct word words[2]) {
     struct thread *thread = thread_self();
     struct block block;
     char *room = pool_take(&scratches);
-    size_t size = room == NULL ? 0 : path_join(room, dirfd, path);
-    size_t extra = FACTS_ROOM + 64 + (target == NULL ? 0 : name_room(target, strlen(target)));
+    size_t size = room == NULL ? 0 : named_path(room, dirfd, path);
+    size_t extra = FACTS_ROOM + 64 + (words == NULL ? 0 : word_room(&words[0]) + word_room(&words[1]));
     if (thread != NULL && size > 0 && !path_ignored(room, size) &&
         event_begin(thread, &block, term, api, started, extra + name_room(room, size))) {
-        if (target != NULL) TEXT_NAME(&block.text, target, target, strlen(target));
         TEXT_NAME(&block.text, path, room, size);
         if (facts != NULL && facts->mode != 0) {
             text_facts(&block.text, facts);
             if (S_ISDIR(facts->mode)) TEXT(&block.text, " ; " TERM_directory " true");
         }
-        if (more != NULL) {
-            TEXT(&block.text, " ; ");
-            text_string(&block.text, more);
-            TEXT(&block.text, " ");
-            text_number(&block.text, value);
-        }
+        for (int i = 0; words != NULL && i < 2; i++) text_word(&block.text, &words[i]);
         event_end(&block);
     }
     if (room != NULL) pool_give(&scratches, room);
 }
 
 void event_symbolic(int api, const char *target, int dirfd, const char *path, uint64_t started) {
-    event_named(TERM_Link, api, dirfd, path, started, target, NULL, NULL, 0);
+    const struct word text = {.property = TERM_target, .text = target, .encoded = TERM_targetEncoded};
+    event_named(TERM_Link, api, dirfd, path, started, NULL, (struct word[2]){text});
 }
 
 void event_delete(int api, int dirfd, const char *path, const struct facts *facts, uint64_t started) {
-    uint64_t left = S_ISDIR(facts->mode) || facts->links == 0 ? 0 : facts->links - 1;
-    event_named(TERM_Delete, api, dirfd, path, started, NULL, facts, TERM_links, left);
+    const struct word left = number_of(TERM_links, S_ISDIR(facts->mode) || facts->links == 0 ? 0 : facts->links - 1);
+    event_named(TERM_Delete, api, dirfd, path, started, facts, (struct word[2]){left});
 }
 
 void event_create(int api, int dirfd, const char *path, uint64_t started) {
     struct facts facts;
     statx_facts(dirfd, path, AT_SYMLINK_NOFOLLOW, &facts);
-    event_named(TERM_Create, api, dirfd, path, started, NULL, &facts, NULL, 0);
+    event_named(TERM_Create, api, dirfd, path, started, &facts, NULL);
 }
 
 // Without a path, `dirfd` is the file itself.
+static bool facts_after(int dirfd, const char *path, int flags, struct facts *facts) {
+    return statx_facts(dirfd, path == NULL ? "" : path, (flags & AT_SYMLINK_NOFOLLOW) | AT_EMPTY_PATH, facts);
+}
+
 void event_times(int api, int dirfd, const char *path, int flags, const struct facts *before, uint64_t started) {
     struct facts facts;
-    if (!statx_facts(dirfd, path == NULL ? "" : path, flags | AT_EMPTY_PATH, &facts)) return;
-    struct object *object = NULL;
-    if (path == NULL || *path == '\0') {
-        object = object_held(dirfd);
-        path = object->path;
-        dirfd = AT_FDCWD;
-    }
-    if (path != NULL)
-        event_named(TERM_SetTimes, api, dirfd, path, started, NULL, &facts, TERM_previousMtimeNs, before->modified);
-    object_release(object, 1);
+    if (!facts_after(dirfd, path, flags, &facts)) return;
+    const struct word previous = number_of(TERM_previousMtimeNs, before->modified);
+    event_named(TERM_SetTimes, api, dirfd, path, started, &facts, (struct word[2]){previous});
+}
+
+void event_mode(int api, int dirfd, const char *path, int flags, mode_t mode, uint64_t started) {
+    struct facts facts;
+    const struct word set = number_of(TERM_mode, mode & 07777);
+    if (facts_after(dirfd, path, flags, &facts))
+        event_named(TERM_SetMode, api, dirfd, path, started, &facts, (struct word[2]){set});
+}
+
+// -1 leaves an owner or a group as it is.
+void event_owner(int api, int dirfd, const char *path, int flags, uid_t owner, gid_t group, uint64_t started) {
+    struct facts facts;
+    const struct word user = number_of(owner == (uid_t)-1 ? NULL : TERM_owner, owner);
+    const struct word members = number_of(group == (gid_t)-1 ? NULL : TERM_ownerGroup, group);
+    if (facts_after(dirfd, path, flags, &facts))
+        event_named(TERM_SetOwner, api, dirfd, path, started, &facts, (struct word[2]){user, members});
+}
+
+void event_attribute(int api, int dirfd, const char *path, int flags, const char *attribute, uint64_t started) {
+    struct facts facts;
+    const struct word set = {.property = TERM_attribute, .text = attribute, .encoded = TERM_attributeEncoded};
+    if (facts_after(dirfd, path, flags, &facts))
+        event_named(TERM_SetAttribute, api, dirfd, path, started, &facts, (struct word[2]){set});
+}
+
+void event_asked(int api, const char *term, int dirfd, const char *path, uint64_t started) {
+    event_named(term, api, dirfd, path, started, NULL, NULL);
+}
+
+// The folder in which glob begins to look: what stands before the first part with a wildcard.
+void event_pattern(int api, const char *pattern, uint64_t started) {
+    char *room = *pattern == '~' ? NULL : pool_take(&scratches);
+    if (room == NULL) return;
+    size_t length = strcspn(pattern, "*?[{\\");
+    if (length >= PATH_ROOM) length = 0;
+    while (length > 0 && pattern[length - 1] != '/') length--;
+    memcpy(room, pattern, length);
+    memcpy(room + length, length == 0 ? "." : "", length == 0 ? 2 : 1);
+    event_asked(api, TERM_List, AT_FDCWD, room, started);
+    pool_give(&scratches, room);
 }
 
 void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started) {
@@ -121,7 +189,8 @@ void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t 
     struct block block;
     if (path != NULL) {
         statx_facts(AT_FDCWD, path, 0, &facts);
-        event_named(TERM_Truncate, api, AT_FDCWD, path, started, NULL, &facts, TERM_length, (uint64_t)length);
+        const struct word set = number_of(TERM_length, (uint64_t)length);
+        event_named(TERM_Truncate, api, AT_FDCWD, path, started, &facts, (struct word[2]){set});
         return;
     }
     struct object *object = object_of(fd);

@@ -52,12 +52,38 @@ const char api_terms[][16] = {
 #define OFFSET_AT(fd, offset) (offset) == -1 ? relaxed(object->position) : (uint64_t)(offset)
 #define OFFSET_STREAM(stream) relaxed(object->position)
 #define OFFSET_PENDING(stream) relaxed(object->position)
+#define OFFSET_INSIDE(stream) relaxed(object->position)
+#define OFFSET_GROWING(stream) relaxed(object->position)
+#define OFFSET_WIDE(stream) relaxed(object->position)
+#define OFFSET_WIDE_LINE(stream) relaxed(object->position)
+#define OFFSET_WIDE_TEXT(stream) relaxed(object->position)
 #define OFFSET_BLOCK(stream, size) relaxed(object->position)
 #define MOVES_FD(fd) true
 #define MOVES_AT(fd, offset) (offset) == -1
 #define MOVES_STREAM(stream) true
 #define MOVES_PENDING(stream) true
+#define MOVES_INSIDE(stream) true
+#define MOVES_GROWING(stream) true
+#define MOVES_WIDE(stream) true
+#define MOVES_WIDE_LINE(stream) true
+#define MOVES_WIDE_TEXT(stream) true
 #define MOVES_BLOCK(stream, size) true
+#define DESCRIPTOR_INSIDE(stream) (stream)->_fileno
+#define BEFORE_INSIDE(stream) (intptr_t)(stream)->_IO_write_ptr
+#define BUFFERED_INSIDE(stream) false
+#define DESCRIPTOR_GROWING(stream) (stream)->_fileno
+#define BEFORE_GROWING(stream) file_size(stream)
+#define BUFFERED_GROWING(stream) false
+#define DESCRIPTOR_FLUSHED(stream) (stream) == NULL ? -1 : (stream)->_fileno // none: all streams
+#define DESCRIPTOR_WIDE(stream) (stream)->_fileno
+#define BEFORE_WIDE(stream) 0
+#define BUFFERED_WIDE(stream) !detailed(DETAIL_CALL) // as of other characters, its time is read only now and then
+#define DESCRIPTOR_WIDE_LINE(stream) (stream)->_fileno
+#define BEFORE_WIDE_LINE(stream) wide_before(stream, READING)
+#define BUFFERED_WIDE_LINE(stream) false
+#define DESCRIPTOR_WIDE_TEXT(stream) (stream)->_fileno
+#define BEFORE_WIDE_TEXT(stream) wide_before(stream, WRITING)
+#define BUFFERED_WIDE_TEXT(stream) false
 
 #define DESCRIPTOR_BLOCK(stream, size) (stream)->_fileno
 #define BEFORE_BLOCK(stream, size) 0
@@ -90,10 +116,74 @@ static inline int64_t line_length(FILE *stream, const char *line) {
 
 // What scanf took from the buffer; where it refilled it, only the part behind.
 static inline int64_t consumed(FILE *stream, intptr_t before, int result) {
-    intptr_t taken = (intptr_t)stream->_IO_read_ptr - before;
-    return result == EOF                                                      ? amount(stream, 0)
-           : taken > 0 && taken <= stream->_IO_buf_end - stream->_IO_buf_base ? taken
-                                                                              : 0;
+    const char *start = (const char *)before, *at = stream->_IO_read_ptr;
+    if (result == EOF) return amount(stream, 0);
+    return at - (start >= stream->_IO_read_base && start <= at ? start : stream->_IO_read_base);
+}
+
+// What was put into the buffer behind `before`, where it was not flushed meanwhile.
+static inline int64_t produced(FILE *stream, intptr_t before) {
+    intptr_t put = (intptr_t)stream->_IO_write_ptr - before;
+    return put > 0 && put <= stream->_IO_buf_end - stream->_IO_buf_base
+               ? put
+               : stream->_IO_write_ptr - stream->_IO_write_base;
+}
+
+// Of what flushes its stream each time.
+static intptr_t file_size(FILE *stream) {
+    struct facts facts;
+    return statx_facts(stream->_fileno, "", AT_EMPTY_PATH, &facts) ? (intptr_t)facts.size : 0;
+}
+
+// ---- wide characters: their bytes are those of UTF-8
+
+struct wide { // the beginning of glibc's struct _IO_wide_data, which is not in its headers but never changed
+    const wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr, *write_end;
+};
+
+static inline const struct wide *wide_of(FILE *stream) {
+    return stream->_mode > 0 ? (const struct wide *)stream->_wide_data : NULL; // else not wide, or not yet
+}
+
+static inline intptr_t wide_before(FILE *stream, enum side side) {
+    const struct wide *wide = wide_of(stream);
+    return wide == NULL ? 0 : (intptr_t)(side == READING ? wide->read_ptr : wide->write_ptr);
+}
+
+static inline int64_t wide(wint_t character) {
+    return character == WEOF ? -1 : character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+}
+
+static inline int64_t wide_got(FILE *stream, wint_t character) {
+    return character == WEOF ? amount(stream, 0) : wide(character);
+}
+
+static int64_t wide_length(const wchar_t *text) {
+    int64_t bytes = 0;
+    for (; *text != L'\0'; text++) bytes += wide((wint_t)*text);
+    return bytes;
+}
+
+static int64_t wide_between(const wchar_t *start, const wchar_t *end) {
+    int64_t bytes = 0;
+    for (; start < end; start++) bytes += wide((wint_t)*start);
+    return bytes;
+}
+
+// As consumed(); a stream that only now became wide has read from the start of its buffer.
+static int64_t wide_taken(FILE *stream, intptr_t before, int result) {
+    const struct wide *wide = wide_of(stream);
+    if (result == EOF || wide == NULL) return amount(stream, 0);
+    const wchar_t *start = before == 0 ? wide->read_base : (const wchar_t *)before;
+    return start < wide->read_base ? 0 : wide_between(start, wide->read_ptr);
+}
+
+// What was flushed meanwhile can only be counted in characters.
+static int64_t wide_put(FILE *stream, intptr_t before, int result) {
+    const struct wide *wide = wide_of(stream);
+    if (result < 0 || wide == NULL) return -1;
+    const wchar_t *start = before == 0 ? wide->write_base : (const wchar_t *)before;
+    return wide->write_ptr - start == result ? wide_between(start, wide->write_ptr) : result;
 }
 
 static inline int64_t message_received(const struct msghdr *message, ssize_t size) {
@@ -165,15 +255,30 @@ int mode_flags(const char *mode) {
 #define SIDE_Read READING
 #define SIDE_Write WRITING
 
-static void count_operation(struct thread *thread, struct object *object, const char *term, int api, uint64_t started) {
-    if (detailed(DETAIL_FILE)) return;
+void count_operation(struct thread *thread, struct object *object, const char *term, int api, uint64_t bytes,
+                     uint64_t started) {
+    if (!detailed(DETAIL_FILE)) count_change(thread, object, term, api, bytes, started);
+}
+
+// What changes an object, or may have, is said at every detail.
+void count_change(struct thread *thread, struct object *object, const char *term, int api, uint64_t bytes,
+                  uint64_t started) {
     thread->depth++;
     struct counters *counters = access_counted(thread, object, term, api, NULL);
-    if (counters != NULL) operation_add(thread, counters, 0, started);
+    if (counters != NULL) operation_add(thread, counters, bytes, started);
     thread->depth--;
 }
 
-#define WATCH_Fsync(name, type, arguments, subject, outcome)                                                           \
+// Failures are -1 and an errno, or the error itself below -4095.
+static inline int64_t returned(int error) {
+    return error == 0 ? 0 : -4095 - (int64_t)error;
+}
+
+static inline int error_of(int64_t outcome) {
+    return outcome < -4095 ? (int)(-4095 - outcome) : errno;
+}
+
+#define OPERATION(count, term, name, type, arguments, subject, outcome)                                                \
     if (!watching()) return REAL(name) arguments;                                                                      \
     struct object *object = object_of(DESCRIPTOR_##subject);                                                           \
     if (object == &ignored) return REAL(name) arguments;                                                               \
@@ -181,10 +286,18 @@ static void count_operation(struct thread *thread, struct object *object, const 
     uint64_t started = now(thread);                                                                                    \
     type result = REAL(name) arguments;                                                                                \
     if ((outcome) >= 0)                                                                                                \
-        count_operation(thread, object, TERM_Fsync, API_##name, started);                                              \
+        count(thread, object, term, API_##name, BYTES_##subject, started);                                             \
     else                                                                                                               \
-        access_failed(thread, object, API_##name, started);                                                            \
+        access_failed_with(thread, object, API_##name, error_of(outcome), started);                                    \
     return result;
+
+#define WATCH_Fsync(...) OPERATION(count_operation, TERM_Fsync, __VA_ARGS__)
+#define WATCH_Flush(...) OPERATION(count_operation, TERM_Flush, __VA_ARGS__)
+#define WATCH_Allocate(...) OPERATION(count_change, TERM_Allocate, __VA_ARGS__)
+#define DESCRIPTOR_FD_BYTES(fd, size) fd
+#define BYTES_FD(fd) 0
+#define BYTES_FLUSHED(stream) 0
+#define BYTES_FD_BYTES(fd, size) (uint64_t) size
 
 // A reposition is no fact of its own: it tells which calls began where the one before ended.
 #define WATCH_Seek(name, type, arguments, subject, outcome)                                                            \
@@ -220,7 +333,7 @@ static uint64_t stream_position(FILE *stream, const struct object *object) {
     if ((outcome) >= 0)                                                                                                \
         after;                                                                                                         \
     else                                                                                                               \
-        access_failed(thread, NULL, api, started);                                                                     \
+        access_failed_with(thread, NULL, api, error_of(outcome), started);                                             \
     return result;
 
 #define IS_STREAM(value) _Generic((value), FILE * : true, default : false)
@@ -245,6 +358,25 @@ static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, co
 #define DOOMED_NAME(dirfd, path) statx_facts(dirfd, path, AT_SYMLINK_NOFOLLOW, &facts)
 #define DELETED_NAME(dirfd, path) event_delete(api, dirfd, path, &facts, started)
 
+#define DOOMED_SHARED_MEMORY(name)                                                                                     \
+    char path[sizeof SHARED_MEMORY_FOLDER + NAME_MAX];                                                                 \
+    DOOMED_NAME(AT_FDCWD, shared_memory_path(path, name))
+#define DELETED_SHARED_MEMORY(name) DELETED_NAME(AT_FDCWD, path)
+
+#define SHARED_MEMORY_FOLDER "/dev/shm/"
+
+// shm_overview(7): what a name of shared memory is in the file system.
+static const char *shared_memory_path(char *room, const char *name) {
+    size_t folder = sizeof SHARED_MEMORY_FOLDER - 1;
+    memcpy(room, SHARED_MEMORY_FOLDER, folder);
+    while (*name == '/') name++;
+    size_t length = strlen(name);
+    if (length > NAME_MAX) length = NAME_MAX; // no such name: the call says so
+    memcpy(room + folder, name, length);
+    room[folder + length] = '\0';
+    return room;
+}
+
 #define WATCH_Create(name, type, arguments, subject, outcome) EVENT(name, type, arguments, outcome, , CREATED_##subject)
 #define CREATED_NAME(dirfd, path) event_create(api, dirfd, path, started)
 
@@ -258,6 +390,31 @@ static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, co
     EVENT(name, type, arguments, outcome, UNSET_##subject, SET_##subject)
 #define UNSET_TIMES(dirfd, path, flags) statx_facts(dirfd, or_itself(path), (flags) | AT_EMPTY_PATH, &facts)
 #define SET_TIMES(dirfd, path, flags) event_times(api, dirfd, path, flags, &facts, started)
+
+#define WATCH_SetMode(name, type, arguments, subject, outcome) EVENT(name, type, arguments, outcome, , SET_##subject)
+#define WATCH_SetOwner WATCH_SetMode
+#define WATCH_SetAttribute WATCH_SetMode
+#define SET_MODE(dirfd, path, flags, mode) event_mode(api, dirfd, path, flags, mode, started)
+#define SET_OWNER(dirfd, path, flags, owner, group) event_owner(api, dirfd, path, flags, owner, group, started)
+#define SET_ATTRIBUTE(dirfd, path, flags, attribute) event_attribute(api, dirfd, path, flags, attribute, started)
+
+// Asking and listing are not recorded unless that is asked for.
+#define WATCH_Stat(name, type, arguments, subject, outcome)                                                            \
+    if (likely(!settings.stat)) return REAL(name) arguments;                                                           \
+    EVENT(name, type, arguments, outcome, , ASKED_##subject)
+#define ASKED_NAME(dirfd, path) event_asked(api, TERM_Stat, dirfd, path, started)
+#define WATCH_List(name, type, arguments, subject, outcome)                                                            \
+    if (likely(!settings.list)) return REAL(name) arguments;                                                           \
+    EVENT(name, type, arguments, outcome, , LISTED_##subject)
+#define LISTED_NAME(dirfd, path) event_asked(api, TERM_List, dirfd, path, started)
+#define LISTED_PATTERN(pattern) event_pattern(api, pattern, started)
+#define LISTED_DIRECTORY(directory) count_list(thread, dirfd(directory), api, 0, started)
+#define LISTED_FD_BYTES(fd, size) count_list(thread, fd, api, (uint64_t)(size), started)
+
+static void count_list(struct thread *thread, int fd, int api, uint64_t bytes, uint64_t started) {
+    struct object *object = object_of(fd);
+    if (object != &ignored) count_operation(thread, object, TERM_List, api, bytes, started);
+}
 
 // No path: the descriptor itself.
 static inline const char *or_itself(const char *path) {

@@ -1,6 +1,7 @@
 // The calls that a row of the table cannot say: several descriptors, variable arguments, processes.
 #include "shim.h"
 
+#include <linux/fs.h>
 #include <spawn.h>
 
 extern char **environ;
@@ -62,6 +63,14 @@ int provio_fclose(FILE *stream) {
 
 int provio__IO_fclose(FILE *stream) {
     return watching() ? watched_fclose(REAL(_IO_fclose), stream) : REAL(_IO_fclose)(stream);
+}
+
+int provio_endmntent(FILE *stream) {
+    return watching() && stream != NULL ? watched_fclose(REAL(endmntent), stream) : REAL(endmntent)(stream);
+}
+
+int provio___endmntent(FILE *stream) {
+    return watching() && stream != NULL ? watched_fclose(REAL(__endmntent), stream) : REAL(__endmntent)(stream);
 }
 
 int provio_closedir(DIR *directory) {
@@ -244,52 +253,139 @@ ssize_t provio_splice(int from, off64_t *from_offset, int to, off64_t *to_offset
     return copy_end(&copy, API_splice, REAL(splice)(from, from_offset, to, to_offset, size, flags));
 }
 
-// ---- maps
-
-// Shared writable maps, until they are unmapped: each keeps its opening whole.
-static struct shared_map {
-    _Atomic uintptr_t address; // 0: free; 1: being filled or emptied
-    struct object *object;
-    uint64_t event;
-    int ordinal;
-} shared_maps[256];
-static EARLY _Atomic int shared_map_count;
-
-void maps_after_fork(void) {
-    atomic_store(&shared_map_count, 0);
-    for (int i = 0; i < 256; i++)
-        if (relaxed(shared_maps[i].address) != 0) atomic_store(&shared_maps[i].address, 0);
+ssize_t provio_tee(int from, int to, size_t size, unsigned flags) {
+    struct copy copy;
+    copy_begin(&copy, from, to);
+    return copy_end(&copy, API_tee, REAL(tee)(from, to, size, flags));
 }
 
-static void map_remember(void *address, struct object *object, uint64_t event, int ordinal) {
-    for (int i = 0; i < 256; i++) {
-        uintptr_t none = 0;
-        if (!atomic_compare_exchange_strong(&shared_maps[i].address, &none, 1)) continue;
-        atomic_fetch_add(&object->references, ((uint64_t)MAP_REFERENCE << 32) - 1); // what was held is the map's
-        shared_maps[i].object = object;
-        shared_maps[i].event = event;
-        shared_maps[i].ordinal = ordinal;
-        atomic_store(&shared_maps[i].address, (uintptr_t)address);
-        atomic_fetch_add(&shared_map_count, 1);
-        return;
-    }
+static int access_mode(int fd) {
+    struct object *object = object_kept(fd);
+    int mode = object == NULL ? O_RDWR : (int)object->flags & O_ACCMODE;
     object_release(object, 1);
+    return mode;
 }
+
+// Into a pipe at its write end; at its read end out of it.
+ssize_t provio_vmsplice(int fd, const struct iovec *parts, size_t count, unsigned flags) {
+    struct object *object = watching() ? object_of(fd) : &ignored;
+    if (object == &ignored) return REAL(vmsplice)(fd, parts, count, flags);
+    struct thread *thread = thread_self();
+    enum side side = access_mode(fd) == O_RDONLY ? READING : WRITING;
+    uint64_t serial = relaxed(object->serial), started = now(thread);
+    ssize_t result = REAL(vmsplice)(fd, parts, count, flags);
+    if (result >= 0)
+        account(thread, object, serial, side, API_vmsplice, relaxed(object->position), (uint64_t)result, started);
+    else
+        access_failed(thread, object, API_vmsplice, started);
+    return result;
+}
+
+// Two files that share what they hold from now on. The argument is looked at when the kernel has found it good.
+static int watched_clone(int to, unsigned long request, void *argument) {
+    struct thread *thread = thread_self();
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    int result = REAL(ioctl)(to, request, argument);
+    if (thread == NULL || result < 0) return result;
+    const struct file_clone_range all = {.src_fd = (int)(intptr_t)argument};
+    const struct file_clone_range *range = request == FICLONE ? &all : argument;
+    struct copy copy = {thread, object_of((int)range->src_fd), object_of(to), started};
+    struct facts facts;
+    uint64_t size = range->src_length;
+    if (size == 0 && statx_facts((int)range->src_fd, "", AT_EMPTY_PATH, &facts)) size = facts.size - range->src_offset;
+    copy_end(&copy, API_ioctl, (ssize_t)size);
+    return result;
+}
+
+int provio_ioctl(int fd, unsigned long request, void *argument) {
+    return (request == FICLONE || request == FICLONERANGE) && watching() ? watched_clone(fd, request, argument)
+                                                                         : REAL(ioctl)(fd, request, argument);
+}
+
+// ---- asynchronous I/O: glibc does it in threads of its own, unseen
+
+static void submitted(int api, const char *term, const struct aiocb *request, uint64_t started) {
+    struct object *object = object_of(request->aio_fildes);
+    bool writes = api == API_aio_write || api == API_aio_write64;
+    bool refused = writes && access_mode(request->aio_fildes) == O_RDONLY; // that it fails is said later
+    if (object != &ignored && !refused) count_change(thread_self(), object, term, api, request->aio_nbytes, started);
+}
+
+#define SUBMIT(name, parameters, arguments, term)                                                                      \
+    int provio_##name parameters {                                                                                     \
+        struct thread *thread = watching() ? thread_self() : NULL;                                                     \
+        uint64_t started = thread == NULL ? 0 : now(thread);                                                           \
+        int result = REAL(name) arguments;                                                                             \
+        if (result == 0 && thread != NULL) submitted(API_##name, term, request, started);                              \
+        return result;                                                                                                 \
+    }
+SUBMIT(aio_read, (struct aiocb * request), (request), TERM_SubmitRead)
+SUBMIT(aio_read64, (struct aiocb * request), (request), TERM_SubmitRead)
+SUBMIT(aio_write, (struct aiocb * request), (request), TERM_SubmitWrite)
+SUBMIT(aio_write64, (struct aiocb * request), (request), TERM_SubmitWrite)
+SUBMIT(aio_fsync, (int kind, struct aiocb *request), (kind, request), TERM_Fsync)
+SUBMIT(aio_fsync64, (int kind, struct aiocb *request), (kind, request), TERM_Fsync)
+
+// Each request as the call it stands for. After an error other than of the arguments, some were submitted.
+static int watched_list(int (*real)(int, struct aiocb *const[], int, struct sigevent *), int mode,
+                        struct aiocb *const requests[], int count, struct sigevent *done) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    int result = real(mode, requests, count, done);
+    for (int i = 0; thread != NULL && (result == 0 || errno != EINVAL) && i < count; i++) {
+        if (requests[i] == NULL) continue;
+        if (requests[i]->aio_lio_opcode == LIO_READ) submitted(API_aio_read, TERM_SubmitRead, requests[i], started);
+        if (requests[i]->aio_lio_opcode == LIO_WRITE) submitted(API_aio_write, TERM_SubmitWrite, requests[i], started);
+    }
+    return result;
+}
+
+int provio_lio_listio(int mode, struct aiocb *const requests[], int count, struct sigevent *done) {
+    return watched_list(REAL(lio_listio), mode, requests, count, done);
+}
+
+int provio_lio_listio64(int mode, struct aiocb *const requests[], int count, struct sigevent *done) {
+    return watched_list(REAL(lio_listio64), mode, requests, count, done);
+}
+
+static ssize_t watched_return(int api, ssize_t (*real)(struct aiocb *), struct aiocb *request) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    if (thread == NULL) return real(request);
+    struct object *object = object_of(request->aio_fildes);
+    uint64_t serial = relaxed(object->serial), started = now(thread);
+    int operation = request->aio_lio_opcode;
+    ssize_t result = real(request);
+    bool moved = object != &ignored && result >= 0 && (operation == LIO_READ || operation == LIO_WRITE);
+    if (moved)
+        account(thread, object, serial, operation == LIO_READ ? READING : WRITING, api, (uint64_t)request->aio_offset,
+                (uint64_t)result, started);
+    return result;
+}
+FORWARD(aio_return, ssize_t, (struct aiocb * request), watched_return, request)
+FORWARD(aio_return64, ssize_t, (struct aiocb * request), watched_return, request)
+
+// ---- maps
 
 static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, off64_t), void *address, size_t size,
                           int protection, int flags, int fd, off64_t offset) {
-    struct thread *thread = fd < 0 || (flags & MAP_ANONYMOUS) || !watching() ? NULL : thread_self();
-    struct object *object = thread == NULL ? &ignored : object_of(fd);
-    if (object == &ignored) return real(address, size, protection, flags, fd, offset);
-    uint64_t started = now(thread);
+    bool of_file = fd >= 0 && !(flags & MAP_ANONYMOUS), replaces = (flags & MAP_FIXED) && maps_any();
+    struct thread *thread = !(of_file || replaces) || !watching() ? NULL : thread_self();
+    struct object *object = thread != NULL && of_file ? object_of(fd) : &ignored;
+    if (thread == NULL || (object == &ignored && !replaces)) return real(address, size, protection, flags, fd, offset);
     bool shared = (flags & MAP_TYPE) != MAP_PRIVATE, lasting = shared && (protection & PROT_WRITE) && lender == NULL;
-    struct object *held = lasting ? object_kept(fd) : NULL;
+    struct object *held = object != &ignored && lasting ? object_kept(fd) : NULL;
+    uint64_t started = now(thread);
+    struct map *gone = replaces ? maps_cut(address, size) : NULL;
     void *result = real(address, size, protection, flags, fd, offset);
-    uint64_t event = result == MAP_FAILED ? 0 : event_map(api, object, size, protection, shared, started);
-    if (event != 0 && held == object)
-        map_remember(result, held, event, thread->ordinal);
-    else
-        object_release(held, 1);
+    if (result == MAP_FAILED) {
+        maps_restore(gone);
+    } else {
+        maps_gone(api, gone, started);
+        uint64_t event = object == &ignored ? 0 : event_map(api, object, size, protection, shared, started);
+        const struct map map = {.object = object, .event = event, .ordinal = thread->ordinal};
+        if (event != 0 && held == object) map_follow(result, size, &map);
+    }
+    object_release(held, 1);
     return result;
 }
 #define MMAP_PARAMETERS (void *address, size_t size, int protection, int flags, int fd, off64_t offset)
@@ -297,40 +393,54 @@ FORWARD(mmap, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, 
 FORWARD(mmap64, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
 FORWARD(__mmap, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
 
-static struct shared_map *map_found(void *address) {
-    for (int i = 0; i < 256; i++)
-        if (relaxed(shared_maps[i].address) == (uintptr_t)address && address != NULL) return &shared_maps[i];
-    return NULL;
-}
-
 static int watched_munmap(int api, int (*real)(void *, size_t), void *address, size_t size) {
-    bool any = watching() && relaxed(shared_map_count) > 0 && lender == NULL;
-    struct shared_map *map = any ? map_found(address) : NULL;
-    struct thread *thread = map == NULL ? NULL : thread_self();
-    uint64_t started = thread == NULL ? 0 : now(thread);
-    struct shared_map was = {0};
-    uintptr_t expected = (uintptr_t)address;
-    if (thread != NULL) { // before the call: afterwards the address may be another map's
-        if (atomic_compare_exchange_strong(&map->address, &expected, 1)) {
-            was.object = map->object;
-            was.event = map->event;
-            was.ordinal = map->ordinal;
-            atomic_store(&map->address, 0);
-        }
-    }
+    struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
+    if (thread == NULL) return real(address, size);
+    uint64_t started = now(thread);
+    struct map *gone = maps_cut(address, size);
     int result = real(address, size);
-    if (was.object == NULL) return result;
-    struct facts facts;
-    struct object *object = was.object;
-    bool known =
-        object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &facts) && facts.inode == object->facts.inode;
-    event_unmap(api, was.ordinal, was.event, known ? &facts : NULL, started);
-    atomic_fetch_sub(&shared_map_count, 1);
-    object_release(object, (uint64_t)MAP_REFERENCE << 32);
+    if (result != 0)
+        maps_restore(gone);
+    else
+        maps_gone(api, gone, started);
     return result;
 }
 FORWARD(munmap, int, (void *address, size_t size), watched_munmap, address, size)
 FORWARD(__munmap, int, (void *address, size_t size), watched_munmap, address, size)
+
+// What a followed map was moved from is followed where it is now; what lay there before is gone.
+void *provio_mremap(void *address, size_t size, size_t new_size, int flags, void *new_address) {
+    struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
+    if (thread == NULL) return REAL(mremap)(address, size, new_size, flags, new_address);
+    struct map moved;
+    uint64_t started = now(thread);
+    bool known = map_at(address, &moved), stays = size == 0 || (flags & MREMAP_DONTUNMAP);
+    struct map *over = flags & MREMAP_FIXED ? maps_cut(new_address, new_size) : NULL;
+    struct map *from = known && !stays ? maps_cut(address, size) : NULL;
+    void *result = REAL(mremap)(address, size, new_size, flags, new_address);
+    if (result == MAP_FAILED) {
+        maps_restore(over);
+        maps_restore(from);
+    } else {
+        if (known) map_follow(result, new_size, &moved);
+        maps_gone(API_mremap, from, started);
+        maps_gone(API_mremap, over, started);
+    }
+    if (known) object_release(moved.object, (uint64_t)MAP_REFERENCE << 32);
+    return result;
+}
+
+int provio_msync(void *address, size_t size, int flags) {
+    struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
+    struct map map;
+    if (thread == NULL || !map_at(address, &map)) return REAL(msync)(address, size, flags);
+    uint64_t started = now(thread);
+    int result = REAL(msync)(address, size, flags);
+    if (result == 0 && relaxed(map.object->serial) != 0)
+        count_operation(thread, map.object, TERM_Fsync, API_msync, 0, started);
+    object_release(map.object, (uint64_t)MAP_REFERENCE << 32);
+    return result;
+}
 
 // ---- the working directory
 
@@ -347,6 +457,75 @@ int provio_fchdir(int fd) {
     if (watched && result == 0) cwd_changed();
     return result;
 }
+
+int provio_chroot(const char *path) {
+    bool watched = watching();
+    int result = REAL(chroot)(path);
+    if (watched && result == 0) cwd_changed();
+    return result;
+}
+
+// ---- listing
+
+DIR *provio_opendir(const char *path) {
+    struct thread *thread = settings.list && watching() ? thread_self() : NULL;
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    DIR *result = REAL(opendir)(path);
+    if (thread != NULL && result != NULL)
+        object_open(API_opendir, dirfd(result), AT_FDCWD, path, O_RDONLY | O_DIRECTORY, started, false);
+    return result;
+}
+
+// Inside the C library nftw and fts change the working directory unseen; nftw says so only to the function it calls.
+static THREAD_LOCAL visiting visitor;
+
+static int visit_elsewhere(const char *path, const void *found, int kind, void *place) {
+    cwd_changed();
+    return visitor(path, found, kind, place);
+}
+
+static int watched_nftw(int api, int (*real)(const char *, visiting, int, int), const char *path, visiting visit,
+                        int depth, int flags) {
+    enum { CHANGES_FOLDER = 4 }; // FTW_CHDIR
+    struct thread *thread = watching() ? thread_self() : NULL;
+    if (thread == NULL || (!settings.list && !(flags & CHANGES_FOLDER))) return real(path, visit, depth, flags);
+    uint64_t started = now(thread);
+    visiting outer = visitor;
+    visitor = visit;
+    int result = real(path, flags & CHANGES_FOLDER ? visit_elsewhere : visit, depth, flags);
+    visitor = outer;
+    if (flags & CHANGES_FOLDER) cwd_changed();
+    if (result >= 0 && settings.list) event_asked(api, TERM_List, AT_FDCWD, path, started);
+    return result;
+}
+FORWARD(nftw, int, (const char *path, visiting visit, int depth, int flags), watched_nftw, path, visit, depth, flags)
+FORWARD(nftw64, int, (const char *path, visiting visit, int depth, int flags), watched_nftw, path, visit, depth, flags)
+
+static FTS *watched_fts_open(int api, FTS *(*real)(char *const *, int, const void *), char *const *paths, int options,
+                             const void *compare) {
+    struct thread *thread = settings.list && watching() ? thread_self() : NULL;
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    FTS *result = real(paths, options, compare);
+    for (; thread != NULL && result != NULL && *paths != NULL; paths++)
+        event_asked(api, TERM_List, AT_FDCWD, *paths, started);
+    return result;
+}
+#define WALK(name, type, parameters, arguments)                                                                        \
+    type provio_##name parameters {                                                                                    \
+        bool moves = watching() && walk != NULL && !(walk->fts_options & FTS_NOCHDIR);                                 \
+        type result = REAL(name) arguments;                                                                            \
+        if (moves) cwd_changed();                                                                                      \
+        return result;                                                                                                 \
+    }
+#define FTS_OPEN_PARAMETERS (char *const *paths, int options, const void *compare)
+FORWARD(fts_open, FTS *, FTS_OPEN_PARAMETERS, watched_fts_open, paths, options, compare)
+FORWARD(fts64_open, FTS *, FTS_OPEN_PARAMETERS, watched_fts_open, paths, options, compare)
+WALK(fts_read, FTSENT *, (FTS * walk), (walk))
+WALK(fts64_read, FTSENT *, (FTS * walk), (walk))
+WALK(fts_children, FTSENT *, (FTS * walk, int options), (walk, options))
+WALK(fts64_children, FTSENT *, (FTS * walk, int options), (walk, options))
+WALK(fts_close, int, (FTS * walk), (walk))
+WALK(fts64_close, int, (FTS * walk), (walk))
 
 // ---- children
 

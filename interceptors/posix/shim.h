@@ -11,9 +11,11 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <aio.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -35,6 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <utime.h>
+#include <wchar.h>
 
 #include "vocab.h"
 
@@ -93,6 +96,8 @@ enum {
 extern const char api_names[][24];
 extern const unsigned char api_lengths[];
 extern const char api_terms[][16]; // the class of what a call does
+
+typedef int (*visiting)(const char *, const void *, int, void *); // of nftw(3)
 
 struct real {
 #define CALL(name, type, parameters, ...) type(*real_##name) parameters;
@@ -411,7 +416,6 @@ void object_share(int fd, struct object *object);
 void object_forget(int fd);
 void object_release(struct object *object, uint64_t reference);
 void objects_after_fork(void);
-void maps_after_fork(void);
 void overlay_drop(void);
 bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts);
 void text_facts(struct text *text, const struct facts *facts);
@@ -450,6 +454,25 @@ static inline struct object *object_of(int fd) {
     }
     return object_slow(fd);
 }
+
+// ---- map.c: shared writable maps, until the last part of each is unmapped
+
+struct map {
+    _Atomic uintptr_t address;
+    _Atomic size_t size;
+    struct object *object;
+    uint64_t event; // the Map that it came from, and whose event that is
+    int ordinal;
+    uintptr_t was;
+    struct map *next; // of those that one call ends
+};
+void map_follow(void *address, size_t size, const struct map *like);
+bool map_at(const void *address, struct map *found); // with a reference to its object
+bool maps_any(void);
+struct map *maps_cut(const void *address, size_t size);
+void maps_restore(struct map *gone);
+void maps_gone(int api, struct map *gone, uint64_t started);
+void maps_after_fork(void);
 
 // ---- access.c: (thread, opening, function) -> its counters
 
@@ -495,11 +518,18 @@ extern struct object nobody;
 struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api);
 struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
                                 struct object *source);
+void count_change(struct thread *thread, struct object *object, const char *term, int api, uint64_t bytes,
+                  uint64_t started);
+void count_operation(struct thread *thread, struct object *object, const char *term, int api, uint64_t bytes,
+                     uint64_t started);
 void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed);
 void access_forget(struct thread *thread);
 void access_touched(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                     uint64_t time);
-void access_failed(struct thread *thread, struct object *object, int api, uint64_t started);
+void access_failed_with(struct thread *thread, struct object *object, int api, int error, uint64_t started);
+static inline void access_failed(struct thread *thread, struct object *object, int api, uint64_t started) {
+    access_failed_with(thread, object, api, errno, started);
+}
 void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes);
 void account_otherwise(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                        uint64_t offset, uint64_t bytes, uint64_t started);
@@ -687,6 +717,11 @@ void event_symbolic(int api, const char *target, int dirfd, const char *path, ui
 void event_delete(int api, int dirfd, const char *path, const struct facts *facts, uint64_t started);
 void event_create(int api, int dirfd, const char *path, uint64_t started);
 void event_times(int api, int dirfd, const char *path, int flags, const struct facts *before, uint64_t started);
+void event_mode(int api, int dirfd, const char *path, int flags, mode_t mode, uint64_t started);
+void event_owner(int api, int dirfd, const char *path, int flags, uid_t owner, gid_t group, uint64_t started);
+void event_attribute(int api, int dirfd, const char *path, int flags, const char *attribute, uint64_t started);
+void event_asked(int api, const char *term, int dirfd, const char *path, uint64_t started);
+void event_pattern(int api, const char *pattern, uint64_t started);
 void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started);
 uint64_t event_map(int api, struct object *object, size_t size, int protection, bool shared, uint64_t started);
 void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, uint64_t started);

@@ -16,8 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static char data[4096];
-static struct iovec parts[2] = {{data, 10}, {data + 10, 20}};
+#include "facts.h"
 
 ssize_t __read_chk(int, void *, size_t, size_t);
 ssize_t __pread_chk(int, void *, size_t, off_t, size_t);
@@ -36,67 +35,6 @@ int __vfprintf_chk(FILE *, int, const char *, va_list);
 int __dprintf_chk(int, int, const char *, ...);
 int _IO_getc(FILE *);
 int _IO_putc(int, FILE *);
-
-static void require(int holds, const char *what) {
-    if (holds) return;
-    perror(what);
-    exit(1);
-}
-#define MUST(condition) require((condition), #condition)
-
-// A file named after the function, with 1000 bytes in it when it is to be read.
-static const char *made(const char *name) {
-    int fd = open(name, O_CREAT | O_WRONLY | O_TRUNC, 0644);
-    for (int i = 0; i < 20; i++) MUST(write(fd, "0 line of fifty bytes, with a number in front 0000\n" + 1, 50) == 50);
-    close(fd);
-    printf("W write %s 20 1000\n", name);
-    return name;
-}
-
-#define READS(api, call, bytes)                                                                                        \
-    do {                                                                                                               \
-        int fd = open(made(#api), O_RDONLY);                                                                           \
-        MUST((call) == (bytes));                                                                                       \
-        MUST((call) == (bytes));                                                                                       \
-        close(fd);                                                                                                     \
-        printf("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
-    } while (0)
-
-#define WRITES(api, call, bytes)                                                                                       \
-    do {                                                                                                               \
-        int fd = open(#api, O_CREAT | O_RDWR, 0644);                                                                   \
-        MUST((call) == (bytes));                                                                                       \
-        MUST((call) == (bytes));                                                                                       \
-        close(fd);                                                                                                     \
-        printf("W " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
-    } while (0)
-
-#define GETS(api, call, bytes)                                                                                         \
-    do {                                                                                                               \
-        FILE *stream = fopen(made(#api), "r");                                                                         \
-        MUST(call);                                                                                                    \
-        MUST(call);                                                                                                    \
-        fclose(stream);                                                                                                \
-        printf("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
-    } while (0)
-
-#define PUTS(api, call, bytes)                                                                                         \
-    do {                                                                                                               \
-        FILE *stream = fopen(#api, "w");                                                                               \
-        MUST(call);                                                                                                    \
-        MUST(call);                                                                                                    \
-        fclose(stream);                                                                                                \
-        printf("W " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
-    } while (0)
-
-#define OPENS(api, call)                                                                                               \
-    do {                                                                                                               \
-        int fd = (call);                                                                                               \
-        MUST(fd >= 0);                                                                                                 \
-        MUST(write(fd, data, 7) == 7);                                                                                 \
-        close(fd);                                                                                                     \
-        printf("W write " #api " 1 7\nE " #api " open " #api "\n");                                                    \
-    } while (0)
 
 static int formatted(FILE *stream, int checked, const char *format, ...) {
     va_list list;
@@ -233,6 +171,24 @@ static void duplicating(void) {
     printf("W fputs freopen 1 5\nE freopen open freopen\n");
 }
 
+static void allocating(void) {
+    int fd = open("allocated", O_CREAT | O_RDWR, 0644);
+    MUST(posix_fallocate(fd, 0, 4096) == 0 && posix_fallocate64(fd, 0, 8192) == 0 && posix_fallocate(-1, 0, 1) != 0);
+    printf("O posix_fallocate Allocate allocated 1\nO posix_fallocate64 Allocate allocated 1\n");
+    if (fallocate(fd, 0, 0, 10000) == 0) printf("O fallocate Allocate allocated 1\n");
+    if (fallocate64(fd, 0, 0, 20000) == 0) printf("O fallocate64 Allocate allocated 1\n");
+    MUST(syncfs(fd) == 0);
+    printf("O syncfs Fsync allocated 1\n");
+    close(fd);
+    fd = shm_open("/provio-families", O_CREAT | O_RDWR, 0644);
+    MUST(write(fd, data, 10) == 10 && shm_unlink("/provio-families") == 0);
+    close(fd);
+    FILE *nameless = tmpfile();
+    MUST(fputs("hello", nameless) >= 0 && fclose(nameless) == 0 && close(memfd_create("memory", 0)) == 0);
+    printf("N tmpfile open\nN memfd_create open\n");
+    printf("E shm_open open /dev/shm/provio-families\nE shm_unlink Delete /dev/shm/provio-families\n");
+}
+
 static void changing(int folder) {
     int fd = open("changed", O_CREAT | O_RDWR, 0644), other = open("copy", O_CREAT | O_RDWR, 0644);
     MUST(write(fd, data, 1000) == 1000 && fsync(fd) == 0 && fdatasync(fd) == 0 && fsync(fd) == 0);
@@ -279,6 +235,7 @@ int main(int count, char **arguments) {
     streams_write();
     opening(folder);
     duplicating();
+    allocating();
     changing(folder);
     return 0;
 }

@@ -21,6 +21,10 @@
 ssize_t __recv_chk(int, void *, size_t, size_t, int);
 ssize_t __recvfrom_chk(int, void *, size_t, size_t, int, void *, void *);
 
+ssize_t form_send(int, const void *, size_t, int) __asm__("__send");
+ssize_t form_recv(int, void *, size_t, int) __asm__("__recv");
+int form_sendmmsg(int, struct mmsghdr *, unsigned, int) __asm__("__sendmmsg");
+
 int pidfd_open(pid_t, unsigned);
 
 static char data[4096];
@@ -44,6 +48,8 @@ static void messages(int a, int b) {
     SAY("R", recvfrom, recvfrom(b, data, 20, 0, NULL, NULL), 20);
     SAY("W", sendmsg, sendmsg(a, &message, 0), 100);
     SAY("R", recvmsg, recvmsg(b, &message, 0), 100);
+    SAY("W", __sendmmsg, form_sendmmsg(a, several, 1, 0), 100);
+    SAY("R", __recv, form_recv(b, data, 100, 0), 100);
     SAY("W", sendmmsg, sendmmsg(a, several, 2, 0), 200);
     SAY("R", recvmmsg, recvmmsg(b, several, 2, 0, NULL), 200);
     SAY("W", write, write(a, data, 60), 60);
@@ -59,7 +65,7 @@ static void loopback(void) {
     getsockname(listening, (struct sockaddr *)&address, &size);
     if (connect(from, (struct sockaddr *)&address, size) != 0) exit(1);
     int to = accept(listening, NULL, NULL);
-    SAY("W", __send, send(from, data, 5, 0), 5);
+    SAY("W", __send, form_send(from, data, 5, 0), 5);
     int other = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(other, (struct sockaddr *)&address, size) != 0) exit(1);
     int last = accept4(listening, NULL, NULL, SOCK_CLOEXEC);

@@ -1,0 +1,126 @@
+// Shared writable maps of files: each keeps its opening whole until the last part of it is gone.
+#include "shim.h"
+
+enum { FIRST_MAPS = 256, MAP_SLABS = 10, FREE = 0, HELD = 1 }; // states of an address that are none
+
+static struct map *_Atomic slabs[MAP_SLABS]; // slab i holds 256 << i
+static EARLY _Atomic int followed;
+
+bool maps_any(void) {
+    return relaxed(followed) > 0 && lender == NULL;
+}
+
+static struct map *slab(int i, bool make) {
+    struct map *maps = atomic_load(&slabs[i]);
+    if (maps != NULL || !make) return maps;
+    struct map *made = arena_take(sizeof *made * ((size_t)FIRST_MAPS << i));
+    if (made != NULL && atomic_compare_exchange_strong(&slabs[i], &maps, made)) maps = made;
+    return maps;
+}
+
+#define EACH_MAP(each)                                                                                                 \
+    for (int i = 0; i < MAP_SLABS; i++)                                                                                \
+        for (struct map *each = slab(i, false), *slab_end = each == NULL ? NULL : each + (FIRST_MAPS << i);            \
+             each != slab_end; each++)
+
+void maps_after_fork(void) {
+    atomic_store(&followed, 0);
+    EACH_MAP(map) atomic_store(&map->address, FREE);
+}
+
+static size_t whole_pages(size_t size) {
+    return (size + PAGE - 1) & -(size_t)PAGE;
+}
+
+void map_follow(void *address, size_t size, const struct map *like) {
+    for (int i = 0; i < MAP_SLABS; i++) {
+        struct map *maps = slab(i, true);
+        for (int j = 0; maps != NULL && j < FIRST_MAPS << i; j++) {
+            uintptr_t free = FREE;
+            if (relaxed(maps[j].address) != FREE || !atomic_compare_exchange_strong(&maps[j].address, &free, HELD))
+                continue;
+            atomic_fetch_add(&like->object->references, (uint64_t)MAP_REFERENCE << 32);
+            maps[j].object = like->object;
+            maps[j].event = like->event;
+            maps[j].ordinal = like->ordinal;
+            maps[j].size = whole_pages(size);
+            atomic_store(&maps[j].address, (uintptr_t)address);
+            atomic_fetch_add(&followed, 1);
+            return;
+        }
+    }
+}
+
+static bool hold(struct map *map, uintptr_t start, uintptr_t end, uintptr_t *address) {
+    *address = relaxed(map->address);
+    if (*address <= HELD || *address >= end || *address + map->size <= start) return false;
+    if (!atomic_compare_exchange_strong(&map->address, address, HELD)) return false;
+    if (*address + map->size > start) return true; // the size may have been another one's until it was held
+    atomic_store(&map->address, *address);
+    return false;
+}
+
+bool map_at(const void *address, struct map *found) {
+    uintptr_t start = (uintptr_t)address, at;
+    EACH_MAP(map) {
+        if (!hold(map, start, start + 1, &at)) continue;
+        atomic_fetch_add(&map->object->references, (uint64_t)MAP_REFERENCE << 32);
+        found->object = map->object;
+        found->event = map->event;
+        found->ordinal = map->ordinal;
+        atomic_store(&map->address, at);
+        return true;
+    }
+    return false;
+}
+
+// Takes a range out of all maps, before the call: afterwards the addresses may be another map's.
+struct map *maps_cut(const void *address, size_t size) {
+    uintptr_t start = (uintptr_t)address, end = start + whole_pages(size), at;
+    struct map *gone = NULL;
+    EACH_MAP(map) {
+        if (!hold(map, start, end, &at)) continue;
+        size_t before = at < start ? start - at : 0, after = at + map->size > end ? at + map->size - end : 0;
+        if (before > 0 && after > 0) map_follow((void *)end, after, map);
+        if (before > 0 || after > 0) {
+            map->size = before > 0 ? before : after;
+            atomic_store(&map->address, before > 0 ? at : end);
+        } else {
+            map->was = at;
+            map->next = gone;
+            gone = map;
+        }
+    }
+    return gone;
+}
+
+// The call failed.
+void maps_restore(struct map *gone) {
+    for (struct map *map = gone, *next; map != NULL; map = next) {
+        next = map->next;
+        atomic_store(&map->address, map->was);
+    }
+}
+
+static bool parts_left(const struct map *gone) {
+    EACH_MAP(map) {
+        if (relaxed(map->address) > HELD && map->event == gone->event && map->ordinal == gone->ordinal) return true;
+    }
+    return false;
+}
+
+void maps_gone(int api, struct map *gone, uint64_t started) {
+    for (struct map *map = gone, *next; map != NULL; map = next) {
+        next = map->next;
+        struct facts facts;
+        struct object *object = map->object;
+        if (!parts_left(map)) {
+            bool known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &facts) &&
+                         facts.inode == object->facts.inode;
+            event_unmap(api, map->ordinal, map->event, known ? &facts : NULL, started);
+        }
+        atomic_store(&map->address, FREE);
+        atomic_fetch_sub(&followed, 1);
+        object_release(object, (uint64_t)MAP_REFERENCE << 32);
+    }
+}

@@ -1,0 +1,74 @@
+// What the test programs share that call one function after the other, each on a file of its name, and say what a trace
+// must hold: `R|W <api> <file> <calls> <bytes>`, `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static char data[4096];
+static struct iovec parts[2] = {{data, 10}, {data + 10, 20}};
+static FILE *said; // standard output where that is not under test itself
+#define SAY(...) fprintf(said == NULL ? stdout : said, __VA_ARGS__)
+
+static void require(int holds, const char *what) {
+    if (holds) return;
+    perror(what);
+    exit(1);
+}
+#define MUST(condition) require((condition), #condition)
+
+// A file named after the function, with 1000 bytes in it when it is to be read.
+static const char *made(const char *name) {
+    int fd = open(name, O_CREAT | O_WRONLY | O_TRUNC, 0644);
+    for (int i = 0; i < 20; i++) MUST(write(fd, "0 line of fifty bytes, with a number in front 0000\n" + 1, 50) == 50);
+    close(fd);
+    SAY("W write %s 20 1000\n", name);
+    return name;
+}
+
+#define READS(api, call, bytes)                                                                                        \
+    do {                                                                                                               \
+        int fd = open(made(#api), O_RDONLY);                                                                           \
+        MUST((call) == (bytes));                                                                                       \
+        MUST((call) == (bytes));                                                                                       \
+        close(fd);                                                                                                     \
+        SAY("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
+    } while (0)
+
+#define WRITES(api, call, bytes)                                                                                       \
+    do {                                                                                                               \
+        int fd = open(#api, O_CREAT | O_RDWR, 0644);                                                                   \
+        MUST((call) == (bytes));                                                                                       \
+        MUST((call) == (bytes));                                                                                       \
+        close(fd);                                                                                                     \
+        SAY("W " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
+    } while (0)
+
+#define GETS(api, call, bytes)                                                                                         \
+    do {                                                                                                               \
+        FILE *stream = fopen(made(#api), "r");                                                                         \
+        MUST(call);                                                                                                    \
+        MUST(call);                                                                                                    \
+        fclose(stream);                                                                                                \
+        SAY("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
+    } while (0)
+
+#define PUTS(api, call, bytes)                                                                                         \
+    do {                                                                                                               \
+        FILE *stream = fopen(#api, "w");                                                                               \
+        MUST(call);                                                                                                    \
+        MUST(call);                                                                                                    \
+        fclose(stream);                                                                                                \
+        SAY("W " #api " " #api " 2 %d\nE fopen open " #api "\n", 2 * (bytes));                                        \
+    } while (0)
+
+#define OPENS(api, call)                                                                                               \
+    do {                                                                                                               \
+        int fd = (call);                                                                                               \
+        MUST(fd >= 0);                                                                                                 \
+        MUST(write(fd, data, 7) == 7);                                                                                 \
+        close(fd);                                                                                                     \
+        SAY("W write " #api " 1 7\nE " #api " open " #api "\n");                                                    \
+    } while (0)
+
