@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import fnmatch
 import hashlib
 import json
@@ -75,7 +74,14 @@ TRICKS: dict[str, tuple[str, ...]] = {
     "I/O before the shim's constructor and after its destructor": ("first_and_last.c",),
     "fork in one thread while 8 others do I/O, 1,000 times": ("fork_among_threads.c",),
 }
-LIMITS: dict[str, tuple[str, ...]] = {}
+LIMITS: dict[str, tuple[str, ...]] = {
+    "tight RLIMIT_FSIZE": ("file_size.c",),
+    "tight RLIMIT_AS": ("address_space.c",),
+    "tight RLIMIT_NOFILE": ("no_descriptor.c",),
+    "a trace disk (small tmpfs) that fills up": ("full_trace_disk.sh",),
+    "jemalloc preloaded too": ("jemalloc.sh",),
+    "an AddressSanitizer program": ("address_sanitizer.sh",),
+}
 LISTS = {"tools": TOOLS, "languages": LANGUAGES, "tricks": TRICKS, "limits": LIMITS}
 
 # Functions of one character: counted, and never kept singly.
@@ -113,9 +119,8 @@ class Program:
                 return f"{command} is not installed (apt-get install {package})"
         for line in self.says("library"):
             library, package = line.split()
-            try:
-                ctypes.CDLL(library)
-            except OSError:
+            said = subprocess.run(["true"], env={**os.environ, "LD_PRELOAD": library}, capture_output=True).stderr
+            if said:  # the loader could not find it
                 return f"{library} is not installed (apt-get install {package})"
         return None
 
