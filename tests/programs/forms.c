@@ -38,6 +38,8 @@ FORM(int, fcntl64, int, int, ...)
 FORM(int, __pipe, int *)
 FORM(int, __socket, int, int, int)
 FORM(int, __connect, int, const void *, socklen_t)
+FORM(int, __xmknod, int, const char *, mode_t, dev_t *)
+FORM(int, __xmknodat, int, int, const char *, mode_t, dev_t *)
 FORM(off_t, __lseek, int, off_t, int)
 FORM(int, __fseeko64, FILE *, off64_t, int)
 FORM(int, _IO_fsetpos, FILE *, const void *)
@@ -150,6 +152,10 @@ static void descriptors(void) {
         MUST(write(fds[i], data, 7) == 7 && close(fds[i]) == 0);
         SAY("W write %s 1 7\nE %s open %s\n", name[i], apis[i], name[i]);
     }
+    dev_t none = 0;
+    MUST(form___xmknod(0, "node", S_IFREG | 0644, &none) == 0);
+    MUST(form___xmknodat(0, AT_FDCWD, "nodeat", S_IFREG | 0644, &none) == 0);
+    SAY("E __xmknod Create node\nE __xmknodat Create nodeat\n");
     fd = open("length", create, 0644);
     MUST(write(fd, data, 100) == 100 && ftruncate64(fd, 50) == 0 && truncate64("length", 40) == 0);
     SAY("E ftruncate64 Truncate length\nE truncate64 Truncate length\n");
