@@ -155,3 +155,9 @@ def counts(facts: dict[str, Facts]) -> list[Count]:
 def of_class(facts: dict[str, Facts], *names: str) -> dict[str, Facts]:
     """The subjects of a class."""
     return {iri: one for iri, one in facts.items() if one.get("type") in names}
+
+
+def rows_without_a_test(rows: tuple[str, ...], module: dict[str, object]) -> list[str]:
+    """The titles that begin no docstring of a module's tests."""
+    told = [one.__doc__ or "" for name, one in module.items() if name.startswith("test_")]
+    return [row for row in rows if not any(text.startswith(f"{row}:") for text in told)]
