@@ -45,7 +45,6 @@ def after_kill(place: Place) -> dict[str, str]:
             if level == "call":
                 calls_kept(trace.folder, level, "cached", "reads", saw)
             returned += saw
-        found[level] = f"{TIMES} kills, all of {returned:,} calls " + (
-            "to a file that is named" if level == "file" else "counted"
-        )
+        what = {"file": "their file named", "op": "all counted", "call": "all counted and kept"}[level]
+        found[level] = f"{TIMES} kills, {returned:,} calls had returned: {what}"
     return found

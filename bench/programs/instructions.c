@@ -10,7 +10,7 @@ static volatile long sum; // so that no call is left out
 
 __attribute__((noinline)) void measured(const char *what, const char *path, int fd, FILE *stream, long count) {
     if (strcmp(what, "pread") == 0)
-        for (long i = 0; i < count; i++) sum += pread(fd, data, sizeof data, 0);
+        for (long i = 0; i < count; i++) sum += pread(fd, data, sizeof data, i % 256 * 4096);
     else if (strcmp(what, "fread") == 0)
         for (long i = 0; i < count; i++) sum += (long)fread(data, 64, 1, stream);
     else if (strcmp(what, "getc") == 0)
