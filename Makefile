@@ -11,7 +11,7 @@ C_SOURCES := $(wildcard interceptors/posix/*.[ch])
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint shim bench instructions vocab clean
+.PHONY: help demo test quick lint shim bench instructions vocab calls clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -46,6 +46,9 @@ instructions: $(VENV)/test $(SHIM)  ## count what a call costs in instructions, 
 
 vocab: $(VENV)/test  ## write the C header of the ontology's words
 	$(BIN)/python -m provio.vocab --header > interceptors/posix/vocab.h
+
+calls:  ## write the page of the table of calls
+	$(PYTHON) interceptors/posix/calls.py > docs/calls.md
 
 clean:  ## remove the virtual environment and everything built
 	rm -rf $(VENV) $(SHIM) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

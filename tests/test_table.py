@@ -8,21 +8,17 @@ import re
 import subprocess
 from pathlib import Path
 
+import calls
 import pytest
 from posix_trace import POSIX, PROGRAMS, Trace, facts_printed
-
-ROW = re.compile(r"^(CALL|CHARACTER|VARIADIC|FRESH|HAND|SKIP)\((\w+), *(.*)\)$")
 
 
 def rows() -> dict[str, tuple[str, str]]:
     """Name -> (kind of row, the rest of it)."""
     found: dict[str, tuple[str, str]] = {}
-    for line in (POSIX / "calls.def").read_text().splitlines():
-        match = ROW.match(line)
-        assert match or not line or line.startswith("//"), f"not a row: {line}"
-        if match:
-            assert match[2] not in found, f"{match[2]} stands in the table twice"
-            found[match[2]] = (match[1], match[3])
+    for row in calls.rows():
+        assert row.name not in found, f"{row.name} stands in the table twice"
+        found[row.name] = (row.kind, row.columns)
     return found
 
 
@@ -85,6 +81,12 @@ def test_skipped_calls_say_why() -> None:
     for name, (kind, rest) in rows().items():
         if kind == "SKIP":
             assert re.fullmatch(r'"[^"]{5,}"', rest), name
+
+
+def test_the_page_of_the_table_is_fresh() -> None:
+    """docs/calls.md is what the table says today."""
+    page = POSIX.parents[1] / "docs" / "calls.md"
+    assert page.read_text() == calls.document(), "run `make calls`"
 
 
 # Names that look like a sibling and are none, with what they are.

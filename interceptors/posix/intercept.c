@@ -6,6 +6,7 @@
 #define HAND CALL
 #define FRESH CALL
 #define SKIP(name, why)
+#define SKIPS(...)
 #define CALL(name, ...) #name,
 const char api_names[][24] = {
 #include "calls.def"

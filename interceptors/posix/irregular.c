@@ -11,6 +11,7 @@ extern char **environ;
 #define VARIADIC(...)
 #define FRESH(...)
 #define SKIP(...)
+#define SKIPS(...)
 #define HAND EXPORTED
 #include "calls.def"
 

@@ -89,6 +89,7 @@ enum {
 #define HAND CALL
 #define FRESH CALL
 #define SKIP(name, why)
+#define SKIPS(...)
 #include "calls.def"
 #undef CALL
     API_COUNT
@@ -108,6 +109,7 @@ struct real {
 #undef HAND
 #undef FRESH
 #undef SKIP
+#undef SKIPS
 };
 
 // A real function is looked up when it is first called: a process pays for the few names that it uses.

@@ -15,6 +15,7 @@
 #define VARIADIC(...)
 #define FRESH(...)
 #define SKIP(...)
+#define SKIPS(...)
 #define HAND EXPORTED
 #include "calls.def"
 

@@ -1,0 +1,122 @@
+"""The table of calls, read: `calls.def` goes in, its rows come out; run as a program it prints `docs/calls.md`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+TABLE = Path(__file__).with_name("calls.def")
+SINGLE = re.compile(r"(CALL|CHARACTER|VARIADIC|FRESH|HAND|SKIP)\((\w+), *(.*)\)", re.DOTALL)
+SEVERAL = re.compile(r'SKIPS\((".*?"),\s*(.*)\)', re.DOTALL)
+
+
+class Row(NamedTuple):
+    """A row: its kind, the function's name, the other columns as they are written, the section it stands in."""
+
+    kind: str
+    name: str
+    columns: str
+    section: str
+
+    @property
+    def term(self) -> str:
+        """The class that a recorded call has; an empty string where the row names none."""
+        found = re.search(r"\), (?:\w+, )?([A-Z][A-Za-z]+), \w+\(", self.columns)
+        return found[1] if found and self.kind in ("CALL", "CHARACTER", "VARIADIC") else ""
+
+    @property
+    def subject(self) -> str:
+        """What the call is about, as the macro that says it; an empty string where the row names none."""
+        found = re.search(r"\), (?:\w+, )?[A-Z][A-Za-z]+, (\w+)\(", self.columns)
+        return found[1] if found and self.term else ""
+
+
+def rows() -> Iterator[Row]:
+    """Read the table; raises ValueError for what is no row."""
+    section, pending = "", ""
+    for line in TABLE.read_text().splitlines():
+        if line.startswith("//") or not line:
+            section = line.removeprefix("//").strip() if line else section
+            continue
+        pending = f"{pending}\n{line}" if pending else line
+        if not pending.endswith(")"):
+            continue
+        single, several = SINGLE.fullmatch(pending), SEVERAL.fullmatch(pending)
+        if single:
+            yield Row(single[1], single[2], single[3], section)
+        elif several:
+            yield from (Row("SKIP", name, several[1], section) for name in re.split(r",\s*", several[2]))
+        else:
+            raise ValueError(f"no row: {pending}")
+        pending = ""
+
+
+# How a row's calls are recorded, by its kind and class; `docs/trace-format.md` says what each record holds.
+HOW = {
+    "Open": "an opening for each call",
+    "Seek": "not by itself: it tells which calls were consecutive",
+    "Stat": "an event for each call, with `--record stat`",
+    "List": "an event, or a count on the opening, with `--record list`",
+    **dict.fromkeys(("Read", "Write", "Fsync", "Flush", "Allocate"), "counted and timed on the opening"),
+    **dict.fromkeys(
+        ("Rename", "Link", "Delete", "Create", "Truncate", "SetTimes", "SetMode", "SetOwner", "SetAttribute"),
+        "an event for each call",
+    ),
+}
+FROM_A_BUFFER = "counted on the opening; timed at a refill and every 64th call"
+BUFFERED = {"STREAM", "BLOCK", "WIDE"}
+BY_HAND = {
+    "Opening by name": "closes one opening and makes another",
+    "Descriptors": "which descriptor names which opening, and what a file was at its last close",
+    "Asynchronous": "the submission counted (SubmitRead, SubmitWrite, Fsync); at aio_return a Read or Write",
+    "Repositions": "not by itself: it tells which calls were consecutive",
+    "Flushing and changing": "a Copy from one opening to another, a Read or a Write; a Map and its Unmap; a Fsync",
+    "Names": "the working directory, to which relative names are joined",
+    "Listing": "an opening or an event, with `--record list`; where it changes the working directory unseen, that",
+    "Processes": "a Fork, Spawn, Exec, ExecFailed or ChildEnd, or a Gap where a program cannot be watched",
+}
+
+
+def title(section: str) -> str:
+    """The first words of a section's comment."""
+    return re.split(r"[.,:]", section)[0]
+
+
+def record(row: Row) -> tuple[str, str]:
+    """Return what is recorded of a row's calls, and how."""
+    if row.kind == "SKIP":
+        return "–", "not wrapped: " + row.columns.strip('"')
+    if row.kind == "FRESH":
+        return "–", "what the new descriptor names is looked up at its first use"
+    if row.kind == "HAND":
+        return "by hand", BY_HAND[title(row.section)]
+    buffered = row.kind == "CHARACTER" or (row.kind == "CALL" and row.subject in BUFFERED)
+    return row.term, FROM_A_BUFFER if buffered and row.term in ("Read", "Write") else HOW[row.term]
+
+
+def document() -> str:
+    """Return the page of the table: a section for each of its comments, a line for calls that are recorded alike."""
+    lines = [
+        "# The calls that are watched",
+        "",
+        "Made from `interceptors/posix/calls.def` by `make calls`. Each name is a function of the C library; a call",
+        "inside the library itself is accounted to the function that the program called. Classes are those of",
+        "[the graph](graph.md); what a record holds is said in [the trace format](trace-format.md). A test holds",
+        "every function that the C library exports against this table.",
+    ]
+    for section, members in groupby(rows(), key=lambda row: row.section):
+        lines += ["", f"## {title(section)}", "", "| calls | recorded as | how |", "|---|---|---|"]
+        alike: dict[tuple[str, str], list[str]] = {}
+        for row in members:
+            alike.setdefault(record(row), []).append(row.name)
+        for (what, how), names in alike.items():
+            lines.append(f"| {' '.join(f'`{name}`' for name in names)} | {what} | {how} |")
+    return "\n".join([*lines, ""])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())
