@@ -157,7 +157,9 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
 }
 
 struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api) {
-    struct counters *counters = look_up(thread, serial, side, api, 0);
+    struct counters *counters = look_up(thread, serial, side, api, 0), *before = relaxed(object->hint[side]);
+    if (side == WRITING && before != NULL && relaxed(before->owner) != thread->number && relaxed(object->put) != NULL)
+        atomic_store_explicit(&object->shared, true, memory_order_relaxed);
     if (counters == NULL) counters = access_begin(thread, object, serial, side, api);
     if (counters != NULL) {
         atomic_store_explicit(&object->hint[side], counters, memory_order_release);
@@ -296,6 +298,19 @@ void account_stream(struct thread *thread, struct object *object, enum side side
     else if (!touched(object, serial, side))
         access_touched(thread, object, serial, side, api, now(thread));
     object_moved(object, offset + bytes);
+}
+
+// Before a stream is flushed or closed: its opening, or NULL. Who puts bytes inline calls __overflow when there is no
+// room.
+struct object *put_count(FILE *stream) {
+    int fd = stream->_fileno;
+    bool filled = stream->_IO_write_ptr > stream->_IO_write_base;
+    if (fd < 0 || !watching()) return NULL;
+    struct object *object = filled ? object_of(fd) : object_known(fd);
+    if (object == NULL || object == &ignored) return NULL;
+    uint64_t bytes = put_inline(object, stream);
+    if (bytes > 0) account_stream(thread_self(), object, WRITING, API___overflow, bytes);
+    return object;
 }
 
 // False where another thread's access holds the counter.

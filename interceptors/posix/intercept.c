@@ -43,7 +43,7 @@ const char api_terms[][16] = {
 #define DESCRIPTOR_PENDING(stream) (stream)->_fileno
 #define BEFORE_FD(fd) 0
 #define BEFORE_STREAM(stream) (intptr_t)(stream)->_IO_read_ptr
-#define BEFORE_PENDING(stream) (stream)->_IO_write_ptr - (stream)->_IO_write_base
+#define BEFORE_PENDING(stream) 0
 
 #define DESCRIPTOR_AT(fd, offset) fd
 #define BEFORE_AT(fd, offset) 0
@@ -69,13 +69,35 @@ const char api_terms[][16] = {
 #define MOVES_WIDE_LINE(stream) true
 #define MOVES_WIDE_TEXT(stream) true
 #define MOVES_BLOCK(stream, size) true
+#define INLINE_FD(fd) 0
+#define INLINE_AT(fd, offset) 0
+#define INLINE_STREAM(stream) way == WRITING ? put_inline(object, stream) : 0
+#define INLINE_PENDING INLINE_STREAM
+#define INLINE_INSIDE INLINE_STREAM
+#define INLINE_GROWING INLINE_STREAM
+#define INLINE_WIDE(stream) 0
+#define INLINE_WIDE_LINE(stream) 0
+#define INLINE_WIDE_TEXT(stream) 0
+#define INLINE_BLOCK(stream, size) INLINE_STREAM(stream)
+#define ONE_STREAM(stream) put_one(object, stream)
+#define SEEN_FD(fd) (void)0
+#define SEEN_AT(fd, offset) (void)0
+#define SEEN_STREAM(stream)                                                                                            \
+    if (way == WRITING) put_seen(object, stream)
+#define SEEN_PENDING SEEN_STREAM
+#define SEEN_INSIDE SEEN_STREAM
+#define SEEN_GROWING SEEN_STREAM
+#define SEEN_WIDE SEEN_STREAM
+#define SEEN_WIDE_LINE SEEN_STREAM
+#define SEEN_WIDE_TEXT SEEN_STREAM
+#define SEEN_BLOCK(stream, size) SEEN_STREAM(stream)
 #define DESCRIPTOR_INSIDE(stream) (stream)->_fileno
 #define BEFORE_INSIDE(stream) (intptr_t)(stream)->_IO_write_ptr
 #define BUFFERED_INSIDE(stream) false
 #define DESCRIPTOR_GROWING(stream) (stream)->_fileno
 #define BEFORE_GROWING(stream) file_size(stream)
 #define BUFFERED_GROWING(stream) false
-#define DESCRIPTOR_FLUSHED(stream) (stream) == NULL ? -1 : (stream)->_fileno // none: all streams
+#define DESCRIPTOR_FLUSHED(stream) flushed_descriptor(stream)
 #define DESCRIPTOR_WIDE(stream) (stream)->_fileno
 #define BEFORE_WIDE(stream) 0
 #define BUFFERED_WIDE(stream) !detailed(DETAIL_CALL) // as of other characters, its time is read only now and then
@@ -204,6 +226,14 @@ static inline int64_t message_bytes(const struct mmsghdr *messages, int count) {
     return bytes;
 }
 
+// Of all streams there is none; and one in which nothing ever lay is not used by flushing it.
+static int flushed_descriptor(const FILE *stream) {
+    if (stream == NULL || stream->_fileno < 0) return -1;
+    struct object *object = object_known(stream->_fileno);
+    bool used = object != NULL && relaxed(object->serial) != 0;
+    return used || stream->_IO_write_ptr > stream->_IO_write_base ? stream->_fileno : -1;
+}
+
 static inline int descriptor(FILE *stream) {
     return stream == NULL ? -1 : stream->_fileno;
 }
@@ -231,10 +261,13 @@ int mode_flags(const char *mode) {
     struct thread *thread = thread_self();                                                                             \
     const intptr_t before = BEFORE_##subject;                                                                          \
     const bool buffered = BUFFERED_##subject;                                                                          \
+    const uint64_t stored = INLINE_##subject;                                                                          \
     uint64_t where = OFFSET_##subject, started = buffered ? 0 : now(thread);                                           \
     type result = real_call;                                                                                           \
     int64_t bytes = outcome;                                                                                           \
+    SEEN_##subject;                                                                                                    \
     if (likely(bytes >= 0)) {                                                                                          \
+        bytes += (int64_t)stored;                                                                                      \
         if (buffered) {                                                                                                \
             account_untimed(thread, object, way, api, (uint64_t)bytes);                                                \
         } else {                                                                                                       \
@@ -284,8 +317,10 @@ static inline int error_of(int64_t outcome) {
     struct object *object = object_of(DESCRIPTOR_##subject);                                                           \
     if (object == &ignored) return REAL(name) arguments;                                                               \
     struct thread *thread = thread_self();                                                                             \
+    DRAINS_##subject;                                                                                                  \
     uint64_t started = now(thread);                                                                                    \
     type result = REAL(name) arguments;                                                                                \
+    DRAINED_##subject;                                                                                                 \
     if ((outcome) >= 0)                                                                                                \
         count(thread, object, term, API_##name, BYTES_##subject, started);                                             \
     else                                                                                                               \
@@ -298,6 +333,10 @@ static inline int error_of(int64_t outcome) {
 #define DESCRIPTOR_FD_BYTES(fd, size) fd
 #define BYTES_FD(fd) 0
 #define BYTES_FLUSHED(stream) 0
+#define DRAINS_FLUSHED(stream) put_count(stream)
+#define DRAINED_FLUSHED(stream) put_seen(object, stream)
+#define DRAINS_FD_BYTES(fd, size) (void)0
+#define DRAINED_FD_BYTES(fd, size) (void)0
 #define BYTES_FD_BYTES(fd, size) (uint64_t) size
 
 // A reposition is no fact of its own: it tells which calls began where the one before ended.
@@ -305,13 +344,19 @@ static inline int error_of(int64_t outcome) {
     struct object *object = watching() ? object_known(DESCRIPTOR_##subject) : NULL;                                    \
     if (object == NULL || object == &ignored) return REAL(name) arguments;                                             \
     struct thread *thread = thread_self();                                                                             \
+    DRAINS_##subject;                                                                                                  \
     uint64_t started = thread == NULL ? 0 : now(thread);                                                               \
     type result = REAL(name) arguments;                                                                                \
+    DRAINED_##subject;                                                                                                 \
     if ((outcome) >= 0)                                                                                                \
         object_moved(object, SOUGHT_##subject);                                                                        \
     else if (thread != NULL)                                                                                           \
         access_failed(thread, relaxed(object->serial) == 0 ? NULL : object, API_##name, started);                      \
     return result;
+#define DRAINS_FD(fd) (void)0
+#define DRAINS_STREAM(stream) put_count(stream)
+#define DRAINED_FD(fd) (void)0
+#define DRAINED_STREAM(stream) put_seen(object, stream)
 #define SOUGHT_FD(fd) (uint64_t) result
 #define SOUGHT_STREAM(stream) stream_position(stream, object)
 
@@ -436,7 +481,10 @@ static inline const char *or_itself(const char *path) {
         if (!watching()) return REAL(name) arguments;                                                                  \
         struct object *object = object_of(DESCRIPTOR_##subject);                                                       \
         type result = REAL(name) arguments;                                                                            \
-        if (object != &ignored && (outcome) >= 0) account_character(object, SIDE_##Term, API_##name);                  \
+        if (object != &ignored && (outcome) >= 0) {                                                                    \
+            if (SIDE_##Term == WRITING) ONE_##subject;                                                                 \
+            account_character(object, SIDE_##Term, API_##name);                                                        \
+        }                                                                                                              \
         return result;                                                                                                 \
     }
 
@@ -448,13 +496,18 @@ static inline const char *or_itself(const char *path) {
         struct object *object = watching() ? object_of(DESCRIPTOR_##subject) : &ignored;                               \
         struct thread *thread = object == &ignored ? NULL : thread_self();                                             \
         const intptr_t before = BEFORE_##subject;                                                                      \
+        const enum side way = SIDE_##Term;                                                                             \
+        const uint64_t stored = thread == NULL ? 0 : INLINE_##subject;                                                 \
         uint64_t serial = relaxed(object->serial), where = OFFSET_##subject;                                           \
         uint64_t started = thread == NULL ? 0 : now(thread);                                                           \
         type result = REAL(sibling) arguments;                                                                         \
         int64_t bytes = outcome;                                                                                       \
         va_end(list);                                                                                                  \
         (void)before;                                                                                                  \
+        (void)way;                                                                                                     \
+        if (thread != NULL) SEEN_##subject;                                                                            \
         if (thread != NULL && bytes >= 0) {                                                                            \
+            bytes += (int64_t)stored;                                                                                  \
             account(thread, object, serial, SIDE_##Term, API_##name, where, (uint64_t)bytes, started);                 \
             object_moved(object, where + (uint64_t)bytes);                                                             \
         } else if (thread != NULL) {                                                                                   \

@@ -52,6 +52,7 @@ void provio_closefrom(int first) {
 
 static int watched_fclose(int (*real)(FILE *), FILE *stream) {
     struct closing closing;
+    put_count(stream);
     closing_begin(&closing, stream->_fileno);
     int result = real(stream);
     closing_end(&closing, true);
@@ -88,6 +89,7 @@ static FILE *watched_freopen(int api, FILE *(*real)(const char *, const char *, 
     struct thread *thread = watching() ? thread_self() : NULL;
     if (thread == NULL) return real(path, mode, stream);
     struct closing closing;
+    put_count(stream);
     uint64_t started = now(thread);
     closing_begin(&closing, stream->_fileno);
     FILE *result = real(path, mode, stream);
@@ -194,9 +196,16 @@ int provio_daemon(int keep_folder, int keep_streams) {
 // ---- a reposition that returns nothing
 
 void provio_rewind(FILE *stream) {
-    struct object *object = watching() ? object_known(stream->_fileno) : NULL;
+    struct object *object = put_count(stream);
     REAL(rewind)(stream);
-    if (object != NULL && object != &ignored) object_moved(object, 0);
+    if (object == NULL) return;
+    put_seen(object, stream);
+    object_moved(object, 0);
+}
+
+// What a program leaves in the buffer of its standard output, the C library writes after this.
+__attribute__((destructor)) static void last_flush(void) {
+    put_count(stdout);
 }
 
 // ---- copies inside the kernel

@@ -41,6 +41,8 @@ static struct object *object_new(void) {
     object->opening = NULL;
     object->path = NULL;
     object->path_length = 0;
+    atomic_store_explicit(&object->put, NULL, memory_order_relaxed);
+    atomic_store_explicit(&object->shared, false, memory_order_relaxed);
     object->inherited = object->unlinked = false;
     object->connection.family = 0;
     object->connection.peer_inode = object->connection.peer_pid = 0;

@@ -391,12 +391,13 @@ struct object {
         position; // the file offset, as far as known; of a stream, what only a reposition changes by a leap
     _Atomic uint64_t references; // descriptors, and maps << 32
     uint32_t flags;
-    struct access *opening; // the access made with it, which has its `closed` counter
+    struct access *opening;  // the access made with it, which has its `closed` counter
+    const char *_Atomic put; // of a stream: up to here what lies in its buffer is counted
     struct facts facts;
     const char *kind; // its class
     char *path;       // NULL: none
     uint32_t path_length;
-    _Atomic bool stream;
+    _Atomic bool stream, shared;     // shared: several threads write to the stream
     bool inherited, unlinked, plain; // the last: the path needs no escapes
     union {
         char short_path[128];
@@ -709,6 +710,28 @@ static inline void account_character(struct object *object, enum side side, int 
     digits[47]++;
     *(volatile int *)&thread->depth -= 1;
 }
+
+// ---- what the compiler put inline: bytes that a program stores into a stream's buffer itself, without a call. They
+// are counted with the next call on the stream, at its flush and at its close. Threads that share a stream do not do
+// it.
+
+static inline uint64_t put_inline(const struct object *object, const FILE *stream) {
+    const char *base = stream->_IO_write_base, *end = stream->_IO_write_ptr, *from = relaxed(object->put);
+    if (relaxed(object->shared)) return 0;
+    if (from == NULL) from = base;
+    return from >= base && from <= end ? (uint64_t)(end - from) : 0; // elsewhere: flushed since, by nobody knows what
+}
+
+static inline void put_seen(struct object *object, const FILE *stream) {
+    atomic_store_explicit(&object->put, stream->_IO_write_ptr, memory_order_relaxed);
+}
+
+static inline void put_one(struct object *object, const FILE *stream) {
+    const char *put = relaxed(object->put);
+    atomic_store_explicit(&object->put, put == NULL ? stream->_IO_write_ptr : put + 1, memory_order_relaxed);
+}
+
+struct object *put_count(FILE *stream);
 
 // ---- event.c: single calls, a block each
 
