@@ -312,6 +312,11 @@ static inline int error_of(int64_t outcome) {
     return outcome < -4095 ? (int)(-4095 - outcome) : errno;
 }
 
+// Many programs flush their streams when they end, used or not: that is no I/O.
+static inline bool unwritten(const FILE *stream) {
+    return stream == NULL || stream->_mode > 0 || stream->_IO_write_ptr > stream->_IO_write_base;
+}
+
 #define OPERATION(count, term, name, type, arguments, subject, outcome)                                                \
     if (!watching()) return REAL(name) arguments;                                                                      \
     struct object *object = object_of(DESCRIPTOR_##subject);                                                           \
@@ -328,7 +333,10 @@ static inline int error_of(int64_t outcome) {
     return result;
 
 #define WATCH_Fsync(...) OPERATION(count_operation, TERM_Fsync, __VA_ARGS__)
-#define WATCH_Flush(...) OPERATION(count_operation, TERM_Flush, __VA_ARGS__)
+#define WATCH_Flush(name, type, arguments, subject, outcome)                                                           \
+    if (!UNWRITTEN_##subject) return REAL(name) arguments;                                                             \
+    OPERATION(count_operation, TERM_Flush, name, type, arguments, subject, outcome)
+#define UNWRITTEN_FLUSHED(stream) unwritten(stream)
 #define WATCH_Allocate(...) OPERATION(count_change, TERM_Allocate, __VA_ARGS__)
 #define DESCRIPTOR_FD_BYTES(fd, size) fd
 #define BYTES_FD(fd) 0

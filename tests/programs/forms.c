@@ -214,9 +214,11 @@ static void streams(void) {
     PUTS_STANDARD(_IO_puts, form__IO_puts("hello") >= 0, 6);
     PUTS_STANDARD(_IO_printf, form__IO_printf("%d-%s", 12, "ab") == 5, 5);
     FILE *stream = form__IO_fopen("_IO_fopen", "w");
-    MUST(fputs("hello", stream) >= 0 && form__IO_fflush(stream) == 0 && fflush_unlocked(stream) == 0);
-    MUST(fflush(stream) == 0 && fflush(stream) == 0 && fflush(NULL) == 0 && form__IO_fclose(stream) == 0);
-    SAY("W fputs _IO_fopen 1 5\nE _IO_fopen open _IO_fopen\nO _IO_fflush Flush _IO_fopen 1\n");
+    MUST(fputs("hello", stream) >= 0 && form__IO_fflush(stream) == 0 && form__IO_fflush(stream) == 0);
+    MUST(fputs("hello", stream) >= 0 && fflush_unlocked(stream) == 0 && fflush_unlocked(stream) == 0);
+    MUST(fputs("hello", stream) >= 0 && fflush(stream) == 0 && fputs("hello", stream) >= 0 && fflush(stream) == 0);
+    MUST(fflush(stream) == 0 && fflush(NULL) == 0 && form__IO_fclose(stream) == 0);
+    SAY("W fputs _IO_fopen 4 20\nE _IO_fopen open _IO_fopen\nO _IO_fflush Flush _IO_fopen 1\n");
     SAY("O fflush_unlocked Flush _IO_fopen 1\nO fflush Flush _IO_fopen 2\n");
     stream = form_freopen64("freopen64", "w", form_fopen64("fopen64", "w"));
     MUST(fputs("hello", stream) >= 0 && fclose(stream) == 0);
