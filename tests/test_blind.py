@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import Project
-from posix_trace import PROGRAMS, Trace, name_of, of_class
+from posix_trace import PROGRAMS, Trace, counts, name_of, of_class
 
 WAYS = ["execv", "execve", "execl", "fexecve", "posix_spawn", "execvp", "posix_spawnp"]
 Needs = Callable[..., None]
@@ -191,3 +191,127 @@ def test_lineage_shows_what_was_not_watched(project: Project) -> None:
     assert [node["label"] for node in document["nodes"] if node["type"] == "Program"] == ["static"]
     assert any("statically linked" in gap["reason"] for gap in document["gaps"])
     assert any("pipe" in gap["reason"] for gap in project.lineage("f")["gaps"])
+
+
+# ---- system calls by number, clone, and what confines
+
+
+def facts_of_gaps(trace: Trace) -> list[str]:
+    return [one["reason"] for one in of_class(trace.facts(), "Gap").values()]
+
+
+def test_system_calls_by_number(built: Path, trace: Trace, work: Path) -> None:
+    """What syscall() does is recorded like the calls it makes, or leaves one Gap; results and errno are as ever."""
+    bare, watched = work / "bare", work / "watched"
+    for folder in (bare, watched):
+        folder.mkdir()
+    expected = subprocess.run([built / "raw", bare], capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+    done = trace.run(built / "raw", watched, stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stdout, done.stderr) == (7, expected.stdout, expected.stderr)
+    assert {p.name: p.read_bytes() for p in bare.iterdir() if p.is_file()} == {
+        p.name: p.read_bytes() for p in watched.iterdir() if p.is_file()
+    }
+    facts = trace.facts()
+    found = {(c.side, c.api, c.path): c for c in counts(facts)}
+    events = {(one["api"], one["type"]) for one in facts.values() if "at" in one}
+    for line in done.stdout.decode().splitlines():
+        kind, *words = line.split()
+        if kind in ("R", "W", "O"):
+            match = found.get((kind, words[0], os.fsencode(watched / words[1])))
+            assert match is not None, line
+            assert [str(match.count), str(match.size)] == words[2:], line
+        elif kind == "E":
+            assert (words[0], words[1]) in events, line
+        elif kind == "G":
+            assert sum(" ".join(words) in reason for reason in facts_of_gaps(trace)) == 1, line
+    assert found[("W", "write", os.fsencode(watched / "cloned"))].count == 2
+    assert found[("R", "syscall", b"")].size == 15
+
+
+@pytest.mark.parametrize("how", ["plain", "vfork", "shared"])
+def test_children_of_clone(built: Path, trace: Trace, work: Path, how: str) -> None:
+    """100 children by clone, with I/O on both sides: each named as a child, its writes its own; what shares memory
+    beside its parent is a Gap, and disturbs nothing."""
+    done = trace.run(built / "cloned", how, work, "100")
+    assert (done.returncode, done.stderr) == (0, b"")
+    facts = trace.facts()
+    assert all((work / f"child{i}").read_bytes() == b"child\nmore\n" for i in range(100))
+    parents = sum(c.count for c in counts(facts) if c.path == os.fsencode(work / "parent"))
+    if how == "shared":
+        assert sum("shares its memory" in reason for reason in facts_of_gaps(trace)) == 1
+        assert parents <= int(done.stdout)
+        return
+    forks = of_class(facts, "Fork").values()
+    assert {one["api"] for one in forks} == {"clone", "__clone"}
+    assert len({(one["childPid"], one["childTick"]) for one in forks}) == 100
+    assert parents == int(done.stdout)
+    writers = {one["childPid"] for one in forks}
+    for i in range(100):
+        path = os.fsencode(work / f"child{i}")
+        own = [iri for iri, one in facts.items() if name_of(facts.get(one.get("object", ""), {})) == path]
+        assert {iri.split("/")[-3].split(".")[0] for iri in own} <= writers
+        assert sum(c.count for c in counts({iri: facts[iri] for iri in own} | facts) if c.path == path) == 2
+    assert facts_of_gaps(trace) == []
+
+
+CONFINEMENTS = {
+    "strict": "times stand still",
+    "filter": "makes no system call",
+    "syscall": "makes no system call",
+    "chroot": None,
+    "user": None,
+    "setuid": None,
+    "seteuid": None,
+    "unshare": None,
+    "tsc": None,
+}
+
+
+@pytest.mark.parametrize("how", CONFINEMENTS)
+def test_programs_that_confine_themselves(built: Path, trace: Trace, work: Path, how: str) -> None:
+    """Under seccomp, another root, another user, without the counter: the same output, every call still counted, and
+    a Gap where something could not be known."""
+    if os.geteuid() != 0 and how in ("chroot", "user", "setuid", "seteuid", "unshare"):
+        pytest.skip("needs root")
+    results = []
+    for name in ("bare", "watched"):
+        folder = work / name
+        (folder / "inside").mkdir(parents=True)
+        (folder / "in").write_bytes(bytes(range(250)) * 40)
+        for place in (folder, folder / "inside"):
+            place.chmod(0o777)
+        environment = trace.environment() if name == "watched" else None
+        done = subprocess.run([built / "confined", how], cwd=folder, env=environment, capture_output=True, timeout=60)
+        files = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+        results.append((done.returncode, done.stdout, done.stderr, files))
+    assert results[0] == results[1]
+    assert results[0][:2] == (0, b"done\n")
+    facts = trace.facts()
+    found = {(c.side, c.path): c for c in counts(facts)}
+    folder = work / "watched"
+    assert found[("R", os.fsencode(folder / "in"))].count == 5001
+    assert found[("W", os.fsencode(folder / "out"))].count == 5000
+    later = os.fsencode(folder / ("inside/later" if how == "chroot" else "later"))
+    if how != "strict":
+        assert found[("W", later)].size == 11
+        assert name_of(next(iter(of_class(facts, "Rename").values())), "to") == later.replace(b"later", b"renamed")
+    expected = CONFINEMENTS[how]
+    assert [expected in reason for reason in facts_of_gaps(trace)] == ([True] if expected else [])
+
+
+def test_a_program_started_under_seccomp(built: Path, trace: Trace, work: Path) -> None:
+    """It is started without the preload, which would make calls that may be death; a Gap names it."""
+    code = """
+import ctypes, os, struct
+libc = ctypes.CDLL(None, use_errno=True)
+allow = struct.pack("HBBI", 6, 0, 0, 0x7fff0000)
+room = ctypes.create_string_buffer(allow)
+program = struct.pack("HxxxxxxP", 1, ctypes.addressof(room))
+libc.prctl(38, 1, 0, 0, 0)
+if libc.prctl(22, 2, program, 0, 0) != 0:
+    raise SystemExit(9)
+os.execv("/usr/bin/env", ["env"])
+"""
+    done = trace.run("python3", "-c", code, cwd=work, check=True)
+    assert b"LD_PRELOAD" not in done.stdout
+    assert any("started under seccomp" in reason for reason in facts_of_gaps(trace))

@@ -72,6 +72,7 @@ BUFFERED = {"STREAM", "BLOCK", "WIDE"}
 BY_HAND = {
     "Opening by name": "closes one opening and makes another",
     "Descriptors": "which descriptor names which opening, and what a file was at its last close",
+    "What keeps the shim from its files": "nothing but a Gap, where something cannot be known from then on",
     "Asynchronous": "the submission counted (SubmitRead, SubmitWrite, Fsync); at aio_return a Read or Write",
     "Repositions": "not by itself: it tells which calls were consecutive",
     "Flushing and changing": "a Copy from one opening to another, a Read or a Write; a Map and its Unmap; a Fsync",

@@ -101,7 +101,7 @@ FORWARD(freopen, FILE *, (const char *path, const char *mode, FILE *stream), wat
 FORWARD(freopen64, FILE *, (const char *path, const char *mode, FILE *stream), watched_freopen, path, mode, stream)
 
 // What was held is the copy's, if there is one.
-static int doubled(struct object *object, int copy) {
+int object_doubled(struct object *object, int copy) {
     if (copy >= 0 && object != NULL)
         object_share(copy, object);
     else
@@ -111,7 +111,7 @@ static int doubled(struct object *object, int copy) {
 
 int provio_dup(int fd) {
     struct object *object = watching() ? object_held(fd) : NULL;
-    return doubled(object, REAL(dup)(fd));
+    return object_doubled(object, REAL(dup)(fd));
 }
 
 // What `to` named before is closed by it.
@@ -125,7 +125,7 @@ int provio_dup(int fd) {
         closing_undo(&closing, to);                                                                                    \
     else                                                                                                               \
         closing_end(&closing, false);                                                                                  \
-    return doubled(object, result);
+    return object_doubled(object, result);
 
 int provio_dup2(int from, int to) {
     OVER(REAL(dup2)(from, to), from, to)
@@ -141,7 +141,7 @@ int provio_dup3(int from, int to, int flags){OVER(REAL(dup3)(from, to, flags), f
     int provio_##name(int fd, int command, void *argument) {                                                           \
         bool doubles = watching() && (command == F_DUPFD || command == F_DUPFD_CLOEXEC);                               \
         struct object *object = doubles ? object_held(fd) : NULL;                                                      \
-        return doubled(object, REAL(name)(fd, command, argument));                                                     \
+        return object_doubled(object, REAL(name)(fd, command, argument));                                              \
     }
 CONTROL(fcntl) CONTROL(fcntl64) CONTROL(__fcntl)
 
@@ -468,13 +468,6 @@ int provio_fchdir(int fd) {
     return result;
 }
 
-int provio_chroot(const char *path) {
-    bool watched = watching();
-    int result = REAL(chroot)(path);
-    if (watched && result == 0) cwd_changed();
-    return result;
-}
-
 // ---- listing
 
 DIR *provio_opendir(const char *path) {
@@ -539,7 +532,7 @@ WALK(fts64_close, int, (FTS * walk), (walk))
 
 // ---- children
 
-static pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started) {
+pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started) {
     if (pid == 0) {
         if (relaxed(process.alive) != 0) memset(&page, 0, sizeof page); // a kernel that does not wipe
         if (settings.watched) wake();
@@ -566,6 +559,34 @@ pid_t provio_forkpty(int *master, char *name, const void *terminal, const void *
     return pid;
 }
 
+// A child that borrows its parent's memory, while the parent waits: of vfork, or of clone.
+static THREAD_LOCAL int vforks;
+static THREAD_LOCAL uint64_t vfork_started;
+
+void vfork_begin(void) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    if (thread == NULL || relaxed(sealed) || !live_ready(thread)) return;
+    if (vforks++ > 0) return; // a child's own vfork: the memory is lent already
+    vfork_started = now(thread);
+    lender = thread;
+    self = NULL;
+}
+
+int vfork_end(int api, int pid) {
+    // In the parent itself, whatever its child left behind; a child of it that had a vfork of its own returns here too.
+    if (lender != NULL && raw_call(SYS_gettid, (const long[6]){0}) == lender->tid) {
+        vforks = 0;
+        self = lender;
+        lender = NULL;
+        overlay_drop();
+        unseal();
+        launch_returned();
+        base_return(self);
+        if (pid > 0) event_child(api, TERM_Fork, pid, NULL, NULL, vfork_started);
+    }
+    return pid;
+}
+
 #if defined(__x86_64__)
 // vfork returns twice on one stack, so the return address waits in a register while the child runs, as in glibc.
 __asm__(".text\n.p2align 4\n.globl vfork\n.type vfork, @function\n.globl __vfork\n.type __vfork, @function\n"
@@ -580,29 +601,12 @@ __asm__(".text\n.p2align 4\n.globl vfork\n.type vfork, @function\n.globl __vfork
         "1:\nmovl %eax, %edi\nsubq $8, %rsp\ncall provio_vfork_after\naddq $8, %rsp\nret\n"
         ".size vfork, .-vfork\n.size __vfork, .-__vfork\n");
 
-static THREAD_LOCAL int vforks;
-static THREAD_LOCAL uint64_t vfork_started;
-
 __attribute__((used)) void provio_vfork_before(void) {
-    struct thread *thread = watching() ? thread_self() : NULL;
-    if (thread == NULL || !live_ready(thread)) return;
-    if (vforks++ > 0) return; // a child's own vfork: the memory is lent already
-    vfork_started = now(thread);
-    lender = thread;
-    self = NULL;
+    vfork_begin();
 }
 
 __attribute__((used)) int provio_vfork_after(int pid) {
-    // In the parent itself, whatever its child left behind; a child of it that had a vfork of its own returns here too.
-    if (lender != NULL && RAW(gettid, 0) == lender->tid) {
-        vforks = 0;
-        self = lender;
-        lender = NULL;
-        overlay_drop();
-        launch_returned();
-        base_return(self);
-        if (pid > 0) event_child(API_vfork, TERM_Fork, pid, NULL, NULL, vfork_started);
-    }
+    pid = vfork_end(API_vfork, pid);
     if (pid >= 0) return pid;
     errno = -pid;
     return -1;
@@ -674,13 +678,13 @@ int provio_pclose(FILE *stream) {
 
 // ---- exec
 
-static void exec_begin(struct launch *launch, int api, const char *shown) {
+void launch_say(struct launch *launch, int api, const char *shown) {
     if (!launch->legible) return;
     launch->event = event_exec(api, shown, launch->argv, launch->reason != NULL);
     event_unwatched(launch, api, 0);
 }
 
-static void exec_failed(struct launch *launch, int api, int error) {
+void launch_failed(struct launch *launch, int api, int error) {
     event_withdraw(&launch->gap);
     event_exec_failed(api, launch->event, error);
     launch_end(launch);
@@ -691,10 +695,10 @@ static void exec_failed(struct launch *launch, int api, int error) {
     struct launch launch = {.environment = envp};                                                                      \
     if (watching()) {                                                                                                  \
         launch_begin(&launch, dirfd, path, flags, searched, argv, envp);                                               \
-        exec_begin(&launch, API_##name, shown);                                                                        \
+        launch_say(&launch, API_##name, shown);                                                                        \
     }                                                                                                                  \
     int result = call;                                                                                                 \
-    exec_failed(&launch, API_##name, errno);                                                                           \
+    launch_failed(&launch, API_##name, errno);                                                                         \
     return result;
 
 #define EXECUTE_FILE(name, path, argv, envp)                                                                           \

@@ -355,6 +355,29 @@ static bool live_grow(struct thread *thread, struct live *live, size_t need) {
 
 static struct live *calls_begin(struct thread *thread);
 
+static void gain_ahead(struct live *live, uint32_t size) {
+    struct chunk *chunk = live == NULL || live->silent || live->gaining ? NULL : atomic_load(&live->chunk);
+    if (chunk == NULL || chunk->size - KEPT_BACK >= relaxed(chunk->used) + size) return;
+    char *room = pool_take(&scratches);
+    if (room == NULL) return;
+    live->gaining = 1;
+    file_name(room, relaxed(process.number) - 1, live->ordinal, ending_of(live));
+    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CLOEXEC), gained = fd;
+    live->next = PAGE;
+    for (; fd >= 0 && size >= PAGE; size /= 2)
+        if ((gained = chunk_gain(live, (int)fd, size)) == 0) break;
+    if (fd >= 0) RAW(close, fd);
+    live->gaining = 0;
+    pool_give(&scratches, room);
+}
+
+// Space for what is written when none can be gained any more: so much, or what there is. Nothing goes silent by it.
+void live_gain_ahead(struct thread *thread, uint32_t size) {
+    if (!live_ready(thread)) return;
+    gain_ahead(thread->live, size);
+    gain_ahead(thread->calls, size);
+}
+
 static bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room) {
     for (int attempt = 0; attempt < 3; attempt++) {
         if (live->silent) return false;

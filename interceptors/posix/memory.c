@@ -39,6 +39,16 @@ void *arena_take(size_t size) {
     }
 }
 
+// A fresh region where the one in use is more than half full: later there may be none.
+void memory_gain_ahead(void) {
+    struct region *region = atomic_load(&current);
+    if (region->size == REGION && atomic_load(&region->used) < REGION / 2) return;
+    struct region *fresh = map(REGION);
+    if (fresh == NULL) return;
+    *fresh = (struct region){(char *)fresh, REGION, 64};
+    if (!atomic_compare_exchange_strong(&current, &region, fresh)) RAW(munmap, (long)fresh, REGION);
+}
+
 static void *item_at(struct pool *pool, uint32_t index) {
     unsigned slab = 31 - (unsigned)__builtin_clz(index / FIRST_SLAB + 1);
     uint32_t before = FIRST_SLAB * ((1u << slab) - 1);

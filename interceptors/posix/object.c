@@ -139,6 +139,11 @@ static struct object *overlay_set(int fd, struct object *object) {
 
 static struct object *table_set(int fd, struct object *object) {
     if (unlikely(lender != NULL)) return overlay_set(fd, object);
+    if (unlikely(muted == LEAVES)) return object;
+    if (unlikely(muted == FORGETS)) { // whichever of the two did it: whoever can be told apart looks anew
+        object_release(object, 1);
+        object = NULL;
+    }
     struct object *_Atomic *entry = slot(fd, object != NULL);
     return entry == NULL ? object : atomic_exchange(entry, object);
 }
@@ -190,6 +195,26 @@ void objects_after_fork(void) {
 
 // ---- paths
 
+static char root[PATH_MAX]; // where chroot has put what the process calls `/`
+static size_t root_length;
+
+void root_changed(const char *path, size_t length) {
+    if (length >= sizeof root) return;
+    memcpy(root, path, length);
+    root_length = length == 1 ? 0 : length;
+}
+
+// What the kernel says of a path is seen from that root too.
+static size_t root_before(char *path, size_t length, size_t room) {
+    if (root_length == 0 || length == 0 || path[0] != '/') return length;
+    if (length == 1) length = 0; // the root itself
+    if (root_length + length + 1 > room) return 0;
+    for (size_t i = length; i-- > 0;) path[root_length + i] = path[i];
+    memcpy(path, root, root_length);
+    path[root_length + length] = '\0';
+    return root_length + length;
+}
+
 static char cwd[PATH_MAX];
 static _Atomic uint32_t cwd_version; // 0: not read yet; odd: being written
 static _Atomic bool cwd_stale;
@@ -200,7 +225,7 @@ static bool cwd_read(uint32_t version) {
     do {
         atomic_store(&cwd_stale, false);
         size = RAW(getcwd, (long)cwd, sizeof cwd);
-        if (size <= 0 || cwd[0] != '/') cwd[0] = '\0';
+        if (size <= 0 || cwd[0] != '/' || root_before(cwd, (size_t)size - 1, sizeof cwd) == 0) cwd[0] = '\0';
     } while (atomic_load(&cwd_stale));
     atomic_store(&cwd_version, (version | 1) + 1);
     return true;
@@ -225,7 +250,7 @@ static size_t cwd_copy(char *room) {
         }
     }
     long size = RAW(getcwd, (long)room, PATH_MAX);
-    return size > 1 && room[0] == '/' ? (size_t)size - 1 : 0;
+    return size > 1 && room[0] == '/' ? root_before(room, (size_t)size - 1, PATH_ROOM) : 0;
 }
 
 size_t path_of_fd(int fd, char *room, bool *unlinked) {
@@ -237,7 +262,7 @@ size_t path_of_fd(int fd, char *room, bool *unlinked) {
     *text.at = '\0';
     long size = RAW(readlinkat, AT_FDCWD, (long)name, (long)room, PATH_ROOM - 1);
     if (size <= 0 || room[0] != '/') return 0;
-    size_t length = (size_t)size, tail = sizeof deleted - 1;
+    size_t length = root_before(room, (size_t)size, PATH_ROOM), tail = sizeof deleted - 1;
     if (unlinked != NULL && *unlinked && length > tail && memcmp(room + length - tail, deleted, tail) == 0)
         length -= tail;
     room[length] = '\0';
@@ -254,8 +279,9 @@ static size_t directory_path(int dirfd, char *room) {
 }
 
 size_t path_join(char *room, int dirfd, const char *path) {
-    size_t at = 0;
-    if (path[0] != '/' && (at = directory_path(dirfd, room)) == 0) return 0;
+    size_t at = path[0] == '/' ? root_length : directory_path(dirfd, room);
+    if (at == 0 && path[0] != '/') return 0;
+    if (path[0] == '/') memcpy(room, root, at);
     if (at == 1) at = 0; // the root
     while (*path != '\0') {
         const char *end = strchrnul(path, '/');
@@ -398,7 +424,7 @@ static void object_announce(struct thread *thread, struct object *object, int fd
 // Known, or looked up now; not announced.
 struct object *object_held(int fd) {
     struct object *object = NULL;
-    for (int attempt = 0; attempt < 4 && object == NULL; attempt++)
+    for (int attempt = 0; attempt < 4 && object == NULL && muted == HEARD; attempt++)
         if ((object = object_kept(fd)) == NULL) object = object_meet(fd);
     return object == NULL ? &ignored : object;
 }

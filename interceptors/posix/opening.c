@@ -117,7 +117,7 @@ static char *opening_before(char *at, const struct opening *opening) {
     }
     BACK_NUMBER(at, TERM_openedNs, opening->started);
     BACK_NUMBER(at, TERM_flags, object->flags);
-    return facts_before(at, &object->facts);
+    return likely(object->facts.mode != 0) ? facts_before(at, &object->facts) : at;
 }
 
 static void text_named(struct text *text, const struct opening *opening) {

@@ -9,6 +9,7 @@ extern char **environ;
 union process_page page __attribute__((aligned(PAGE)));
 EARLY struct settings settings;
 THREAD_LOCAL struct thread *self, *lender;
+THREAD_LOCAL __typeof__(muted) muted;
 
 static struct pool threads = POOL(struct thread);
 static _Atomic uint32_t thread_number;
@@ -101,12 +102,6 @@ static void thread_end(void *state) {
     }
 }
 
-static uint64_t wall_clock(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 // The kernel lays the arguments out one behind the other; later the array may be permuted, the strings hardly ever are.
 static void remember_arguments(int count, char **arguments) {
     if (count < 1) return;
@@ -135,6 +130,7 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
 bool wake(void) {
     if (!settings.watched) return false;
     self = lender = NULL;
+    muted = HEARD;
     process.started = wall_clock();
     process.forked = 1;
     objects_after_fork();
@@ -154,6 +150,7 @@ static struct thread *thread_idle(void) {
 
 struct thread *thread_begin(void) {
     if (lender != NULL) return lender;
+    if (muted != HEARD) return NULL;
     struct thread *thread = thread_idle();
     if (thread == NULL) {
         thread = pool_take(&threads);

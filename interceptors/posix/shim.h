@@ -54,8 +54,7 @@ enum { PAGE = 4096, PATH_ROOM = 8192 };
 
 extern _Atomic bool sealed; // confine.c: seccomp was entered, where a system call may be death
 
-static inline long raw(long number, const long arguments[6]) {
-    if (unlikely(relaxed(sealed))) return -EPERM;
+static inline long raw_call(long number, const long arguments[6]) {
 #if defined(__x86_64__)
     long result;
     register long a asm("r10") = arguments[3], b asm("r8") = arguments[4], c asm("r9") = arguments[5];
@@ -77,6 +76,10 @@ static inline long raw(long number, const long arguments[6]) {
     errno = kept;
     return result;
 #endif
+}
+
+static inline long raw(long number, const long arguments[6]) {
+    return unlikely(relaxed(sealed)) ? -EPERM : raw_call(number, arguments);
 }
 #define RAW(name, ...) raw(SYS_##name, (const long[6]){__VA_ARGS__})
 
@@ -145,6 +148,7 @@ struct pool {
 };
 
 void *arena_take(size_t size);
+void memory_gain_ahead(void);
 void *pool_take(struct pool *pool);
 void pool_give(struct pool *pool, void *item);
 extern struct pool scratches; // buffers of PATH_ROOM bytes
@@ -263,6 +267,7 @@ struct process {               // on a page that a fork wipes
     _Atomic uint64_t tick; // 0: the process has not been named yet
     uint64_t started;
     uint32_t forked;
+    _Atomic uint64_t said[8];          // system calls that a Gap was left for
     struct thread *_Atomic idle[IDLE]; // states and files handed on by threads that ended
 };
 
@@ -286,12 +291,20 @@ extern struct settings {
 extern THREAD_LOCAL struct thread *self;   // NULL: none yet, or in a vfork's child
 extern THREAD_LOCAL struct thread *lender; // in a vfork's child: the thread whose memory it borrows
 
+extern THREAD_LOCAL enum { HEARD, FORGETS, LEAVES } muted; // clone.c: not to be told apart from another process
+void vfork_begin(void);
+int vfork_end(int api, int pid);
+
 void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds);
 bool wake(void);
 struct thread *thread_begin(void);
 long process_identify(void);
 uint64_t start_tick(int pid, uint32_t *parent);
 uint64_t clock_slow(struct thread *thread);
+void clock_stop(struct thread *thread);            // no clock at all from here on: the last time stays
+void clock_without_counter(struct thread *thread); // only by system calls
+void clock_go_on(void);
+uint64_t wall_clock(void);
 
 static inline bool watching(void) {
     return likely(relaxed(process.alive)) || wake();
@@ -357,6 +370,7 @@ static inline void block_drop(struct block *block) {
 }
 void call_write(struct thread *thread, const char *line, size_t size);
 void live_sweep(struct thread *thread);
+void live_gain_ahead(struct thread *thread, uint32_t size);
 void base_return(struct thread *thread);
 bool live_ready(struct thread *thread);
 
@@ -416,6 +430,7 @@ struct object *object_held(int fd);  // known or looked up now, held: never NULL
 struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream);
 void object_pair(int api, const int fds[2], uint64_t started); // the two ends of a socketpair
 void object_share(int fd, struct object *object);
+int object_doubled(struct object *object, int copy); // irregular.c
 void object_forget(int fd);
 void object_release(struct object *object, uint64_t reference);
 void objects_after_fork(void);
@@ -439,6 +454,7 @@ size_t path_join(char *room, int dirfd, const char *path); // into PATH_ROOM byt
 bool path_ignored(const char *path, size_t length);
 size_t path_of_fd(int fd, char *room, bool *unlinked);
 void cwd_changed(void);
+void root_changed(const char *path, size_t length);
 
 static inline void object_moved(struct object *object, uint64_t position) {
     atomic_store_explicit(&object->position, position, memory_order_relaxed);
@@ -777,12 +793,26 @@ void launch_begin(struct launch *launch, int dirfd, const char *path, int flags,
 void launch_end(struct launch *launch);
 void launch_returned(void);
 const char *shell_reason(void);
+void launch_say(struct launch *launch, int api, const char *shown);
+void launch_failed(struct launch *launch, int api, int error);
 void event_unwatched(struct launch *launch, int api, int pid);
 void event_withdraw(struct block *block);
+pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started); // irregular.c
 void event_gap(int api, const char *reason, const char *path);
 
 // ---- confine.c: what keeps the shim from its files later on
 
 extern _Atomic bool confined; // the root, the user or the namespaces were changed
+
+struct sealing {
+    struct thread *thread;
+    bool strict;
+};
+
+struct thread *confine_begin(void);
+int confine_end(int result);
+void seal_begin(struct sealing *sealing, bool strict);
+void seal_end(struct sealing *sealing, int api, bool done);
+void unseal(void);
 
 #endif

@@ -18,6 +18,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+int __connect(int, const void *, socklen_t);
 ssize_t __recv_chk(int, void *, size_t, size_t, int);
 ssize_t __recvfrom_chk(int, void *, size_t, size_t, int, void *, void *);
 
@@ -67,7 +68,7 @@ static void loopback(void) {
     int to = accept(listening, NULL, NULL);
     SAY("W", __send, form_send(from, data, 5, 0), 5);
     int other = socket(AF_INET, SOCK_STREAM, 0);
-    if (connect(other, (struct sockaddr *)&address, size) != 0) exit(1);
+    if (__connect(other, (struct sockaddr *)&address, size) != 0) exit(1);
     int last = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
     if (recv(to, data, 5, 0) != 5 || last < 0) exit(1);
 }

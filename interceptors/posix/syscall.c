@@ -1,0 +1,417 @@
+// syscall(2): what its common calls do is recorded as if they had been made by name; of others that do I/O a Gap is
+// left, once a process. Not by calling those functions: unlike them, syscall() is no cancellation point.
+#include "shim.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+
+#define CALL(...)
+#define CHARACTER(...)
+#define VARIADIC(...)
+#define FRESH(...)
+#define SKIP(...)
+#define SKIPS(...)
+#define HAND EXPORTED
+#include "calls.def"
+
+enum kind { PLAIN, WATCHED, NOTED }; // NOTED may return twice on one stack: looked at before, then left alone
+
+enum { NUMBERS = 512 };
+
+// By number; what is not here is no I/O, or makes nothing that the shim keeps a table of.
+__attribute__((used, visibility("hidden"))) const unsigned char provio_syscall_kinds[NUMBERS] = {
+#define WATCH(name) [SYS_##name] = WATCHED,
+#define OLD(name)
+#if defined(__x86_64__)
+#undef OLD
+#define OLD(name) [SYS_##name] = WATCHED,
+    [SYS_vfork] = NOTED,
+#endif
+    [SYS_clone] = NOTED,
+    WATCH(read) WATCH(write) WATCH(pread64) WATCH(pwrite64) WATCH(readv) WATCH(writev) WATCH(preadv) WATCH(pwritev)
+        WATCH(preadv2) WATCH(pwritev2) WATCH(recvfrom) WATCH(sendto) WATCH(recvmsg) WATCH(sendmsg) OLD(open) OLD(creat)
+            WATCH(openat) WATCH(openat2) WATCH(memfd_create) WATCH(close) WATCH(close_range) WATCH(dup) OLD(dup2)
+                WATCH(dup3) WATCH(fcntl) OLD(pipe) WATCH(pipe2) WATCH(socketpair) WATCH(socket) WATCH(connect)
+                    WATCH(accept) WATCH(accept4) WATCH(eventfd2) OLD(eventfd) WATCH(epoll_create1) OLD(epoll_create)
+                        WATCH(signalfd4) WATCH(timerfd_create) WATCH(inotify_init1) WATCH(pidfd_open) WATCH(pidfd_getfd)
+                            WATCH(userfaultfd) WATCH(perf_event_open) WATCH(bpf) WATCH(open_by_handle_at)
+                                WATCH(open_tree) WATCH(fanotify_init) WATCH(copy_file_range) WATCH(sendfile)
+                                    WATCH(splice) WATCH(chdir) WATCH(fchdir) OLD(rename) OLD(renameat) WATCH(renameat2)
+                                        OLD(unlink) WATCH(unlinkat) OLD(fork) WATCH(execve) WATCH(execveat)
+                                            WATCH(seccomp) WATCH(prctl) WATCH(chroot) WATCH(pivot_root) WATCH(unshare)
+                                                WATCH(setns) WATCH(setuid) WATCH(setreuid) WATCH(setresuid) WATCH(mmap)
+    // a Gap:
+    WATCH(io_uring_setup) WATCH(io_setup) WATCH(io_submit) WATCH(recvmmsg) WATCH(sendmmsg) WATCH(tee) WATCH(vmsplice)
+        WATCH(truncate) WATCH(ftruncate) WATCH(fallocate) OLD(link) WATCH(linkat) OLD(symlink) WATCH(symlinkat)
+            OLD(mknod) WATCH(mknodat) OLD(mkdir) WATCH(mkdirat) OLD(rmdir) OLD(utime) OLD(utimes) OLD(futimesat)
+                WATCH(utimensat) WATCH(ioctl)
+#if defined(SYS_landlock_restrict_self)
+                    WATCH(landlock_restrict_self)
+#endif
+};
+
+struct call {
+    long number, a, b, c, d, e, f;
+    struct thread *thread;
+    uint64_t started;
+};
+
+static long direct(const struct call *call) {
+    long result = raw_call(call->number, (const long[6]){call->a, call->b, call->c, call->d, call->e, call->f});
+    if (likely(result >= 0 || result < -PAGE)) return result;
+    errno = (int)-result;
+    return -1;
+}
+
+static bool said_before(unsigned number) {
+    uint64_t bit = (uint64_t)1 << number % 64;
+    return atomic_fetch_or(&process.said[number / 64 % 8], bit) & bit;
+}
+
+static void say_once(long number) {
+    static const char reason[] = "made the system call ", end[] = " by syscall(), which is not recorded";
+    char words[96];
+    struct text text = {words, words + sizeof words - 1};
+    if (said_before((unsigned)number)) return;
+    if (number == SYS_io_uring_setup) {
+        TEXT(&text, "uses io_uring: what it reads and writes by it is not seen");
+    } else if (number == SYS_io_submit || number == SYS_io_setup) {
+        TEXT(&text, "uses the kernel's asynchronous I/O: what it reads and writes by it is not seen");
+    } else {
+        text_bytes(&text, reason, sizeof reason - 1);
+        text_number(&text, (uint64_t)number);
+        text_bytes(&text, end, sizeof end - 1);
+    }
+    *text.at = '\0';
+    event_gap(API_syscall, words, NULL);
+}
+
+// ---- what they do
+
+static long data(const struct call *call, enum side side, bool positioned) {
+    struct object *object = object_of((int)call->a);
+    if (object == &ignored) return direct(call);
+    uint64_t serial = relaxed(object->serial), where = positioned ? (uint64_t)call->d : relaxed(object->position);
+    long result = direct(call);
+    if (result < 0) {
+        access_failed(call->thread, object, API_syscall, call->started);
+        return result;
+    }
+    int64_t bytes = result;
+    if (call->number == SYS_recvmsg && ((const struct msghdr *)call->b)->msg_controllen > 0)
+        message_taken((const struct msghdr *)call->b);
+    account(call->thread, object, serial, side, API_syscall, where, (uint64_t)bytes, call->started);
+    if (!positioned) object_moved(object, where + (uint64_t)bytes);
+    return result;
+}
+
+static long opening(const struct call *call, int dirfd, const char *path, int flags) {
+    long fd = direct(call);
+    if (fd >= 0) object_open(API_syscall, (int)fd, dirfd, path, flags, call->started, false);
+    return fd;
+}
+
+// Its flags are the first of a structure, which the call has read when it succeeds.
+static long opening_how(const struct call *call) {
+    long fd = direct(call);
+    if (fd >= 0)
+        object_open(API_syscall, (int)fd, (int)call->a, (const char *)call->b, (int)*(const uint64_t *)call->c,
+                    call->started, false);
+    return fd;
+}
+
+static long closing(const struct call *call) {
+    struct closing closing;
+    closing_begin(&closing, (int)call->a);
+    long result = direct(call);
+    closing_end(&closing, false);
+    return result;
+}
+
+static long doubled(const struct call *call) {
+    struct object *object = object_held((int)call->a);
+    return object_doubled(object, (int)direct(call));
+}
+
+static long over(const struct call *call) {
+    struct closing closing;
+    if (call->a == call->b) return direct(call);
+    struct object *object = object_held((int)call->a);
+    closing_begin(&closing, (int)call->b);
+    long fd = direct(call);
+    if (fd < 0)
+        closing_undo(&closing, (int)call->b);
+    else
+        closing_end(&closing, false);
+    return object_doubled(object, (int)fd);
+}
+
+static long pair(const struct call *call, const int *fds) {
+    long result = direct(call);
+    for (int i = 0; result == 0 && i < 2; i++) object_forget(fds[i]);
+    return result;
+}
+
+static long fresh(const struct call *call) {
+    long fd = direct(call);
+    if (fd >= 0) object_forget((int)fd);
+    return fd;
+}
+
+static long copied(const struct call *call, long from_fd, long to_fd) {
+    struct object *from = object_of((int)from_fd), *to = object_of((int)to_fd);
+    long result = direct(call);
+    if (result >= 0 && from != &ignored && to != &ignored)
+        event_copy(call->thread, API_syscall, from, to, (uint64_t)result, call->started);
+    return result;
+}
+
+static long renamed(const struct call *call, int fromfd, long from, int tofd, long to) {
+    long result = direct(call);
+    if (result == 0)
+        event_rename(API_syscall, TERM_Rename, fromfd, (const char *)from, tofd, (const char *)to, call->started);
+    return result;
+}
+
+static long deleted(const struct call *call, int dirfd, long path) {
+    struct facts facts;
+    statx_facts(dirfd, (const char *)path, AT_SYMLINK_NOFOLLOW, &facts);
+    long result = direct(call);
+    if (result == 0) event_delete(API_syscall, dirfd, (const char *)path, &facts, call->started);
+    return result;
+}
+
+static long forking(const struct call *call) {
+    return forked(API_syscall, (pid_t)direct(call), call->thread, call->started);
+}
+
+static long executing(struct call *call, int dirfd, long path, long argv, long envp, long flags) {
+    struct launch launch;
+    launch_begin(&launch, dirfd, (const char *)path, (int)flags, false, (char *const *)argv, (char *const *)envp);
+    launch_say(&launch, API_syscall, (const char *)path);
+    *(call->number == SYS_execve ? &call->c : &call->d) = (long)launch.environment;
+    long result = direct(call);
+    launch_failed(&launch, API_syscall, errno);
+    return result;
+}
+
+static long sealing(const struct call *call, bool strict) {
+    struct sealing sealing;
+    seal_begin(&sealing, strict);
+    long result = direct(call);
+    seal_end(&sealing, API_syscall, result == 0);
+    return result;
+}
+
+static long confining(const struct call *call) {
+    confine_begin();
+    return confine_end((int)direct(call));
+}
+
+static long gap(const struct call *call) {
+    long result = direct(call);
+    if (result >= 0) say_once(call->number);
+    return result;
+}
+
+static long changing_folder(const struct call *call) {
+    long result = direct(call);
+    if (result == 0) cwd_changed();
+    return result;
+}
+
+// ---- which is which
+
+static long names(const struct call *call) {
+    switch (call->number) {
+#if defined(__x86_64__)
+    case SYS_open:
+        return opening(call, AT_FDCWD, (const char *)call->a, (int)call->b);
+    case SYS_creat:
+        return opening(call, AT_FDCWD, (const char *)call->a, O_CREAT | O_WRONLY | O_TRUNC);
+    case SYS_rename:
+        return renamed(call, AT_FDCWD, call->a, AT_FDCWD, call->b);
+    case SYS_unlink:
+        return deleted(call, AT_FDCWD, call->a);
+    case SYS_renameat:
+#endif
+    case SYS_renameat2:
+        return renamed(call, (int)call->a, call->b, (int)call->c, call->d);
+    case SYS_unlinkat:
+        return deleted(call, (int)call->a, call->b);
+    case SYS_openat:
+        return opening(call, (int)call->a, (const char *)call->b, (int)call->c);
+    case SYS_openat2:
+        return opening_how(call);
+    case SYS_memfd_create:
+        return opening(call, AT_FDCWD, NULL, O_CREAT | O_RDWR);
+    case SYS_chdir:
+    case SYS_fchdir:
+        return changing_folder(call);
+    default:
+        return gap(call);
+    }
+}
+
+static long descriptors(const struct call *call) {
+    switch (call->number) {
+    case SYS_close:
+        return closing(call);
+    case SYS_close_range:
+        if ((unsigned)call->a <= (unsigned)call->b && (call->c & ~2) == 0)
+            closing_range((unsigned)call->a, (unsigned)call->b);
+        return direct(call);
+    case SYS_fcntl:
+        return call->b == F_DUPFD || call->b == F_DUPFD_CLOEXEC ? doubled(call) : direct(call);
+    case SYS_dup:
+        return doubled(call);
+#if defined(__x86_64__)
+    case SYS_dup2:
+    case SYS_dup3:
+        return over(call);
+    case SYS_pipe:
+        return pair(call, (const int *)call->a);
+    case SYS_eventfd:
+    case SYS_epoll_create:
+#else
+    case SYS_dup3:
+        return over(call);
+#endif
+    case SYS_socket:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_eventfd2:
+    case SYS_epoll_create1:
+    case SYS_signalfd4:
+    case SYS_timerfd_create:
+    case SYS_inotify_init1:
+    case SYS_pidfd_open:
+    case SYS_pidfd_getfd:
+    case SYS_userfaultfd:
+    case SYS_perf_event_open:
+    case SYS_bpf:
+    case SYS_open_by_handle_at:
+    case SYS_open_tree:
+    case SYS_fanotify_init:
+        return fresh(call);
+    case SYS_pipe2:
+        return pair(call, (const int *)call->a);
+    case SYS_socketpair:
+        return pair(call, (const int *)call->d);
+    case SYS_connect:
+        object_forget((int)call->a);
+        return direct(call);
+    default:
+        return names(call);
+    }
+}
+
+static long processes(struct call *call) {
+    switch (call->number) {
+#if defined(__x86_64__)
+    case SYS_fork:
+        return forking(call);
+#endif
+    case SYS_execve:
+        return executing(call, AT_FDCWD, call->a, call->b, call->c, 0);
+    case SYS_execveat:
+        return executing(call, (int)call->a, call->b, call->c, call->d, call->e);
+    case SYS_seccomp: // strict mode, or a filter; other operations only ask
+        return call->a == 0 || call->a == 1 ? sealing(call, call->a == 0) : direct(call);
+    case SYS_prctl:
+        return call->a == PR_SET_SECCOMP ? sealing(call, call->b == 1) : direct(call);
+    case SYS_chroot:
+    case SYS_pivot_root:
+    case SYS_unshare:
+    case SYS_setns:
+    case SYS_setuid:
+    case SYS_setreuid:
+    case SYS_setresuid:
+#if defined(SYS_landlock_restrict_self)
+    case SYS_landlock_restrict_self:
+#endif
+        return confining(call);
+    case SYS_mmap: // of a file
+        return (call->d & MAP_ANONYMOUS) || (int)call->e < 0 ? direct(call) : gap(call);
+    case SYS_ioctl: // FICLONE, FICLONERANGE: a copy of a file
+        return call->b == 0x40049409 || call->b == 0x4020940d ? gap(call) : direct(call);
+    default:
+        return descriptors(call);
+    }
+}
+
+__attribute__((used)) long provio_syscall_watched(long number, long a, long b, long c, long d, long e, long f) {
+    struct call call = {number, a, b, c, d, e, f, NULL, 0};
+    if (!watching() || (call.thread = thread_self()) == NULL) return direct(&call);
+    call.started = now(call.thread);
+    switch (number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+        return data(&call, READING, false);
+    case SYS_write:
+    case SYS_writev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+        return data(&call, WRITING, false);
+    case SYS_pread64:
+    case SYS_preadv:
+    case SYS_preadv2:
+        return data(&call, READING, true);
+    case SYS_pwrite64:
+    case SYS_pwritev:
+    case SYS_pwritev2:
+        return data(&call, WRITING, true);
+    case SYS_copy_file_range:
+    case SYS_splice:
+        return copied(&call, a, c);
+    case SYS_sendfile:
+        return copied(&call, b, a);
+    default:
+        return processes(&call);
+    }
+}
+
+// Before a call that comes back in a child which shares this memory, as vfork does: what that child does is not told
+// apart from its parent's.
+__attribute__((used)) void provio_syscall_note(long number, unsigned long flags) {
+    bool shared = number != SYS_clone || (flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
+    if (!shared || !watching() || thread_self() == NULL || said_before((unsigned)number)) return;
+    event_gap(API_syscall, "makes children by syscall() that share its memory: they are not told apart from it", NULL);
+}
+
+#if defined(__x86_64__)
+// Each argument stays where it is, so that the C function, or the kernel's child, finds it there.
+__asm__(".text\n.p2align 4\n.globl syscall\n.type syscall, @function\n"
+        "syscall:\n"
+        "endbr64\n"
+        "cmpq $511, %rdi\nja 1f\n"
+        "leaq provio_syscall_kinds(%rip), %rax\n"
+        "movzbl (%rax,%rdi), %eax\n"
+        "testl %eax, %eax\njz 1f\n"
+        "cmpl $1, %eax\nje provio_syscall_watched\n"
+        "pushq %rdi\npushq %rsi\npushq %rdx\npushq %rcx\npushq %r8\npushq %r9\nsubq $8, %rsp\n"
+        "call provio_syscall_note\n"
+        "addq $8, %rsp\npopq %r9\npopq %r8\npopq %rcx\npopq %rdx\npopq %rsi\npopq %rdi\n"
+        "1:\n"
+        "movq %rdi, %rax\nmovq %rsi, %rdi\nmovq %rdx, %rsi\nmovq %rcx, %rdx\nmovq %r8, %r10\nmovq %r9, %r8\n"
+        "movq 8(%rsp), %r9\n"
+        "syscall\n"
+        "cmpq $-4095, %rax\njae 2f\nret\n"
+        "2:\nnegl %eax\nmovl %eax, %edi\njmp provio_syscall_failed\n"
+        ".size syscall, .-syscall\n");
+
+__attribute__((used)) long provio_syscall_failed(int error) {
+    errno = error;
+    return -1;
+}
+#else
+long provio_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    if ((unsigned long)number < NUMBERS && provio_syscall_kinds[number] == WATCHED)
+        return provio_syscall_watched(number, a, b, c, d, e, f);
+    if ((unsigned long)number < NUMBERS && provio_syscall_kinds[number] == NOTED)
+        provio_syscall_note(number, (unsigned long)a);
+    return REAL(syscall)(number, a, b, c, d, e, f); // a jump: the child's stack need not be this one
+}
+#endif
