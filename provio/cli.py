@@ -165,6 +165,8 @@ def _finish(recording: Any, end: Any, no_merge: bool) -> str:
     settle.settle(trace, turtle.segment(environment.system_facts()["host"]))
     trace.content_hash = content_hash(trace.folder, trace.run)
     count = f"{_count(len(trace.processes), 'process', 'processes')}, {_count(_files(trace), 'file')}"
+    if not trace.processes:
+        count = "no process that read or wrote a file"
     what = f"run {recording.run_id}: {count}"
     if no_merge or environment.job_id():
         return f"{what}, pending in {recording.home.path}"

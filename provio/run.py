@@ -12,11 +12,13 @@ import errno
 import os
 import resource
 import secrets
+import shutil
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,12 +29,15 @@ from provio import environment, turtle
 from provio.errors import CannotRecord, ProvioError
 from provio.facts import RUN_BASE
 from provio.home import Home, find_or_make
+from provio.needs import needed
 from provio.vocab import NS
 
 SHIM = Path(__file__).with_name("libprovio.so")
 FORMAT_VERSION = "1"
 # File systems whose shared maps a kill -9 and a full disk leave intact (statfs f_type): ext2/3/4, xfs, tmpfs.
 SAFE_FOR_MAPS = frozenset({0xEF53, 0x58465342, 0x01021994})
+# Libraries that must be the first of all.
+SANITIZERS = ("libasan.so", "libclang_rt.asan", "libhwasan.so")
 FROM_TERMINAL = frozenset({signal.SIGINT, signal.SIGQUIT})
 # Not forwarded: what cannot be caught, what a fault of provio's own raises, what stops both, and its child's end.
 OWN = frozenset(
@@ -122,17 +127,18 @@ def watch(command: Sequence[bytes], recording: Recording | None) -> End:
     """
     env = dict(os.environb)
     if recording:
-        env[b"LD_PRELOAD"] = b":".join(p for p in (os.fsencode(_preload()), env.get(b"LD_PRELOAD", b"")) if p)
+        env[b"LD_PRELOAD"] = _preloads(command[0], env.get(b"LD_PRELOAD", b""))
         env[b"PROVIO_TRACE"] = trace_variable(recording)
-        # An AddressSanitizer program refuses to start where another library comes before its own.
+        # An AddressSanitizer program that the command starts would refuse to: another library comes before its own.
         sanitizer = (env.get(b"ASAN_OPTIONS", b""), b"verify_asan_link_order=0")
         env[b"ASAN_OPTIONS"] = b":".join(option for option in sanitizer if option)
     with _Signals() as signals:
         try:
-            signals.process = _start(command, env)
+            process = _start(command, env)
         except OSError as error:
             return _not_started(command[0], error)
-        code = signals.process.wait()
+        signals.follow(process)
+        code = process.wait()
     return End(code, None) if code >= 0 else End(None, -code)
 
 
@@ -279,6 +285,18 @@ def _parent_run() -> str | None:
     return fields[3] if len(fields) == 7 else None
 
 
+def _preloads(program: bytes, before: bytes) -> bytes:
+    """The value of LD_PRELOAD: the shim, then what was there.
+
+    A sanitizer's library that the command itself needs comes first of all, as it must. The empty name after it is the
+    shim's sign to take it out again, for programs that do without it would be held to it too.
+    """
+    found = shutil.which(os.fsdecode(program))
+    first = [name for name in (needed(Path(found)) if found else []) if name.startswith(SANITIZERS)]
+    names = [os.fsencode(_preload()), *([before] if before else [])]
+    return b":".join([os.fsencode(first[0]), b"", *names] if first else names)
+
+
 def _preload() -> Path:
     """The shim by a path without space or colon, where the loader splits LD_PRELOAD."""
     if not set(str(SHIM)) & {" ", ":"}:
@@ -324,6 +342,8 @@ class _Signals:
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self.before: dict[int, object] = {}
+        self.listener: threading.Thread | None = None
+        self.ended = False
 
     def __enter__(self) -> _Signals:
         for number in signal.valid_signals() - OWN:
@@ -331,13 +351,34 @@ class _Signals:
                 self.before[number] = signal.signal(number, self._keep if number in FROM_TERMINAL else self._pass)
         return self
 
+    def follow(self, process: subprocess.Popen[bytes]) -> None:
+        """From here on signals go to `process`; only now are some blocked and a thread begun: neither is inherited."""
+        self.process = process
+        awaited = FROM_TERMINAL & self.before.keys()
+        if awaited:
+            signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+            self.listener = threading.Thread(target=self._listen, args=(awaited,), daemon=True)
+            self.listener.start()
+
     def __exit__(self, *_: object) -> None:
+        if self.listener and self.listener.ident:
+            self.ended = True
+            signal.pthread_kill(self.listener.ident, min(FROM_TERMINAL & self.before.keys()))
+            self.listener.join()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_TERMINAL)
         for number, handler in self.before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def _listen(self, awaited: frozenset[signal.Signals]) -> None:
+        """Pass on what a process sent (its code is 0 or less); what the kernel sent is the terminal's, and for all."""
+        while not self.ended:
+            found = signal.sigwaitinfo(awaited)
+            if found.si_code <= 0 and not self.ended:
+                self._pass(found.si_signo, None)
 
     def _pass(self, number: int, _frame: FrameType | None) -> None:
         if self.process:
             self.process.send_signal(number)
 
     def _keep(self, _number: int, _frame: FrameType | None) -> None:
-        """The command has had it from the terminal; provio waits for its end."""
+        """Before the command is there: it would have had it from the terminal."""

@@ -88,6 +88,8 @@ def test_one_line_at_the_end_and_none_when_quiet(project: Project) -> None:
     assert loud.stdout == ""
     assert loud.stderr.startswith("provio: run ")
     assert loud.stderr.count("\n") == 1
+    assert "no process that read or wrote a file" in loud.stderr
+    assert " 1 process, 1 file, " in project.provio("run", "--", "touch", "file").stderr
     assert project.provio("run", "--quiet", "--", "true").stderr == ""
 
 
@@ -210,6 +212,30 @@ def test_sigterm_reaches_the_command(project: Project) -> None:
     process.terminate()
     out, _ = process.communicate(timeout=30)
     assert (process.returncode, out) == (5, "got it\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT])
+def test_an_interrupt_sent_to_provio_alone_reaches_the_command(project: Project, number: signal.Signals) -> None:
+    """What a terminal would send to all is passed on where it was sent to provio alone."""
+    script = "trap 'echo got it; exit 5' INT QUIT; touch ready; while :; do sleep 0.05; done"
+    process = subprocess.Popen(
+        [*provio_command(), "run", "--quiet", "--", "bash", "-c", script],
+        cwd=project.path, env=project.env, stdout=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    )  # fmt: skip
+    _wait_for(project.path / "ready")
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=30)
+    assert (process.returncode, out) == (5, "got it\n")
+
+
+def test_an_ignored_interrupt_stays_ignored(project: Project) -> None:
+    """A caller that ignores SIGINT has its command ignore it, as nohup and job lists do."""
+    done = project.provio(
+        "run", "--quiet", "--", "sh", "-c", "kill -INT $$; echo still here",
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )  # fmt: skip
+    assert done.stdout == "still here\n"
 
 
 def test_a_terminal_interrupts_the_command_and_not_provio(project: Project) -> None:

@@ -110,14 +110,25 @@ static void remember_arguments(int count, char **arguments) {
         settings.arguments_end += strlen(arguments[i]) + 1;
 }
 
+// What the launcher put before the shim for this very program, and an empty name as its sign, is not for its children.
+static void preload_restore(char *value) {
+    const char *shim = strstr(value, "::");
+    if (shim == NULL) return;
+    for (shim += 2; *shim != '\0'; shim++) *value++ = *shim;
+    *value = '\0';
+}
+
 __attribute__((constructor)) static void begin(int count, char **arguments, char **environment) {
+    char *preload = NULL;
     resolve_begin();
     for (; environment != NULL && *environment != NULL; environment++) {
-        const char *value = strchrnul(*environment, '=');
-        if (*value == '=' && is_word(*environment, (size_t)(value - *environment), "PROVIO_TRACE"))
-            settings.watched = settings_read(value + 1);
+        char *value = strchrnul(*environment, '=');
+        size_t length = (size_t)(value - *environment);
+        if (*value == '=' && is_word(*environment, length, "PROVIO_TRACE")) settings.watched = settings_read(value + 1);
+        if (*value == '=' && is_word(*environment, length, "LD_PRELOAD")) preload = value + 1;
     }
     if (!settings.watched) return;
+    if (preload != NULL) preload_restore(preload);
     remember_arguments(count, arguments);
     RAW(madvise, (long)&page, sizeof page, MADV_WIPEONFORK); // on an older kernel the wrappers of fork do it alone
     // A key beyond the first 32 would make pthread_setspecific allocate.
