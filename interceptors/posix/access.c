@@ -308,8 +308,11 @@ struct object *put_count(FILE *stream) {
     if (fd < 0 || !watching()) return NULL;
     struct object *object = filled ? object_of(fd) : object_known(fd);
     if (object == NULL || object == &ignored) return NULL;
-    uint64_t bytes = put_inline(object, stream);
-    if (bytes > 0) account_stream(thread_self(), object, WRITING, API___overflow, bytes);
+    uint64_t bytes = put_inline(object, stream), offset = relaxed(object->position);
+    struct thread *thread = bytes == 0 ? NULL : thread_self();
+    if (thread == NULL) return object;
+    account(thread, object, relaxed(object->serial), WRITING, API___overflow, offset, bytes, now(thread));
+    object_moved(object, offset + bytes);
     return object;
 }
 
