@@ -7,11 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from posix_trace import Facts, Trace, counts, name_of, of_class
+from test_inventory import unknown
+from test_table import libc_names, rows
 
 FILES = 6_000
 PYTHON = sys.executable
@@ -328,3 +331,80 @@ def test_bytes_that_the_compiler_put_inline(trace: Trace, work: Path) -> None:
     mixed = sum(i % 7 + len(f"text{i}y") for i in range(3000)) + 10 + 20 + 30 + 40
     found = {name: written[os.fsencode(work / name)] for name in ("mixed", "plain", "out")}
     assert found == {"mixed": mixed, "plain": 20003, "out": 51}
+
+
+# ---- asking for metadata, where that is recorded
+
+
+def test_both_generations_of_stat(trace: Trace, work: Path) -> None:
+    """`stat` as new programs call it and `__xstat` as old ones do are recorded in one process, under right names."""
+    code = """
+import ctypes, os
+c, data = ctypes.CDLL(None), ctypes.create_string_buffer(4096)
+os.stat('a'); os.lstat('b'); d = os.open('s', os.O_RDONLY); os.stat('c', dir_fd=d); os.fstat(os.open('e', os.O_RDONLY))
+c.__xstat(1, b'f', data); c.__lxstat64(1, b'g', data); c.__fxstat64(1, os.open('h', os.O_RDONLY), data)
+c.__fxstatat(1, d, b'i', data, 0); c.statx(-100, b'j', 0, 0x7ff, data)
+"""
+    names = ["a", "b", "s/c", "e", "f", "g", "h", "s/i", "j"]
+    (work / "s").mkdir()
+    for name in names:
+        (work / name).touch()
+    trace.detail = "op,stat"
+    trace.run(PYTHON, "-c", code, cwd=work, check=True)
+    asked = {(one["api"].rstrip("64"), name_of(one)) for one in of_class(trace.facts(), "Stat").values()}
+    apis = ["stat", "lstat", "fstatat", "fstat", "__xstat", "__lxstat", "__fxstat", "__fxstatat", "statx"]
+    assert asked >= {(api, os.fsencode(work / name)) for api, name in zip(apis, names, strict=True)}
+
+
+# ---- the names that common programs import
+
+COREUTILS = """
+    basename cat chmod chown cp csplit cut date dd df du env expand head install join ln ls md5sum mkdir mkfifo mv nl od
+    paste rm shuf sort split stat stty tac tail tee touch tr truncate tsort uniq wc
+""".split()
+OTHERS = "tar grep gzip bash dash find xargs sed awk xz perl git rsync make sqlite3 diff node java".split()
+
+IMPORTED = {
+    "coreutils, tar, grep, gzip, bash": """
+        __openat_2 __open_2 __getdelim __uflow __overflow __fprintf_chk __vfprintf_chk __printf_chk fread_unlocked
+        fwrite_unlocked fputs_unlocked fputc_unlocked fflush_unlocked copy_file_range splice renameat2 linkat unlinkat
+        mkdirat fdopendir""",
+    "libpython": """
+        open64 openat64 fstat64 stat64 lstat64 fstatat64 pread64 pwrite64 preadv64v2 pwritev64v2 lseek64 ftruncate64
+        truncate64 mmap64 sendfile64 copy_file_range splice memfd_create close_range dup2 dup3 pipe2 posix_spawn
+        posix_spawnp fork vfork _exit fopen64 fdopen syscall""",
+    "libhdf5": """
+        open64 pread64 pwrite64 __fxstat64 __lxstat64 __xstat64 lseek64 ftruncate64 flock fopen64 freopen64 fseeko64
+        read write""",
+}
+
+
+@pytest.mark.parametrize("program", sorted(IMPORTED))
+def test_names_that_other_tracers_lack(program: str) -> None:
+    """Each name that was seen imported by a common program, and missing in a tracer, stands in the table."""
+    assert set(IMPORTED[program].split()) - rows().keys() == set()
+
+
+def libraries() -> list[Path]:
+    """libpython, its extensions, and the libraries in the wheels of h5py and numpy."""
+    import h5py
+    import numpy
+
+    own = [
+        Path(sysconfig.get_config_var("LIBDIR")) / str(sysconfig.get_config_var("LDLIBRARY")),
+        Path(PYTHON).resolve(),
+    ]
+    extensions = Path(str(sysconfig.get_config_var("DESTSHARED"))).glob("*.so")
+    wheels = [Path(module.__file__).parent.with_suffix(".libs") for module in (h5py, numpy)]
+    found = [*own, *extensions, *(path for wheel in wheels for path in wheel.glob("*.so*"))]
+    return [path for path in found if path.exists() and path.suffix != ".a"]
+
+
+def test_every_name_that_programs_import_is_known() -> None:
+    """What tools, libpython and HDF5 take from the C library is a row, or moves no content of a file."""
+    commands = [path for name in COREUTILS + OTHERS if (path := shutil.which(name))]
+    binaries = [path for command in commands if (path := Path(command).resolve()).read_bytes()[:4] == b"\x7fELF"]
+    assert len(binaries) > 30
+    wanted = {name for path in [*binaries, *libraries()] for name in imports(path)} & libc_names()
+    assert {"openat64", "fwrite_unlocked", "pread64", "mmap64"} <= wanted
+    assert unknown(wanted) == set()
