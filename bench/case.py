@@ -55,7 +55,8 @@ class Case:
     """One line of the table."""
 
     key: str  # what CASES= calls it
-    title: str
+    title: str  # as Markdown
+    label: str  # in the drawing
     command: Callable[[Place], Sequence[str | Path]]
     unit: Unit
     bounds: Mapping[str, float] = field(default_factory=dict)  # level -> at most

@@ -19,6 +19,7 @@
 #define FRESH CALL
 #define HAND CALL
 #define SKIP(name, why)
+#define SKIPS(why, ...)
 #include "../interceptors/posix/calls.def"
 
 // Looks up %r10 into the slot %r11 and goes there, with all that can hold an argument as it was.

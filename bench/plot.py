@@ -26,8 +26,7 @@ def _draw(axes: object, results: Sequence[Result], title: str, start: float) -> 
             bound = result.case.bounds.get(variant)
             if bound is not None:
                 axes.plot([bound, bound], [y - height / 2, y + height / 2], color="#c0392b", linewidth=2)
-    labels = [result.case.title.split(", ")[0].replace("`", "").replace("\\", "") for result in results]
-    axes.set_yticks(range(len(results)), labels)
+    axes.set_yticks(range(len(results)), [result.case.label for result in results])
     axes.invert_yaxis()
     axes.axvline(start, color="black", linewidth=0.6)
     axes.set_title(title, loc="left", fontsize=9)
@@ -40,7 +39,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "provio"
+    matplotlib.rcParams.update({"svg.hashsalt": "provio", "svg.fonttype": "none", "font.family": "sans-serif"})
     from matplotlib import pyplot
 
     groups = [
@@ -53,7 +52,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
     drawn = [group for group in drawn if group[2]]
     sizes = [len(group[2]) for group in drawn]
     figure, rows = pyplot.subplots(
-        len(drawn), 1, figsize=(7.5, 0.5 * sum(sizes) + 0.7 * len(drawn)), height_ratios=sizes, squeeze=False
+        len(drawn), 1, figsize=(7, 0.42 * sum(sizes) + 0.7 * len(drawn)), height_ratios=sizes, squeeze=False
     )
     for axes, (title, start, group) in zip(rows[:, 0], drawn, strict=True):
         _draw(axes, group, title, start)

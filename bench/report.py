@@ -23,6 +23,8 @@ rounds of the difference to the bare run of the same round, or of the ratio with
 the lower to the upper quartile. Programs time themselves, the quickest of ten batches. The Python that `provio run`
 itself is comes once a run and has a line of its own.
 
+![what each level costs, beside its bound](cost.svg)
+
 `make bench` measures all this anew and writes this page; `make bench CASES=b1,tar ROUNDS=9` runs a part and only
 prints. A bound is what provio must keep; "missed" is a bug.
 """

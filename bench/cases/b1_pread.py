@@ -16,6 +16,7 @@ CASES = [
     Case(
         "b1",
         f"B1: `pread` of 4 KiB, cached, {COUNT:,} times",
+        "B1 pread",
         lambda place: [place.program("pread"), "cached", str(COUNT)],
         Unit.NS,
         {"file": 15, "op": 50, "call": 150},

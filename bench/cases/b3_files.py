@@ -23,6 +23,7 @@ CASES = [
     Case(
         "b3",
         f"B3: `open`, `fstat`, `read`, `close` of a file, {COUNT:,} files",
+        "B3 open, fstat, read, close",
         lambda place: [place.program("files"), "files", str(COUNT)],
         Unit.US,
         {"op": 1.5},

@@ -11,6 +11,7 @@ CASES = [
     Case(
         "threads",
         f"B3: {COUNT:,} threads that open one file each",
+        "B3 3,000 threads",
         lambda place: [place.program("threads"), "files", str(COUNT)],
         Unit.RATIO,
         {"op": 1.5},

@@ -20,6 +20,7 @@ def _case(name: str, title: str, bounds: dict[str, float], check: Callable[..., 
     return Case(
         f"b6-{name}",
         f"B6: {title}, {COUNT:,} times",
+        f"B6 {name}",
         lambda place: [place.program("stream"), name, "streamed", str(COUNT)],
         Unit.NS,
         bounds,

@@ -12,10 +12,11 @@ def _prepare(place: Place) -> None:
     (place.data / "small").write_text("some words\n")
 
 
-def _case(key: str, title: str, arguments: list[str]) -> Case:
+def _case(key: str, label: str, title: str, arguments: list[str]) -> Case:
     return Case(
         key,
         title,
+        label,
         lambda place: [place.program("start"), str(COUNT), place.program("nothing"), *arguments],
         Unit.MS,
         {"op": 0.2},
@@ -26,6 +27,6 @@ def _case(key: str, title: str, arguments: list[str]) -> Case:
 
 
 CASES = [
-    _case("start", "start and end of a process without I/O", []),
-    _case("start-open", "start and end of a process that opens and reads a file", ["small"]),
+    _case("start", "process without I/O", "start and end of a process without I/O", []),
+    _case("start-open", "process, one file", "start and end of a process that opens and reads a file", ["small"]),
 ]
