@@ -3,8 +3,7 @@
 // also: call
 // reads: in
 // order: any
-// gaps: its library copies files by a system call of its own (copyFileSync)
-// writes: in sync promised streamed from-worker
+// writes: in sync promised streamed from-worker copied
 // node: fs in its three forms, streams and pipelines, worker threads, children with pipes, file handles, watchers, errors.
 const fs = require('fs'), fsp = require('fs/promises'), path = require('path');
 const { pipeline } = require('stream/promises'), zlib = require('zlib');
