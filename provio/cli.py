@@ -128,7 +128,7 @@ def run_command(
         if not quiet:
             _complain(f"not recording: {error}")
         recording = None
-    end = run.watch(arguments, recording)
+    end = run.watch(arguments, recording, (lambda _: None) if quiet else _complain)
     if recording:
         _apart(lambda: _finish(recording, end, no_merge), quiet, recording.run_id)
     return run.end_as(end)

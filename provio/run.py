@@ -15,18 +15,20 @@ import secrets
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
 from provio import environment, turtle
 from provio.errors import CannotRecord, ProvioError
+from provio.executable import Unwatchable, unwatchable
 from provio.facts import RUN_BASE
 from provio.home import Home, find_or_make
 from provio.needs import needed
@@ -74,6 +76,7 @@ class Recording:
     trace_folder: Path
     detail: Detail = DEFAULT_DETAIL
     facts: list[tuple[str, str]] = field(default_factory=list)
+    gap: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def folder(self) -> Path:
@@ -120,13 +123,14 @@ def prepare(command: Sequence[bytes], name: str | None, detail: Detail = DEFAULT
     return recording
 
 
-def watch(command: Sequence[bytes], recording: Recording | None) -> End:
-    """Run `command`, tracked where there is a recording, and return how it ended.
+def watch(command: Sequence[bytes], recording: Recording | None, say: Callable[[str], None] = lambda _: None) -> End:
+    """Run `command`, tracked where there is a recording, and return how it ended; `say` is told what cannot be seen.
 
     127 and 126 are what a shell says of a command that is not found or cannot be executed; raises nothing for them.
     """
     env = dict(os.environb)
-    if recording:
+    blind = _look(command[0]) if recording else None
+    if recording and not (blind and blind.refuses):
         env[b"LD_PRELOAD"] = _preloads(command[0], env.get(b"LD_PRELOAD", b""))
         env[b"PROVIO_TRACE"] = trace_variable(recording)
         # An AddressSanitizer program that the command starts would refuse to: another library comes before its own.
@@ -138,8 +142,33 @@ def watch(command: Sequence[bytes], recording: Recording | None) -> End:
         except OSError as error:
             return _not_started(command[0], error)
         signals.follow(process)
+        if recording and blind:
+            name = blind.path.decode("utf-8", "backslashreplace")
+            say(f"{name} {blind.reason}: what it reads and writes is not seen")
+            _note_unwatched(recording, blind, process.pid)
         code = process.wait()
     return End(code, None) if code >= 0 else End(None, -code)
+
+
+def _look(program: bytes) -> Unwatchable | None:
+    with contextlib.suppress(OSError, ValueError, struct.error):
+        return unwatchable(program)
+    return None
+
+
+def _note_unwatched(recording: Recording, blind: Unwatchable, pid: int) -> None:
+    """Keep for run.ttl that the command itself cannot be watched, under the name that it would have had."""
+    with contextlib.suppress(OSError):
+        tick = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        host = turtle.segment(environment.system_facts()["host"])
+        recording.gap = [
+            ("about", f"<{RUN_BASE}{recording.run_id}/{host}/{pid}.{tick}.0/>"),
+            ("reason", turtle.literal(blind.reason)),
+            turtle.text_or_encoded("executable", blind.path),
+            ("argv", turtle.literal(turtle.encode_argv(list(recording.command)))),
+            ("startedNs", str(time.time_ns())),
+        ]
+        write_run(recording, None)
 
 
 def end_as(end: End) -> int:
@@ -178,6 +207,8 @@ def write_run(recording: Recording, end: End | None) -> None:
         pairs.append(("exitCode", str(end.exit_code)) if end.signal is None else ("signal", str(end.signal)))
     text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs)]
     text += _environment_statements(recording) + _mount_statements(recording)
+    if recording.gap:
+        text.append(_statement(f"<{RUN_BASE}{recording.run_id}/unwatched>", "Gap", recording.gap))
     target = recording.folder / "run.ttl"
     temporary = target.with_suffix(".new")
     temporary.write_text("".join(text), encoding="utf-8")

@@ -90,6 +90,9 @@ def read_run(folder: Path) -> Trace:
         _attach(trace, records, openings, threads)
     _attach_settled(trace, settled, openings)
     _bound_accesses(trace)
+    for iri, record in head.items():
+        if record.get("a") == "Gap":
+            _gap(trace, None, iri, record)
     trace.gaps += [_damage_gap(trace, damage) for damage in damages]
     trace.content_hash = digest.hexdigest()
     return trace
@@ -282,15 +285,16 @@ def _gap(trace: Trace, thread: Thread | None, iri: str, record: Record) -> None:
     name = path.decode("utf-8", "replace") + " " if path else ""
     unseen = ": what it reads and writes is not seen" if name else ""
     trace.gaps.append((iri, about, name + reason + unseen))
-    process = _process(trace, about) if thread and about != thread.process.iri else None
-    if thread is None or process is None:
+    process = _process(trace, about) if thread is None or about != thread.process.iri else None
+    if process is None:
         return
-    started = thread.epoch + int(record.get("at", 0))
+    before = thread.process.record if thread else trace.run
+    started = thread.epoch + int(record.get("at", 0)) if thread else int(record.get("startedNs", 0))
     trace.unwatched.append(Unwatched(process, iri, name.strip() or "a program", started))
     if "image" not in process.record:
         told = {key: record[key] for key in ("argv", "executable", "executableEncoded") if key in record}
         own = {"image": "exec", "startedNs": str(started), "host": process.host}
-        place = {key: value for key, value in thread.process.record.items() if key in ("cwd", "cwdEncoded")}
+        place = {key: value for key, value in before.items() if key in ("cwd", "cwdEncoded")}
         process.record.update(told | own | place)
 
 

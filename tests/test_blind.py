@@ -15,6 +15,9 @@ import pytest
 from conftest import Project
 from posix_trace import PROGRAMS, Trace, counts, name_of, of_class
 
+from provio import run
+from provio.executable import unwatchable
+
 WAYS = ["execv", "execve", "execl", "fexecve", "posix_spawn", "execvp", "posix_spawnp"]
 Needs = Callable[..., None]
 
@@ -191,6 +194,71 @@ def test_lineage_shows_what_was_not_watched(project: Project) -> None:
     assert [node["label"] for node in document["nodes"] if node["type"] == "Program"] == ["static"]
     assert any("statically linked" in gap["reason"] for gap in document["gaps"])
     assert any("pipe" in gap["reason"] for gap in project.lineage("f")["gaps"])
+
+
+@pytest.mark.parametrize("kind", ["static", "musl", "go", "foreign", "script"])
+def test_the_command_itself(project: Project, built: Path, needs: Needs, kind: str) -> None:
+    """`provio run` looks at its own command too: one line on stderr, a Gap, and the command runs as it does alone."""
+    program, folder = project.path / "program", project.path
+    project.sh("echo 1 > a")
+    if kind == "musl":
+        needs("musl-gcc")
+        compiled(program, compiler="musl-gcc")
+    elif kind == "go":
+        compiled(program, "-DGO", source="go_note.c")
+    elif kind == "foreign":
+        compiled(program, "-m32")
+    else:
+        compiled(program if kind == "static" else folder / "static", "-static")
+    if kind == "script":
+        program.write_text(f"#!{folder}/static\n")
+        program.chmod(0o755)
+    arguments = ["b"] if kind == "script" else ["a", "b"]
+    done = project.provio("run", "--", "./program", *arguments, code=None)
+    expected = subprocess.run(["./program", *arguments], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
+    first, last = done.stderr.splitlines()
+    assert first.startswith(f"provio: {folder}/./program ")
+    assert first.endswith("is not seen")
+    assert last.startswith("provio: run ")
+    assert project.provio("run", "--quiet", "--", "./program", *arguments, code=None).stderr == ""
+    gaps = project.rows("SELECT ?reason ?about { ?gap a provio:Gap ; provio:reason ?reason ; provio:about ?about }")
+    assert len(gaps) == 2
+    assert {row["reason"] for row in gaps} == {first.removeprefix("provio: ")}
+    assert all(project.count(f"<{row['about']}> a provio:Process") for row in gaps)
+
+
+def test_the_shim_and_provio_give_one_answer(built: Path, trace: Trace, work: Path, needs: Needs) -> None:
+    """The two that look at a program, one in C and one in Python, say the same of each, of the system's own too."""
+    needs("musl-gcc")
+    for name, options in (("static", ["-static"]), ("pie", ["-static-pie"]), ("small", ["-m32"])):
+        compiled(work / name, *options)
+    compiled(work / "musl", compiler="musl-gcc")
+    compiled(work / "go", source="go_note.c")
+    shutil.copy(built / "copy", work / "dynamic")
+    for name in ("static", "pie", "small", "musl", "go", "dynamic"):
+        trace.run("sh", "-c", f"./{name} in out; :", cwd=work)
+        mine = unwatchable(os.fsencode(work / name))
+        its = [one["reason"] for one in of_class(trace.facts(), "Gap").values()]
+        assert its == ([mine.reason] if mine else []), name
+        for path in trace.files():
+            path.unlink()
+
+
+def test_the_shim_by_a_path_with_a_space_and_a_colon(tmp_path: Path, project: Project, monkeypatch: Any) -> None:
+    """The loader splits LD_PRELOAD there: the shim is reached through a link without them."""
+    folder = tmp_path / "a b:c"
+    folder.mkdir()
+    shutil.copy(run.SHIM, folder / "libprovio.so")
+    monkeypatch.setattr(run, "SHIM", folder / "libprovio.so")
+    monkeypatch.setenv("PROVIO_HOME", str(project.path / ".provio"))
+    monkeypatch.chdir(project.path)
+    (project.path / "a").write_text("1\n")
+    command = [b"cp", b"a", b"b"]
+    recording = run.prepare(command, None)
+    assert run.watch(command, recording) == run.End(0, None)
+    run.write_run(recording, run.End(0, None))
+    assert project.data("b") == {"a"}
 
 
 # ---- system calls by number, clone, and what confines

@@ -42,29 +42,36 @@ static const char foreign[] = "is built for another machine", fixed[] = "is stat
 
 // ---- bad pointers: exec itself makes EFAULT of them
 
+struct pages {
+    uintptr_t known[8]; // that can be read
+    unsigned count;
+    long pid;
+};
+
 // Whether a page can be read, without the fault that reading it might be.
-static bool readable(const void *address, uintptr_t known[8]) {
-    uintptr_t page_at = (uintptr_t)address & -(uintptr_t)PAGE, *place = &known[page_at / PAGE % 8];
-    if (page_at == *place) return true;
+static bool readable(const void *address, struct pages *pages) {
+    uintptr_t page_at = (uintptr_t)address & -(uintptr_t)PAGE;
+    for (unsigned i = 0; i < pages->count && i < 8; i++)
+        if (pages->known[i] == page_at) return true;
     char byte;
     struct iovec here = {&byte, 1}, there = {(void *)address, 1};
-    if (RAW(process_vm_readv, RAW(getpid, 0), (long)&here, 1, (long)&there, 1, 0) == -EFAULT) return false;
-    *place = page_at;
+    if (RAW(process_vm_readv, pages->pid, (long)&here, 1, (long)&there, 1, 0) == -EFAULT) return false;
+    pages->known[pages->count++ % 8] = page_at;
     return true;
 }
 
-static bool readable_list(char *const list[], uintptr_t known[8]) {
+static bool readable_list(char *const list[], struct pages *pages) {
     for (int i = 0; list != NULL; i++) {
-        if (!readable(&list[i], known)) return false;
+        if (!readable(&list[i], pages)) return false;
         if (list[i] == NULL) break;
-        if (!readable(list[i], known)) return false;
+        if (!readable(list[i], pages)) return false;
     }
     return true;
 }
 
 static bool readable_command(const char *path, char *const argv[], char *const envp[]) {
-    uintptr_t known[8] = {1, 1, 1, 1, 1, 1, 1, 1}; // no page begins there
-    return readable(path, known) && readable_list(argv, known) && readable_list(envp, known);
+    struct pages pages = {.pid = RAW(getpid, 0)};
+    return readable(path, &pages) && readable_list(argv, &pages) && readable_list(envp, &pages);
 }
 
 // ---- the file
