@@ -215,13 +215,26 @@ def test_what_a_program_feeds_to_a_child_is_data(project: Project) -> None:
 
 
 def test_a_read_that_nobody_saw_is_a_gap(project: Project) -> None:
-    """A file opened for reading and read by a raw system call: no ancestor is guessed, but a gap is named."""
+    """A file opened for reading and read by a function private to the C library: no ancestor is guessed, but a gap is
+    named."""
     project.sh("echo 1 > a")
     code = "import ctypes, os\nfd = os.open('a', os.O_RDONLY)\nroom = ctypes.create_string_buffer(9)\n"
-    code += "ctypes.CDLL(None).syscall(0, fd, room, 9)\nopen('x', 'wb').write(room.value)\n"
+    code += "ctypes.CDLL(None).__read_nocancel(fd, room, 9)\nopen('x', 'wb').write(room.value)\n"
     (project.path / "raw.py").write_text(code)
     project.watch("python3", "raw.py")
     assert ["a was opened" in gap["reason"] for gap in project.lineage("x")["gaps"]] == [True]
+
+
+def test_a_read_by_the_number_of_its_system_call(project: Project) -> None:
+    """What syscall() reads is an ancestor like any other."""
+    project.sh("echo 1 > a")
+    code = "import ctypes, os, platform\nfd = os.open('a', os.O_RDONLY)\nroom = ctypes.create_string_buffer(9)\n"
+    code += "number = {'x86_64': 0, 'aarch64': 63}[platform.machine()]\n"
+    code += "ctypes.CDLL(None).syscall(number, fd, room, 9)\nopen('x', 'wb').write(room.value)\n"
+    (project.path / "raw.py").write_text(code)
+    project.watch("python3", "raw.py")
+    assert project.data("x") == {"a"}
+    assert project.lineage("x")["gaps"] == []
 
 
 def test_a_change_that_nobody_saw_is_a_gap(project: Project) -> None:
