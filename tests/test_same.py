@@ -75,6 +75,7 @@ TRICKS: dict[str, tuple[str, ...]] = {
     "fork in one thread while 8 others do I/O, 1,000 times": ("fork_among_threads.c",),
 }
 LIMITS: dict[str, tuple[str, ...]] = {
+    "seccomp that forbids calls the shim would like": ("seccomp.c",),
     "tight RLIMIT_FSIZE": ("file_size.c",),
     "tight RLIMIT_AS": ("address_space.c",),
     "tight RLIMIT_NOFILE": ("no_descriptor.c",),
