@@ -282,21 +282,7 @@ size_t path_join(char *room, int dirfd, const char *path) {
     size_t at = path[0] == '/' ? root_length : directory_path(dirfd, room);
     if (at == 0 && path[0] != '/') return 0;
     if (path[0] == '/') memcpy(room, root, at);
-    if (at == 1) at = 0; // the root
-    while (*path != '\0') {
-        const char *end = strchrnul(path, '/');
-        size_t length = (size_t)(end - path);
-        if (length > 0 && !(length == 1 && path[0] == '.')) {
-            if (at + length + 2 > PATH_ROOM) return 0;
-            room[at++] = '/';
-            memcpy(room + at, path, length);
-            at += length;
-        }
-        path = *end == '\0' ? end : end + 1;
-    }
-    if (at == 0) room[at++] = '/';
-    room[at] = '\0';
-    return at;
+    return path_append(room, at == 1 ? 0 : at, path); // 1: the root
 }
 
 static bool below(const char *folder, size_t length, const char *path, size_t size) {

@@ -213,6 +213,8 @@ static inline void text_bytes(struct text *text, const void *bytes, size_t size)
 #define TEXT(text, constant) text_bytes(text, constant, sizeof(constant) - 1)
 #define TEXT_API(text, api) text_bytes(text, api_names[api], api_lengths[api])
 
+// A path below the first `at` bytes of PATH_ROOM, without `.` and empty parts; its length, 0: too long.
+size_t path_append(char *room, size_t at, const char *path);
 void text_string(struct text *text, const char *string);
 void text_number(struct text *text, uint64_t value);
 void text_iri(struct text *text, const char *bytes, size_t size);

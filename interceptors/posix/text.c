@@ -47,6 +47,23 @@ void text_number(struct text *text, uint64_t value) {
     text_bytes(text, digits + start, 16 - start);
 }
 
+size_t path_append(char *room, size_t at, const char *path) {
+    while (*path != '\0') {
+        const char *end = strchrnul(path, '/');
+        size_t length = (size_t)(end - path);
+        if (length > 0 && !(length == 1 && path[0] == '.')) {
+            if (at + length + 2 > PATH_ROOM) return 0;
+            room[at++] = '/';
+            memcpy(room + at, path, length);
+            at += length;
+        }
+        path = *end == '\0' ? end : end + 1;
+    }
+    if (at == 0) room[at++] = '/';
+    room[at] = '\0';
+    return at;
+}
+
 static const char hexadecimal[] = "0123456789ABCDEF";
 
 static void text_percent(struct text *text, unsigned char byte) {
