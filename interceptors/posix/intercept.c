@@ -25,8 +25,9 @@ const unsigned char api_lengths[] = {
 #define CALL(name, type, parameters, arguments, Term, subject, outcome) TERM_##Term,
 #define CHARACTER CALL
 #define VARIADIC(name, type, parameters, last, sibling, arguments, Term, subject, outcome) TERM_##Term,
-#define HAND(name, ...) TERM_IOActivity,
-#define FRESH HAND
+#define TERM_OF(first, ...) TERM_##first
+#define HAND(name, type, parameters, ...) TERM_OF(__VA_ARGS__ __VA_OPT__(, ) IOActivity, ),
+#define FRESH(name, ...) TERM_IOActivity,
 const char api_terms[][16] = {
 #include "calls.def"
 };
@@ -533,6 +534,6 @@ static inline const char *or_itself(const char *path) {
         return result;                                                                                                 \
     }
 
-#define HAND(name, type, parameters)
+#define HAND(name, type, parameters, ...)
 
 #include "calls.def"

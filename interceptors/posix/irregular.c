@@ -94,7 +94,10 @@ static FILE *watched_freopen(int api, FILE *(*real)(const char *, const char *, 
     closing_begin(&closing, stream->_fileno);
     FILE *result = real(path, mode, stream);
     closing_end(&closing, true);
-    if (result != NULL) object_open(api, result->_fileno, AT_FDCWD, path, mode_flags(mode), started, true);
+    if (result != NULL)
+        object_open(api, result->_fileno, AT_FDCWD, path, mode_flags(mode), started, true);
+    else
+        access_failed(thread, NULL, api, started);
     return result;
 }
 FORWARD(freopen, FILE *, (const char *path, const char *mode, FILE *stream), watched_freopen, path, mode, stream)
@@ -226,8 +229,10 @@ static void copy_begin(struct copy *copy, int from, int to) {
 
 static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
     struct object *from = copy->from, *to = copy->to;
-    if (copy->thread == NULL || result < 0) return result;
-    if (from != &ignored && to != &ignored)
+    if (copy->thread == NULL) return result;
+    if (result < 0)
+        access_failed(copy->thread, to != &ignored ? to : from, api, copy->started);
+    else if (from != &ignored && to != &ignored)
         event_copy(copy->thread, api, from, to, (uint64_t)result, copy->started);
     else if (from != &ignored)
         account(copy->thread, from, relaxed(from->serial), READING, api, relaxed(from->position), (uint64_t)result,
@@ -296,6 +301,7 @@ static int watched_clone(int to, unsigned long request, void *argument) {
     struct thread *thread = thread_self();
     uint64_t started = thread == NULL ? 0 : now(thread);
     int result = REAL(ioctl)(to, request, argument);
+    if (thread != NULL && result < 0) access_failed(thread, object_of(to), API_ioctl, started);
     if (thread == NULL || result < 0) return result;
     const struct file_clone_range all = {.src_fd = (int)(intptr_t)argument};
     const struct file_clone_range *range = request == FICLONE ? &all : argument;
@@ -327,6 +333,7 @@ static void submitted(int api, const char *term, const struct aiocb *request, ui
         uint64_t started = thread == NULL ? 0 : now(thread);                                                           \
         int result = REAL(name) arguments;                                                                             \
         if (result == 0 && thread != NULL) submitted(API_##name, term, request, started);                              \
+        if (result != 0 && thread != NULL) access_failed(thread, object_of(request->aio_fildes), API_##name, started); \
         return result;                                                                                                 \
     }
 SUBMIT(aio_read, (struct aiocb * request), (request), TERM_SubmitRead)
@@ -369,6 +376,8 @@ static ssize_t watched_return(int api, ssize_t (*real)(struct aiocb *), struct a
     if (moved)
         account(thread, object, serial, operation == LIO_READ ? READING : WRITING, api, (uint64_t)request->aio_offset,
                 (uint64_t)result, started);
+    else if (result < 0)
+        access_failed(thread, object, api, started);
     return result;
 }
 FORWARD(aio_return, ssize_t, (struct aiocb * request), watched_return, request)
@@ -389,6 +398,7 @@ static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, 
     void *result = real(address, size, protection, flags, fd, offset);
     if (result == MAP_FAILED) {
         maps_restore(gone);
+        access_failed(thread, object, api, started);
     } else {
         maps_gone(api, gone, started);
         uint64_t event = object == &ignored ? 0 : event_map(api, object, size, protection, shared, started);
@@ -448,6 +458,8 @@ int provio_msync(void *address, size_t size, int flags) {
     int result = REAL(msync)(address, size, flags);
     if (result == 0 && relaxed(map.object->serial) != 0)
         count_operation(thread, map.object, TERM_Fsync, API_msync, 0, started);
+    else if (result != 0)
+        access_failed(thread, map.object, API_msync, started);
     object_release(map.object, (uint64_t)MAP_REFERENCE << 32);
     return result;
 }
@@ -476,6 +488,8 @@ DIR *provio_opendir(const char *path) {
     DIR *result = REAL(opendir)(path);
     if (thread != NULL && result != NULL)
         object_open(API_opendir, dirfd(result), AT_FDCWD, path, O_RDONLY | O_DIRECTORY, started, false);
+    else if (thread != NULL)
+        access_failed(thread, NULL, API_opendir, started);
     return result;
 }
 
@@ -637,6 +651,8 @@ static int watched_spawn(int api, spawning real, bool searched, pid_t *pid, cons
     if (result == 0 && thread != NULL) {
         event_child(api, TERM_Spawn, child, path, argv, started);
         event_unwatched(&launch, api, child);
+    } else if (thread != NULL) {
+        access_failed_with(thread, NULL, api, result, started);
     }
     launch_end(&launch);
     return result;

@@ -126,7 +126,7 @@ static inline void *real_function(int api) {
 }
 #define REAL(name) ((__typeof__(((struct real *)NULL)->real_##name))real_function(API_##name))
 
-#define EXPORTED(name, type, parameters)                                                                               \
+#define EXPORTED(name, type, parameters, ...)                                                                          \
     __attribute__((visibility("default"))) type provio_##name parameters __asm__(#name);
 
 int mode_flags(const char *mode);

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <spawn.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static char data[16];
@@ -33,6 +35,16 @@ int main(int count, char **arguments) {
     expect("read", EBADF, 12, "file");
     if (lseek(fd, -1, SEEK_SET) >= 0) return 1;
     expect("lseek", EINVAL, 1, "file");
+    if (mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED || errno != EACCES) return 1;
+    expect("mmap", EACCES, 1, "file");
+    if (copy_file_range(fd, NULL, fd, NULL, 10, 0) >= 0 || errno != EBADF) return 1; // not open for reading
+    expect("copy_file_range", EBADF, 1, "file");
+    if (freopen("none/none", "r", stdin) != NULL || errno != ENOENT) return 1;
+    expect("freopen", ENOENT, 1, "-");
+    pid_t pid;
+    char *const argv[] = {"none", NULL};
+    if (posix_spawn(&pid, "./none", NULL, NULL, argv, NULL) != ENOENT) return 1;
+    expect("posix_spawn", ENOENT, 1, "-");
     if (pipe2(fds, O_NONBLOCK) != 0 || read(fds[0], data, 1) >= 0) return 1;
     if (fsync(fds[0]) == 0) return 1;
     return 0;
