@@ -499,11 +499,12 @@ static bool calls_base(struct thread *thread) {
     return true;
 }
 
-void call_write(struct thread *thread, const char *line, size_t size) {
-    struct block block;
-    if (thread->calls == NULL && calls_begin(thread) == NULL) return;
-    if (!calls_base(thread) || !reserve_or_grow(thread, thread->calls, &block, size)) return;
-    text_bytes(&block.text, line + 1, size - 1);
-    block_commit(&block);
-    if (block.chunk->older != NULL && thread->depth == 1) chunks_sweep(thread->calls);
+bool line_begin(struct thread *thread, struct block *block, size_t size) {
+    if (unlikely(thread->calls == NULL) && calls_begin(thread) == NULL) return false;
+    return calls_base(thread) && reserve_or_grow(thread, thread->calls, block, size);
+}
+
+void line_end(struct thread *thread, struct block *block) {
+    block_commit(block);
+    if (unlikely(block->chunk->older != NULL) && thread->depth == 1) chunks_sweep(thread->calls);
 }

@@ -137,11 +137,6 @@ static void text_named(struct text *text, const struct opening *opening) {
     TEXT(text, "\"");
 }
 
-// At most so many digits: log10(2) is a little less than 1233 / 4096.
-static unsigned digits(uint64_t value) {
-    return (64u - (unsigned)__builtin_clzll(value | 1)) * 1233 / 4096 + 1;
-}
-
 // All that is written whatever the opening: what a block takes is a matter of bytes, for each byte of the trace is paid
 // for when its space is gained. The padding is what a number before which nothing stands yet may overwrite.
 static const char opening_form[] =
@@ -153,13 +148,13 @@ static const char opening_form[] =
 static size_t opening_room(const struct opening *opening) {
     const struct object *object = opening->object;
     const struct facts *facts = &object->facts;
-    size_t room = sizeof opening_form + 2 * digits(opening->serial) + digits(opening->number) +
-                  digits(facts->device_major) + digits(facts->device_minor) + digits(facts->inode) +
-                  digits(facts->birth) + digits(facts->modified) + digits(facts->changed) + digits(facts->size) +
-                  digits(object->flags) + 19;
+    size_t room = sizeof opening_form + 2 * digits_at_most(opening->serial) + digits_at_most(opening->number) +
+                  digits_at_most(facts->device_major) + digits_at_most(facts->device_minor) +
+                  digits_at_most(facts->inode) + digits_at_most(facts->birth) + digits_at_most(facts->modified) +
+                  digits_at_most(facts->changed) + digits_at_most(facts->size) + digits_at_most(object->flags) + 19;
     if (object->path != NULL)
         room += object->plain ? object->path_length : name_room(object->path, object->path_length);
-    if (opening->api >= 0) room += api_lengths[opening->api] + digits(opening->elapsed);
+    if (opening->api >= 0) room += api_lengths[opening->api] + digits_at_most(opening->elapsed);
     if (S_ISSOCK(facts->mode)) room += 160; // two addresses at most
     if (object->inherited) room += sizeof " ; " TERM_inherited " true";
     if (object->unlinked) room += sizeof " ; " TERM_unlinked " true";

@@ -186,6 +186,11 @@ static inline sixteen sixteen_digits(uint64_t value) {
 }
 #endif
 
+// At most so many digits: log10(2) is a little less than 1233 / 4096.
+static inline unsigned digits_at_most(uint64_t value) {
+    return (64u - (unsigned)__builtin_clzll(value | 1)) * 1233 / 4096 + 1;
+}
+
 static inline void store_loosely(char *at, sixteen digits) {
     memcpy(at, &digits, 16);
 }
@@ -370,7 +375,8 @@ static inline void block_drop(struct block *block) {
     block->text.at = block->text.end;
     block_commit(block);
 }
-void call_write(struct thread *thread, const char *line, size_t size);
+bool line_begin(struct thread *thread, struct block *block, size_t size);
+void line_end(struct thread *thread, struct block *block);
 void live_sweep(struct thread *thread);
 void live_gain_ahead(struct thread *thread, uint32_t size);
 void base_return(struct thread *thread);
