@@ -104,7 +104,8 @@ void maps_restore(struct map *gone) {
 
 static bool parts_left(const struct map *gone) {
     EACH_MAP(map) {
-        if (relaxed(map->address) > HELD && map->event == gone->event && map->ordinal == gone->ordinal) return true;
+        if (atomic_load(&map->address) <= HELD) continue;
+        if (relaxed(map->event) == relaxed(gone->event) && relaxed(map->ordinal) == relaxed(gone->ordinal)) return true;
     }
     return false;
 }

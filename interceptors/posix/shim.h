@@ -488,8 +488,8 @@ struct map {
     _Atomic uintptr_t address;
     _Atomic size_t size;
     struct object *object;
-    uint64_t event; // the Map that it came from, and whose event that is
-    int ordinal;
+    _Atomic uint64_t event; // the Map that it came from, and whose event that is; looked at while another thread has it
+    _Atomic int ordinal;
     uintptr_t was;
     struct map *next; // of those that one call ends
 };
