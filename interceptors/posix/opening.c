@@ -92,11 +92,22 @@ static char *head_before(char *at, const struct opening *opening, struct thread 
     return at;
 }
 
+// The three times of a file are often one: the digits of the one behind are copied.
+static char *time_before(char *at, uint64_t value, const char *behind, uint64_t same_as) {
+    enum { DIGITS = 19 };
+    if (value != same_as || value < 1000000000000000000u) return number_before(at, value);
+    memcpy(at - DIGITS, behind, DIGITS);
+    return at - DIGITS;
+}
+
 static char *facts_before(char *at, const struct facts *facts) {
     BACK_NUMBER(at, TERM_size, facts->size);
-    BACK_NUMBER(at, TERM_ctimeNs, facts->changed);
-    BACK_NUMBER(at, TERM_mtimeNs, facts->modified);
-    BACK_NUMBER(at, TERM_birthNs, facts->birth);
+    char *changed = at = number_before(at, facts->changed);
+    BACK(at, " ; " TERM_ctimeNs " ");
+    char *modified = at = time_before(at, facts->modified, changed, facts->changed);
+    BACK(at, " ; " TERM_mtimeNs " ");
+    at = time_before(at, facts->birth, modified, facts->modified);
+    BACK(at, " ; " TERM_birthNs " ");
     BACK_NUMBER(at, TERM_inode, facts->inode);
     BACK(at, "\"");
     at = number_before(at, facts->device_minor);
