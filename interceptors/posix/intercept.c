@@ -25,8 +25,8 @@ const unsigned char api_lengths[] = {
 #define CALL(name, type, parameters, arguments, Term, subject, outcome) TERM_##Term,
 #define CHARACTER CALL
 #define VARIADIC(name, type, parameters, last, sibling, arguments, Term, subject, outcome) TERM_##Term,
-#define TERM_OF(first, ...) TERM_##first
-#define HAND(name, type, parameters, ...) TERM_OF(__VA_ARGS__ __VA_OPT__(, ) IOActivity, ),
+#define FIRST_TERM(first, ...) TERM_##first
+#define HAND(name, type, parameters, ...) FIRST_TERM(__VA_ARGS__ __VA_OPT__(, ) IOActivity, ),
 #define FRESH(name, ...) TERM_IOActivity,
 const char api_terms[][16] = {
 #include "calls.def"
