@@ -72,10 +72,12 @@ TRICKS: dict[str, tuple[str, ...]] = {
     "O_TMPFILE with a mode": ("tmpfile_mode.c",),
     "dlopen of a library that does I/O in its constructor": ("library_constructor.sh",),
     "I/O before the shim's constructor and after its destructor": ("first_and_last.c",),
+    "stdout set to nothing, or to a stream that was closed": ("no_standard_output.c",),
     "fork in one thread while 8 others do I/O, 1,000 times": ("fork_among_threads.c",),
 }
 LIMITS: dict[str, tuple[str, ...]] = {
     "seccomp that forbids calls the shim would like": ("seccomp.c",),
+    "no time-stamp counter, then no clock": ("forbidden_counter.c",),
     "tight RLIMIT_FSIZE": ("file_size.c",),
     "tight RLIMIT_AS": ("address_space.c",),
     "tight RLIMIT_NOFILE": ("no_descriptor.c",),

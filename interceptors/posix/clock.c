@@ -3,7 +3,7 @@
 
 enum { FIRST_BASELINE = 10000000, LONGEST_LIFE = 1000000000, NANOSECONDS = 1000000000 };
 
-static _Atomic enum { COUNTED, ASKED, STOPPED } way; // by the counter, by system calls, not at all
+static _Atomic bool asked, stopped; // the time: only by system calls; not at all. Else by the counter
 static _Atomic uint64_t stopped_at;
 
 static uint64_t nanoseconds_of(struct timespec time) {
@@ -12,7 +12,7 @@ static uint64_t nanoseconds_of(struct timespec time) {
 
 static uint64_t system_clock(void) {
     struct timespec time = {0};
-    if (relaxed(way) == ASKED)
+    if (relaxed(asked))
         RAW(clock_gettime, CLOCK_REALTIME, (long)&time);
     else
         clock_gettime(CLOCK_REALTIME, &time); // in the vdso: no system call; errno is touched only by a failure
@@ -20,22 +20,22 @@ static uint64_t system_clock(void) {
 }
 
 uint64_t wall_clock(void) {
-    return relaxed(way) == STOPPED ? relaxed(stopped_at) : system_clock();
+    return relaxed(stopped) ? relaxed(stopped_at) : system_clock();
 }
 
 void clock_stop(struct thread *thread) {
-    if (relaxed(way) != STOPPED) atomic_store(&stopped_at, now(thread));
-    atomic_store(&way, STOPPED);
+    if (!relaxed(stopped)) atomic_store(&stopped_at, now(thread));
+    atomic_store(&stopped, true);
     thread->anchor = NULL;
 }
 
 void clock_without_counter(struct thread *thread) {
-    if (relaxed(way) == COUNTED) atomic_store(&way, ASKED);
+    atomic_store(&asked, true);
     thread->anchor = NULL;
 }
 
 void clock_go_on(void) {
-    atomic_store(&way, COUNTED);
+    atomic_store(&stopped, false);
 }
 
 static uint64_t not_before(struct thread *thread, uint64_t time) {
@@ -76,7 +76,7 @@ static uint64_t multiplier_since(uint64_t ticks, uint64_t time) {
 }
 
 uint64_t clock_slow(struct thread *thread) {
-    if (!settings.time_stamp_counter || relaxed(way) != COUNTED) return not_before(thread, wall_clock());
+    if (!settings.time_stamp_counter || relaxed(asked) || relaxed(stopped)) return not_before(thread, wall_clock());
     uint64_t before = counter(), time = system_clock(), after = counter();
     if (after - before > 4000) return not_before(thread, time); // interrupted: too vague to anchor to
     uint64_t ticks = before + (after - before) / 2, none = 0, multiplier;

@@ -206,9 +206,11 @@ void provio_rewind(FILE *stream) {
     object_moved(object, 0);
 }
 
+extern FILE _IO_2_1_stdout_; // of the C library: `stdout` may be a stream that was closed, or none
+
 // What a program leaves in the buffer of its standard output, the C library writes after this.
 __attribute__((destructor)) static void last_flush(void) {
-    put_count(stdout);
+    put_count(&_IO_2_1_stdout_);
 }
 
 // ---- copies inside the kernel
