@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -190,6 +191,20 @@ def test_offsets_of_streams_at_detail_call(built: Path, trace: Trace, work: Path
     access, _ = accesses(trace, "/file")["fread"]
     offsets = [line["offset"] for line in call_lines(trace) if line.part_of == access.iri]
     assert offsets == [0, 6000, 100000, 200000, 300000, 0, 0, 0]
+
+
+def test_numbers_of_more_than_sixteen_digits(built: Path, trace: Trace, work: Path) -> None:
+    """An offset beyond what a counter holds is written whole in the line of its call; a counter stays at its end."""
+    trace.detail = "call"
+    trace.run(built / "largest", work / "file", check=True)
+    recorded, lines = trace.facts(), call_lines(trace)
+    reads = [line["offset"] for line in lines if recorded[line.part_of].get("readApi") == "pread"]
+    assert reads == [12345678901234567, 2**63 - 21]
+    (asked,) = (one for one in recorded.values() if one.get("operation") == "SubmitRead")
+    assert (asked["count"], asked["bytes"]) == (f"{2:016}", "9" * 16)
+    assert [line["bytes"] for line in lines if recorded[line.part_of] == asked] == [2**63 - 1] * 2
+    (refused,) = of_class(recorded, "Failure").values()
+    assert (refused["api"], int(refused["errno"]), int(refused["count"])) == ("aio_return", errno.EFAULT, 2)
 
 
 def _path(recorded: dict[str, dict[str, str]], line: Line) -> str:

@@ -322,20 +322,26 @@ int provio_ioctl(int fd, unsigned long request, void *argument) {
 
 // ---- asynchronous I/O: glibc does it in threads of its own, unseen
 
-static void submitted(int api, const char *term, const struct aiocb *request, uint64_t started) {
-    struct object *object = object_of(request->aio_fildes);
+static void submitted(int api, const char *term, int fd, size_t size, uint64_t started) {
+    struct object *object = object_of(fd);
     bool writes = api == API_aio_write || api == API_aio_write64;
-    bool refused = writes && access_mode(request->aio_fildes) == O_RDONLY; // that it fails is said later
-    if (object != &ignored && !refused) count_change(thread_self(), object, term, api, request->aio_nbytes, started);
+    bool refused = writes && access_mode(fd) == O_RDONLY; // that it fails is said later
+    if (object != &ignored && !refused) count_change(thread_self(), object, term, api, size, started);
 }
 
+// A request may be over, and its memory another's, when the call that made it returns.
 #define SUBMIT(name, parameters, arguments, term)                                                                      \
     int provio_##name parameters {                                                                                     \
         struct thread *thread = watching() ? thread_self() : NULL;                                                     \
-        uint64_t started = thread == NULL ? 0 : now(thread);                                                           \
+        if (thread == NULL) return REAL(name) arguments;                                                               \
+        int fd = request->aio_fildes;                                                                                  \
+        size_t size = request->aio_nbytes;                                                                             \
+        uint64_t started = now(thread);                                                                                \
         int result = REAL(name) arguments;                                                                             \
-        if (result == 0 && thread != NULL) submitted(API_##name, term, request, started);                              \
-        if (result != 0 && thread != NULL) access_failed(thread, object_of(request->aio_fildes), API_##name, started); \
+        if (result == 0)                                                                                               \
+            submitted(API_##name, term, fd, size, started);                                                            \
+        else                                                                                                           \
+            access_failed(thread, object_of(fd), API_##name, started);                                                 \
         return result;                                                                                                 \
     }
 SUBMIT(aio_read, (struct aiocb * request), (request), TERM_SubmitRead)
@@ -352,9 +358,13 @@ static int watched_list(int (*real)(int, struct aiocb *const[], int, struct sige
     uint64_t started = thread == NULL ? 0 : now(thread);
     int result = real(mode, requests, count, done);
     for (int i = 0; thread != NULL && (result == 0 || errno != EINVAL) && i < count; i++) {
-        if (requests[i] == NULL) continue;
-        if (requests[i]->aio_lio_opcode == LIO_READ) submitted(API_aio_read, TERM_SubmitRead, requests[i], started);
-        if (requests[i]->aio_lio_opcode == LIO_WRITE) submitted(API_aio_write, TERM_SubmitWrite, requests[i], started);
+        const struct aiocb *request = requests[i];
+        if (request == NULL) continue;
+        int fd = request->aio_fildes;
+        if (request->aio_lio_opcode == LIO_READ)
+            submitted(API_aio_read, TERM_SubmitRead, fd, request->aio_nbytes, started);
+        if (request->aio_lio_opcode == LIO_WRITE)
+            submitted(API_aio_write, TERM_SubmitWrite, fd, request->aio_nbytes, started);
     }
     return result;
 }
@@ -372,14 +382,14 @@ static ssize_t watched_return(int api, ssize_t (*real)(struct aiocb *), struct a
     if (thread == NULL) return real(request);
     struct object *object = object_of(request->aio_fildes);
     uint64_t serial = relaxed(object->serial), started = now(thread);
-    int operation = request->aio_lio_opcode;
+    int operation = request->aio_lio_opcode, error = request->__error_code; // errno is not set
     ssize_t result = real(request);
     bool moved = object != &ignored && result >= 0 && (operation == LIO_READ || operation == LIO_WRITE);
     if (moved)
         account(thread, object, serial, operation == LIO_READ ? READING : WRITING, api, (uint64_t)request->aio_offset,
                 (uint64_t)result, started);
     else if (result < 0)
-        access_failed(thread, object, api, started);
+        access_failed_with(thread, object, api, error, started);
     return result;
 }
 FORWARD(aio_return, ssize_t, (struct aiocb * request), watched_return, request)

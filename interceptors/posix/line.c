@@ -60,9 +60,9 @@ void call_line(struct thread *thread, struct counters *counters, uint64_t count,
     at = BEFORE(at, ";" TERM_elapsed " ");
     at = digits_before(at, since);
     at = BEFORE(at, ";" TERM_at " ");
-    at = digits_before(at, bytes);
+    at = number_before(at, bytes);
     at = BEFORE(at, ";" TERM_bytes " ");
-    at = digits_before(at, offset);
+    at = number_before(at, offset);
     at = BEFORE(at, "> " TERM_offset " ");
     at = few_digits_before(at, count);
     at -= counters->prefix_length;

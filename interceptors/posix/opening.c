@@ -45,13 +45,6 @@ void text_side(struct text *text, struct access *access, enum side side, int api
 #define BACK(at, literal) ((at) -= sizeof(literal) - 1, memcpy(at, literal, sizeof(literal) - 1))
 #define BACK_NUMBER(at, term, value) (at = number_before(at, value), BACK(at, " ; " term " "))
 
-static char *number_before(char *end, uint64_t value) {
-    const uint64_t sixteen_places = 10000000000000000u;
-    if (value < sixteen_places) return digits_before(end, value);
-    store_loosely(end - 16, sixteen_digits(value % sixteen_places));
-    return digits_before(end - 16, value / sixteen_places);
-}
-
 static char *api_before(char *at, int api) {
     BACK(at, "\"");
     at -= api_lengths[api];

@@ -210,6 +210,15 @@ static inline char *digits_before(char *end, uint64_t value) {
 #endif
 }
 
+#define SIXTEEN_PLACES 10000000000000000u
+
+// The same of a number of any length.
+static inline char *number_before(char *end, uint64_t value) {
+    if (likely(value < SIXTEEN_PLACES)) return digits_before(end, value);
+    store_loosely(end - 16, sixteen_digits(value % SIXTEEN_PLACES));
+    return digits_before(end - 16, value / SIXTEEN_PLACES);
+}
+
 static inline void text_bytes(struct text *text, const void *bytes, size_t size) {
     if (unlikely(size > (size_t)(text->end - text->at))) size = (size_t)(text->end - text->at);
     memcpy(text->at, bytes, size);
@@ -661,8 +670,10 @@ static inline bool counters_fit(const struct counters *counters, const struct th
 }
 
 static inline void operation_add(struct thread *thread, struct counters *counters, uint64_t bytes, uint64_t started) {
-    uint64_t ended = now(thread);
-    uint64_t count = counters_add(thread, counters, counters->next, bytes, started, ended, started);
+    uint64_t ended = now(thread), left = SIXTEEN_PLACES - 1 - counters->values[BYTES];
+    // What a call may be asked for has no limit; a counter has: there it stays.
+    uint64_t count =
+        counters_add(thread, counters, counters->next, bytes < left ? bytes : left, started, ended, started);
     if (detailed(DETAIL_CALL)) call_line(thread, counters, count, 0, bytes, started, ended - started, 0);
 }
 

@@ -29,16 +29,15 @@ static void text_short_number(struct text *text, uint32_t value) {
 }
 
 void text_number(struct text *text, uint64_t value) {
-    const uint64_t eight = 100000000, sixteen_places = eight * eight;
     if (value <= UINT32_MAX) {
         text_short_number(text, (uint32_t)value);
         return;
     }
-    sixteen low = sixteen_digits(value % sixteen_places);
+    sixteen low = sixteen_digits(value % SIXTEEN_PLACES);
     char digits[16];
     memcpy(digits, &low, 16);
-    if (value >= sixteen_places) {
-        text_short_number(text, (uint32_t)(value / sixteen_places));
+    if (value >= SIXTEEN_PLACES) {
+        text_short_number(text, (uint32_t)(value / SIXTEEN_PLACES));
         text_bytes(text, digits, 16);
         return;
     }
