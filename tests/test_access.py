@@ -237,6 +237,15 @@ def test_every_call_that_returned_is_kept_after_a_kill(built: Path, trace: Trace
         assert 0 <= target.stat().st_size - sum(line["bytes"] for line in own) <= 64
 
 
+def test_no_room_for_calls_and_then_none_for_the_trace(built: Path, trace: Trace, work: Path) -> None:
+    """Both are said in the space that is kept back for one Gap: the first reason stays, and the file can be read."""
+    trace.detail = "call"
+    trace.run(built / "two_limits", work, check=True)
+    (gap,) = of_class(trace.facts(), "Gap").values()
+    assert gap["reason"] == "no descriptor was left to open the trace with"
+    assert len(of_class(trace.facts(), "FileVersion")) < 20
+
+
 def test_calls_of_threads_and_children_are_kept_under_their_own_names(built: Path, trace: Trace, work: Path) -> None:
     """Threads that hand their file on, forked children and a vfork's child each have their lines."""
     trace.detail = "call"

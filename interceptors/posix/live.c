@@ -292,6 +292,7 @@ static void gap_write(struct thread *thread, struct live *live, long error) {
     struct chunk *chunk = atomic_load(&live->chunk);
     if (chunk == NULL) return;
     char *start = chunk->start + chunk->size - KEPT_BACK;
+    if (*start != '#') return; // there is one already
     *(volatile char *)(start - 1) = '\n';
     struct block block = {{start + 1, start + KEPT_BACK - 1}, start, chunk, thread};
     thread->depth++;
@@ -460,6 +461,18 @@ void live_sweep(struct thread *thread) {
 
 // ---- the file of calls
 
+// The base of the thread, or of a vfork's child in its parent's file.
+static int64_t calls_base_due(const struct thread *thread) {
+    return borrowed ? RAW(getpid, 0) : (int64_t)thread->ordinal << 32;
+}
+
+static void text_base_of_calls(struct text *text, const struct thread *thread, int64_t base) {
+    if (borrowed)
+        text_base(text, (uint32_t)base, start_tick(0, NULL), -1, 0);
+    else
+        text_base(text, process.pid, process.tick, relaxed(process.number) - 1, thread->ordinal);
+}
+
 // Beside the thread's file; where a handler interrupts the gaining of space for that one, under an ordinal of its own.
 static struct live *calls_begin(struct thread *thread) {
     struct live *live = pool_take(&lives);
@@ -472,28 +485,25 @@ static struct live *calls_begin(struct thread *thread) {
     long gained = fd < 0 ? fd : chunk_gain(live, (int)fd, PREFIX_ROOM + base_room());
     if (fd >= 0) RAW(close, fd);
     struct block block;
-    if (gained == 0 && reserve(thread, live, &block, PREFIX_ROOM)) {
+    if (gained == 0 && reserve(thread, live, &block, PREFIX_ROOM + base_room())) {
         TEXT(&block.text, PREFIXES);
+        text_base_of_calls(&block.text, thread, calls_base_due(thread));
         block_commit(&block);
     } else {
         live->silent = true;
         gap_write(thread, thread->live, gained);
     }
     pool_give(&scratches, room);
-    thread->calls_base = -1;
+    thread->calls_base = calls_base_due(thread);
     return thread->calls = live;
 }
 
-// The base of the thread, or of a vfork's child in its parent's file.
 static bool calls_base(struct thread *thread) {
-    int64_t base = borrowed ? RAW(getpid, 0) : (int64_t)thread->ordinal << 32;
+    int64_t base = calls_base_due(thread);
     struct block block;
     if (thread->calls_base == base) return true;
     if (!reserve_or_grow(thread, thread->calls, &block, base_room())) return false;
-    if (borrowed)
-        text_base(&block.text, (uint32_t)base, start_tick(0, NULL), -1, 0);
-    else
-        text_base(&block.text, process.pid, process.tick, relaxed(process.number) - 1, thread->ordinal);
+    text_base_of_calls(&block.text, thread, base);
     block_commit(&block);
     thread->calls_base = base;
     return true;
