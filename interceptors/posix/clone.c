@@ -31,6 +31,7 @@ static int forked_child(void *at) {
 // A child with this memory, but with descriptors of its own: what it does with them is not its parent's.
 static int muted_child(void *at) {
     struct start start = *(struct start *)at;
+    pool_give(&scratches, at);
     muted = LEAVES;
     return start.function(start.argument);
 }

@@ -346,9 +346,9 @@ void event_gap(int api, const char *reason, const char *path) {
 }
 
 void event_exec_failed(int api, uint64_t exec, int error) {
-    struct thread *thread = thread_self();
+    struct thread *thread = exec == 0 ? NULL : thread_self();
     struct block block;
-    if (exec == 0 || thread == NULL || event_begin(thread, &block, TERM_ExecFailed, api, now(thread), 96) == 0) return;
+    if (thread == NULL || event_begin(thread, &block, TERM_ExecFailed, api, now(thread), 96) == 0) return;
     TEXT(&block.text, " ; " TERM_exec " <e");
     text_number(&block.text, exec);
     TEXT(&block.text, ">");

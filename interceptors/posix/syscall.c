@@ -91,6 +91,7 @@ static void say_once(long number) {
 static long data(const struct call *call, enum side side, bool positioned) {
     struct object *object = object_of((int)call->a);
     if (object == &ignored) return direct(call);
+    positioned &= call->d != -1; // preadv2 and pwritev2: the file's own offset
     uint64_t serial = relaxed(object->serial), where = positioned ? (uint64_t)call->d : relaxed(object->position);
     long result = direct(call);
     if (result < 0) {

@@ -36,11 +36,12 @@ static void files(void) {
     GOOD(SYS_pwrite64, one, data, 500, 1000);
     GOOD(SYS_writev, one, &part, 1);
     GOOD(SYS_pread64, one, data, 300, 0);
+    GOOD(SYS_pwritev2, one, &part, 1, -1, -1, 0);
     long copy = GOOD(SYS_dup, one), other = GOOD(SYS_dup3, one, 77, 0), third = GOOD(SYS_fcntl, one, F_DUPFD, 20);
     GOOD(SYS_write, copy, data, 10);
     GOOD(SYS_write, other, data, 10);
     GOOD(SYS_write, third, data, 10);
-    printf("W syscall one 6 1630\nR syscall one 1 300\n");
+    printf("W syscall one 7 1730\nR syscall one 1 300\n");
     GOOD(SYS_lseek, one, 0, SEEK_SET);
     GOOD(SYS_sendfile, two, one, NULL, 200);
     printf("O syscall two 1 200\n");
