@@ -231,7 +231,6 @@ static inline void text_bytes(struct text *text, const void *bytes, size_t size)
 size_t path_append(char *room, size_t at, const char *path);
 void text_string(struct text *text, const char *string);
 void text_number(struct text *text, uint64_t value);
-void text_iri(struct text *text, const char *bytes, size_t size);
 bool text_plain(const char *bytes, size_t size);
 size_t name_room(const char *bytes, size_t size);
 // ` ; property "bytes"`, or with `encoded` as the property where the bytes are not UTF-8
@@ -459,7 +458,6 @@ struct closing {
     struct object *object;
     struct facts facts;
     bool last, known;
-    uint64_t started;
 };
 void closing_begin(struct closing *closing, int fd);
 void closing_end(struct closing *closing, bool by_path);

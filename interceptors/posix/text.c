@@ -1,4 +1,4 @@
-// Bytes into Turtle: numbers, dates, escaped literals and percent-encoded IRIs.
+// Bytes into Turtle: numbers, dates, escaped and percent-encoded literals; paths.
 #include "shim.h"
 
 void text_string(struct text *text, const char *string) {
@@ -68,20 +68,6 @@ static const char hexadecimal[] = "0123456789ABCDEF";
 static void text_percent(struct text *text, unsigned char byte) {
     char encoded[3] = {'%', hexadecimal[byte >> 4], hexadecimal[byte & 15]};
     text_bytes(text, encoded, 3);
-}
-
-static bool unreserved(unsigned char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-           byte == '-' || byte == '.' || byte == '_' || byte == '~';
-}
-
-void text_iri(struct text *text, const char *bytes, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        if (unreserved((unsigned char)bytes[i]))
-            text_bytes(text, bytes + i, 1);
-        else
-            text_percent(text, (unsigned char)bytes[i]);
-    }
 }
 
 // Printable ASCII without quote and backslash: what a literal holds as it is. Eight bytes at a time.
