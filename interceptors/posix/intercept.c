@@ -252,13 +252,13 @@ int mode_flags(const char *mode) {
 
 // ---- what each term does around the real call
 
-#define COUNTED(direction, real_call, type, api, subject, outcome)                                                     \
+#define COUNTED(direction, known_call, real_call, type, api, subject, outcome)                                         \
+    if (nothing_new(DESCRIPTOR_##subject, direction, api)) return known_call;                                          \
     if (!watching()) return real_call;                                                                                 \
     struct object *object = object_of(DESCRIPTOR_##subject);                                                           \
     if (object == &ignored) return real_call;                                                                          \
     const enum side way = direction;                                                                                   \
     uint64_t serial = relaxed(object->serial);                                                                         \
-    if (unlikely(detailed(DETAIL_FILE)) && touched(object, serial, way)) return real_call;                             \
     struct thread *thread = thread_self();                                                                             \
     const intptr_t before = BEFORE_##subject;                                                                          \
     const bool buffered = BUFFERED_##subject;                                                                          \
@@ -283,9 +283,9 @@ int mode_flags(const char *mode) {
     return result;
 
 #define WATCH_Read(name, type, arguments, subject, outcome)                                                            \
-    COUNTED(READING, REAL(name) arguments, type, API_##name, subject, outcome)
+    COUNTED(READING, KNOWN(name) arguments, REAL(name) arguments, type, API_##name, subject, outcome)
 #define WATCH_Write(name, type, arguments, subject, outcome)                                                           \
-    COUNTED(WRITING, REAL(name) arguments, type, API_##name, subject, outcome)
+    COUNTED(WRITING, KNOWN(name) arguments, REAL(name) arguments, type, API_##name, subject, outcome)
 
 #define SIDE_Read READING
 #define SIDE_Write WRITING
@@ -487,6 +487,7 @@ static inline const char *or_itself(const char *path) {
 #define CHARACTER(name, type, parameters, arguments, Term, subject, outcome)                                           \
     EXPORTED(name, type, parameters)                                                                                   \
     type provio_##name parameters {                                                                                    \
+        if (nothing_new(DESCRIPTOR_##subject, SIDE_##Term, API_##name)) return KNOWN(name) arguments;                  \
         if (!watching()) return REAL(name) arguments;                                                                  \
         struct object *object = object_of(DESCRIPTOR_##subject);                                                       \
         type result = REAL(name) arguments;                                                                            \

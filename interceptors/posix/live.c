@@ -6,7 +6,8 @@
 enum {
     FIRST_CHUNK = 4096,
     LARGEST_CHUNK = 256 * 1024,
-    KEPT_BACK = 256, // of each chunk, for a Gap
+    LARGEST_OF_CALLS = 1024 * 1024, // a chunk costs some 80 us beside its bytes: of a file that grows fast, larger ones
+    KEPT_BACK = 256,                // of each chunk, for a Gap
 };
 
 struct live {
@@ -71,7 +72,8 @@ static long chunk_gain(struct live *live, int fd, size_t need) {
     }
     *chunk = (struct chunk){.size = size, .start = (char *)result, .older = atomic_load(&live->chunk)};
     live->size += size;
-    live->next = size < LARGEST_CHUNK ? 2 * size : LARGEST_CHUNK;
+    uint32_t largest = live->of_calls ? LARGEST_OF_CALLS : LARGEST_CHUNK;
+    live->next = size < largest ? 2 * size : largest;
     atomic_store(&live->chunk, chunk);
     return 0;
 }
@@ -509,9 +511,15 @@ static bool calls_base(struct thread *thread) {
     return true;
 }
 
-bool line_begin(struct thread *thread, struct block *block, size_t size) {
-    if (unlikely(thread->calls == NULL) && calls_begin(thread) == NULL) return false;
+static bool line_begin_anew(struct thread *thread, struct block *block, size_t size) {
+    if (thread->calls == NULL && calls_begin(thread) == NULL) return false;
     return calls_base(thread) && reserve_or_grow(thread, thread->calls, block, size);
+}
+
+bool line_begin(struct thread *thread, struct block *block, size_t size) {
+    struct live *live = thread->calls;
+    bool usual = live != NULL && !live->silent && thread->calls_base == (int64_t)thread->ordinal << 32 && !borrowed;
+    return (likely(usual) && reserve(thread, live, block, size)) || line_begin_anew(thread, block, size);
 }
 
 void line_end(struct thread *thread, struct block *block) {

@@ -46,6 +46,7 @@
 #define relaxed(variable) atomic_load_explicit(&(variable), memory_order_relaxed)
 // On the page of the loader's making, which every start has touched already: for small things that most processes use.
 #define EARLY __attribute__((section(".data")))
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 #define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
 
 enum { PAGE = 4096, PATH_ROOM = 8192 };
@@ -125,6 +126,9 @@ static inline void *real_function(int api) {
     return likely(known != NULL) ? known : resolve(api);
 }
 #define REAL(name) ((__typeof__(((struct real *)NULL)->real_##name))real_function(API_##name))
+
+// Where it was looked up before.
+#define KNOWN(name) ((__typeof__(((struct real *)NULL)->real_##name))relaxed(real_functions[API_##name]))
 
 #define EXPORTED(name, type, parameters, ...)                                                                          \
     __attribute__((visibility("default"))) type provio_##name parameters __asm__(#name);
@@ -622,7 +626,7 @@ static inline void store_grown(volatile char *digits, uint64_t value, bool by_on
         store_digits((char *)digits, value);
 }
 
-static inline void counters_store(struct counters *counters, uint64_t count) {
+static ALWAYS_INLINE void counters_store(struct counters *counters, uint64_t count) {
     store_grown(counters->digits, count, true);
     for (;;) {
         // A loop, for its code is short: most of it is cold after a system call.
@@ -640,8 +644,8 @@ static inline void store_counter(struct counters *counters, enum digits which, u
 
 // What was read is known from the first return on, what was written from the first call on: `first` says which.
 // Returns which call of these it was.
-static inline uint64_t counters_add(struct thread *thread, struct counters *counters, uint64_t offset, uint64_t bytes,
-                                    uint64_t started, uint64_t ended, uint64_t first) {
+static ALWAYS_INLINE uint64_t counters_add(struct thread *thread, struct counters *counters, uint64_t offset,
+                                           uint64_t bytes, uint64_t started, uint64_t ended, uint64_t first) {
     uint64_t elapsed = ended - started;
     if (unlikely(counters->values[COUNT] == 0)) {
         counters_begin(counters, bytes, first - thread->epoch);
@@ -676,14 +680,21 @@ static inline void operation_add(struct thread *thread, struct counters *counter
 }
 
 // Detail `file`: has this thread's doing on this side been said already?
-static inline bool touched(const struct object *object, uint64_t serial, enum side side) {
+static ALWAYS_INLINE bool touched(const struct object *object, uint64_t serial, enum side side) {
     const struct counters *counters = relaxed(object->hint[side]);
     return likely(counters != NULL && self != NULL && relaxed(counters->owner) == self->number &&
                   counters->serial == serial && counters->values[COUNT] != 0);
 }
 
-static inline void account_timed(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
-                                 uint64_t offset, uint64_t bytes, uint64_t started, bool kept) {
+// Then there is nothing to do but the call itself.
+static inline bool nothing_new(int fd, enum side side, int api) {
+    if (likely(!detailed(DETAIL_FILE)) || (unsigned)fd >= 1024) return false;
+    const struct object *object = atomic_load_explicit(&first_descriptors[fd], memory_order_acquire);
+    return object != NULL && relaxed(real_functions[api]) != NULL && touched(object, relaxed(object->serial), side);
+}
+
+static ALWAYS_INLINE void account_timed(struct thread *thread, struct object *object, uint64_t serial, enum side side,
+                                        int api, uint64_t offset, uint64_t bytes, uint64_t started, bool kept) {
     *(volatile int *)&thread->depth += 1;
     struct counters *counters = relaxed(object->hint[side]);
     if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, side, api);
