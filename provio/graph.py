@@ -47,13 +47,14 @@ def _counters(access: Access, side: str) -> dict[str, int]:
     """
     if side + "s" not in access.counts:
         return {}
-    names = (("count", "s"), ("bytes", "Bytes"), ("elapsed", "Elapsed"), ("maxElapsed", "Longest"))
+    names = (("count", "s"), ("bytes", "Bytes"), ("elapsed", "Elapsed"))
     counters = {name: access.count(side + part) for name, part in names}
-    counters["consecutiveBytes"] = access.consecutive(side)
-    if counters["count"] == 1:
-        del counters["maxElapsed"]
-    if counters["consecutiveBytes"] == counters["bytes"]:
-        del counters["consecutiveBytes"]
+    if side + "Longest" not in access.counts:
+        return counters  # an older trace, which has no more
+    if counters["count"] > 1:
+        counters["maxElapsed"] = access.count(side + "Longest")
+    if access.consecutive(side) != counters["bytes"]:
+        counters["consecutiveBytes"] = access.consecutive(side)
     sizes = enumerate(access.sizes(side), start=1)
     return counters | {f"size{number}": count for number, count in sizes if count}
 

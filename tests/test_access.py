@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import time
@@ -104,6 +105,16 @@ def test_sizes_reach_the_graph(project: Project) -> None:
     )
     assert [(row["n"], row["s4"], row["s3"], "c" in row) for row in rows] == [("16", "15", "1", False)]
     assert int(rows[0]["long"]) > 0
+
+
+def test_an_older_trace_says_no_more_than_it_holds(project: Project) -> None:
+    """Where no longest call was counted, no sizes were: the graph states neither."""
+    project.sh("head -c 985000 /dev/zero > raw")
+    project.provio("run", "--no-merge", "--", "dd", "if=raw", "of=copy", "bs=65536", "status=none")
+    for path in project.trace_files():
+        path.write_bytes(re.sub(rb"; :(read|write)Longest +[0-9]{16}", b"", path.read_bytes()))
+    assert project.count("?w a provio:Write ; provio:bytes 985000 ; provio:elapsed ?e") == 1
+    assert project.count("?a provio:maxElapsed|provio:size4|provio:consecutiveBytes ?any") == 0
 
 
 # ---- detail
