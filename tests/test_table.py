@@ -54,6 +54,7 @@ TAKEN = {
     "getenv": "at an exec only: reads the variable",
     "stdin": "a variable",
     "stdout": "a variable",
+    "_IO_2_1_stdout_": "a variable",
     "_r_debug": "a variable",
     "dirfd": "a field of what the program hands in",
     "ftello64": "after a seek only, where offsets are asked for: the program's stream, in its own call",
