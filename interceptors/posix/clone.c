@@ -1,17 +1,8 @@
 // clone(2) as the C library has it: the child begins in a function, so that it can be told what it is before that. What
 // shares memory with its parent must not write in the parent's name.
-#include "shim.h"
+#include "hand.h"
 
 #include <sched.h>
-
-#define CALL(...)
-#define CHARACTER(...)
-#define VARIADIC(...)
-#define FRESH(...)
-#define SKIP(...)
-#define SKIPS(...)
-#define HAND EXPORTED
-#include "calls.def"
 
 typedef int (*beginning)(void *);
 typedef int (*cloning)(beginning, void *, int, void *, pid_t *, void *, pid_t *);

@@ -1,19 +1,10 @@
 // What keeps the shim from its files later on: seccomp, another root, another user, other namespaces. Before each of
 // them space is gained for what is still to be written; under seccomp the shim makes no system call any more.
-#include "shim.h"
+#include "hand.h"
 
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
-
-#define CALL(...)
-#define CHARACTER(...)
-#define VARIADIC(...)
-#define FRESH(...)
-#define SKIP(...)
-#define SKIPS(...)
-#define HAND EXPORTED
-#include "calls.def"
 
 enum { AHEAD = 1 << 20 };
 

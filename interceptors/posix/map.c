@@ -1,5 +1,5 @@
 // Shared writable maps of files: each keeps its opening whole until the last part of it is gone.
-#include "shim.h"
+#include "hand.h"
 
 enum { FIRST_MAPS = 256, MAP_SLABS = 10, FREE = 0, HELD = 1 }; // states of an address that are none
 
@@ -124,4 +124,85 @@ void maps_gone(int api, struct map *gone, uint64_t started) {
         atomic_fetch_sub(&followed, 1);
         object_release(object, (uint64_t)MAP_REFERENCE << 32);
     }
+}
+
+// ---- the calls
+
+static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, off64_t), void *address, size_t size,
+                          int protection, int flags, int fd, off64_t offset) {
+    bool of_file = fd >= 0 && !(flags & MAP_ANONYMOUS), replaces = (flags & MAP_FIXED) && maps_any();
+    struct thread *thread = !(of_file || replaces) || !watching() ? NULL : thread_self();
+    struct object *object = thread != NULL && of_file ? object_of(fd) : &ignored;
+    if (thread == NULL || (object == &ignored && !replaces)) return real(address, size, protection, flags, fd, offset);
+    bool shared = (flags & MAP_TYPE) != MAP_PRIVATE, lasting = shared && (protection & PROT_WRITE) && lender == NULL;
+    struct object *held = object != &ignored && lasting ? object_kept(fd) : NULL;
+    uint64_t started = now(thread);
+    struct map *gone = replaces ? maps_cut(address, size) : NULL;
+    void *result = real(address, size, protection, flags, fd, offset);
+    if (result == MAP_FAILED) {
+        maps_restore(gone);
+        access_failed(thread, object, api, started);
+    } else {
+        maps_gone(api, gone, started);
+        uint64_t event = object == &ignored ? 0 : event_map(api, object, size, protection, shared, started);
+        const struct map map = {.object = object, .event = event, .ordinal = thread->ordinal};
+        if (event != 0 && held == object) map_follow(result, size, &map);
+    }
+    object_release(held, 1);
+    return result;
+}
+#define MMAP_PARAMETERS (void *address, size_t size, int protection, int flags, int fd, off64_t offset)
+FORWARD(mmap, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
+FORWARD(mmap64, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
+FORWARD(__mmap, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
+
+static int watched_munmap(int api, int (*real)(void *, size_t), void *address, size_t size) {
+    struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
+    if (thread == NULL) return real(address, size);
+    uint64_t started = now(thread);
+    struct map *gone = maps_cut(address, size);
+    int result = real(address, size);
+    if (result != 0)
+        maps_restore(gone);
+    else
+        maps_gone(api, gone, started);
+    return result;
+}
+FORWARD(munmap, int, (void *address, size_t size), watched_munmap, address, size)
+FORWARD(__munmap, int, (void *address, size_t size), watched_munmap, address, size)
+
+// What a followed map was moved from is followed where it is now; what lay there before is gone.
+void *provio_mremap(void *address, size_t size, size_t new_size, int flags, void *new_address) {
+    struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
+    if (thread == NULL) return REAL(mremap)(address, size, new_size, flags, new_address);
+    struct map moved;
+    uint64_t started = now(thread);
+    bool known = map_at(address, &moved), stays = size == 0 || (flags & MREMAP_DONTUNMAP);
+    struct map *over = flags & MREMAP_FIXED ? maps_cut(new_address, new_size) : NULL;
+    struct map *from = known && !stays ? maps_cut(address, size) : NULL;
+    void *result = REAL(mremap)(address, size, new_size, flags, new_address);
+    if (result == MAP_FAILED) {
+        maps_restore(over);
+        maps_restore(from);
+    } else {
+        if (known) map_follow(result, new_size, &moved);
+        maps_gone(API_mremap, from, started);
+        maps_gone(API_mremap, over, started);
+    }
+    if (known) object_release(moved.object, (uint64_t)MAP_REFERENCE << 32);
+    return result;
+}
+
+int provio_msync(void *address, size_t size, int flags) {
+    struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
+    struct map map;
+    if (thread == NULL || !map_at(address, &map)) return REAL(msync)(address, size, flags);
+    uint64_t started = now(thread);
+    int result = REAL(msync)(address, size, flags);
+    if (result == 0 && relaxed(map.object->serial) != 0)
+        count_operation(thread, map.object, TERM_Fsync, API_msync, 0, started);
+    else if (result != 0)
+        access_failed(thread, map.object, API_msync, started);
+    object_release(map.object, (uint64_t)MAP_REFERENCE << 32);
+    return result;
 }

@@ -825,7 +825,7 @@ void launch_say(struct launch *launch, int api, const char *shown);
 void launch_failed(struct launch *launch, int api, int error);
 void event_unwatched(struct launch *launch, int api, int pid);
 void event_withdraw(struct block *block);
-pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started); // irregular.c
+pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started); // children.c
 void event_gap(int api, const char *reason, const char *path);
 
 // ---- confine.c: what keeps the shim from its files later on

@@ -1,6 +1,6 @@
 // Which connection a socket is an end of, so that the two ends can be joined: of a local one the inode of the other
 // end, of an Internet one both addresses.
-#include "shim.h"
+#include "hand.h"
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -9,15 +9,6 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <sys/un.h>
-
-#define CALL(...)
-#define CHARACTER(...)
-#define VARIADIC(...)
-#define FRESH(...)
-#define SKIP(...)
-#define SKIPS(...)
-#define HAND EXPORTED
-#include "calls.def"
 
 // ---- the other end of a local socket: only the kernel's list of sockets says it
 

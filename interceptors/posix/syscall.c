@@ -1,18 +1,9 @@
 // syscall(2): what its common calls do is recorded as if they had been made by name; of others that do I/O a Gap is
 // left, once a process. Not by calling those functions: unlike them, syscall() is no cancellation point.
-#include "shim.h"
+#include "hand.h"
 
 #include <sched.h>
 #include <sys/prctl.h>
-
-#define CALL(...)
-#define CHARACTER(...)
-#define VARIADIC(...)
-#define FRESH(...)
-#define SKIP(...)
-#define SKIPS(...)
-#define HAND EXPORTED
-#include "calls.def"
 
 enum kind { PLAIN, WATCHED, NOTED }; // NOTED may return twice on one stack: looked at before, then left alone
 

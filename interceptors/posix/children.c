@@ -1,0 +1,293 @@
+// Calls that start, replace or await a process.
+#include "hand.h"
+
+#include <spawn.h>
+
+extern char **environ;
+
+// ---- fork and its like
+
+pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started) {
+    if (pid == 0) {
+        if (relaxed(process.alive) != 0) memset(&page, 0, sizeof page); // a kernel that does not wipe
+        if (settings.watched) wake();
+    } else if (pid > 0 && thread != NULL) {
+        event_child(api, TERM_Fork, pid, NULL, NULL, started);
+    }
+    return pid;
+}
+
+static pid_t watched_fork(int api, pid_t (*real)(void), struct thread *thread) {
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    return forked(api, real(), thread, started);
+}
+FORWARD(fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+FORWARD(__fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+FORWARD(_Fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
+
+pid_t provio_forkpty(int *master, char *name, const void *terminal, const void *window) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    pid_t pid = forked(API_forkpty, REAL(forkpty)(master, name, terminal, window), thread, started);
+    if (pid == 0 && watching()) forget_standard();
+    if (pid > 0 && thread != NULL) object_forget(*master);
+    return pid;
+}
+
+// A child that borrows its parent's memory, while the parent waits: of vfork, or of clone.
+static THREAD_LOCAL int vforks;
+static THREAD_LOCAL uint64_t vfork_started;
+
+void vfork_begin(void) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    if (thread == NULL || relaxed(sealed) || !live_ready(thread)) return;
+    if (vforks++ > 0) return; // a child's own vfork: the memory is lent already
+    vfork_started = now(thread);
+    lender = thread;
+    self = NULL;
+}
+
+int vfork_end(int api, int pid) {
+    // In the parent itself, whatever its child left behind; a child of it that had a vfork of its own returns here too.
+    if (lender != NULL && raw_call(SYS_gettid, (const long[6]){0}) == lender->tid) {
+        vforks = 0;
+        self = lender;
+        lender = NULL;
+        overlay_drop();
+        unseal();
+        launch_returned();
+        base_return(self);
+        if (pid > 0) event_child(api, TERM_Fork, pid, NULL, NULL, vfork_started);
+    }
+    return pid;
+}
+
+#if defined(__x86_64__)
+// vfork returns twice on one stack, so the return address waits in a register while the child runs, as in glibc.
+__asm__(".text\n.p2align 4\n.globl vfork\n.type vfork, @function\n.globl __vfork\n.type __vfork, @function\n"
+        "vfork:\n__vfork:\n"
+        "endbr64\n"
+        "subq $8, %rsp\ncall provio_vfork_before\naddq $8, %rsp\n"
+        "popq %rdi\n"
+        "movl $58, %eax\n"
+        "syscall\n"
+        "pushq %rdi\n"
+        "testl %eax, %eax\njnz 1f\nret\n"
+        "1:\nmovl %eax, %edi\nsubq $8, %rsp\ncall provio_vfork_after\naddq $8, %rsp\nret\n"
+        ".size vfork, .-vfork\n.size __vfork, .-__vfork\n");
+
+__attribute__((used)) void provio_vfork_before(void) {
+    vfork_begin();
+}
+
+__attribute__((used)) int provio_vfork_after(int pid) {
+    pid = vfork_end(API_vfork, pid);
+    if (pid >= 0) return pid;
+    errno = -pid;
+    return -1;
+}
+#else
+// A C function cannot wrap it; a fork is what vfork(2) may always be.
+pid_t provio_vfork(void) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    return watched_fork(API_vfork, REAL(fork), thread);
+}
+
+pid_t provio___vfork(void) {
+    return provio_vfork();
+}
+#endif
+
+typedef int (*spawning)(pid_t *, const char *, const void *, const void *, char *const[], char *const[]);
+
+static int watched_spawn(int api, spawning real, bool searched, pid_t *pid, const char *path, const void *actions,
+                         const void *attributes, char *const argv[], char *const envp[]) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    pid_t child = 0;
+    struct launch launch = {.environment = envp};
+    if (thread != NULL) launch_begin(&launch, AT_FDCWD, path, 0, searched, argv, envp);
+    int result = real(pid == NULL ? &child : pid, path, actions, attributes, argv, launch.environment);
+    if (pid != NULL) child = *pid;
+    if (result == 0 && thread != NULL) {
+        event_child(api, TERM_Spawn, child, path, argv, started);
+        event_unwatched(&launch, api, child);
+    } else if (thread != NULL) {
+        access_failed_with(thread, NULL, api, result, started);
+    }
+    launch_end(&launch);
+    return result;
+}
+#define SPAWN_PARAMETERS                                                                                               \
+    (pid_t * pid, const char *path, const void *actions, const void *attributes, char *const argv[], char *const envp[])
+FORWARD(posix_spawn, int, SPAWN_PARAMETERS, watched_spawn, false, pid, path, actions, attributes, argv, envp)
+FORWARD(posix_spawnp, int, SPAWN_PARAMETERS, watched_spawn, true, pid, path, actions, attributes, argv, envp)
+
+// The shell that system and popen start; its pid stays inside them.
+static void shell_spawned(int api, const char *command, uint64_t started) {
+    char *const argv[] = {"sh", "-c", (char *)command, NULL};
+    event_child(api, TERM_Spawn, 0, "/bin/sh", argv, started);
+    const char *reason = shell_reason();
+    if (reason != NULL) event_gap(api, reason, "/bin/sh");
+}
+
+int provio_system(const char *command) {
+    struct thread *thread = watching() && command != NULL ? thread_self() : NULL;
+    if (thread != NULL) shell_spawned(API_system, command, now(thread));
+    return REAL(system)(command);
+}
+
+static FILE *watched_popen(int api, FILE *(*real)(const char *, const char *), const char *command, const char *mode) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    FILE *result = real(command, mode);
+    if (result == NULL || thread == NULL) return result;
+    shell_spawned(api, command, started);
+    object_open(api, result->_fileno, -1, NULL, *mode == 'r' ? O_RDONLY : O_WRONLY, started, true);
+    return result;
+}
+FORWARD(popen, FILE *, (const char *command, const char *mode), watched_popen, command, mode)
+FORWARD(_IO_popen, FILE *, (const char *command, const char *mode), watched_popen, command, mode)
+
+int provio_pclose(FILE *stream) {
+    return watching() ? watched_fclose(REAL(pclose), stream) : REAL(pclose)(stream);
+}
+
+// ---- exec
+
+void launch_say(struct launch *launch, int api, const char *shown) {
+    if (!launch->legible) return;
+    launch->event = event_exec(api, shown, launch->argv, launch->reason != NULL);
+    event_unwatched(launch, api, 0);
+}
+
+void launch_failed(struct launch *launch, int api, int error) {
+    event_withdraw(&launch->gap);
+    event_exec_failed(api, launch->event, error);
+    launch_end(launch);
+}
+
+// `shown` is the name that is recorded. The environment is the caller's unless the shim must not go with it.
+#define EXECUTE(name, dirfd, path, flags, searched, shown, argv, envp, call)                                           \
+    struct launch launch = {.environment = envp};                                                                      \
+    if (watching()) {                                                                                                  \
+        launch_begin(&launch, dirfd, path, flags, searched, argv, envp);                                               \
+        launch_say(&launch, API_##name, shown);                                                                        \
+    }                                                                                                                  \
+    int result = call;                                                                                                 \
+    launch_failed(&launch, API_##name, errno);                                                                         \
+    return result;
+
+#define EXECUTE_FILE(name, path, argv, envp)                                                                           \
+    EXECUTE(name, AT_FDCWD, path, 0, false, path, argv, envp, REAL(execve)(path, argv, launch.environment))
+// A file that the kernel refuses is run by the shell; what is not for this machine is first tried without it, since the
+// shell is to be watched.
+static int execute_found(struct launch *launch, const char *path, char *const argv[], char *const envp[]) {
+    if (launch->environment != envp && launch->path_length > 0) {
+        int result = REAL(execve)(launch->path, argv, launch->environment);
+        if (errno != ENOEXEC) return result;
+        event_withdraw(&launch->gap);
+        launch->environment = envp;
+    }
+    return REAL(execvpe)(path, argv, launch->environment);
+}
+#define EXECUTE_FOUND(name, path, argv, envp)                                                                          \
+    EXECUTE(name, AT_FDCWD, path, 0, true, path, argv, envp, execute_found(&launch, path, argv, envp))
+
+int provio_execv(const char *path, char *const argv[]) {
+    EXECUTE_FILE(execv, path, argv, environ)
+}
+
+int provio_execve(const char *path, char *const argv[], char *const envp[]) {
+    EXECUTE_FILE(execve, path, argv, envp)
+}
+
+int provio_execvp(const char *path, char *const argv[]) {
+    EXECUTE_FOUND(execvp, path, argv, environ)
+}
+
+int provio_execvpe(const char *path, char *const argv[], char *const envp[]) {
+    EXECUTE_FOUND(execvpe, path, argv, envp)
+}
+
+int provio_fexecve(int fd, char *const argv[], char *const envp[]) {
+    struct object *object = watching() ? object_kept(fd) : NULL; // held for good where the exec fails: a few bytes
+    EXECUTE(fexecve, fd, "", AT_EMPTY_PATH, false, object == NULL ? NULL : object->path, argv, envp,
+            REAL(fexecve)(fd, argv, launch.environment))
+}
+
+int provio_execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags) {
+    EXECUTE(execveat, dirfd, path, flags, false, path, argv, envp,
+            REAL(execveat)(dirfd, path, argv, launch.environment, flags))
+}
+
+// The arguments, gathered on the stack, as exec itself does it.
+#define GATHERED(first, argv, list)                                                                                    \
+    va_list list, counted;                                                                                             \
+    va_start(list, first);                                                                                             \
+    va_copy(counted, list);                                                                                            \
+    size_t count = 1;                                                                                                  \
+    for (const char *each = first; each != NULL; each = va_arg(counted, const char *)) count++;                        \
+    va_end(counted);                                                                                                   \
+    char *argv[count];                                                                                                 \
+    argv[0] = (char *)first;                                                                                           \
+    for (size_t i = 1; i < count; i++) argv[i] = va_arg(list, char *);
+
+int provio_execl(const char *path, const char *first, ...) {
+    GATHERED(first, argv, list)
+    va_end(list);
+    EXECUTE_FILE(execl, path, argv, environ)
+}
+
+int provio_execlp(const char *path, const char *first, ...) {
+    GATHERED(first, argv, list)
+    va_end(list);
+    EXECUTE_FOUND(execlp, path, argv, environ)
+}
+
+int provio_execle(const char *path, const char *first, ...) {
+    GATHERED(first, argv, list)
+    char *const *envp = va_arg(list, char *const *);
+    va_end(list);
+    EXECUTE_FILE(execle, path, argv, envp)
+}
+
+// ---- the end of a child
+
+static pid_t ended(int api, pid_t pid, int status, uint64_t started) {
+    if (pid > 0 && started != 0) event_child_end(api, pid, status, started);
+    return pid;
+}
+
+#define WAITING                                                                                                        \
+    struct thread *thread = watching() ? thread_self() : NULL;                                                         \
+    uint64_t started = thread == NULL ? 0 : now(thread);                                                               \
+    int unwanted = 0;                                                                                                  \
+    if (status == NULL && thread != NULL) status = &unwanted;
+
+#define WAIT(name, parameters, arguments)                                                                              \
+    pid_t provio_##name parameters {                                                                                   \
+        WAITING                                                                                                        \
+        pid_t pid = REAL(name) arguments;                                                                              \
+        return thread == NULL || pid <= 0 ? pid : ended(API_##name, pid, *status, started);                            \
+    }
+WAIT(wait, (int *status), (status))
+WAIT(__wait, (int *status), (status))
+WAIT(waitpid, (pid_t pid_wanted, int *status, int options), (pid_wanted, status, options))
+WAIT(__waitpid, (pid_t pid_wanted, int *status, int options), (pid_wanted, status, options))
+WAIT(wait3, (int *status, int options, struct rusage *usage), (status, options, usage))
+WAIT(wait4, (pid_t pid_wanted, int *status, int options, struct rusage *usage), (pid_wanted, status, options, usage))
+
+int provio_waitid(idtype_t kind, id_t id, siginfo_t *info, int options) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    siginfo_t unwanted;
+    if (info == NULL && thread != NULL) info = &unwanted;
+    int result = REAL(waitid)(kind, id, info, options);
+    if (result != 0 || thread == NULL || (options & WNOWAIT) || info->si_pid == 0) return result;
+    bool exited = info->si_code == CLD_EXITED;
+    if (exited || info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED)
+        event_child_end(API_waitid, info->si_pid, exited ? (info->si_status & 255) << 8 : info->si_status & 127,
+                        started);
+    return result;
+}

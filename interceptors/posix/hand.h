@@ -1,0 +1,27 @@
+// For the files that hold calls written out by hand: HAND(...) of the table as declarations under the C library's
+// names.
+#ifndef PROVIO_HAND_H
+#define PROVIO_HAND_H
+
+#include "shim.h"
+
+#define CALL(...)
+#define CHARACTER(...)
+#define VARIADIC(...)
+#define FRESH(...)
+#define SKIP(...)
+#define SKIPS(...)
+#define HAND EXPORTED
+#include "calls.def"
+
+// The same body for a name and its siblings.
+#define FORWARD(name, type, parameters, function, ...)                                                                 \
+    type provio_##name parameters {                                                                                    \
+        return function(API_##name, REAL(name), __VA_ARGS__);                                                          \
+    }
+
+// irregular.c
+int watched_fclose(int (*real)(FILE *), FILE *stream);
+void forget_standard(void);
+
+#endif
