@@ -469,6 +469,7 @@ void closing_undo(struct closing *closing, int fd);
 void closing_range(unsigned first, unsigned last);
 unsigned descriptors_end(void);
 
+// path.c
 size_t path_join(char *room, int dirfd, const char *path); // into PATH_ROOM bytes; 0: cannot be said
 bool path_ignored(const char *path, size_t length);
 size_t path_of_fd(int fd, char *room, bool *unlinked);
