@@ -2,7 +2,7 @@
 # writes: square-3 from-queue
 # also: run
 # also: call
-"""multiprocessing by fork: processes with queues, pipes, shared memory, locks, managers; a pool in a `with`."""
+"""multiprocessing, by the method in the name: processes with queues, pipes, shared memory, locks, managers; a pool in a `with`."""
 import multiprocessing
 import multiprocessing.shared_memory
 import os
@@ -30,7 +30,7 @@ def child(queue, pipe, lock, total, name):
 
 
 def main():
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context(os.path.basename(__file__)[len("multiprocessing_") : -len(".py")])
     queue, lock, total = context.Queue(), context.Lock(), context.Value("i", 0)
     ours, theirs = context.Pipe()
     memory = multiprocessing.shared_memory.SharedMemory(create=True, size=100)
