@@ -344,7 +344,9 @@ class _Writer:
 
     def _copied(self, access: Access, entity: str | None) -> None:
         """What the kernel copied was read and written, though by no process's hand."""
-        copy = next(c for c in access.opening.copied_from if c.access is access)
+        copy = next((c for c in access.opening.copied_from if c.access is access), None)
+        if copy is None:  # its source was in a damaged part of the trace
+            return
         counters = {name: access.count(name) for name in ("count", "bytes", "elapsed")}
         api, thread = access.counts.get("api", "copy"), access.thread.iri
         for kind, target in (("Read", self._entity(copy.source)), ("Write", entity)):

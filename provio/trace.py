@@ -35,7 +35,7 @@ from provio.vocab import NS, local_name, vocabulary
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 Records = dict[str, Record]
 CALLS_ENDING = ".calls.ttl"
-NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
+NUMBER = re.compile(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of stacked file systems
 
 
 def folders_of(run_folder: Path, record: Record) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -191,3 +192,21 @@ def test_a_process_that_outlives_its_run(project: Project) -> None:
         time.sleep(0.1)
     time.sleep(0.1)
     assert project.data("x") == {"a", "b", "x"}
+
+
+def test_a_file_of_a_far_year(project: Project) -> None:
+    """A time of twenty digits, in nanoseconds, is a number too: the file is read, copied and asked about."""
+    project.sh("echo 1 > a; touch -d 2300-01-01T00:00:00Z a")
+    project.watch("cp", "-p", "a", "b")
+    assert "a" in project.data("b")
+    assert project.count('?v a provio:FileVersion ; provio:modified ?m FILTER(CONTAINS(STR(?m), "2300-01-01"))') == 2
+
+
+def test_the_source_of_a_copy_in_a_damaged_part(project: Project) -> None:
+    """What was copied from an opening that cannot be read any more costs that copy, and no other file of the run."""
+    project.sh("echo 1 > a; echo 2 > c")
+    project.provio("run", "--no-merge", "--", "bash", "-c", "cp a b; cat c > d")
+    for path in project.trace_files():
+        path.write_bytes(re.sub(rb'(:path "[^"]*/a" .*?:inode )\d+', rb"\g<1>" + b"1" * 30, path.read_bytes()))
+    project.provio("merge", code=1)
+    assert project.data("d") == {"c"}

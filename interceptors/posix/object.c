@@ -196,7 +196,7 @@ void objects_after_fork(void) {
 // ---- facts
 
 static uint64_t nanoseconds(int64_t seconds, int64_t more) {
-    return seconds < 0 ? 0 : (uint64_t)(seconds * 1000000000 + more);
+    return seconds < 0 ? 0 : (uint64_t)seconds * 1000000000 + (uint64_t)more;
 }
 
 bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts) {
