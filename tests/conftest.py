@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,15 +128,18 @@ def needs() -> Any:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shim and every test program, compiled once."""
     folder = tmp_path_factory.mktemp("posix")
-    environment = {**os.environ, "CFLAGS": "-Werror"}
-    subprocess.run([POSIX / "build", folder / "libprovio.so"], check=True, env=environment)
     compiler = os.environ.get("CC", "cc").split()
-    for source in PROGRAMS.glob("*.c"):
-        fortify = (
-            ["-O2", "-D_FORTIFY_SOURCE=2"] if source.stem == "fortified" else ["-O1", "-fno-builtin", "-D__NO_INLINE__"]
-        )
-        command = [*compiler, *fortify, "-w", "-o", folder / source.stem, source, "-lpthread"]
-        subprocess.run(command, check=True)
+    fortified = ["-O2", "-D_FORTIFY_SOURCE=2"]
+    plain = ["-O1", "-fno-builtin", "-D__NO_INLINE__"]
+    commands = [
+        [*compiler, *(fortified if source.stem == "fortified" else plain), "-w", "-o", folder / source.stem, source]
+        for source in PROGRAMS.glob("*.c")
+    ]
+    environment = {**os.environ, "CFLAGS": "-Werror"}
+    with ThreadPoolExecutor(os.cpu_count()) as together:
+        shim = together.submit(subprocess.run, [POSIX / "build", folder / "libprovio.so"], check=True, env=environment)
+        list(together.map(lambda command: subprocess.run([*command, "-lpthread"], check=True), commands))
+        shim.result()
     return folder
 
 

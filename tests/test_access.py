@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from conftest import Project
 from posix_trace import Trace, name_of, of_class
 
@@ -133,6 +134,7 @@ def test_detail_file_says_who_touched_what(built: Path, trace: Trace, work: Path
     assert touched == [(False, True, 0, 0), (True, False, 0, 0), (True, False, 0, 0)]
 
 
+@pytest.mark.slow
 def test_lineage_holds_at_detail_file(project: Project) -> None:
     """A process in two phases, overwriting, a pipe: the same ancestors as with counters."""
     project.sh("echo a > a; echo b > b")
@@ -232,6 +234,7 @@ def test_failed_calls_at_detail_call(built: Path, trace: Trace, work: Path) -> N
     assert all(int(recorded[line.part_of]["errno"]) == line["errno"] for line in failed)
 
 
+@pytest.mark.slow
 def test_every_call_that_returned_is_kept_after_a_kill(built: Path, trace: Trace, work: Path) -> None:
     """A program killed in the middle of its writes has a line for each of them, or for one less."""
     trace.detail = "call"

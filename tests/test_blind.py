@@ -196,6 +196,7 @@ def test_lineage_shows_what_was_not_watched(project: Project) -> None:
     assert any("pipe" in gap["reason"] for gap in project.lineage("f")["gaps"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["static", "musl", "go", "foreign", "script"])
 def test_the_command_itself(project: Project, built: Path, needs: Needs, kind: str) -> None:
     """`provio run` looks at its own command too: one line on stderr, a Gap, and the command runs as it does alone."""
@@ -268,6 +269,7 @@ def facts_of_gaps(trace: Trace) -> list[str]:
     return [one["reason"] for one in of_class(trace.facts(), "Gap").values()]
 
 
+@pytest.mark.slow
 def test_system_calls_by_number(built: Path, trace: Trace, work: Path) -> None:
     """What syscall() does is recorded like the calls it makes, or leaves one Gap; results and errno are as ever."""
     bare, watched = work / "bare", work / "watched"

@@ -400,6 +400,7 @@ def libraries() -> list[Path]:
     return [path for path in found if path.exists() and path.suffix != ".a"]
 
 
+@pytest.mark.slow
 def test_every_name_that_programs_import_is_known() -> None:
     """What tools, libpython and HDF5 take from the C library is a row, or moves no content of a file."""
     commands = [path for name in COREUTILS + OTHERS if (path := shutil.which(name))]

@@ -448,6 +448,7 @@ def test_programs_print_the_same(built: Path, trace: Trace, tmp_path: Path, name
     assert printed[0] == printed[1]
 
 
+@pytest.mark.slow
 def test_threads_that_race_for_descriptors(built: Path, trace: Trace, work: Path) -> None:
     """What one thread reads or maps another closes or replaces: the program ends well, the trace names what it says."""
     done = trace.run(built / "races", work, "20000")

@@ -318,6 +318,7 @@ def test_the_same_under_the_shim(program: Program, tmp_path: Path, shim: Path) -
     check_trace(trace, work, watched, program)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "call" in one.says("also")]))
 def test_the_same_while_every_call_is_kept(program: Program, tmp_path: Path, shim: Path) -> None:
     """The same at detail `call`; the calls that are kept singly are those that are counted, with their bytes."""
@@ -331,6 +332,7 @@ def test_the_same_while_every_call_is_kept(program: Program, tmp_path: Path, shi
     assert single_calls(trace) == counted_calls(trace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "run" in one.says("also")]))
 def test_the_same_under_provio_run(program: Program, tmp_path: Path, shim: Path) -> None:
     """The same through the whole of `provio run`: launcher, shim, settling and merge."""

@@ -93,6 +93,7 @@ def test_each_answer_comes_from_its_own_question(talking: Project) -> None:
     assert "question2" not in talking.data("answer1") | talking.ancestors("answer1")["carried"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["unix", "tcp"])
 def test_clients_that_are_gone_before_they_are_accepted(talking: Project, way: str) -> None:
     """What a client left in a connection and went is joined to it all the same, each to its own."""
