@@ -238,10 +238,11 @@ def test_failed_calls_at_detail_call(built: Path, trace: Trace, work: Path) -> N
 def test_every_call_that_returned_is_kept_after_a_kill(built: Path, trace: Trace, work: Path) -> None:
     """A program killed in the middle of its writes has a line for each of them, or for one less."""
     trace.detail = "call"
-    targets = {moment: work / f"file{moment}" for moment in (0.15, 0.2, 0.3)}
-    for moment, target in targets.items():
+    targets = {count: work / f"file{count}" for count in (500, 3000, 10000)}
+    for count, target in targets.items():
         process = subprocess.Popen([built / "writer", target, "100000000"], env=trace.environment(), cwd=work)
-        time.sleep(moment)
+        while not target.exists() or target.stat().st_size < 64 * count:
+            time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
         process.wait()
     recorded, lines = trace.facts(), call_lines(trace)
@@ -260,12 +261,21 @@ def test_no_room_for_calls_and_then_none_for_the_trace(built: Path, trace: Trace
     assert len(of_class(trace.facts(), "FileVersion")) < 20
 
 
+def at_rest(trace: Trace) -> None:
+    """Wait until what outlived the program that was run has ended too: until no file changes any more."""
+    before: list[bytes] = []
+    while (now := [path.read_bytes() for path in sorted(trace.folder.iterdir())]) != before:
+        before = now
+        time.sleep(0.5)
+
+
 def test_calls_of_threads_and_children_are_kept_under_their_own_names(built: Path, trace: Trace, work: Path) -> None:
     """Threads that hand their file on, forked children and a vfork's child each have their lines."""
     trace.detail = "call"
     trace.run(built / "four_threads", work, check=True, cwd=work)
     trace.run(built / "processes", work, check=False, cwd=work)
-    lines, recorded = call_lines(trace), trace.facts()  # in this order: a child may still be at work
+    at_rest(trace)
+    lines, recorded = call_lines(trace), trace.facts()
     assert lines
     assert [line.part_of for line in lines if line.part_of not in recorded] == []
     for iri, record in recorded.items():

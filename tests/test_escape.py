@@ -99,7 +99,15 @@ def test_what_a_fuzzer_finds(driver: Path, tmp_path: Path) -> None:
     flags = ["-g", "-O1", "-w", "-DFUZZER", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined"]
     if subprocess.run(["clang", *flags, "-o", fuzzer, *SOURCES], capture_output=True).returncode:
         pytest.skip("clang has no libFuzzer here (apt-get install libclang-rt-14-dev, or of its own version)")
-    limits = ["-runs=100000", "-max_total_time=60", "-seed=7", "-max_len=9000", "-verbosity=0"]
+    limits = [
+        "-runs=100000",
+        "-rss_limit_mb=0",
+        "-malloc_limit_mb=1024",
+        "-max_total_time=60",
+        "-seed=7",
+        "-max_len=9000",
+        "-verbosity=0",
+    ]
     done = subprocess.run([fuzzer, *limits, corpus], cwd=tmp_path, capture_output=True, timeout=200)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     kept = [path.read_bytes() for path in sorted(corpus.iterdir())]
