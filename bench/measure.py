@@ -63,10 +63,12 @@ class Result:
             return Spread.of([watched / bare for watched, bare in both])
         return Spread.of([(watched - bare) / self.case.unit.nanoseconds for watched, bare in both])
 
-    def holds(self, level: str) -> bool | None:
-        """Return whether the median keeps its bound; None where there is none."""
-        bound = self.case.bounds.get(level)
-        return None if bound is None else self.cost(level).median <= bound
+    def verdict(self, level: str) -> str | None:
+        """Return how the quartiles stand to the bound; None where there is none."""
+        bound, cost = self.case.bounds.get(level), self.cost(level)
+        if bound is None:
+            return None
+        return "held" if cost.high <= bound else "**missed**" if cost.low > bound else "not shown"
 
 
 def sample(command: Sequence[str | Path], environment: dict[str, str], folder: Path, printed: bool) -> Sample:

@@ -26,7 +26,8 @@ itself is comes once a run and has a line of its own.
 ![what each level costs, beside its bound](cost.svg)
 
 `make bench` measures all this anew and writes this page; `make bench CASES=b1,tar ROUNDS=9` runs a part and only
-prints. A bound is what provio must keep; "missed" is a bug.
+prints. A bound is what provio must keep: "held" where the upper quartile keeps it, "missed" (a bug) where the lower one does
+not, "not shown" where the machine was too restless to tell.
 """
 
 
@@ -58,11 +59,11 @@ def _figure(spread: Spread, unit: Unit) -> str:
 
 def _judged(result: Result, level: str) -> str:
     figure = _figure(result.cost(level), result.case.unit)
-    holds = result.holds(level)
-    if holds is None:
+    verdict = result.verdict(level)
+    if verdict is None:
         return figure
     bound = number(result.case.bounds[level], result.case.unit)
-    return f"{figure}; bound {bound}: {'held' if holds else '**missed**'}"
+    return f"{figure}; bound {bound}: {verdict}"
 
 
 def _row(cells: Iterable[str]) -> str:
