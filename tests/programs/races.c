@@ -22,7 +22,7 @@ static void *one_open(void *number) {
 
 static void replace(unsigned *seed) {
     char name[32];
-    snprintf(name, sizeof name, rand_r(seed) % 2 ? "file%u" : "../work/./file%u", rand_r(seed) % SHARED);
+    snprintf(name, sizeof name, rand_r(seed) % 2 ? "file%u" : "././/file%u", rand_r(seed) % SHARED);
     int fd = open(name, O_CREAT | O_RDWR, 0600), place = FIRST + (int)(rand_r(seed) % SHARED);
     if (fd < 0) return;
     if (fd != place) dup2(fd, place);
