@@ -64,11 +64,11 @@ class Result:
         return Spread.of([(watched - bare) / self.case.unit.nanoseconds for watched, bare in both])
 
     def verdict(self, level: str) -> str | None:
-        """Return how the quartiles stand to the bound; None where there is none."""
+        """Return how median and upper quartile stand to the bound; None where there is none."""
         bound, cost = self.case.bounds.get(level), self.cost(level)
         if bound is None:
             return None
-        return "held" if cost.high <= bound else "**missed**" if cost.low > bound else "not shown"
+        return "**missed**" if cost.median > bound else "held" if cost.high <= bound else "not shown"
 
 
 def sample(command: Sequence[str | Path], environment: dict[str, str], folder: Path, printed: bool) -> Sample:

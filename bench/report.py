@@ -26,8 +26,8 @@ itself is comes once a run and has a line of its own.
 ![what each level costs, beside its bound](cost.svg)
 
 `make bench` measures all this anew and writes this page; `make bench CASES=b1,tar ROUNDS=9` runs a part and only
-prints. A bound is what provio must keep: "held" where the upper quartile keeps it, "missed" (a bug) where the lower one
-does not, "not shown" where the machine was too restless to tell.
+prints. A bound is what provio must keep: "missed" (a bug) where the median does not keep it, "held" where the
+upper quartile keeps it too, "not shown" where only the median does.
 """
 
 
