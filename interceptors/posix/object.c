@@ -299,7 +299,11 @@ static void object_announce(struct thread *thread, struct object *object, int fd
     struct facts facts;
     bool known = statx_facts(fd, "", AT_EMPTY_PATH, &facts) && facts.inode == object->facts.inode;
     if (!atomic_compare_exchange_strong(&object->serial, &none, atomic_fetch_add(&serials, 1) + 1)) return;
-    if (known) object->facts = facts;
+    if (known) { // only what changes: the others' threads read the rest
+        object->facts.modified = facts.modified;
+        object->facts.changed = facts.changed;
+        object->facts.size = facts.size;
+    }
     if (S_ISSOCK(object->facts.mode)) connection_read(fd, object);
     thread->depth++;
     access_opened(thread, object, -1, started, 0);
