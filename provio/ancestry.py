@@ -7,38 +7,14 @@ data (used by the phase that generated), carried (by an earlier phase of the sam
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import product
-
-from provio.describe import PREFIXES, batches, describe, gaps, name_phases, noise, order, programs
+from provio.describe import PREFIXES, describe, gaps, name_phases, noise, order, programs
 from provio.document import Edge, LineageDocument, Via
 from provio.store import Reader
 from provio.target import Target
-from provio.vocab import NS, PROV
+from provio.vocab import PROV
+from provio.walk import Walk, follow
 
 STRENGTH: tuple[Via, ...] = ("data", "carried", "control")
-# How a step weakens what it leads to: an index into STRENGTH.
-WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2}
-
-
-@dataclass
-class Walk:
-    """The part of the graph that a walk found: edges as asserted, and for each node the steps to it."""
-
-    start: str
-    forward: bool
-    edges: dict[tuple[str, str, str], None] = field(default_factory=dict)
-    activities: set[str] = field(default_factory=set)
-    entities: dict[str, int] = field(default_factory=dict)
-
-    def steps(self) -> Iterator[tuple[str, str, int]]:
-        """Yield (from, to, weight) in the walk's direction."""
-        for subject, predicate, object_ in self.edges:
-            weight = WEIGHTS.get(predicate, 0)
-            yield (object_, subject, weight) if self.forward else (subject, object_, weight)
-            if predicate == PROV + "alternateOf":
-                yield (subject, object_, 0) if self.forward else (object_, subject, 0)
 
 
 def lineage(
@@ -55,7 +31,7 @@ def lineage(
     `depth` bounds the entity-to-entity steps; `everything` shows system files too. (DESIGN: nodes are entities, phases,
     copies and programs; edges are asserted triples.)
     """
-    walk = _walk(reader, target.iri, forward, depth)
+    walk = follow(reader, [target.iri], forward=forward, depth=depth)
     strengths = _strengths(walk)
     limit = STRENGTH.index(via)
     shown = {iri for iri, strength in strengths.items() if strength <= limit}
@@ -119,74 +95,13 @@ def run_document(reader: Reader, run: str, *, everything: bool = False) -> Linea
     )
 
 
-def _walk(reader: Reader, start: str, forward: bool, depth: int | None) -> Walk:
-    """Follow the graph from an entity, level by level: entity → activity → (earlier activities) → entities."""
-    walk = Walk(start, forward)
-    walk.entities[start] = 0
-    level, frontier = 0, [start]
-    while frontier and (depth is None or level < depth):
-        level += 1
-        found, direct = _from_entities(reader, walk, frontier)
-        activities = _informers(reader, walk, found - walk.activities)
-        frontier = []
-        for iri in sorted(direct | _to_entities(reader, walk, activities)):
-            if iri not in walk.entities:
-                walk.entities[iri] = level
-                frontier.append(iri)
-    return walk
-
-
-def _from_entities(reader: Reader, walk: Walk, frontier: list[str]) -> tuple[set[str], set[str]]:
-    """The activities and the other versions that entities lead to."""
-    entities = "prov:wasDerivedFrom prov:wasRevisionOf prov:alternateOf"
-    found = _edges_of(reader, walk, frontier, "prov:used" if walk.forward else "prov:wasGeneratedBy")
-    direct = _edges_of(reader, walk, frontier, entities)
-    direct |= _edges_of(reader, walk, frontier, "prov:alternateOf", against=True)
-    return found, direct
-
-
-def _to_entities(reader: Reader, walk: Walk, activities: Iterable[str]) -> set[str]:
-    return _edges_of(reader, walk, sorted(activities), "prov:wasGeneratedBy" if walk.forward else "prov:used")
-
-
-def _informers(reader: Reader, walk: Walk, activities: set[str]) -> set[str]:
-    """All phases that these carry on or were launched by (forward: that carry these on)."""
-    new, frontier = set(activities), set(activities)
-    walk.activities |= activities
-    while frontier:
-        frontier = (
-            _edges_of(reader, walk, sorted(frontier), "provio:continuedFrom provio:carriedFrom provio:launchedBy")
-            - walk.activities
-        )
-        walk.activities |= frontier
-        new |= frontier
-    return new
-
-
-def _edges_of(reader: Reader, walk: Walk, nodes: list[str], predicates: str, against: bool = False) -> set[str]:
-    """Note the edges that lead on from `nodes`, and return where they lead.
-
-    One predicate a query: a list of them beside a list of nodes is many times slower.
-    """
-    found = set()
-    near, far = ("s", "o") if walk.forward is against else ("o", "s")
-    for batch, predicate in product(batches(nodes), predicates.split()):
-        values = " ".join(f"<{iri}>" for iri in batch)
-        query = f"{PREFIXES} SELECT DISTINCT ?s ?o {{ VALUES ?{near} {{ {values} }} ?s {predicate} ?o }}"
-        prefix, _, name = predicate.partition(":")
-        for row in reader.rows(query):
-            walk.edges[row["s"], (PROV if prefix == "prov" else NS) + name, row["o"]] = None
-            found.add(row[far])
-    return found
-
-
 def _strengths(walk: Walk) -> dict[str, int]:
     """Each node's strength as an index into STRENGTH: the least, over all ways, of the greatest weight on the way."""
     onward: dict[str, list[tuple[str, int]]] = {}
     for source, goal, weight in walk.steps():
         onward.setdefault(source, []).append((goal, weight))
     strengths: dict[str, int] = {}
-    waiting: list[list[str]] = [[walk.start], [], []]
+    waiting: list[list[str]] = [list(walk.starts), [], []]
     for strength, queue in enumerate(waiting):
         while queue:
             iri = queue.pop()

@@ -75,6 +75,10 @@ class Project:
                 found[node["via"]].add(os.path.relpath(node["path"], self.path))
         return found
 
+    def descendants(self, target: str, *options: str) -> dict[str, set[str]]:
+        """Return the files that were made from a target, as `ancestors` does."""
+        return self.ancestors(target, "--forward", *options)
+
     def data(self, target: str, *options: str) -> set[str]:
         """Return the files that a target comes from by data."""
         return self.ancestors(target, *options)["data"]

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 FLOORS = """
     errors vocab turtle facts config home environment executable trace statx needs run settle
     identity lineage graph store merge
-    query document describe target ancestry stats validate verify tracking reports runs view exports
+    query document describe walk target ancestry stats validate verify tracking reports runs view exports
     ranks batch containers doctor cli
 """.split()
 

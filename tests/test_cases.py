@@ -1,0 +1,62 @@
+"""Lineage that is true: a table of cases (cases/*.toml), each with the exact sets of what files come from and lead to.
+
+Of a case, `before` is a bash script nobody watches, `files` are files to write first, `needs` programs without which
+the case is left out. Each of `steps` is a bash script run under provio; `run: …` a command line run under provio
+without a shell between; `unwatched: …` a bash script that provio does not see. `back` says of a file what it comes
+from, `into` what it leads to, each as three exact sets of names (`data`, `carried`, `control`; one that is not named is
+empty), with no file but those, system files aside. `gaps` are files whose lineage shows a Gap; no other in `back` may.
+`fails` names the exit code of steps that do not end with 0.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Project
+
+WAYS = ("data", "carried", "control")
+TABLE = [
+    pytest.param(case, id=case["name"], marks=[pytest.mark.slow] if case.get("slow") else [])
+    for path in sorted((Path(__file__).parent / "cases").glob("*.toml"))
+    for case in tomllib.loads(path.read_text())["case"]
+]
+KEYS = {"name", "needs", "before", "files", "steps", "back", "into", "gaps", "fails", "slow"}
+
+
+def take_step(project: Project, step: str, code: int | None) -> None:
+    """Do what one line of `steps` says."""
+    how, _, what = step.partition(": ")
+    if how == "run":
+        project.watch(*shlex.split(what), code=code)
+    elif how == "unwatched":
+        project.sh(what)
+    else:
+        project.run(step, code=code)
+
+
+def expected(sets: dict[str, list[str]]) -> dict[str, set[str]]:
+    assert set(sets) <= set(WAYS), sets
+    return {way: set(sets.get(way, ())) for way in WAYS}
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_exact_sets(project: Project, needs: Callable[..., None], case: dict[str, Any]) -> None:
+    """Each file named comes from, and leads to, exactly the files the table says, by exactly those ways."""
+    assert set(case) <= KEYS, set(case) - KEYS
+    needs(*case.get("needs", ()))
+    for name, text in case.get("files", {}).items():
+        (project.path / name).write_text(text)
+    project.sh(case.get("before", ":"))
+    for step in case["steps"]:
+        take_step(project, step, case.get("fails", 0))
+    back = {name: project.ancestors(name) for name in case.get("back", {})}
+    assert back == {name: expected(sets) for name, sets in case.get("back", {}).items()}
+    into = {name: project.descendants(name) for name in case.get("into", {})}
+    assert into == {name: expected(sets) for name, sets in case.get("into", {}).items()}
+    asked = {*case.get("back", {}), *case.get("gaps", ())}
+    assert {name for name in asked if project.lineage(name)["gaps"]} == set(case.get("gaps", ()))
