@@ -23,6 +23,24 @@ static void *map(size_t size) {
     return address < 0 && address > -PAGE ? NULL : (void *)address;
 }
 
+// One region that two threads made at once: kept for the next that needs one.
+static struct region *_Atomic spare;
+
+static struct region *region_new(void) {
+    struct region *fresh = atomic_exchange(&spare, NULL);
+    if (fresh == NULL && (fresh = map(REGION)) == NULL) return NULL;
+    fresh->start = (char *)fresh;
+    fresh->size = REGION;
+    atomic_store(&fresh->used, 64);
+    return fresh;
+}
+
+static void region_offer(struct region *before, struct region *fresh) {
+    if (atomic_compare_exchange_strong(&current, &before, fresh)) return;
+    struct region *kept = atomic_exchange(&spare, fresh);
+    if (kept != NULL) RAW(munmap, (long)kept, REGION);
+}
+
 void *arena_take(size_t size) {
     size = (size + 63) & ~(size_t)63;
     if (size > REGION / 8) return map(size);
@@ -30,12 +48,9 @@ void *arena_take(size_t size) {
         struct region *region = atomic_load(&current);
         size_t at = atomic_fetch_add(&region->used, size);
         if (at + size <= region->size) return region->start + at;
-        struct region *fresh = map(REGION);
+        struct region *fresh = region_new();
         if (fresh == NULL) return NULL;
-        fresh->start = (char *)fresh;
-        fresh->size = REGION;
-        atomic_store(&fresh->used, 64);
-        if (!atomic_compare_exchange_strong(&current, &region, fresh)) RAW(munmap, (long)fresh, REGION);
+        region_offer(region, fresh);
     }
 }
 
@@ -43,10 +58,8 @@ void *arena_take(size_t size) {
 void memory_gain_ahead(void) {
     struct region *region = atomic_load(&current);
     if (region->size == REGION && atomic_load(&region->used) < REGION / 2) return;
-    struct region *fresh = map(REGION);
-    if (fresh == NULL) return;
-    *fresh = (struct region){(char *)fresh, REGION, 64};
-    if (!atomic_compare_exchange_strong(&current, &region, fresh)) RAW(munmap, (long)fresh, REGION);
+    struct region *fresh = region_new();
+    if (fresh != NULL) region_offer(region, fresh);
 }
 
 static void *item_at(struct pool *pool, uint32_t index) {
