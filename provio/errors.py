@@ -6,10 +6,11 @@
     ├── BadQuery                1   a question that is not SPARQL, or that was refused
     ├── UnknownTerm             1   a word that the ontology does not have
     ├── NothingKnown            3   no `.provio` here, or nothing recorded of the file, run or question asked for
+    ├── ConfigError             2   a setting that is misspelt or has a value that is not allowed
     └── CannotRecord          125   `provio run --strict`: the command was not started
 
-2 is a wrong call of any verb but `run` (click's own), 125 a wrong call of `run`, 126 and 127 a command that cannot be
-executed or was not found.
+2 is a wrong call of any verb but `run` too (click's own), 125 a wrong call of `run`, 126 and 127 a command that cannot
+be executed or was not found.
 """
 
 from __future__ import annotations
@@ -44,6 +45,12 @@ class NothingKnown(ProvioError):
     """Nothing recorded answers the question."""
 
     exit_code = 3
+
+
+class ConfigError(ProvioError):
+    """A setting that is not one, or a value that it may not have."""
+
+    exit_code = 2
 
 
 class CannotRecord(ProvioError):

@@ -125,6 +125,18 @@ def find_or_make() -> Home:
     return home
 
 
+def project_folders(target: Path | None = None) -> list[Path]:
+    """Return where a project's settings may lie: beside the `.provio` that answers for `target`, or at the root of the
+    git checkout (or here)."""
+    try:
+        here = _here()
+    except NothingKnown:
+        return []
+    named = os.environ.get("PROVIO_HOME")
+    found = Path(named).absolute() if named else (target and _nearest(target)) or _nearest(here)
+    return [*([found.parent] if found else []), _git_root(here)]
+
+
 def make(home: Home) -> None:
     """Make what a `.provio` consists of; what is there stays."""
     try:

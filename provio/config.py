@@ -1,0 +1,212 @@
+"""Settings: the user's file, the project's `provio.toml`, `PROVIO_*` and flags in, one frozen Config out.
+
+Each layer is over the ones before it. The Config knows where each of its values came from. A key is one row in
+`Config`; a name or a value that is wrong is a ConfigError, or, where the caller forgives, one line and the value of the
+layer below.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from provio.errors import ConfigError
+from provio.settings import BOOLEAN, FOLDERS, INTERPRETERS, TEXT, Interpreter, Kind, choice, some, suggestion
+
+FILE = "provio.toml"
+# Variables that are no settings: where the record lies, which file is the project's, what the shim is told.
+OTHER_VARIABLES = ("PROVIO_HOME", "PROVIO_CONFIG", "PROVIO_TRACE")
+
+
+@dataclass(frozen=True)
+class Key:
+    """One setting: its dotted name in a file, what it may hold, and what it is for."""
+
+    name: str
+    kind: Kind
+    says: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return "PROVIO_" + re.sub(r"[.-]", "_", self.name).upper()
+
+
+def _row(name: str, kind: Kind, default: object, says: str) -> Any:
+    return field(default_factory=lambda: default, metadata={"key": Key(name, kind, says)})
+
+
+@dataclass(frozen=True)
+class Config:
+    """What is set. This is the table of keys: a new one is one row here, and one in docs/configuration.md."""
+
+    name: str = _row("name", TEXT, "", "what a run is called")
+    campaign: str = _row("campaign", TEXT, "", "the campaign that a run belongs to")
+    detail: str = _row("detail", choice("file", "op", "call"), "op", "how much of each file is recorded")
+    record: tuple[str, ...] = _row("record", some("stat", "list"), (), "classes recorded beside the usual ones")
+    hash: bool = _row("hash", BOOLEAN, False, "SHA-256 of what a run wrote, after it")
+    noise_add: tuple[str, ...] = _row("noise.add", FOLDERS, (), "files here are the system's: hidden where only read")
+    noise_keep: tuple[str, ...] = _row("noise.keep", FOLDERS, (), "files here are never the system's")
+    interpreters: Mapping[str, Interpreter] = _row(
+        "interpreters", INTERPRETERS, MappingProxyType({}), "programs whose argument is the script that they run"
+    )
+    sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def source(self, name: str) -> str:
+        """Return where the value of a key (by its dotted name) came from: a file and line, a variable, a flag."""
+        return self.sources.get(name, "default")
+
+
+FIELDS = {f.metadata["key"].name: f.name for f in fields(Config) if "key" in f.metadata}
+KEYS: dict[str, Key] = {f.metadata["key"].name: f.metadata["key"] for f in fields(Config) if "key" in f.metadata}
+VARIABLES = {key.variable: key for key in KEYS.values()}
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A value as a layer has it: of a key, from where; `text` is what an environment variable held."""
+
+    key: Key
+    value: object
+    where: str
+
+
+def load(
+    folders: Iterable[Path] = (),
+    flags: Mapping[str, object] | None = None,
+    forgive: Callable[[str], None] | None = None,
+) -> Config:
+    """Return what is set, with `folders` the places where the project's file may lie and `flags` by dotted name.
+
+    Raises ConfigError for what is wrong; with `forgive` that is told what is, and what is wrong counts as not set.
+    """
+    wrong: list[str] = []
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for found in _layers(folders, flags or {}, wrong):
+        key = found.key
+        try:
+            value = key.kind.check(found.value)
+        except ValueError as error:
+            wrong.append(f"{found.where}: {key.name}: {error}")
+            continue
+        values[FIELDS[key.name]] = key.kind.over(values.get(FIELDS[key.name]), value)
+        sources[key.name] = found.where
+    if wrong:
+        line = wrong[0] + (f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else "")
+        if forgive is None:
+            raise ConfigError(line)
+        forgive(line)
+    return Config(**values, sources=MappingProxyType(sources))
+
+
+def user_file() -> Path:
+    """Return where the user's own settings lie."""
+    folder = os.environ.get("XDG_CONFIG_HOME", "")
+    return Path(folder if folder.startswith("/") else os.path.expanduser("~/.config")) / "provio" / "config.toml"
+
+
+def _layers(folders: Iterable[Path], flags: Mapping[str, object], wrong: list[str]) -> Iterator[_Found]:
+    yield from _file(user_file(), wrong)
+    named = os.environ.get("PROVIO_CONFIG")
+    if named:
+        yield from _file(Path(named), wrong, named=True)
+    else:
+        project = next((folder / FILE for folder in folders if os.path.lexists(folder / FILE)), None)
+        yield from _file(project, wrong) if project else ()
+    yield from _environment(wrong)
+    for name, value in flags.items():
+        if value is not None:
+            yield _Found(KEYS[name], value, "--" + name)
+
+
+def _environment(wrong: list[str]) -> Iterator[_Found]:
+    """What `PROVIO_*` set. A name that is nearly one of ours is a slip; any other is somebody else's."""
+    for variable in sorted(name for name in os.environ if name.startswith("PROVIO_")):
+        text = os.environ[variable]
+        if variable in VARIABLES:
+            try:
+                yield _Found(VARIABLES[variable], VARIABLES[variable].kind.parse(text), variable)
+            except ValueError as error:
+                wrong.append(f"{variable}: {error}")
+        elif variable not in OTHER_VARIABLES:
+            nearest = suggestion(variable, VARIABLES)
+            if nearest:
+                wrong.append(f"{variable}: no such setting{nearest}")
+
+
+def _file(path: Path, wrong: list[str], named: bool = False) -> Iterator[_Found]:
+    """What a file sets; none where there is no file, unless it was named."""
+    try:
+        text = _text(path, trusted=named)
+    except FileNotFoundError as error:
+        if named:
+            wrong.append(f"PROVIO_CONFIG names {path}: {error.strerror}")
+        return
+    except (OSError, ValueError) as error:
+        wrong.append(f"{path}: {getattr(error, 'strerror', None) or error}")
+        return
+    import tomllib
+
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"\(at line (\d+)", str(error))
+        wrong.append(f"{path}{':' + line[1] if line else ''}: not TOML: {str(error).partition(' (at ')[0]}")
+        return
+    yield from _keys(table, "", path, text, wrong)
+
+
+def _text(path: Path, trusted: bool) -> str:
+    """The text of a settings file; ValueError says why it is not used. (A FIFO there would wait for ever.)"""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("is no plain file")
+    if not trusted and found.st_uid not in (0, os.geteuid()):
+        raise ValueError(f"belongs to user {found.st_uid}: set PROVIO_CONFIG={path} to use it all the same")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ValueError(f"line {line} is not UTF-8") from None
+
+
+def _keys(table: Mapping[str, object], above: str, path: Path, text: str, wrong: list[str]) -> Iterator[_Found]:
+    """The keys of a TOML table; `above` is its own dotted name, with a dot behind."""
+    for name, value in table.items():
+        dotted = above + name
+        line = line_of(text, dotted)
+        where = f"{path}:{line}" if line else str(path)
+        inner = [key.removeprefix(dotted + ".") for key in KEYS if key.startswith(dotted + ".")]
+        if dotted in KEYS:
+            yield _Found(KEYS[dotted], value, where)
+        elif inner and isinstance(value, dict):
+            yield from _keys(value, dotted + ".", path, text, wrong)
+        elif inner:
+            wrong.append(f"{where}: {dotted}: is a table, with the keys {', '.join(inner)}")
+        else:
+            wrong.append(f"{where}: no key {dotted!r}{suggestion(dotted, KEYS)} (known: {', '.join(sorted(KEYS))})")
+
+
+def line_of(text: str, dotted: str) -> int:
+    """Return the line of a TOML text where a key, or a table of that name, is set; 0 where that is not plain to see."""
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(r"\s*\[+([^\]]+)\]", line)
+        setting = re.match(r"\s*([^=#\[]+?)\s*=", line)
+        if header:
+            table = _plain(header[1]) + "."
+        name = table if header else table + _plain(setting[1]) + "." if setting else ""
+        if name == dotted + "." or (header and name.startswith(dotted + ".")):
+            return number
+    return 0
+
+
+def _plain(name: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in name.split("."))

@@ -1,0 +1,149 @@
+"""What a setting may hold: a value from TOML, or the text of an environment variable, in; the checked value out.
+
+A ValueError says what is wrong with a value, the nearest right one, and what is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+
+
+def _replace(_below: Any, above: Any) -> Any:
+    return above
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a key may hold, in words; how a value is checked, read from a variable's text, and laid over one below."""
+
+    allowed: str
+    check: Callable[[object], Any]
+    parse: Callable[[str], object] = str
+    over: Callable[[Any, Any], Any] = _replace
+
+
+class Interpreter(NamedTuple):
+    """A program that runs scripts: options that take the next argument, options after which there is no script file."""
+
+    value: tuple[str, ...]
+    no_script: tuple[str, ...]
+
+
+def suggestion(word: str, words: Iterable[str]) -> str:
+    """Return a clause that names the nearest of `words`; nothing where none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(words), n=1, cutoff=0.7)
+    return f": did you mean {near[0]!r}?" if near else ""
+
+
+def _wrong(value: object, allowed: str, words: Iterable[str] = ()) -> ValueError:
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    near = suggestion(value, words) if isinstance(value, str) else ""
+    return ValueError(f"{shown} is not allowed{near} (allowed: {allowed})")
+
+
+def _boolean(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in YES_OR_NO:
+        right = str(YES_OR_NO[value.lower()]).lower()
+        raise ValueError(f"{value!r} is not allowed: did you mean {right}, without quotes? (allowed: true or false)")
+    raise _wrong(value, "true or false")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and value.strip() and value.isprintable():
+        return value
+    raise _wrong(value, "a text of one line")
+
+
+def _folders(value: object) -> tuple[str, ...]:
+    allowed = "a list of folders or globs"
+    if not isinstance(value, list | tuple):
+        raise _wrong(value, allowed)
+    for item in value:
+        if not isinstance(item, str) or not item or "\0" in item:
+            raise _wrong(item, allowed)
+    return tuple(value)
+
+
+def _interpreters(value: object) -> Mapping[str, Interpreter]:
+    if not isinstance(value, Mapping):
+        raise _wrong(value, 'a table, such as {"Rscript*" = {value = ["-g"], no-script = ["-e"]}}')
+    return MappingProxyType({pattern: _interpreter(pattern, rule) for pattern, rule in value.items()})
+
+
+def _interpreter(pattern: str, rule: object) -> Interpreter:
+    words = ("value", "no-script")
+    if not isinstance(rule, Mapping):
+        raise ValueError(f"{pattern}: {_wrong(rule, 'a table with the keys value, no-script')}")
+    for word in rule:
+        if word not in words:
+            raise ValueError(f"{pattern}: no key {word!r}{suggestion(word, words)} (known: value, no-script)")
+    return Interpreter(*(_options(f"{pattern}: {word}", rule.get(word, ())) for word in words))
+
+
+def _options(name: str, value: object) -> tuple[str, ...]:
+    allowed = "a list of options, each beginning with - or +"
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{name}: {_wrong(value, allowed)}")
+    for item in value:
+        if not (isinstance(item, str) and item.startswith(("-", "+"))):
+            raise ValueError(f"{name}: {_wrong(item, allowed)}")
+    return tuple(value)
+
+
+def _toml(text: str) -> object:
+    """What is written in a variable as it would be in a file."""
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError):
+        raise ValueError(f"{text!r} is no value as provio.toml has it") from None
+
+
+def _split(separator: str) -> Callable[[str], object]:
+    return lambda text: [part for part in text.split(separator) if part]
+
+
+def _both(below: Mapping[str, Interpreter] | None, above: Mapping[str, Interpreter]) -> Mapping[str, Interpreter]:
+    return MappingProxyType({**(below or {}), **above})
+
+
+def choice(*words: str) -> Kind:
+    """One of some words."""
+
+    def check(value: object) -> str:
+        if value in words:
+            return str(value)
+        raise _wrong(value, ", ".join(words), words)
+
+    return Kind(", ".join(words), check)
+
+
+def some(*words: str) -> Kind:
+    """A list of any of some words; commas between them in a variable."""
+    allowed = f"a list of any of {', '.join(words)}"
+
+    def check(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple):
+            raise _wrong(value, allowed)
+        for item in value:
+            if item not in words:
+                raise _wrong(item, ", ".join(words), words)
+        return tuple(word for word in words if word in value)
+
+    return Kind(allowed, check, _split(","))
+
+
+BOOLEAN = Kind("true or false", _boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
+TEXT = Kind("a text of one line", _text)
+FOLDERS = Kind("a list of folders or globs (in a variable with `:` between)", _folders, _split(":"))
+INTERPRETERS = Kind("a table of tables with the keys value, no-script", _interpreters, _toml, _both)

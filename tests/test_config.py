@@ -1,0 +1,208 @@
+"""Settings: which layer is over which, where each value came from, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provio import config
+from provio.config import KEYS, Config, load
+from provio.errors import ConfigError
+from provio.settings import Interpreter
+
+DOCS = Path(__file__).parent.parent / "docs" / "configuration.md"
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user without settings; returns the folder of a project without any."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    for variable in (*config.VARIABLES, "PROVIO_CONFIG", "PROVIO_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    (tmp_path / "user" / "provio").mkdir(parents=True)
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "provio.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def values(found: Config) -> dict[str, Any]:
+    """Every value, by the name of its field."""
+    return {f.name: getattr(found, f.name) for f in dataclasses.fields(found) if f.name != "sources"}
+
+
+DEFAULTS = {
+    "name": "",
+    "campaign": "",
+    "detail": "op",
+    "record": (),
+    "hash": False,
+    "noise_add": (),
+    "noise_keep": (),
+    "interpreters": {},
+}
+
+
+def test_without_any_file_every_value_is_the_default_and_nothing_is_parsed(alone: Path) -> None:
+    """No file, no cost: the defaults, and tomllib stays unread."""
+    assert (values(load([alone])), dict(load([alone]).sources)) == (DEFAULTS, {})
+
+
+def test_each_layer_is_over_those_before_it(alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """User, project, environment, flags: the last that sets a key has it, and is named as its source."""
+    user = tmp_path / "user" / "provio" / "config.toml"
+    user.write_text('name = "u"\ncampaign = "u"\ndetail = "file"\nhash = true\n', encoding="utf-8")
+    project = write(alone, '# ours\ncampaign = "p"\ndetail = "call"\nrecord = ["list", "stat"]\n')
+    monkeypatch.setenv("PROVIO_DETAIL", "op")
+    monkeypatch.setenv("PROVIO_RECORD", "stat")
+    found = load([alone], {"hash": False, "name": None})
+    told = {"name": "u", "campaign": "p", "detail": "op", "record": ("stat",), "hash": False}
+    assert values(found) == DEFAULTS | told
+    assert dict(found.sources) == {
+        "name": f"{user}:1",
+        "campaign": f"{project}:2",
+        "detail": "PROVIO_DETAIL",
+        "record": "PROVIO_RECORD",
+        "hash": "--hash",
+    }
+    assert found.source("noise.add") == "default"
+
+
+def test_the_first_folder_that_has_a_file_is_the_project_s(alone: Path, tmp_path: Path) -> None:
+    """Beside `.provio` before the root of the checkout."""
+    write(tmp_path, 'name = "root"\n')
+    assert load([alone, tmp_path]).name == "root"
+    write(alone, 'name = "beside"\n')
+    assert load([alone, tmp_path]).name == "beside"
+
+
+def test_a_named_file_replaces_the_project_s(alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PROVIO_CONFIG is instead of provio.toml, not over it."""
+    write(alone, 'name = "p"\ncampaign = "p"\n')
+    other = tmp_path / "other.toml"
+    other.write_text('name = "o"\n', encoding="utf-8")
+    monkeypatch.setenv("PROVIO_CONFIG", str(other))
+    assert values(load([alone])) == DEFAULTS | {"name": "o"}
+
+
+def test_tables_and_lists_from_files_and_variables(
+    alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interpreters add up by pattern; lists are replaced; a variable holds both."""
+    text = '[interpreters."oct*"]\nvalue = ["-p"]\nno-script = ["-e"]\n[noise]\nadd = ["/a"]\nkeep = ["/k"]\n'
+    (tmp_path / "user" / "provio" / "config.toml").write_text(text, encoding="utf-8")
+    write(alone, 'noise.add = ["/b", "c/*"]\n[interpreters.R]\nvalue = ["-g"]\n')
+    monkeypatch.setenv("PROVIO_INTERPRETERS", '{gawk = {value = ["-v"], no-script = []}}')
+    monkeypatch.setenv("PROVIO_NOISE_KEEP", "/x:~/y")
+    rules = {"oct*": Interpreter(("-p",), ("-e",)), "R": Interpreter(("-g",), ()), "gawk": Interpreter(("-v",), ())}
+    expected = {"noise_add": ("/b", "c/*"), "noise_keep": ("/x", "~/y"), "interpreters": rules}
+    assert values(load([alone])) == DEFAULTS | expected
+
+
+KNOWN = "(known: campaign, detail, hash, interpreters, name, noise.add, noise.keep, record)"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\nhahs = true\n", f":2: no key 'hahs': did you mean 'hash'? {KNOWN}"),
+        ("[noise]\nadd = []\nkeap = []\n", f":3: no key 'noise.keap': did you mean 'noise.keep'? {KNOWN}"),
+        ("[zzz]\nx = 1\n", f":1: no key 'zzz' {KNOWN}"),
+        (
+            'hash = "true"\n',
+            ":1: hash: 'true' is not allowed: did you mean true, without quotes? (allowed: true or false)",
+        ),
+        ('detail = "ops"\n', ":1: detail: 'ops' is not allowed: did you mean 'op'? (allowed: file, op, call)"),
+        ("detail = true\n", ":1: detail: true is not allowed (allowed: file, op, call)"),
+        ('record = "stat"\n', ":1: record: 'stat' is not allowed (allowed: a list of any of stat, list)"),
+        ('record = ["lst"]\n', ":1: record: 'lst' is not allowed: did you mean 'list'? (allowed: stat, list)"),
+        ('name = ""\n', ":1: name: '' is not allowed (allowed: a text of one line)"),
+        ("noise = 3\n", ":1: noise: is a table, with the keys add, keep"),
+        ("noise.add = [3]\n", ":1: noise.add: 3 is not allowed (allowed: a list of folders or globs)"),
+        (
+            '[interpreters.R]\nvalues = ["-g"]\n',
+            ":1: interpreters: R: no key 'values': did you mean 'value'? (known: value, no-script)",
+        ),
+        (
+            '[interpreters.R]\nvalue = ["g"]\n',
+            ":1: interpreters: R: value: 'g' is not allowed (allowed: a list of options, each beginning with - or +)",
+        ),
+        ("hash = true\nhash = = 1\n", ":2: not TOML: Invalid value"),
+        ("hash = 1\nhahs = 2\n", ":1: hash: 1 is not allowed (allowed: true or false) (and 1 more)"),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_line_key_the_nearest_and_what_is_allowed(
+    alone: Path, text: str, said: str
+) -> None:
+    """Each message is whole: where, what, the nearest right one, what is allowed."""
+    path = write(alone, text)
+    with pytest.raises(ConfigError) as raised:
+        load([alone])
+    assert str(raised.value) == f"{path}{said}"
+    assert raised.value.exit_code == 2
+
+
+def test_who_forgives_is_told_once_and_gets_the_layer_below(alone: Path, tmp_path: Path) -> None:
+    """What is wrong counts as not set; the rest of the file counts."""
+    (tmp_path / "user" / "provio" / "config.toml").write_text('detail = "file"\n', encoding="utf-8")
+    path = write(alone, 'detail = "ops"\nhash = 1\nname = "n"\n')
+    said: list[str] = []
+    assert values(load([alone], forgive=said.append)) == DEFAULTS | {"detail": "file", "name": "n"}
+    told = "detail: 'ops' is not allowed: did you mean 'op'? (allowed: file, op, call) (and 1 more)"
+    assert said == [f"{path}:1: {told}"]
+
+
+def test_a_slip_in_a_variable_is_named_and_another_s_variable_is_not(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PROVIO_HAHS is meant for us; PROVIO_BUCKET_OF_ACME is not."""
+    monkeypatch.setenv("PROVIO_BUCKET_OF_ACME", "x")
+    assert values(load([alone])) == DEFAULTS
+    monkeypatch.setenv("PROVIO_HAHS", "1")
+    with pytest.raises(ConfigError, match=r"^PROVIO_HAHS: no such setting: did you mean 'PROVIO_HASH'\?$"):
+        load([alone])
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: path.mkdir(), "is no plain file"),
+        (lambda path: path.write_bytes(b"x = 1\n\xff"), "line 2 is not UTF-8"),
+        (os.mkfifo, "is no plain file"),
+        (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
+    ],
+)
+def test_what_is_no_file_of_settings_is_said(alone: Path, make: Any, said: str) -> None:
+    """A folder, bytes, a FIFO (never opened), a link to itself."""
+    make(alone / "provio.toml")
+    with pytest.raises(ConfigError) as raised:
+        load([alone])
+    assert str(raised.value) == f"{alone / 'provio.toml'}: {said}"
+
+
+def test_a_file_of_another_user_is_used_only_where_it_is_named(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a `.provio` of another user is: not silently."""
+    path = write(alone, 'name = "p"\n')
+    owner = path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 4711)
+    if owner == 0:
+        os.chown(path, 4712, -1)
+        owner = 4712
+    with pytest.raises(ConfigError, match=f"belongs to user {owner}: set PROVIO_CONFIG="):
+        load([alone])
+    monkeypatch.setenv("PROVIO_CONFIG", str(path))
+    assert load([alone]).name == "p"
+
+
+def test_every_key_has_a_row_in_the_documentation() -> None:
+    """Name, variable and default of each key stand in docs/configuration.md, and no other row does."""
+    rows = [line.split(" | ") for line in DOCS.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert [(row[0].strip("| `"), row[1].strip("`")) for row in rows] == [(k.name, k.variable) for k in KEYS.values()]
