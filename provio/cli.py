@@ -87,12 +87,11 @@ def cli() -> None:
     context_settings={"allow_interspersed_args": False},
 )
 @click.option("--name", help="Name the run, to find it again.")
+@click.option("--campaign", help="The campaign that the run belongs to.")
 @click.option(
     "--detail",
     type=click.Choice(["file", "op", "call"]),
-    default="op",
-    show_default=True,
-    help="Who touched what; counters for each function; every single call.",
+    help="Who touched what; counters for each function (op, the default); every single call.",
 )
 @click.option(
     "--record",
@@ -106,7 +105,8 @@ def cli() -> None:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run_command(
     name: str | None,
-    detail: str,
+    campaign: str | None,
+    detail: str | None,
     record: tuple[str, ...],
     quiet: bool,
     no_merge: bool,
@@ -115,13 +115,19 @@ def run_command(
 ) -> int:
     """Watch COMMAND: record which files its processes read and wrote.
 
-    Its output, exit code and signals are its own. Example: provio run -- make -j4
+    Its output, exit code and signals are its own. What provio.toml sets, the options are over. Example: provio run --
+    make -j4
     """
-    from provio import run
+    from provio import config, run
+    from provio import home as homes
 
     arguments = [os.fsencode(argument) for argument in command]
+    flags = {"name": name, "campaign": campaign, "detail": detail, "record": record or None}
+    forgive = None if strict else (lambda _: None) if quiet else _complain
     try:
-        recording = run.prepare(arguments, name, run.Detail(detail, frozenset(record)))
+        settings = config.load(homes.project_folders(), flags, forgive)
+        detailed = run.Detail(settings.detail, frozenset(settings.record))
+        recording = run.prepare(arguments, settings.name or None, detailed, settings.campaign or None)
     except Exception as error:
         if strict:
             raise CannotRecord(str(error)) from error
@@ -326,6 +332,7 @@ def runs_command(form: str) -> int:
     if form == "table":
         enough = runs.shortest(reader)
         found = [[Literal(run.value[:enough]) if run else None, *rest] for run, *rest in found]
+        names, found = rows.without_empty("campaign", names, found)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     _out(rows.render(names, found, form, width=width, unicode=_unicode()))
     return 0

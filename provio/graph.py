@@ -142,6 +142,7 @@ class _Writer:
                 run,
                 "commandLine",
                 "name",
+                "campaign",
                 "cwd",
                 "cwdEncoded",
                 "host",

@@ -75,6 +75,7 @@ class Recording:
     started: int
     trace_folder: Path
     detail: Detail = DEFAULT_DETAIL
+    campaign: str | None = None
     facts: list[tuple[str, str]] = field(default_factory=list)
     gap: list[tuple[str, str]] = field(default_factory=list)
 
@@ -100,7 +101,9 @@ def uuid7() -> str:
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
-def prepare(command: Sequence[bytes], name: str | None, detail: Detail = DEFAULT_DETAIL) -> Recording:
+def prepare(
+    command: Sequence[bytes], name: str | None, detail: Detail = DEFAULT_DETAIL, campaign: str | None = None
+) -> Recording:
     """Make the run folder and write `run.ttl`; raises CannotRecord with the reason where that cannot be."""
     if not SHIM.exists():
         raise CannotRecord(
@@ -112,7 +115,7 @@ def prepare(command: Sequence[bytes], name: str | None, detail: Detail = DEFAULT
         folder = home.runs / run_id
         folder.mkdir(mode=0o700)
         trace_folder = _trace_folder(folder, run_id)
-        recording = Recording(home, run_id, command, name, time.time_ns(), trace_folder, detail)
+        recording = Recording(home, run_id, command, name, time.time_ns(), trace_folder, detail, campaign)
         _host_folder(recording).mkdir(mode=0o700)
         recording.facts = _facts(recording)
         write_run(recording, None)
@@ -236,7 +239,8 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
     git = environment.git_state(cwd)
     if git:
         pairs += [("gitCommit", turtle.literal(git[0])), ("gitDirty", str(git[1]).lower())]
-    optional = {"name": recording.name, "jobId": environment.job_id(), "parentRun": _parent_run()}
+    optional = {"name": recording.name, "campaign": recording.campaign}
+    optional |= {"jobId": environment.job_id(), "parentRun": _parent_run()}
     pairs += [(name, turtle.literal(value)) for name, value in optional.items() if value]
     if recording.trace_folder != recording.folder:
         pairs.append(turtle.text_or_encoded("traceFolder", os.fsencode(recording.trace_folder)))

@@ -14,13 +14,13 @@ from provio.store.embedded import StoreReader
 from provio.vocab import NS, PROV
 
 PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "
-LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?argv WHERE {{
+LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?argv WHERE {{
     ?bundle provio:ofRun ?iri . OPTIONAL {{ ?iri provio:commandLine ?argv }}
     OPTIONAL {{ ?iri prov:startedAtTime ?start }} OPTIONAL {{ ?iri prov:endedAtTime ?end }}
     OPTIONAL {{ ?iri provio:exitCode ?exit }} OPTIONAL {{ ?iri provio:signal ?signal }}
-    OPTIONAL {{ ?iri provio:name ?name }}
+    OPTIONAL {{ ?iri provio:name ?name }} OPTIONAL {{ ?iri provio:campaign ?campaign }}
     BIND(STRAFTER(STR(?iri), "/run/") AS ?run) }} ORDER BY ?run"""
-COLUMNS = ["run", "start", "seconds", "end", "name", "command"]
+COLUMNS = ["run", "start", "seconds", "end", "name", "campaign", "command"]
 MANY = 40
 
 
@@ -34,6 +34,7 @@ def listing(reader: StoreReader) -> tuple[list[str], list[list[ox.Literal | None
             "seconds": duration(row["start"], row["end"]) if "start" in row and "end" in row else "",
             "end": _end(row),
             "name": row.get("name", ""),
+            "campaign": row.get("campaign", ""),
             "command": command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")}),
         }
         rows.append([ox.Literal(cells[name]) if cells[name] else None for name in COLUMNS])
@@ -80,6 +81,8 @@ def show(reader: StoreReader, run: str, unicode: bool = True) -> str:
     for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}"):
         facts[re.sub(r".*[#/]", "", row["p"])] = row["o"]
     lines = [f"run      {run}" + (f"  ({facts['name']})" if "name" in facts else "")]
+    if "campaign" in facts:
+        lines.append(f"campaign {facts['campaign']}")
     lines.append(
         "command  " + command_line({"iri": "", "type": "Run", "label": "", "argv": facts.get("commandLine", "")})
     )

@@ -110,7 +110,7 @@ def project(tmp_path: Path, shim: Path) -> Project:
     """An empty project folder with a `.provio` to come, and an environment without provio's own variables."""
     folder = tmp_path / "project"
     folder.mkdir()
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD"))}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
     env["HOME"] = str(tmp_path)
     (folder / ".provio").mkdir()
     return Project(folder, env)

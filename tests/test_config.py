@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Project
 
 from provio import config
 from provio.config import KEYS, Config, load
@@ -24,8 +25,8 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in (*config.VARIABLES, "PROVIO_CONFIG", "PROVIO_HOME"):
         monkeypatch.delenv(variable, raising=False)
     (tmp_path / "user" / "provio").mkdir(parents=True)
-    (tmp_path / "project").mkdir()
-    return tmp_path / "project"
+    (tmp_path / "settings").mkdir()
+    return tmp_path / "settings"
 
 
 def write(folder: Path, text: str) -> Path:
@@ -206,3 +207,29 @@ def test_every_key_has_a_row_in_the_documentation() -> None:
     """Name, variable and default of each key stand in docs/configuration.md, and no other row does."""
     rows = [line.split(" | ") for line in DOCS.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     assert [(row[0].strip("| `"), row[1].strip("`")) for row in rows] == [(k.name, k.variable) for k in KEYS.values()]
+
+
+def test_a_run_takes_its_settings_from_the_project_and_flags_are_over_them(project: Project) -> None:
+    """Name, campaign, detail and classes of provio.toml are the run's; a flag wins."""
+    write(project.path, 'name = "n"\ncampaign = "spring"\ndetail = "call"\nrecord = ["list"]\n')
+    project.run("echo x > x")
+    project.provio("run", "--quiet", "--campaign", "autumn", "--detail", "file", "--", "true")
+    query = "SELECT ?name ?campaign ?detail { ?r a provio:Run ; provio:name ?name ; provio:campaign ?campaign ; "
+    assert project.rows(query + "provio:detail ?detail } ORDER BY ?r") == [
+        {"name": "n", "campaign": "spring", "detail": "call,list"},
+        {"name": "n", "campaign": "autumn", "detail": "file,list"},
+    ]
+    assert "\ncampaign autumn\n" in project.provio("show", "last").stdout
+    assert [line.split(",")[5] for line in project.provio("runs", "--as", "csv").stdout.splitlines()] == [
+        "campaign", "spring", "autumn",
+    ]  # fmt: skip
+
+
+def test_a_wrong_setting_never_keeps_the_command_from_running(project: Project) -> None:
+    """One line on stderr, and the command's own end; with --strict 125, and nothing was started."""
+    path = write(project.path, "hahs = true\n")
+    done = project.provio("run", "--", "sh", "-c", "echo out; exit 5", code=5)
+    said = f"provio: {path}:1: no key 'hahs': did you mean 'hash'? {KNOWN}\n"
+    assert (done.stdout, done.stderr.startswith(said)) == ("out\n", True)
+    refused = project.provio("run", "--strict", "--", "touch", "x", code=125)
+    assert (refused.stderr, (project.path / "x").exists()) == (said, False)
