@@ -59,7 +59,7 @@ class Access:
     unusual: dict[str, Record] = field(default_factory=dict)
 
     def sizes(self, side: str) -> list[int]:
-        """Return how many calls of a side (`read`, `write`) had each of the ten sizes; the empty ones are of the first.
+        """Return how many calls of a side (`read`, `write`) had each of the ten sizes; the empty ones have none.
 
         What no counter of its own counts has the usual size: that of the first call, or of all.
         """
@@ -69,7 +69,6 @@ class Access:
         rest = max(0, count - empty - sum(found))
         mean = self.count(side + "Bytes") // (count - empty) if count > empty else 0
         found[int(record["usualSize"]) - 1 if record else bisect.bisect_left(SIZE_LIMITS, mean)] += rest
-        found[0] += min(empty, count)
         return found
 
     def consecutive(self, side: str) -> int:

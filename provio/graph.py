@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from provio import turtle
-from provio.facts import Access, Event, Opening, Process, Trace
+from provio.facts import Access, Event, Opening, Process, Thread, Trace
 from provio.identity import Identity
 from provio.lineage.model import Conclusions, Phase, Version
 from provio.vocab import PROV, RDF, RDFS, provio, types
@@ -42,16 +42,17 @@ def _typing(kind: str) -> tuple[str, ...]:
 def _counters(access: Access, side: str) -> dict[str, int]:
     """What an access's side (`read`, `write`) counted; nothing of detail `file`.
 
-    RDF is dear: of the sizes only those that occurred; the longest call where there were several; the consecutive bytes
-    where they are not all.
+    RDF is dear: of the sizes only those that occurred (an empty read has none); the longest call where several moved
+    something; the consecutive bytes where they are not all.
     """
     if side + "s" not in access.counts:
         return {}
+    empty = access.count("emptyReads") if side == "read" else 0
     names = (("count", "s"), ("bytes", "Bytes"), ("elapsed", "Elapsed"))
     counters = {name: access.count(side + part) for name, part in names}
     if side + "Longest" not in access.counts:
         return counters  # an older trace, which has no more
-    if counters["count"] > 1:
+    if counters["count"] - empty > 1:
         counters["maxElapsed"] = access.count(side + "Longest")
     if access.consecutive(side) != counters["bytes"]:
         counters["consecutiveBytes"] = access.consecutive(side)
@@ -95,6 +96,17 @@ def bundle_iri(run_iri: str) -> str:
 
 def _iri(value: str) -> str:
     return f"<{value}>"
+
+
+def _only_thread(process: Process) -> Thread | None:
+    """The thread of a process that has one: its phases name it, so that each of its calls need not."""
+    return process.threads[0] if len(process.threads) == 1 else None
+
+
+def _own_name(version: Version) -> bytes | None:
+    """The last name of a version, where its File does not say it already."""
+    name = version.last_name[1] or None
+    return None if set(version.names.values()) == {name} else name
 
 
 def _path(name: str, value: bytes | None) -> tuple[str, str | None]:
@@ -224,7 +236,7 @@ class _Writer:
         return [(name, turtle.integer(end.number(name))) for name in ("exitCode", "signal") if name in end.record]
 
     def _phase(self, phase: Phase, program: str) -> None:
-        graph = self.graph
+        graph, alone = self.graph, _only_thread(phase.process)
         graph.node(
             phase.iri,
             "Phase",
@@ -232,6 +244,7 @@ class _Writer:
             ("prov:startedAtTime", turtle.instant(phase.start)),
             ("prov:endedAtTime", turtle.instant(max(phase.end, phase.start))),
             ("prov:wasAssociatedWith", _iri(program)),
+            ("prov:wasAssociatedWith", _iri(alone.iri) if alone else None),
             *(("prov:used", _iri(version)) for version in phase.used),
         )
         if phase.continued and phase.carried_from:
@@ -252,7 +265,7 @@ class _Writer:
             "FileVersion",
             ("size", turtle.integer(version.facts.size)),
             ("modified", turtle.instant(version.facts.mtime)),
-            _path("path", version.last_name[1] or None),
+            _path("path", _own_name(version)),
             ("noise", turtle.boolean(True) if version.noise else None),
             ("prov:wasGeneratedBy", _iri(version.generated_by) if version.generated_by else None),
             *(("prov:wasAttributedTo", _iri(program)) for program in sorted(version.attributed_to)),
@@ -283,7 +296,7 @@ class _Writer:
         entity = self._entity(opening)
         thread = opening.accesses[0].thread.iri if opening.accesses else None
         if opening.api and thread:
-            counters = {"count": 1, "elapsed": opening.elapsed}
+            counters = {"elapsed": opening.elapsed}
             self._activity(
                 opening.iri + "/open", "Open", opening.process, thread, opening.api, counters, opening.opened, entity
             )
@@ -323,25 +336,33 @@ class _Writer:
             self._activity(f"{access.iri}/call", kind, process, thread, api, counters, start, entity, end)
 
     def _failures(self, process: Process) -> None:
-        """What failed on an opening is said of it; the rest is summed over the threads of the process."""
+        """What failed on a file is said of it; the rest is summed over the process."""
         sums: dict[tuple[str, str, int], list[int]] = {}
         for failure in process.failures:
-            if failure.opening is None:
+            entity = self._entity(failure.opening) if failure.opening and failure.kind in INFLUENCES else None
+            if entity is None:
                 total = sums.setdefault((failure.kind, failure.api, failure.errno), [0])
                 total[0] += failure.count
             elif failure.count:
-                entity = self._entity(failure.opening)
-                self._failed(failure.iri, failure.kind, failure.thread.iri, failure.api, failure.errno, failure.count)
-                if entity and failure.kind in INFLUENCES:
-                    self.graph.say(entity, (INFLUENCES[failure.kind], _iri(failure.iri)))
+                self._failed(
+                    process, failure.iri, failure.kind, failure.thread.iri, failure.api, failure.errno, failure.count
+                )
+                self.graph.say(entity, (INFLUENCES[failure.kind], _iri(failure.iri)))
         for (kind, api, error), (count,) in sums.items():
             agent = self.out.programs[process.iri].iri
-            self._failed(f"{process.iri}failed/{api}.{error}", kind, agent, api, error, count)
-            self.graph.say(f"{process.iri}failed/{api}.{error}", ("partOf", _iri(process.iri)))
+            self._failed(process, f"{process.iri}failed/{api}.{error}", kind, agent, api, error, count)
 
-    def _failed(self, iri: str, kind: str, agent: str, api: str, error: int, count: int) -> None:
-        numbers = (("errors", turtle.integer(count)), ("errno", turtle.integer(error)))
-        self.graph.node(iri, kind, ("api", turtle.literal(api)), *numbers, ("prov:wasAssociatedWith", _iri(agent)))
+    def _failed(self, process: Process, iri: str, kind: str, agent: str, api: str, error: int, count: int) -> None:
+        kind = "IOActivity" if kind == "Copy" else kind  # a Copy is what made something
+        self.graph.node(
+            iri,
+            kind,
+            ("api", turtle.literal(api)),
+            ("errors", turtle.integer(count)),
+            ("errno", turtle.integer(error)),
+            ("prov:wasAssociatedWith", _iri(agent)),
+            ("partOf", _iri(process.iri)),
+        )
 
     def _copied(self, access: Access, entity: str | None) -> None:
         """What the kernel copied was read and written, though by no process's hand."""
@@ -358,15 +379,15 @@ class _Writer:
         self, iri: str, kind: str, process: Process, thread: str, api: str, counters: dict[str, int], start: int,
         entity: str | None, end: int | None = None,
     ) -> None:  # fmt: skip
-        graph = self.graph
+        graph, alone = self.graph, _only_thread(process)
         graph.node(
             iri,
             kind,
             ("api", turtle.literal(api)),
             *((name, turtle.integer(value)) for name, value in counters.items()),
             ("prov:startedAtTime", turtle.instant(start)),
-            ("prov:endedAtTime", turtle.instant(max(start, end)) if end else None),
-            ("prov:wasAssociatedWith", _iri(thread)),
+            ("prov:endedAtTime", turtle.instant(max(start, end)) if end and counters.get("count") != 1 else None),
+            ("prov:wasAssociatedWith", None if alone and alone.iri == thread else _iri(thread)),
             ("partOf", _iri(self.out.phase_at(process, start).iri)),
         )
         if entity and kind in INFLUENCES:
@@ -377,7 +398,7 @@ class _Writer:
             return
         facts = event.facts()
         known = self.out.versions.get(self.identity.version(facts)) if facts else None
-        counters = {"count": 1, "elapsed": event.number("elapsed")}
+        counters = {"elapsed": event.number("elapsed")}
         api = event.record.get("api", event.kind.lower())
         entity = known.iri if known else None
         self._activity(event.iri, event.kind, event.process, event.thread.iri, api, counters, event.at, entity)
