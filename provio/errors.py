@@ -1,4 +1,4 @@
-"""The errors of provio, and the exit code of each; `cli.py` alone prints them, in one line that names the remedy.
+"""The errors of provio, and the exit code of each; `cli.py` alone says them, in one line that names the remedy.
 
     ProvioError                 1   anything else that went wrong
     ├── NotAllowed              1   the folder belongs to somebody else, or cannot be written

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Project, provio_command
+from conftest import ROOT, Project, provio_command
+
+from provio import verbs
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> str:
@@ -35,6 +38,15 @@ def recorded(project: Project) -> Project:
 def test_wrong_calls(project: Project, arguments: tuple[str, ...]) -> None:
     """An unknown option or verb, a missing argument, a wrong choice: exit 2."""
     complaint(project.provio(*arguments, code=2))
+
+
+@pytest.mark.parametrize("verb", verbs.names())
+def test_every_verb_is_told(project: Project, verb: str) -> None:
+    """Its help has an example, the help of all lists it, and so does the README's table."""
+    shown = " ".join(project.provio(verb, "--help").stdout.split())
+    assert re.search(rf"Example: provio {verb}\b", shown)
+    assert re.search(rf"(?m)^  {verb} +\S", project.provio("--help").stdout)
+    assert f"`provio {verb}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_no_store(tmp_path: Path) -> None:

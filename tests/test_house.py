@@ -13,7 +13,7 @@ FLOORS = """
     errors vocab turtle facts settings config home environment executable trace statx needs run settle
     identity lineage graph store merge
     query document describe walk target ancestry stats validate verify tracking reports runs view exports
-    ranks batch containers doctor cli
+    ranks batch containers doctor terminal asking verbs cli
 """.split()
 
 # Links to the repository's own folders: they have rules of their own.

@@ -1,0 +1,95 @@
+"""The two streams that people and programs read: answers go out on the one, complaints on the other.
+
+In: text, or one line of complaint. Out: what the terminal, file or pipe there can show, and nothing that it would obey.
+Nothing but this module prints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from provio.errors import ProvioError
+
+
+def have_streams() -> None:
+    """Give a stream that was closed a place to write to, on a descriptor that a command does not inherit as 1 or 2."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            fd = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            setattr(sys, name, os.fdopen(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10), "w", encoding="utf-8"))
+            os.close(fd)
+
+
+def drop_output() -> None:
+    """What could not be written must not be tried again by the interpreter's own end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def out(answer: str | bytes) -> None:
+    """Print an answer: text as the stream can show it, bytes as they are."""
+    sys.stdout.flush()
+    if isinstance(answer, str):
+        answer = answer.encode(sys.stdout.encoding if unicode() else "ascii", "backslashreplace")
+    sys.stdout.buffer.write(answer)
+    sys.stdout.buffer.flush()
+
+
+def note(line: str) -> None:
+    """Say something on the side that is no complaint."""
+    print(line, file=sys.stderr)
+
+
+def complain(message: str, hint: str = "") -> None:
+    """Say in one line what is wrong; `hint` stands behind it as it is. A stream that is gone is no further trouble."""
+    line = " ".join(message.split())
+    safe = line.encode("ascii" if not unicode() else "utf-8", "backslashreplace").decode("utf-8")
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in safe)
+    with contextlib.suppress(OSError, ValueError):
+        print(f"provio: {text}{hint}", file=sys.stderr, flush=True)
+
+
+def write(output: str, data: bytes) -> None:
+    """Write a file that the caller named."""
+    try:
+        Path(output).write_bytes(data)
+    except OSError as error:
+        raise ProvioError(f"cannot write {output} ({error.strerror}): name another file with -o") from error
+
+
+def progress() -> Callable[[str], None]:
+    """Return what tells people which run is being merged; programs are not told."""
+    if not sys.stderr.isatty():
+        return lambda _: None
+    return lambda run: note(f"merging {run}")
+
+
+def width() -> int | None:
+    """Return the columns there are; None where nobody watches and nothing need be cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def unicode() -> bool:
+    """Return whether the answer's stream takes more than ASCII."""
+    return (sys.stdout.encoding or "ascii").lower().replace("-", "") == "utf8"
+
+
+def color() -> bool:
+    """Return whether colour is wanted (https://no-color.org)."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def folder() -> str | None:
+    """Return the current folder, to which paths are shown relative; None where it was deleted."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return None

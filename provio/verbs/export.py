@@ -1,0 +1,32 @@
+"""`provio export`: a run, or all, in, the graph for other tools out."""
+
+from __future__ import annotations
+
+import click
+
+from provio import asking, terminal
+
+
+@click.command("export", short_help="Print the graph for other tools.")
+@click.argument("run", required=False)
+@click.option("--as", "form", default="trig", show_default=True, help="trig, nquads or ttl.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file.")
+def command(run: str | None, form: str, output: str | None) -> int:
+    """Print the graph of RUN, or of all runs, for other tools.
+
+    Example: provio export --as nquads > all.nq
+    """
+    from provio import exports
+    from provio.facts import RUN_BASE
+    from provio.graph import bundle_iri
+
+    if form not in exports.formats():
+        raise click.BadParameter(f"{form!r} is not one of {', '.join(exports.formats())}", param_hint="--as")
+    reader = asking.reader(None)
+    graph = bundle_iri(RUN_BASE + asking.run_id(reader, run)) if run else None
+    data = exports.exporter(form).export(reader, graph)
+    if output:
+        terminal.write(output, data)
+    else:
+        terminal.out(data)
+    return 0

@@ -1,0 +1,31 @@
+"""`provio merge`: runs by name in, the store brought up to date, and what was damaged said."""
+
+from __future__ import annotations
+
+import click
+
+from provio import asking, terminal
+from provio.reports.text import plural
+
+
+@click.command("merge", short_help="Bring recorded runs into the store.")
+@click.argument("runs", nargs=-1)
+@click.option("--quiet", is_flag=True, help="Say nothing but what is wrong.")
+def command(runs: tuple[str, ...], quiet: bool) -> int:
+    """Bring recorded runs into the store (all that are new or changed, or the RUNS named).
+
+    Merging again changes nothing. A damaged file is named with its line, and costs only itself; the exit code is
+    then 1. Example: provio merge 0193c1f2
+    """
+    from provio import home as homes
+    from provio.merge import merge
+
+    home = homes.find()
+    folders = [asking.run_folder(home, name) for name in runs] if runs else None
+    note = terminal.progress() if not quiet else lambda _: None
+    outcome = merge(home, folders, progress=note)
+    for damage in outcome.damages:
+        terminal.complain(f"damaged: {damage}")
+    if not quiet:
+        terminal.note(f"{plural(len(outcome.merged), 'run')} merged, {outcome.unchanged} unchanged")
+    return 1 if outcome.damages else 0

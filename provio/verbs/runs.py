@@ -1,0 +1,31 @@
+"""`provio runs`: the list of what is recorded."""
+
+from __future__ import annotations
+
+import click
+
+from provio import asking, terminal
+from provio.verbs import FORMS
+
+
+@click.command("runs", short_help="List what is recorded.")
+@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+def command(form: str) -> int:
+    """List what is recorded, oldest first; the table shows as much of an id as tells the runs apart.
+
+    Example: provio runs --as csv > runs.csv
+    """
+    from pyoxigraph import Literal
+
+    from provio import runs
+    from provio.reports import rows
+
+    reader = asking.reader(None)
+    names, found = runs.listing(reader)
+    if form == "table":
+        enough = runs.shortest(reader)
+        found = [[Literal(run.value[:enough]) if run else None, *rest] for run, *rest in found]
+        names, found = rows.without_empty("campaign", names, found)
+    width = terminal.width()
+    terminal.out(rows.render(names, found, form, width=width, unicode=terminal.unicode()))
+    return 0
