@@ -25,6 +25,17 @@ def provio_command() -> list[str]:
     return [str(beside)] if beside.exists() else [sys.executable, "-c", "from provio.cli import main; main()"]
 
 
+def _same_content(document: dict[str, Any]) -> set[str]:
+    """The target of a lineage document and the versions that are its content under other keys."""
+    same, alternate = set(), "http://www.w3.org/ns/prov#alternateOf"
+    pairs = [{edge["subject"], edge["object"]} for edge in document["edges"] if edge["predicate"] == alternate]
+    waiting = {document["target"]}
+    while waiting:
+        same |= waiting
+        waiting = {iri for pair in pairs if pair & same for iri in pair} - same
+    return same
+
+
 @dataclass
 class Project:
     """A folder in which commands are run, with and without provio, and asked about."""
@@ -68,10 +79,15 @@ class Project:
 
     def ancestors(self, target: str, *options: str) -> dict[str, set[str]]:
         """Return the files that a target comes from, by the way they are tied to it, named relative to the project."""
-        document = self.lineage(target, "--via", "control", *options)
+        return self.files(self.lineage(target, "--via", "control", *options))
+
+    def files(self, document: dict[str, Any]) -> dict[str, set[str]]:
+        """Return the files of a lineage document, as `ancestors` does: all but the target's own content, which has a
+        second key where its times were set."""
         found: dict[str, set[str]] = {"data": set(), "carried": set(), "control": set()}
+        same = _same_content(document)
         for node in document["nodes"]:
-            if node["iri"] != document["target"] and node["type"] == "FileVersion":
+            if node["iri"] not in same and node["type"] == "FileVersion":
                 found[node["via"]].add(os.path.relpath(node["path"], self.path))
         return found
 

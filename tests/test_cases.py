@@ -4,18 +4,21 @@ Of a case, `before` is a bash script nobody watches, `files` are files to write 
 the case is left out. Each of `steps` is a bash script run under provio; `run: …` a command line run under provio
 without a shell between; `unwatched: …` a bash script that provio does not see. `back` says of a file what it comes
 from, `into` what it leads to, each as three exact sets of names (`data`, `carried`, `control`; one that is not named is
-empty), with no file but those, system files aside. `gaps` are files whose lineage shows a Gap; no other in `back` may.
-`fails` names the exit code of steps that do not end with 0.
+empty), with no file but those, system files aside. `gaps` are those in `back` whose lineage shows a Gap; no other may.
+`fails` names the exit code of steps that do not end with 0. `mount` names a folder (`.` is the project's own) and the
+kind of file system (filesystems.py) to mount there; without the right to mount, the case is left out.
 """
 
 from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import filesystems
 import pytest
 from conftest import Project
 
@@ -25,7 +28,7 @@ TABLE = [
     for path in sorted((Path(__file__).parent / "cases").glob("*.toml"))
     for case in tomllib.loads(path.read_text())["case"]
 ]
-KEYS = {"name", "needs", "before", "files", "steps", "back", "into", "gaps", "fails", "slow"}
+KEYS = {"name", "needs", "before", "files", "steps", "back", "into", "gaps", "fails", "slow", "mount"}
 
 
 def take_step(project: Project, step: str, code: int | None) -> None:
@@ -44,19 +47,29 @@ def expected(sets: dict[str, list[str]]) -> dict[str, set[str]]:
     return {way: set(sets.get(way, ())) for way in WAYS}
 
 
+@pytest.fixture
+def undo() -> Iterator[ExitStack]:
+    """What is to be undone when the test ends, however it ends."""
+    with ExitStack() as stack:
+        yield stack
+
+
 @pytest.mark.parametrize("case", TABLE)
-def test_exact_sets(project: Project, needs: Callable[..., None], case: dict[str, Any]) -> None:
+def test_exact_sets(project: Project, needs: Callable[..., None], undo: ExitStack, case: dict[str, Any]) -> None:
     """Each file named comes from, and leads to, exactly the files the table says, by exactly those ways."""
     assert set(case) <= KEYS, set(case) - KEYS
     needs(*case.get("needs", ()))
+    for folder, kind in case.get("mount", {}).items():
+        filesystems.mount(project.path / folder, kind, undo)
+    (project.path / ".provio").mkdir(exist_ok=True)
     for name, text in case.get("files", {}).items():
         (project.path / name).write_text(text)
     project.sh(case.get("before", ":"))
     for step in case["steps"]:
         take_step(project, step, case.get("fails", 0))
-    back = {name: project.ancestors(name) for name in case.get("back", {})}
+    asked = {name: project.lineage(name, "--via", "control") for name in case.get("back", {})}
+    back = {name: project.files(document) for name, document in asked.items()}
     assert back == {name: expected(sets) for name, sets in case.get("back", {}).items()}
+    assert {name for name, document in asked.items() if document["gaps"]} == set(case.get("gaps", ()))
     into = {name: project.descendants(name) for name in case.get("into", {})}
     assert into == {name: expected(sets) for name, sets in case.get("into", {}).items()}
-    asked = {*case.get("back", {}), *case.get("gaps", ())}
-    assert {name for name in asked if project.lineage(name)["gaps"]} == set(case.get("gaps", ()))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,8 +27,6 @@ int main(int count, char **arguments) {
     return 0;
 }
 """
-
-CLONE = "import fcntl; f = open('a'); g = open('b', 'w'); fcntl.ioctl(g, 0x40049409, f.fileno())"
 
 
 @pytest.fixture
@@ -73,25 +69,3 @@ def test_asking_and_listing_are_activities_where_recorded(project: Project) -> N
     assert project.count("?activity a provio:Stat ; provio:path ?path FILTER(STRENDS(?path, '/d/a'))") >= 1
     assert project.count("?activity a provio:List ; provio:api ?api FILTER(STRSTARTS(?api, 'readdir'))") >= 1
     assert project.data("x") == {"d/a"}
-
-
-@pytest.fixture
-def cloning(project: Project, tmp_path: Path) -> Iterator[Project]:
-    """The project, on a file system that clones files."""
-    image = tmp_path / "image"
-    image.touch()
-    os.truncate(image, 320 << 20)
-    if shutil.which("mkfs.xfs") is None:
-        pytest.skip("mkfs.xfs is not installed (apt-get install xfsprogs)")
-    subprocess.run(["mkfs.xfs", "-q", image], check=True)
-    if subprocess.run(["mount", "-o", "loop", image, project.path], capture_output=True).returncode:
-        pytest.skip("needs the right to mount a loop device")
-    yield project
-    subprocess.run(["umount", project.path], check=True)
-
-
-def test_a_clone_comes_from_its_source(cloning: Project) -> None:
-    """A file that shares what another holds was copied from it by the kernel alone."""
-    cloning.sh("echo 1 > a; echo 2 > c")
-    cloning.watch("python3", "-c", "open('c').read();" + CLONE)
-    assert cloning.data("b") == {"a"}
