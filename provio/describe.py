@@ -113,13 +113,14 @@ def _properties(reader: Reader, iris: set[str]) -> dict[str, dict[str, list[str]
 
 
 def noise(reader: Reader, entities: set[str]) -> set[str]:
-    """Those of these versions that are the system's own files."""
+    """Those of these versions that are the system's own files: to every run that knows them (what is an input to one
+    run has an inode in its graph)."""
     found: set[str] = set()
     for batch in batches(sorted(entities)):
         values = " ".join(f"<{iri}>" for iri in batch)
-        found |= {
-            row["s"] for row in reader.rows(f"{PREFIXES} SELECT ?s {{ VALUES ?s {{ {values} }} ?s provio:noise true }}")
-        }
+        hidden = "?s provio:noise true . FILTER NOT EXISTS { ?s provio:inode ?input }"
+        query = f"{PREFIXES} SELECT DISTINCT ?s {{ VALUES ?s {{ {values} }} {hidden} }}"
+        found |= {row["s"] for row in reader.rows(query)}
     return found
 
 

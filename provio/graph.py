@@ -267,6 +267,7 @@ class _Writer:
             ("modified", turtle.instant(version.facts.mtime)),
             _path("path", _own_name(version)),
             ("noise", turtle.boolean(True) if version.noise else None),
+            ("inode", None if version.noise else turtle.integer(version.facts.inode)),
             ("prov:wasGeneratedBy", _iri(version.generated_by) if version.generated_by else None),
             *(("prov:wasAttributedTo", _iri(program)) for program in sorted(version.attributed_to)),
             *(("prov:specializationOf", _iri(file)) for file in version.names),
@@ -322,7 +323,7 @@ class _Writer:
             if first:
                 counters = _counters(access, name)
                 seen = self.identity.version(access.opening.facts) if kind == "Read" else None
-                target = seen if seen in self.out.versions else entity
+                target = seen if seen in self.out.versions else entity or self._channel(access, kind)
                 api = access.counts.get(name + "Api", name)
                 self._activity(f"{access.iri}/{name}", kind, process, thread, api, counters, first, target, last)
         if access.count("count") and access.counts["a"] == "Copy":
@@ -334,6 +335,13 @@ class _Writer:
             start, end = access.moments()
             kind, api = access.operation, access.counts.get("api", "")
             self._activity(f"{access.iri}/call", kind, process, thread, api, counters, start, entity, end)
+
+    def _channel(self, access: Access, kind: str) -> str | None:
+        """The pipe or direction of a connection that was written into or read from; its end is nothing read."""
+        written, read = self.out.channels.get(access.opening.iri, (None, None))
+        if kind == "Write":
+            return written
+        return read if access.count("readBytes") or "reads" not in access.counts else None
 
     def _failures(self, process: Process) -> None:
         """What failed on a file is said of it; the rest is summed over the process."""
@@ -425,6 +433,11 @@ class _Writer:
             made = ("prov:wasGeneratedBy", _iri(segment.generated_by))
             graph.node(segment.iri, segment.kind, _path("path", segment.path), made)
             graph.say(segment.iri, ("prov:wasAttributedTo", _iri(segment.program)))
+            graph.say(segment.iri, ("prov:specializationOf", _iri(segment.channel)))
+        for channel in dict.fromkeys(name for names in self.out.channels.values() for name in names):
+            graph.node(channel, "Channel")
+        for alias, channel in sorted(self.out.aliases):
+            graph.node(alias, "Channel", ("prov:alternateOf", _iri(channel)))
         for iri, about, reason in (*self.trace.gaps, *self.out.gaps):
             graph.node(iri, "Gap", ("reason", turtle.literal(reason)), ("about", _iri(about)))
         yield

@@ -13,15 +13,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from provio import environment, settle, turtle
+from provio import across, environment, settle, turtle
 from provio import trace as traces
+from provio.across.known import nanoseconds
 from provio.facts import RUN_BASE, Damage, Trace
 from provio.graph import Graph, bundle_iri, triples
 from provio.home import Home
 from provio.identity import Identity
 from provio.lineage import conclude
 from provio.store.embedded import StoreWriter
-from provio.vocab import PROV, RDF, provio
+from provio.vocab import PROV, RDF, local_name, provio
+
+RUNS = "SELECT ?run ?start ?end { ?run a provio:Run ; prov:startedAtTime ?start ; prov:endedAtTime ?end }"
 
 
 @dataclass
@@ -99,14 +102,29 @@ def _is_merged(folder: Path, hashes: dict[str, str]) -> bool:
 
 
 def _replace(store: StoreWriter, trace: Trace) -> None:
+    """Put a run's graph in place of what there was, and conclude anew what follows from it and other runs."""
     identity = Identity(trace)
     conclusions = conclude(trace, identity)
-    store.replace(bundle_iri(trace.iri), triples(trace, identity, conclusions), _index(trace))
+    graph = bundle_iri(trace.iri)
+    keys = across.touched_by(conclusions) | across.touched_in(store, graph)
+    stale = across.concluded(store, keys), across.uses(store, keys)
+    store.replace(graph, triples(trace, identity, conclusions))
+    _conclude_across(store, keys, stale)
+    store.index(_index(trace))
+
+
+def _conclude_across(store: StoreWriter, keys: set[str], stale: tuple[set[str], set[tuple[str, str]]]) -> None:
+    """Renew what the derived graph says of inodes and channels; `stale` is what it said before."""
+    subjects, uses = stale
+    store.withdraw(across.DERIVED, subjects, ((phase, PROV + "used", segment) for phase, segment in uses))
+    runs = [(nanoseconds(row["start"]), nanoseconds(row["end"]), local_name(row["run"])) for row in store.rows(RUNS)]
+    store.add(across.DERIVED, across.conclude(store, sorted(keys), runs))
 
 
 def _index(trace: Trace) -> list[str]:
     graph = Graph()
     bundle = bundle_iri(trace.iri)
-    graph.lines += [f"<{bundle}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]
+    for name in (bundle, across.DERIVED):
+        graph.lines += [f"<{name}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]
     graph.say(bundle, ("ofRun", f"<{trace.iri}>"), ("contentHash", turtle.literal(trace.content_hash)))
     return graph.lines

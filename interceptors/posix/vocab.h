@@ -7,6 +7,7 @@
 #define TERM_Accuracy ":Accuracy"
 #define TERM_Allocate ":Allocate"
 #define TERM_Attribute ":Attribute"
+#define TERM_Channel ":Channel"
 #define TERM_Checkpoint ":Checkpoint"
 #define TERM_ChildEnd ":ChildEnd"
 #define TERM_Close ":Close"

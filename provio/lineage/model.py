@@ -124,6 +124,7 @@ class Segment:
     """What one phase wrote into a pipe or connection (`kind`: Pipe or Socket)."""
 
     iri: str
+    channel: str
     generated_by: str
     program: str
     path: bytes | None
@@ -144,6 +145,8 @@ class Conclusions:
     contributions: list[Version] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
+    channels: dict[str, tuple[str, str]] = field(default_factory=dict)  # opening → what it writes into, and reads from
+    aliases: set[tuple[str, str]] = field(default_factory=set)  # (a channel as another run may name it, as we do)
     gaps: list[tuple[str, str, str]] = field(default_factory=list)
 
     def phase_at(self, process: Process, moment: int) -> Phase:

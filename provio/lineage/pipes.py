@@ -20,7 +20,6 @@ class _Use:
     last: int
     path: bytes | None
     kind: str
-    where: str
 
 
 def connect(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
@@ -31,11 +30,14 @@ def connect(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
     for opening in trace.openings():
         if opening.kind == "Pipe":
             name = identity.pipe(opening)
-            _note(writes, name, opening, opening.writes())
-            _note(reads, name, opening, opening.reads())
+            conclusions.channels[opening.iri] = (name, name)
         elif opening.kind == "Socket":
-            _note(writes, ends.own(opening), opening, opening.writes())
-            _note(reads, ends.other(opening) or f"{ends.own(opening)}~other", opening, opening.reads())
+            conclusions.channels[opening.iri] = (ends.own(opening), ends.other(opening))
+            conclusions.aliases.update(ends.aliases(opening))
+        if opening.iri in conclusions.channels:
+            written, read = conclusions.channels[opening.iri]
+            _note(writes, written, opening, opening.writes())
+            _note(reads, read, opening, opening.reads())
     _unseen(trace, reads, writes, conclusions)
     for name, writers in writes.items():
         segments = [segment for use in writers for segment in _segments(name, use, conclusions)]
@@ -47,23 +49,19 @@ def connect(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
 def _unseen(
     trace: Trace, reads: dict[str, list[_Use]], writes: dict[str, list[_Use]], conclusions: Conclusions
 ) -> None:
-    """Say of what was read that nobody was seen to write: from a socket always, from a pipe where a program ran
-    unwatched."""
+    """Say of a pipe that was read, and that nobody was seen to write to, that a program which ran unwatched may have;
+    where another run wrote to it, or nobody who was watched, `across` says."""
     unwatched = unseen_writer(trace)
-    for name in reads.keys() - writes.keys():
+    for name in (reads.keys() - writes.keys()) if unwatched else ():
         for use in reads[name]:
-            reason: str | None = unwatched
-            if use.kind == "Socket":
-                reason = f"read from a socket{use.where}: where that came from is not followed"
-            if reason:
-                conclusions.gaps.append((f"{name}~unseen/{use.process.pid}", use.process.iri, reason))
+            if unwatched and use.kind == "Pipe":
+                conclusions.gaps.append((f"{name}~unseen/{use.process.pid}", use.process.iri, unwatched))
 
 
 def _note(table: dict[str, list[_Use]], name: str, opening: Opening, times: list[tuple[int, int]]) -> None:
     if times:
         first, last = min(first for first, _ in times), max(last for _, last in times)
-        where = f" ({opening.connection.peer})" if opening.connection.peer else ""
-        table.setdefault(name, []).append(_Use(opening.process, first, last, opening.path, opening.kind, where))
+        table.setdefault(name, []).append(_Use(opening.process, first, last, opening.path, opening.kind))
 
 
 def _overlapping(use: _Use, conclusions: Conclusions) -> list[Phase]:
@@ -82,7 +80,7 @@ def _segments(name: str, use: _Use, conclusions: Conclusions) -> list[Segment]:
         image = f"{use.process.pid}.{use.process.tick}.{use.process.image_number}"
         iri = f"{name}/{run}/{image}.{number}"
         first, last = max(use.first, phase.start), min(use.last, max(phase.end, use.first))
-        made.append(Segment(iri, phase.iri, program, use.path, first, last, use.kind))
+        made.append(Segment(iri, name, phase.iri, program, use.path, first, last, use.kind))
     return made
 
 

@@ -6,8 +6,16 @@ two knows it nearly always. Of the Internet's, both ends know both addresses, wh
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from provio.facts import Opening, Trace
 from provio.identity import Identity
+from provio.turtle import segment
+
+
+def unknown(own: str) -> str:
+    """Return what an end calls what is written at its other end, where it does not know that one."""
+    return own + "~other"
 
 
 class Ends:
@@ -32,9 +40,25 @@ class Ends:
             return self.identity.connection(opening.process.host, connection.local, connection.peer)
         return self.identity.pipe(opening)
 
-    def other(self, opening: Opening) -> str | None:
-        """Return the name of what is written at the other end, where that is known."""
-        return self.others.get(self.own(opening))
+    def other(self, opening: Opening) -> str:
+        """Return the name of what is written at the other end."""
+        own, pid = self.own(opening), opening.connection.peer_pid
+        if own not in self.others and pid:
+            return self._between(opening, pid, opening.process.pid)
+        return self.others.get(own) or unknown(own)
+
+    def aliases(self, opening: Opening) -> Iterator[tuple[str, str]]:
+        """Yield (name, own): what another run, at the other end, may call what is written here."""
+        other, own = self._stated(opening), self.own(opening)
+        if other and opening.connection.peer_inode:
+            yield unknown(other), own
+        if opening.connection.peer_pid and own not in self.others:
+            yield self._between(opening, opening.process.pid, opening.connection.peer_pid), own
+
+    def _between(self, opening: Opening, writer: int, reader: int) -> str:
+        """What all connections by one address between two processes are called, where no more is known of them."""
+        place = self.identity.channel("Socket", opening.process.host, "processes", writer)
+        return f"{place}.{reader}/{segment(opening.path or b'')}"
 
     def _stated(self, opening: Opening) -> str | None:
         connection, host = opening.connection, opening.process.host

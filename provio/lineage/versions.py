@@ -46,9 +46,6 @@ def _chain(conclusions: Conclusions, chain: list[Version], spans: list[Span]) ->
             if before and before.facts.size and since >= emptied:
                 version.revision_of.append(before.iri)
             _contribute(conclusions, version, writer, spans, (max(emptied, since), moment))
-        elif before:
-            reason = "changed by something that was not seen: no recorded writer made this content"
-            conclusions.gaps.append((version.iri + "~unseen", version.iri, reason))
         before, since = version, moment
 
 

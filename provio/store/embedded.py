@@ -64,16 +64,16 @@ class StoreWriter:
         self.path.close()
         os.close(self.lock)
 
-    def replace(self, graph: str, pieces: Iterable[str], index: Iterable[str]) -> None:
-        """Make `pieces` (N-Triples) the whole content of a graph, and `index` what the default graph says of it.
-
-        The index comes last: a run whose index is missing counts as not merged.
-        """
+    def replace(self, graph: str, pieces: Iterable[str]) -> None:
+        """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet."""
         self.drop(graph)
         name = ox.NamedNode(graph)
         for piece in pieces:
             self.store.bulk_load(input=piece.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=name, lenient=True)
-        self.store.load(input="".join(index).encode(), format=ox.RdfFormat.N_TRIPLES)
+
+    def index(self, lines: Iterable[str]) -> None:
+        """Say in the default graph what is in the others, last of all: a run that it does not name is not merged."""
+        self.store.load(input="".join(lines).encode(), format=ox.RdfFormat.N_TRIPLES)
 
     def drop(self, graph: str) -> None:
         """Remove a graph and its index."""
@@ -81,6 +81,48 @@ class StoreWriter:
         for quad in list(self.store.quads_for_pattern(name, None, None, ox.DefaultGraph())):
             self.store.remove(quad)
         self.store.remove_graph(name)
+
+    def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
+        """Return the objects of a subject's property in every graph, each with its graph."""
+        return [
+            (_value(quad.object), quad.graph_name.value)
+            for quad in self.store.quads_for_pattern(ox.NamedNode(subject), ox.NamedNode(predicate), None, None)
+            if isinstance(quad.graph_name, ox.NamedNode)
+        ]
+
+    def subjects(self, predicate: str, object_: str | int) -> list[tuple[str, str]]:
+        """Return the subjects that have this object (an IRI, or an integer) in any graph, each with its graph."""
+        term = ox.Literal(object_) if isinstance(object_, int) else ox.NamedNode(object_)
+        return [
+            (_value(quad.subject), quad.graph_name.value)
+            for quad in self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, None)
+            if isinstance(quad.graph_name, ox.NamedNode)
+        ]
+
+    def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
+        """Yield the subjects that have a property in a graph."""
+        term = ox.NamedNode(object_) if object_ else None
+        for quad in self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, ox.NamedNode(graph)):
+            yield _value(quad.subject)
+
+    def withdraw(self, graph: str, subjects: Iterable[str], triples: Iterable[tuple[str, str, str]]) -> None:
+        """Remove from a graph all that it says of some subjects, and single triples."""
+        name = ox.NamedNode(graph)
+        for subject in subjects:
+            for quad in list(self.store.quads_for_pattern(ox.NamedNode(subject), None, None, name)):
+                self.store.remove(quad)
+        for subject, predicate, object_ in triples:
+            self.store.remove(ox.Quad(ox.NamedNode(subject), ox.NamedNode(predicate), ox.NamedNode(object_), name))
+
+    def add(self, graph: str, lines: Iterable[str]) -> None:
+        """Add N-Triples to a graph."""
+        text = "".join(lines).encode()
+        if text:
+            self.store.load(input=text, format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
+
+    def rows(self, sparql: str) -> Iterator[dict[str, str]]:
+        """Ask the union of all graphs: the solutions of a SELECT as `StoreReader.rows` gives them."""
+        yield from _rows(self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True))
 
     def indexed(self, predicate: str) -> dict[str, str]:
         """Return what the index says: graph → value of `predicate`."""
@@ -140,6 +182,10 @@ class StoreReader:
         quads = self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph) if graph else None)
         union = dict.fromkeys(quad.triple for quad in quads)
         return ox.serialize(union, format=form, prefixes=PREFIXES) or b""
+
+
+def _value(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:
+    return str(term) if isinstance(term, ox.Triple) else term.value
 
 
 def _rows(solutions: object) -> Iterator[dict[str, str]]:

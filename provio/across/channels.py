@@ -1,0 +1,114 @@
+"""One pipe's, FIFO's or connection's ends in all runs: what each says of it in, who read what another run wrote out.
+
+Within a run the segments of a channel are tied to the phases that read them (`lineage/pipes.py`); here the same rule is
+asked of two runs. What was read, and written by nobody who was watched, is a Gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from provio import turtle
+from provio.across.known import Facts
+from provio.graph import Graph
+
+UNSEEN = "~unseen"
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A phase or a segment, from its first moment to its last, in ns since 1970."""
+
+    iri: str
+    first: int
+    last: int
+
+
+def concluded(facts: Facts, channel: str) -> Iterator[str]:
+    """Yield the subjects of which the derived graph speaks because of this channel, or might."""
+    for name in names(facts, channel):
+        for read, _ in facts.all(name, "wasReadBy"):
+            for _, process in _phases(facts, read):
+                yield _gap(name, process)
+
+
+def names(facts: Facts, channel: str) -> list[str]:
+    """Return a channel and what else it is called: by an end that does not know the other."""
+    others = facts.values(channel, "prov:alternateOf") + [s for s, _ in facts.subjects("prov:alternateOf", channel)]
+    return list(dict.fromkeys([channel, *others]))
+
+
+def segments(facts: Facts, channels: list[str]) -> list[tuple[str, str]]:
+    """Return what phases wrote into a channel, by all its names, each with its graph."""
+    return [found for channel in channels for found in facts.subjects("prov:specializationOf", channel)]
+
+
+def conclude(facts: Facts, channel: str) -> list[str]:
+    """Return N-Triples lines."""
+    graph = Graph()
+    known = names(facts, channel)
+    written = [(_segment(facts, known, segment), teller) for segment, teller in segments(facts, known)]
+    for name in known:
+        for read, reader in facts.all(name, "wasReadBy"):
+            phases = _phases(facts, read)
+            if not written and phases:
+                _gap_of(facts, graph, name, phases[0][1])
+            others = [stretch for stretch, teller in written if teller != reader]
+            for phase, segment in reading([stretch for stretch, _ in phases], others, facts.moments(read)[1]):
+                graph.say(phase, ("prov:used", f"<{segment}>"))
+    return list(dict.fromkeys(graph.lines))
+
+
+def reading(phases: list[Stretch], segments: Iterable[Stretch], last: int) -> Iterator[tuple[str, str]]:
+    """Yield (phase, segment): a phase uses the segments begun before its last read; what an earlier phase used up is
+    carried, not used again."""
+    used: set[str] = set()
+    for phase in phases:
+        end = last if phase is phases[-1] else phase.last
+        for segment in segments:
+            if segment.first <= end and (segment.iri not in used or segment.last >= phase.first):
+                used.add(segment.iri)
+                yield phase.iri, segment.iri
+
+
+def _segment(facts: Facts, channels: list[str], segment: str) -> Stretch:
+    """Return a segment's first and last moment: its phase's writes into the channel, or else the phase's own."""
+    maker = facts.one(segment, "prov:wasGeneratedBy") or ""
+    process = facts.one(maker, "partOf") or maker
+    start, end = facts.moments(maker)
+    all_writes = [write for channel in channels for write in facts.values(channel, "wasWrittenBy")]
+    writes = [facts.moments(write) for write in all_writes if write.startswith(process)]
+    if writes:
+        start, end = max(start, min(w[0] for w in writes)), min(end, max(w[1] for w in writes))
+    return Stretch(segment, start, end)
+
+
+def _phases(facts: Facts, read: str) -> list[tuple[Stretch, str]]:
+    """The phases of the reading process that lie within a Read, each with the process."""
+    first = facts.one(read, "partOf")
+    process = facts.one(first, "partOf") if first else None
+    if process is None:
+        return []
+    start, end = facts.moments(read)
+    all_phases = [p for p, _ in facts.subjects("partOf", process) if "/phase/" in p[len(process) - 1 :]]
+    found = [(Stretch(phase, *facts.moments(phase)), process) for phase in all_phases]
+    inside = [pair for pair in found if pair[0].iri == first or (start <= pair[0].first <= end)]
+    return sorted(inside, key=lambda pair: pair[0].first)
+
+
+def _gap(channel: str, process: str) -> str:
+    return f"{channel}{UNSEEN}/{process.rstrip('/').rpartition('/')[2]}"
+
+
+def _gap_of(facts: Facts, graph: Graph, channel: str, process: str) -> None:
+    if facts.subjects("about", process) and facts.all(_gap(channel, process), "about"):
+        return
+    parts = channel.partition("/socket/")[2].split("/")
+    if not parts[0]:
+        reason = "read from a pipe: what wrote into it was not watched"
+    else:
+        peer = f" ({unquote(parts[-2])})" if ":" in unquote(parts[-2]) else ""
+        reason = f"read from a socket{peer}: where that came from is not followed"
+    graph.node(_gap(channel, process), "Gap", ("reason", turtle.literal(reason)), ("about", f"<{process}>"))

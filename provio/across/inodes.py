@@ -1,0 +1,218 @@
+"""One inode's versions in all runs: what they say of it in, what follows from several of them together out.
+
+A version that one run read while a writer in another was still at work comes from what that writer had read by then. A
+version keeps the content of those that others made beneath its writer. A version that nobody was seen to make, though
+an earlier one is recorded or a run was going on, is a Gap.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from provio import turtle
+from provio.across.known import Facts
+from provio.graph import Graph
+from provio.lineage.model import TICK
+
+VERSION = re.compile(r"(?P<inode>.*/version/[^/]+/(?P<number>\d+)\.-?\d+)\.(?P<mtime>-?\d+)\.\d+")
+UNTRACKED = "~untracked"
+# What holds of a part of a phase as of the whole.
+SAME = ("partOf", "prov:wasAssociatedWith", "carriedFrom", "continuedFrom", "launchedBy", "prov:wasInformedBy")
+
+
+@dataclass
+class Version:
+    """A version, the graphs that know it, the activities that made it (the graphs' word), what it kept content of."""
+
+    iri: str
+    mtime: int
+    graphs: set[str] = field(default_factory=set)
+    made_by: dict[str, str] = field(default_factory=dict)
+    earlier: list[str] = field(default_factory=list)
+    contributed: bool = False
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A Write, or another change, of the version `of`: from `start` to `end` in a phase; `graph` tells of it."""
+
+    of: Version
+    phase: str
+    start: int
+    end: int
+    graph: str
+
+
+def key_of(version: str) -> str | None:
+    """Return what a version's IRI says of its inode: what all versions of one inode have in common."""
+    found = VERSION.match(version)
+    return found["inode"] if found else None
+
+
+def concluded(facts: Facts, inode: str) -> Iterator[str]:
+    """Yield the subjects of which the derived graph speaks because of this inode, or might."""
+    for version in versions(facts, inode):
+        yield version.iri
+        yield version.iri + UNTRACKED
+        yield from facts.derived(version.iri, "prov:wasGeneratedBy")
+
+
+def conclude(facts: Facts, inode: str, runs: list[tuple[int, int, str]]) -> list[str]:
+    """Return N-Triples lines; `runs` are (start, end, id) of every run, in ns since 1970."""
+    chain = versions(facts, inode)
+    graph = Graph()
+    unmade = [v for v in chain if not v.made_by and not v.contributed]
+    if unmade:
+        writings = [w for version in chain for w in _writings(facts, version)]
+        for version in unmade:
+            _unmade(facts, graph, version, chain, writings, runs)
+    _join(facts, graph, chain)
+    return graph.lines
+
+
+def versions(facts: Facts, inode: str) -> list[Version]:
+    """Return the inode's recorded versions by their mtimes; what was only contributed is noted at its version."""
+    found: dict[str, Version] = {}
+    contributed = set()
+    number = VERSION.match(inode + ".0.0")
+    for iri, graph in facts.subjects("inode", int(number["number"]) if number else 0):
+        known = VERSION.match(iri)
+        if known is None or known["inode"] != inode:
+            continue
+        base = iri[: known.end()]
+        if base != iri:
+            contributed.add(base)
+            continue
+        found.setdefault(iri, Version(iri, int(known["mtime"]))).graphs.add(graph)
+    for version in found.values():
+        version.contributed = version.iri in contributed
+        version.made_by = {graph: activity for activity, graph in facts.all(version.iri, "prov:wasGeneratedBy")}
+        version.earlier = facts.values(version.iri, "prov:wasRevisionOf")
+    return sorted(found.values(), key=lambda v: (v.mtime, v.iri))
+
+
+def _writings(facts: Facts, version: Version) -> list[Writing]:
+    found = []
+    for activity, graph in facts.all(version.iri, "wasWrittenBy"):
+        phase = facts.one(activity, "partOf")
+        if phase:
+            found.append(Writing(version, phase, *facts.moments(activity), graph))
+    return found
+
+
+def _unmade(
+    facts: Facts, graph: Graph, version: Version, chain: list[Version], writings: list[Writing],
+    runs: list[tuple[int, int, str]],
+) -> None:  # fmt: skip
+    alternates = facts.all(version.iri, "prov:alternateOf") or facts.subjects("prov:alternateOf", version.iri)
+    if alternates or facts.all(version.iri + "~unwatched", "about"):
+        return
+    writing = _enclosing(version, writings)
+    if writing:
+        _made_on_the_way(facts, graph, version, writing)
+        return
+    reason = None
+    before = [other for other in chain if other.mtime < version.mtime]
+    if before:
+        moment = turtle.instant_text(before[-1].mtime)
+        reason = f"changed after {moment} by something that was not seen: no recorded writer made this content"
+    else:
+        during = next((run for start, end, run in runs if start <= version.mtime <= end), None)
+        if during:
+            reason = f"made while run {during} went on, by something that was not seen"
+    if reason:
+        gap = version.iri + UNTRACKED
+        graph.node(gap, "Gap", ("reason", turtle.literal(reason)), ("about", f"<{version.iri}>"))
+
+
+def _enclosing(version: Version, writings: list[Writing]) -> Writing | None:
+    """The writing that was going on when this version was made, and that ended in a later one."""
+    return max(
+        (
+            writing
+            for writing in writings
+            if writing.of.made_by
+            and writing.of.mtime > version.mtime
+            and writing.start - TICK <= version.mtime <= writing.end
+            and all(_mtime(earlier) < version.mtime for earlier in writing.of.earlier)
+        ),
+        key=lambda writing: writing.start,
+        default=None,
+    )
+
+
+def _mtime(version: str) -> int:
+    found = VERSION.match(version)
+    return int(found["mtime"]) if found else 0
+
+
+def _made_on_the_way(facts: Facts, graph: Graph, version: Version, writing: Writing) -> None:
+    """What another run read while its writer was still at work: from what the writer had read by then."""
+    maker = writing.of.made_by.get(writing.graph) or next(iter(writing.of.made_by.values()))
+    if "/copy/" not in maker:
+        maker = _so_far(facts, graph, version, writing)
+    graph.say(version.iri, ("prov:wasGeneratedBy", f"<{maker}>"))
+    for program in facts.values(maker, "prov:wasAssociatedWith") or facts.values(
+        writing.phase, "prov:wasAssociatedWith"
+    ):
+        graph.say(version.iri, ("prov:wasAttributedTo", f"<{program}>"))
+    for earlier in writing.of.earlier:
+        _revision(graph, version.iri, earlier)
+    _revision(graph, writing.of.iri, version.iri)
+
+
+def _so_far(facts: Facts, graph: Graph, version: Version, writing: Writing) -> str:
+    """The writer's phase up to the version; the phase itself where it read nothing after that."""
+    phase = writing.phase
+    looks = [a for term in ("wasReadBy", "wasOpenedBy") for a in facts.values(version.iri, term)]
+    seen = min((facts.moments(activity)[0] for activity in looks), default=writing.end)
+    moment = min(max(version.mtime, writing.start) + TICK, max(seen, writing.start), writing.end)
+    used = facts.values(phase, "prov:used")
+    by_then = [entity for entity in used if _first_use(facts, entity, phase) <= moment]
+    if len(by_then) == len(used):
+        return phase
+    stretch = _stretch(phase, version.mtime)
+    start = facts.moments(phase)[0]
+    same = [(term, f"<{value}>") for term in SAME for value in facts.values(phase, term)]
+    graph.node(
+        stretch, "Phase", *same, ("prov:startedAtTime", turtle.instant(start)),
+        ("prov:endedAtTime", turtle.instant(max(start, moment))), *(("prov:used", f"<{entity}>") for entity in by_then),
+    )  # fmt: skip
+    return stretch
+
+
+def _stretch(phase: str, moment: int) -> str:
+    return f"{phase}~{moment}"
+
+
+def _first_use(facts: Facts, entity: str, phase: str) -> int:
+    """When the phase's process first read an entity; what nobody timed was used from its beginning on."""
+    process = facts.one(phase, "partOf") or phase
+    moments = [
+        facts.moments(activity)[0] for activity in facts.values(entity, "wasReadBy") if activity.startswith(process)
+    ]
+    if moments:
+        return min(moments)
+    makers = facts.values(entity, "prov:wasGeneratedBy")  # a pipe's segment: not before it was begun
+    return min((facts.moments(maker)[0] for maker in makers), default=0)
+
+
+def _join(facts: Facts, graph: Graph, chain: list[Version]) -> None:
+    """Two runs that wrote one file at once: the later version keeps what the earlier one's writer put beneath it."""
+    made = [version for version in chain if version.made_by]
+    if len({run for version in made for run in version.made_by}) < 2:
+        return
+    for version in made:
+        own = _writings(facts, version)
+        kept = max((_mtime(earlier) for earlier in version.earlier), default=None)
+        since = kept if kept is not None else min((writing.start for writing in own), default=version.mtime)
+        for other in made:
+            apart = not other.made_by.keys() & version.made_by.keys()
+            if apart and since < other.mtime < version.mtime and other.iri not in version.earlier:
+                _revision(graph, version.iri, other.iri)
+
+
+def _revision(graph: Graph, later: str, earlier: str) -> None:
+    graph.say(later, ("prov:wasRevisionOf", f"<{earlier}>"), ("prov:wasDerivedFrom", f"<{earlier}>"))

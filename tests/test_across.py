@@ -1,0 +1,200 @@
+"""What follows from several runs together: files and pipes that one run wrote and another read at the same time."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Project, provio_command
+
+# Writes what it read of a, waits until somebody made `seen`, then reads b and goes on writing.
+GROWING = """
+import os, time
+out = open("x", "{mode}", buffering=0)
+out.write(open("a", "rb").read())
+while not os.path.exists("seen"):
+    time.sleep(0.01)
+time.sleep(0.05)
+out.write(open("b", "rb").read())
+"""
+
+
+def start(project: Project, *command: str) -> subprocess.Popen[bytes]:
+    """Start a command under provio, not to be waited for."""
+    return subprocess.Popen([*provio_command(), "run", "--quiet", "--", *command], cwd=project.path, env=project.env)
+
+
+def wait_for(path: Path, content: bytes = b"") -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists() or content not in path.read_bytes():
+        assert time.monotonic() < deadline, f"{path} was never made"
+        time.sleep(0.01)
+
+
+def growing(project: Project, mode: str) -> subprocess.Popen[bytes]:
+    """Start what writes x from a, and later from b; the first part is written."""
+    (project.path / "growing.py").write_text(GROWING.format(mode=mode))
+    writer = start(project, "python3", "growing.py")
+    wait_for(project.path / "x", (project.path / "a").read_bytes())
+    return writer
+
+
+def shell(project: Project, script: str) -> None:
+    """Run a bash script that nobody watches, in which `$provio` is how provio is called."""
+    env = {**project.env, "provio": shlex.join([*provio_command(), "run", "--quiet", "--"])}
+    subprocess.run(["bash", "-ec", script], cwd=project.path, env=env, check=True, timeout=120)
+
+
+def quads(project: Project) -> set[str]:
+    return set(project.provio("export", "--as", "nquads").stdout.splitlines())
+
+
+def reasons(project: Project, name: str) -> list[str]:
+    return [gap["reason"] for gap in project.lineage(name)["gaps"]]
+
+
+@pytest.mark.parametrize("mode", ["wb", "ab"])
+def test_a_reader_in_another_run_has_what_the_writer_had_read_by_then(project: Project, mode: str) -> None:
+    """A: r(a) w(x) r(b) w(x), while B: r(x) w(z): z comes from a and never from b; x from both."""
+    project.sh("echo 1 > a; echo 2 > b; echo 0 > x")
+    writer = growing(project, mode)
+    project.run("cat x > z")
+    project.sh("touch seen")
+    assert writer.wait(timeout=60) == 0
+    assert project.ancestors("z") == {"data": {"x", "a"}, "carried": set(), "control": set()}
+    assert project.data("x") == {"x", "a", "b"}  # by way of the x that was read
+    assert project.descendants("b")["data"] == {"x"}
+    assert reasons(project, "z") == []
+
+
+def test_the_order_of_merges_changes_nothing(project: Project) -> None:
+    """Whichever of two runs that met over a file and a pipe is merged first, the quads are the same; nor do they change
+    when one is merged again."""
+    project.sh("echo 1 > a; echo 2 > b")
+    writer = growing(project, "wb")
+    project.run("cat x > z")
+    project.sh("touch seen")
+    assert writer.wait(timeout=60) == 0
+    shell(project, "$provio sort b | $provio gzip -n > b.gz")
+    project.sh("echo 3 >> a")
+    project.run("cat a > c")
+    before = quads(project)
+    runs = sorted(folder.name for folder in (project.path / ".provio" / "runs").iterdir())
+    for order in (runs, runs[::-1]):
+        shutil.rmtree(project.path / ".provio" / "store")
+        shutil.rmtree(project.path / ".provio" / "snapshots")
+        moved = project.path.parent / "moved"
+        (project.path / ".provio" / "runs").rename(moved)
+        (project.path / ".provio" / "runs").mkdir()
+        for run in order:
+            (moved / run).rename(project.path / ".provio" / "runs" / run)
+            project.provio("merge")
+        moved.rmdir()
+        assert quads(project) == before
+
+
+def test_two_runs_joined_by_a_pipe(project: Project) -> None:
+    """`provio run -- a | provio run -- b` is followed like a pipe within one run, over three runs as well."""
+    project.sh("seq 9 > a; seq 3 > other")
+    shell(project, "$provio cat a | $provio sort -r | $provio gzip -n > x.gz; $provio sort other > y")
+    assert project.data("x.gz") == {"a"}
+    assert project.descendants("a")["data"] == {"x.gz"}
+    assert project.data("y") == {"other"}
+    assert reasons(project, "x.gz") == []
+
+
+def test_a_fifo_between_two_runs(project: Project) -> None:
+    """A FIFO that one run writes and another reads ties the two."""
+    project.sh("seq 9 > a; mkfifo f")
+    shell(project, "$provio sh -c 'cat a > f' & $provio sh -c 'sort -r < f > x'; wait")
+    assert project.data("x") == {"a"}
+
+
+SERVER = """
+import socket
+server = socket.socket({family})
+server.bind({address})
+server.listen()
+print(server.getsockname()[1] if {port} else 0, file=open("port.new", "w"), flush=True)
+import os
+os.rename("port.new", "port")
+connection, _ = server.accept()
+with connection, open("stored", "wb") as out:
+    while data := connection.recv(100):
+        out.write(data)
+"""
+CLIENT = """
+import socket
+connection = socket.socket({family})
+connection.connect(("127.0.0.1", int(open("port").read())) if {port} else "socket")
+connection.sendall(open("a", "rb").read())
+"""
+
+
+@pytest.mark.parametrize("kind", ["internet", "local"])
+def test_a_connection_between_two_runs(project: Project, kind: str) -> None:
+    """What a client in one run sends to a server in another is followed."""
+    port = kind == "internet"
+    family, address = ("socket.AF_INET", '("127.0.0.1", 0)') if port else ("socket.AF_UNIX", '"socket"')
+    project.sh("seq 9 > a")
+    for name, text in (("server.py", SERVER), ("client.py", CLIENT)):
+        (project.path / name).write_text(text.format(family=family, address=address, port=port))
+    server = start(project, "python3", "server.py")
+    wait_for(project.path / "port")
+    project.watch("python3", "client.py")
+    assert server.wait(timeout=60) == 0
+    assert "a" in project.data("stored")
+    assert reasons(project, "stored") == []
+
+
+def test_a_change_between_two_runs_that_nobody_saw_is_a_gap(project: Project) -> None:
+    """Content that no run made, of a file whose earlier content is recorded: what was made of it says so."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "x")
+    project.sh("echo 2 >> x")
+    project.watch("sort", "x", "-o", "y")
+    assert project.data("y") == {"x"}
+    assert [reason.partition(" after ")[0] for reason in reasons(project, "y")] == ["changed"]
+
+
+def test_what_was_made_during_a_run_by_nobody_who_was_watched_is_a_gap(project: Project) -> None:
+    """A file that appeared while a run went on, and that no recorded process made, may be that run's unseen work."""
+    project.sh("echo 1 > a")
+    watched = start(project, "bash", "-c", "touch ready; while ! test -e go; do sleep 0.01; done; cat new > y")
+    wait_for(project.path / "ready")
+    project.sh("echo 2 > new; touch go")
+    assert watched.wait(timeout=60) == 0
+    assert [reason[:16] for reason in reasons(project, "y")] == ["made while run 0"]
+
+
+def test_a_pipe_from_what_was_not_watched_is_a_gap(project: Project) -> None:
+    """What came in by a pipe from outside is of unknown origin, and lineage says so; its end alone is nothing read."""
+    project.sh("echo 1 > a")
+    shell(project, "cat a | $provio sort -o x; true | $provio sort a -o y")
+    assert reasons(project, "x") == ["read from a pipe: what wrote into it was not watched"]
+    assert reasons(project, "y") == []
+
+
+def test_two_runs_that_append_to_one_log(project: Project) -> None:
+    """Both hold the log open and write in turns: what it is in the end comes from what both had read."""
+    project.sh("echo 1 > a; echo 2 > b; echo 0 > log")
+    first = start(project, "bash", "-c", "exec 3>> log; touch ready; until test -e go; do sleep 0.01; done; cat b >&3")
+    wait_for(project.path / "ready")
+    project.run("cat a >> log")
+    project.sh("touch go")
+    assert first.wait(timeout=60) == 0
+    assert project.data("log") == {"a", "b", "log"}
+    assert reasons(project, "log") == []
+
+
+def test_what_one_run_calls_noise_and_another_an_input_is_shown(project: Project) -> None:
+    """A system file that a command line names is an input there, whatever other runs take it for."""
+    project.sh("echo 1 > a")
+    project.watch("python3", "-c", "open('x', 'w').write(open('/etc/hostname').read())")
+    project.watch("cat", "/etc/hostname")
+    project.run("cat /etc/hostname > y")
+    assert {Path(name).name for name in project.data("y")} == {"hostname"}
