@@ -5,6 +5,7 @@ A ValueError says what is wrong with a value, the nearest right one, and what is
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -70,7 +71,7 @@ def _folders(value: object) -> tuple[str, ...]:
     for item in value:
         if not isinstance(item, str) or not item or "\0" in item:
             raise _wrong(item, allowed)
-    return tuple(value)
+    return tuple(os.path.expanduser(item) for item in value)
 
 
 def _interpreters(value: object) -> Mapping[str, Interpreter]:

@@ -104,7 +104,7 @@ def test_tables_and_lists_from_files_and_variables(
     monkeypatch.setenv("PROVIO_INTERPRETERS", '{gawk = {value = ["-v"], no-script = []}}')
     monkeypatch.setenv("PROVIO_NOISE_KEEP", "/x:~/y")
     rules = {"oct*": Interpreter(("-p",), ("-e",)), "R": Interpreter(("-g",), ()), "gawk": Interpreter(("-v",), ())}
-    expected = {"noise_add": ("/b", "c/*"), "noise_keep": ("/x", "~/y"), "interpreters": rules}
+    expected = {"noise_add": ("/b", "c/*"), "noise_keep": ("/x", os.path.expanduser("~/y")), "interpreters": rules}
     assert values(load([alone])) == DEFAULTS | expected
 
 

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from provio.config import Config
 from provio.facts import Trace
 from provio.identity import Identity
 from provio.lineage.blind import suspect
@@ -25,11 +26,12 @@ from provio.lineage.versions import attribute
 __all__ = ["Conclusions", "conclude"]
 
 
-def conclude(trace: Trace, identity: Identity) -> Conclusions:
-    """Return what follows from the facts of one run."""
-    conclusions = Conclusions(programs(trace, identity))
+def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -> Conclusions:
+    """Return what follows from the facts of one run, under the settings that concern conclusions."""
+    settings = settings or Config()
+    conclusions = Conclusions(programs(trace, identity, settings))
     ends = lives(trace)
-    gather(trace, identity, conclusions, Noise(trace), ends)
+    gather(trace, identity, conclusions, Noise(trace, settings), ends)
     cut(trace, conclusions)
     tie(trace, conclusions)
     attribute(conclusions)

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from fnmatch import translate
 
+from provio.config import Config
 from provio.facts import Facts, Opening, Process, Trace
 from provio.identity import Identity
 from provio.lineage.model import ProgramFacts
+from provio.settings import Interpreter
 
+Rules = Mapping[bytes, tuple[set[bytes], set[bytes]]]
 # Interpreter (its file's name) → options that take the next argument, options after which there is no script file.
-INTERPRETERS = {
+INTERPRETERS: Rules = {
     rb"(python|pypy)[0-9.]*": ({b"-W", b"-X", b"--check-hash-based-pycs"}, {b"-c", b"-m"}),
     rb"(ba|da|k|z|a)?sh": ({b"-o", b"+o", b"-O", b"+O", b"--rcfile", b"--init-file"}, {b"-c"}),
     rb"perl[0-9.]*": ({b"-I"}, {b"-e", b"-E"}),
@@ -30,10 +34,19 @@ NOT_SYSTEM = tuple(b"/dev/shm /var/tmp /var/home".split())
 ROOT_VARIABLES = re.compile(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
 
 
-def script_of(arguments: list[bytes]) -> bytes | None:
+def interpreters(own: Mapping[str, Interpreter]) -> Rules:
+    """Return the rules of all interpreters, those of the configuration first."""
+    rules = {
+        os.fsencode(translate(pattern)): (set(map(os.fsencode, rule.value)), set(map(os.fsencode, rule.no_script)))
+        for pattern, rule in own.items()
+    }
+    return {**rules, **INTERPRETERS} if rules else INTERPRETERS
+
+
+def script_of(arguments: list[bytes], rules: Rules = INTERPRETERS) -> bytes | None:
     """Return the argument that is the script, where the program is an interpreter that was given one."""
     name = arguments[0].rpartition(b"/")[2].lstrip(b"-") if arguments else b""
-    rule = next((rule for pattern, rule in INTERPRETERS.items() if re.fullmatch(pattern, name)), None)
+    rule = next((rule for pattern, rule in rules.items() if re.fullmatch(pattern, name)), None)
     if rule is None:
         return None
     takes_value, no_script = rule
@@ -50,20 +63,23 @@ def script_of(arguments: list[bytes]) -> bytes | None:
     return None
 
 
-def programs(trace: Trace, identity: Identity) -> dict[str, ProgramFacts]:
+def programs(trace: Trace, identity: Identity, settings: Config) -> dict[str, ProgramFacts]:
     """Return the program of each process, by the process's IRI."""
+    rules = interpreters(settings.interpreters)
     scripts: dict[tuple[bytes, bytes], Opening] = {}
     for process in trace.processes.values():
-        script = script_of(process.arguments)
+        script = script_of(process.arguments, rules)
         opening = script_opening(process, script) if script else None
         if script and opening:
             scripts[process.cwd, script] = opening
-    return {process.iri: _program(process, identity, scripts) for process in trace.processes.values()}
+    return {process.iri: _program(process, identity, scripts, rules) for process in trace.processes.values()}
 
 
-def _program(process: Process, identity: Identity, scripts: dict[tuple[bytes, bytes], Opening]) -> ProgramFacts:
+def _program(
+    process: Process, identity: Identity, scripts: dict[tuple[bytes, bytes], Opening], rules: Rules
+) -> ProgramFacts:
     """The script where one was given (a forked child has its parent's, which the parent read), else the executable."""
-    script = script_of(process.arguments)
+    script = script_of(process.arguments, rules)
     opening = scripts.get((process.cwd, script)) if script else None
     if opening and opening.name:
         return _known(opening.name, opening.facts, identity)
@@ -95,8 +111,9 @@ def _label(path: bytes) -> str:
 class Noise:
     """Which openings of a run are the system's own files."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, settings: Config) -> None:
         self.project = trace.run.get("project", "").encode("utf-8", "surrogateescape")
+        self.added, self.kept = (_Places(p, self.project) for p in (settings.noise_add, settings.noise_keep))
         self.interpreters = set(_interpreter_prefixes(trace))
         self.roots = {*SYSTEM, *self.interpreters, *_named_roots(trace)}
         self.named = {path for process in trace.processes.values() for path in _named(process)}
@@ -106,6 +123,8 @@ class Noise:
         path = os.path.normpath(opening.name or b"/")
         if opening.writable or path in self.named or (opening.path and os.path.normpath(opening.path) in self.named):
             return False
+        if self.added(path) or self.kept(path):
+            return not self.kept(path)
         if _under(path, self.interpreters) or b"/__pycache__/" in path or b"/site-packages/" in path:
             return True
         if self.project and _under(path, {self.project}):
@@ -115,6 +134,22 @@ class Noise:
     def _hidden_in_home(self, path: bytes) -> bool:
         """A dot-folder of somebody's home."""
         return bool(re.match(rb"(/root|/home/[^/]+)/\.", path))
+
+
+class _Places:
+    """Folders and globs of the configuration, of which the relative ones are the project's."""
+
+    def __init__(self, places: Iterable[str], project: bytes) -> None:
+        globs = [place.rstrip("/") for place in places if re.search(r"[*?[]", place)]
+        named = [os.fsencode(place) for place in places if not re.search(r"[*?[]", place)]
+        self.folders = {os.path.normpath(os.path.join(project, place)) for place in named}
+        below = re.escape(os.fsdecode(project)) + "/"
+        rules = ((("" if glob.startswith("/") else below), part) for glob in globs for part in (glob, glob + "/*"))
+        self.globs = [re.compile(start + translate(part)) for start, part in rules]
+
+    def __call__(self, path: bytes) -> bool:
+        """Tell whether a path is one of these, or below one."""
+        return _under(path, self.folders) or any(glob.match(os.fsdecode(path)) for glob in self.globs)
 
 
 def _under(path: bytes, roots: Iterable[bytes]) -> bool:
