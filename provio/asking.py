@@ -11,6 +11,7 @@ from provio.errors import NothingKnown, ProvioError
 from provio.reports.text import plural
 
 if TYPE_CHECKING:
+    from provio.config import Config
     from provio.home import Home
     from provio.store.embedded import StoreReader
 
@@ -22,23 +23,32 @@ def reader(target: str | None) -> StoreReader:
 
     path = Path(target) if target and not target.startswith(("https:", "http:", "file:")) else None
     home = homes.find(path.parent if path else None)
-    _merge_pending(home, home.pending())
+    configured = settings(path.parent if path else None)
+    _merge_pending(home, home.pending(configured.conclusions), configured)
     try:
         return StoreReader(home)
     except Damaged as error:
         terminal.complain(f"{error}; making it anew")
         shutil.rmtree(home.snapshots)
-        _merge_pending(home, home.run_folders())
+        _merge_pending(home, home.run_folders(), configured)
         return StoreReader(home)
 
 
-def _merge_pending(home: Home, folders: list[Path]) -> None:
+def settings(target: Path | None = None) -> Config:
+    """Return what is set where the record lies that answers for a target; raises ConfigError for what is wrong."""
+    from provio import config
+    from provio import home as homes
+
+    return config.load(homes.project_folders(target))
+
+
+def _merge_pending(home: Home, folders: list[Path], configured: Config) -> None:
     if not folders:
         return
     from provio.merge import merge
 
     try:
-        for damage in merge(home, folders, progress=terminal.progress()).damages:
+        for damage in merge(home, folders, progress=terminal.progress(), settings=configured).damages:
             terminal.complain(f"damaged: {damage}")
     except ProvioError as error:
         terminal.complain(f"{plural(len(folders), 'run')} pending: {error}")

@@ -26,11 +26,12 @@ OTHER_VARIABLES = ("PROVIO_HOME", "PROVIO_CONFIG", "PROVIO_TRACE")
 
 @dataclass(frozen=True)
 class Key:
-    """One setting: its dotted name in a file, what it may hold, and what it is for."""
+    """One setting: its dotted name in a file, what it may hold, what it is for, and whether conclusions turn on it."""
 
     name: str
     kind: Kind
     says: str
+    concludes: bool = False
 
     @property
     def variable(self) -> str:
@@ -38,24 +39,28 @@ class Key:
         return "PROVIO_" + re.sub(r"[.-]", "_", self.name).upper()
 
 
-def _row(name: str, kind: Kind, default: object, says: str) -> Any:
-    return field(default_factory=lambda: default, metadata={"key": Key(name, kind, says)})
+def _row(name: str, kind: Kind, default: object, says: str, concludes: bool = False) -> Any:
+    return field(default_factory=lambda: default, metadata={"key": Key(name, kind, says, concludes)})
 
 
 @dataclass(frozen=True)
 class Config:
-    """What is set. This is the table of keys: a new one is one row here, and one in docs/configuration.md."""
+    """What is set. This is the table of keys: a new one is one row here, and one in docs/configuration.md.
+
+    `conclusions` tells apart what the project's file sets of the keys that conclusions turn on; empty where none is.
+    """
 
     name: str = _row("name", TEXT, "", "what a run is called")
     campaign: str = _row("campaign", TEXT, "", "the campaign that a run belongs to")
     detail: str = _row("detail", choice("file", "op", "call"), "op", "how much of each file is recorded")
     record: tuple[str, ...] = _row("record", some("stat", "list"), (), "classes recorded beside the usual ones")
     hash: bool = _row("hash", BOOLEAN, False, "SHA-256 of what a run wrote, after it")
-    noise_add: tuple[str, ...] = _row("noise.add", FOLDERS, (), "files here are the system's: hidden where only read")
-    noise_keep: tuple[str, ...] = _row("noise.keep", FOLDERS, (), "files here are never the system's")
+    noise_add: tuple[str, ...] = _row("noise.add", FOLDERS, (), "the system's files: hidden where only read", True)
+    noise_keep: tuple[str, ...] = _row("noise.keep", FOLDERS, (), "never the system's files", True)
     interpreters: Mapping[str, Interpreter] = _row(
-        "interpreters", INTERPRETERS, MappingProxyType({}), "programs whose argument is the script that they run"
+        "interpreters", INTERPRETERS, MappingProxyType({}), "programs that run scripts", True
     )
+    conclusions: str = ""
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def source(self, name: str) -> str:
@@ -70,11 +75,12 @@ VARIABLES = {key.variable: key for key in KEYS.values()}
 
 @dataclass(frozen=True)
 class _Found:
-    """A value as a layer has it: of a key, from where; `text` is what an environment variable held."""
+    """A value as a layer has it: of a key, from where, and whether that is the project's file."""
 
     key: Key
     value: object
     where: str
+    project: bool = False
 
 
 def load(
@@ -89,8 +95,11 @@ def load(
     wrong: list[str] = []
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
+    concluding = []
     for found in _layers(folders, flags or {}, wrong):
         key = found.key
+        if found.project and key.concludes:
+            concluding.append(f"{key.name}={found.value!r}")
         try:
             value = key.kind.check(found.value)
         except ValueError as error:
@@ -103,7 +112,15 @@ def load(
         if forgive is None:
             raise ConfigError(line)
         forgive(line)
-    return Config(**values, sources=MappingProxyType(sources))
+    return Config(**values, conclusions=_digest(concluding), sources=MappingProxyType(sources))
+
+
+def _digest(parts: list[str]) -> str:
+    if not parts:
+        return ""
+    import hashlib
+
+    return hashlib.sha256("\n".join(sorted(parts)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def user_file() -> Path:
@@ -113,7 +130,7 @@ def user_file() -> Path:
 
 
 def _layers(folders: Iterable[Path], flags: Mapping[str, object], wrong: list[str]) -> Iterator[_Found]:
-    yield from _file(user_file(), wrong)
+    yield from _file(user_file(), wrong, user=True)
     named = os.environ.get("PROVIO_CONFIG")
     if named:
         yield from _file(Path(named), wrong, named=True)
@@ -141,7 +158,7 @@ def _environment(wrong: list[str]) -> Iterator[_Found]:
                 wrong.append(f"{variable}: no such setting{nearest}")
 
 
-def _file(path: Path, wrong: list[str], named: bool = False) -> Iterator[_Found]:
+def _file(path: Path, wrong: list[str], *, named: bool = False, user: bool = False) -> Iterator[_Found]:
     """What a file sets; none where there is no file, unless it was named."""
     try:
         text = _text(path, trusted=named)
@@ -160,7 +177,8 @@ def _file(path: Path, wrong: list[str], named: bool = False) -> Iterator[_Found]
         line = re.search(r"\(at line (\d+)", str(error))
         wrong.append(f"{path}{':' + line[1] if line else ''}: not TOML: {str(error).partition(' (at ')[0]}")
         return
-    yield from _keys(table, "", path, text, wrong)
+    for found in _keys(table, "", path, text, wrong):
+        yield _Found(found.key, found.value, found.where, not user)
 
 
 def _text(path: Path, trusted: bool) -> str:

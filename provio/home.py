@@ -64,10 +64,11 @@ class Home:
             return []
         return [self.runs / name for name in sorted(found) if RUN_ID.fullmatch(name)]
 
-    def pending(self) -> list[Path]:
-        """The run folders that are not merged, or changed since, as far as times tell; all where there is no store."""
+    def pending(self, settings: str = "") -> list[Path]:
+        """The run folders that are not merged, or changed since, as far as times tell; all where there is no store, or
+        where they were merged under other settings."""
         folders = self.run_folders()
-        if not ((self.snapshots / "current").exists() and self.store.exists()):
+        if not ((self.snapshots / "current").exists() and self.store.exists()) or settings != self._settings():
             return folders
         return [folder for folder in folders if self._mark_time(folder) < changed(folder)]
 
@@ -76,6 +77,18 @@ class Home:
         self.marks.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.marks / folder.name).touch()
         os.utime(self.marks / folder.name, ns=(time, time))
+
+    def mark_settings(self, settings: str) -> None:
+        """Note under which settings all runs are merged."""
+        if settings != self._settings():
+            self.marks.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.marks / "settings").write_text(settings, encoding="ascii")
+
+    def _settings(self) -> str:
+        try:
+            return (self.marks / "settings").read_text(encoding="ascii", errors="replace")
+        except FileNotFoundError:
+            return ""
 
     def _mark_time(self, folder: Path) -> int:
         try:

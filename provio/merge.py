@@ -16,6 +16,7 @@ from pathlib import Path
 from provio import across, environment, settle, turtle
 from provio import trace as traces
 from provio.across.known import nanoseconds
+from provio.config import Config
 from provio.facts import RUN_BASE, Damage, Trace
 from provio.graph import Graph, bundle_iri, triples
 from provio.home import Home
@@ -43,11 +44,13 @@ def merge(
     known: Trace | None = None,
     wait: bool = True,
     progress: Callable[[str], None] = lambda _: None,
+    settings: Config | None = None,
 ) -> Outcome:
     """Merge run folders (all by default); `known` is a trace already read. Raises Busy unless `wait`, StoreError.
 
     A store that had to be begun anew is given all runs, whatever was asked for.
     """
+    settings = settings or Config()
     outcome = Outcome()
     marks = {}
     with StoreWriter(home, wait) as store:
@@ -57,13 +60,15 @@ def merge(
             marks[folder] = time.time_ns()
             trace = known if known and known.folder == folder else None
             try:
-                _merge_run(store, folder, trace, hashes, outcome, progress)
+                _merge_run(store, folder, trace, hashes, outcome, progress, settings)
             except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
                 outcome.damages.append(Damage(folder, 0, f"cannot be merged ({type(error).__name__}: {error})"))
         if outcome.merged or not (home.snapshots / "current").exists():
             store.publish()
     for folder, moment in marks.items():
         home.mark(folder, moment)
+    if set(home.run_folders()) <= marks.keys():
+        home.mark_settings(settings.conclusions)
     return outcome
 
 
@@ -74,17 +79,18 @@ def _merge_run(
     hashes: dict[str, str],
     outcome: Outcome,
     progress: Callable[[str], None],
+    settings: Config,
 ) -> None:
-    if trace is None and _is_merged(folder, hashes):
+    if trace is None and _is_merged(folder, hashes, settings):
         outcome.unchanged += 1
         return
     progress(folder.name)
     trace = trace or _settled(traces.read_run(folder))
     outcome.damages += trace.damages
-    if hashes.get(bundle_iri(trace.iri)) == trace.content_hash:
+    if hashes.get(bundle_iri(trace.iri)) == _hash(trace.content_hash, settings):
         outcome.unchanged += 1
         return
-    _replace(store, trace)
+    _replace(store, trace, settings)
     outcome.merged.append(trace.run_id)
 
 
@@ -96,21 +102,26 @@ def _settled(trace: Trace) -> Trace:
     return trace
 
 
-def _is_merged(folder: Path, hashes: dict[str, str]) -> bool:
+def _is_merged(folder: Path, hashes: dict[str, str], settings: Config) -> bool:
     found = hashes.get(bundle_iri(RUN_BASE + folder.name))
-    return found is not None and found == traces.content_hash(folder, traces.read_head(folder))
+    return found is not None and found == _hash(traces.content_hash(folder, traces.read_head(folder)), settings)
 
 
-def _replace(store: StoreWriter, trace: Trace) -> None:
+def _hash(content_hash: str, settings: Config) -> str:
+    """What a graph is known to be made from: the trace files, and what the project sets that conclusions turn on."""
+    return f"{content_hash}.{settings.conclusions}" if settings.conclusions else content_hash
+
+
+def _replace(store: StoreWriter, trace: Trace, settings: Config) -> None:
     """Put a run's graph in place of what there was, and conclude anew what follows from it and other runs."""
     identity = Identity(trace)
-    conclusions = conclude(trace, identity)
+    conclusions = conclude(trace, identity, settings)
     graph = bundle_iri(trace.iri)
     keys = across.touched_by(conclusions) | across.touched_in(store, graph)
     stale = across.concluded(store, keys), across.uses(store, keys)
     store.replace(graph, triples(trace, identity, conclusions))
     _conclude_across(store, keys, stale)
-    store.index(_index(trace))
+    store.index(_index(trace, settings))
 
 
 def _conclude_across(store: StoreWriter, keys: set[str], stale: tuple[set[str], set[tuple[str, str]]]) -> None:
@@ -121,10 +132,11 @@ def _conclude_across(store: StoreWriter, keys: set[str], stale: tuple[set[str], 
     store.add(across.DERIVED, across.conclude(store, sorted(keys), runs))
 
 
-def _index(trace: Trace) -> list[str]:
+def _index(trace: Trace, settings: Config) -> list[str]:
     graph = Graph()
     bundle = bundle_iri(trace.iri)
     for name in (bundle, across.DERIVED):
         graph.lines += [f"<{name}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]
-    graph.say(bundle, ("ofRun", f"<{trace.iri}>"), ("contentHash", turtle.literal(trace.content_hash)))
+    content = turtle.literal(_hash(trace.content_hash, settings))
+    graph.say(bundle, ("ofRun", f"<{trace.iri}>"), ("contentHash", content))
     return graph.lines

@@ -37,7 +37,9 @@ def write(folder: Path, text: str) -> Path:
 
 def values(found: Config) -> dict[str, Any]:
     """Every value, by the name of its field."""
-    return {f.name: getattr(found, f.name) for f in dataclasses.fields(found) if f.name != "sources"}
+    return {
+        f.name: getattr(found, f.name) for f in dataclasses.fields(found) if f.name not in ("sources", "conclusions")
+    }
 
 
 DEFAULTS = {
@@ -233,3 +235,32 @@ def test_a_wrong_setting_never_keeps_the_command_from_running(project: Project) 
     assert (done.stdout, done.stderr.startswith(said)) == ("out\n", True)
     refused = project.provio("run", "--strict", "--", "touch", "x", code=125)
     assert (refused.stderr, (project.path / "x").exists()) == (said, False)
+
+
+def test_a_change_of_the_project_s_noise_counts_for_what_was_recorded_before(project: Project) -> None:
+    """The next question merges anew: a folder is hidden, then shown, then hidden but for a glob."""
+    (project.path / "soft").mkdir()
+    (project.path / "soft" / "a.tab").write_text("a\n")
+    (project.path / "soft" / "b.cfg").write_text("b\n")
+    project.run("cat soft/?.* > out")  # a command line that names a file would keep it
+    assert project.data("out") == {"soft/a.tab", "soft/b.cfg"}
+    project.sh("rm -r .provio/*")
+    (project.path / "read.py").write_text("import os\nprint(*(open('soft/' + n).read() for n in os.listdir('soft')))\n")
+    project.run("python3 read.py > out")
+    assert project.data("out") == {"soft/a.tab", "soft/b.cfg"}
+    write(project.path, 'noise.add = ["soft"]\n')
+    assert (project.data("out"), project.data("out", "--all") >= {"soft/a.tab", "soft/b.cfg"}) == (set(), True)
+    write(project.path, '[noise]\nadd = ["soft"]\nkeep = ["so*/*.tab"]\n')
+    assert project.data("out") == {"soft/a.tab"}
+    (project.path / "provio.toml").unlink()
+    assert project.data("out") == {"soft/a.tab", "soft/b.cfg"}
+
+
+def test_an_interpreter_of_the_configuration_has_its_script_as_its_program(project: Project) -> None:
+    """A link to python under a name that provio does not know; `-X` takes a value, as the table says."""
+    project.sh('mkdir bin && ln -s "$(readlink -f /usr/bin/python3)" bin/scribe-2 && echo "print(1)" > s.py')
+    project.run("bin/scribe-2 -X utf8 s.py > out")
+    assert project.data("out") == {"s.py"}
+    write(project.path, '[interpreters."scribe*"]\nvalue = ["-X"]\nno-script = ["-c"]\n')
+    assert project.data("out") == set()
+    assert [n["label"] for n in project.lineage("out")["nodes"] if n["type"] == "Program"] == ["s.py"]

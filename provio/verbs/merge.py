@@ -23,7 +23,7 @@ def command(runs: tuple[str, ...], quiet: bool) -> int:
     home = homes.find()
     folders = [asking.run_folder(home, name) for name in runs] if runs else None
     note = terminal.progress() if not quiet else lambda _: None
-    outcome = merge(home, folders, progress=note)
+    outcome = merge(home, folders, progress=note, settings=asking.settings())
     for damage in outcome.damages:
         terminal.complain(f"damaged: {damage}")
     if not quiet:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from provio import terminal
 from provio.errors import CannotRecord
 from provio.reports.text import plural
+
+if TYPE_CHECKING:
+    from provio.config import Config
 
 
 @click.command(
@@ -65,10 +68,10 @@ def command(
             raise CannotRecord(str(error)) from error
         if not quiet:
             terminal.complain(f"not recording: {error}")
-        recording = None
+        recording, settings = None, config.Config()
     end = run.watch(arguments, recording, (lambda _: None) if quiet else terminal.complain)
     if recording:
-        _apart(lambda: _finish(recording, end, no_merge), quiet, recording.run_id)
+        _apart(lambda: _finish(recording, end, no_merge, settings), quiet, recording.run_id)
     return run.end_as(end)
 
 
@@ -91,7 +94,7 @@ def _apart(work: Callable[[], str], quiet: bool, run_id: str) -> None:
         terminal.complain(f"run {run_id} is kept; merging it failed (it ended with {status}): provio merge tries again")
 
 
-def _finish(recording: Any, end: Any, no_merge: bool) -> str:
+def _finish(recording: Any, end: Any, no_merge: bool, settings: Config) -> str:
     """Settle and merge a run that ended; return the line to say of it."""
     from provio import environment, run, settle, turtle
     from provio.merge import merge
@@ -109,7 +112,7 @@ def _finish(recording: Any, end: Any, no_merge: bool) -> str:
     if no_merge or environment.job_id():
         return f"{what}, pending in {recording.home.path}"
     try:
-        outcome = merge(recording.home, [recording.folder], wait=False)
+        outcome = merge(recording.home, [recording.folder], wait=False, settings=settings)
     except Busy:
         return f"{what}, pending in {recording.home.path} (the store is busy)"
     damaged = f"; {outcome.damages[0]}" if outcome.damages else ""
