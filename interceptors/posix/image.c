@@ -309,9 +309,7 @@ static bool without_shim(struct text *text, const char *variable) {
 
 static bool room_take(struct launch *launch, size_t size) {
     launch->room_size = size <= PATH_ROOM ? 0 : size;
-    long room = size <= PATH_ROOM
-                    ? (long)pool_take(&scratches)
-                    : RAW(mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long room = size <= PATH_ROOM ? (long)pool_take(&scratches) : memory_map(size, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     launch->room = room == 0 || (room < 0 && room > -PAGE) ? NULL : (char *)room;
     return launch->room != NULL;
 }
@@ -381,7 +379,7 @@ void launch_begin(struct launch *launch, int dirfd, const char *path, int flags,
 
 // Gives back what the launch took, where this process goes on.
 void launch_end(struct launch *launch) {
-    if (launch->room != NULL && launch->room_size > 0) RAW(munmap, (long)launch->room, (long)launch->room_size);
+    if (launch->room != NULL && launch->room_size > 0) memory_unmap(launch->room, launch->room_size);
     if (launch->room != NULL && launch->room_size == 0) pool_give(&scratches, launch->room);
     if (launch->path != NULL) pool_give(&scratches, launch->path);
     launch->room = launch->path = lent.room = lent.path = NULL;

@@ -64,7 +64,7 @@ static long chunk_gain(struct live *live, int fd, size_t need) {
     struct chunk *chunk = pool_take(&chunks);
     if (chunk == NULL) return -ENOMEM;
     long result = space_gain(fd, live->size, size);
-    if (result == 0) result = RAW(mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (long)live->size);
+    if (result == 0) result = memory_map(size, MAP_SHARED, fd, (long)live->size);
     if (result < 0 && result > -PAGE) {
         RAW(ftruncate, fd, (long)live->size);
         pool_give(&chunks, chunk);
@@ -452,7 +452,7 @@ static void chunks_sweep(struct live *live) {
             continue;
         }
         chunk->older = older->older;
-        RAW(munmap, (long)older->start, older->size);
+        memory_unmap(older->start, older->size);
         pool_give(&chunks, older);
     }
 }

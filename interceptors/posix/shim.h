@@ -137,6 +137,9 @@ int mode_flags(const char *mode);
 
 // ---- memory.c: what is taken is never unmapped, so that a stale pointer can always be looked at
 
+long memory_map(size_t size, long flags, long fd, long offset); // an address, or -errno
+void memory_unmap(void *start, size_t size);
+
 // A pool's items are whole cache lines; 16 bytes of each are the pool's own, mostly the last ones.
 #define POOL(type) POOL_OF((sizeof(type) + 16 + 63) & ~63u)
 #define POOL_OF(whole)                                                                                                 \
