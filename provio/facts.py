@@ -44,6 +44,15 @@ class Facts:
         return Facts(self.device, self.inode, self.birth, *(int(record.get(name, 0)) for name in names))
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Reading or writing from a first to a last moment (ns since 1970), and how many bytes that was."""
+
+    first: int
+    last: int
+    size: int
+
+
 @dataclass(slots=True)
 class Access:
     """The counters of one (thread, opening, function). Times in ns since 1970, 0 for never; elapsed in ns."""
@@ -57,6 +66,18 @@ class Access:
     first_write: int = 0
     last_write: int = 0
     unusual: dict[str, Record] = field(default_factory=dict)
+    turns: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
+
+    def stretches(self, side: str) -> list[Stretch]:
+        """Return the stretches of a side (`read`, `write`), in order: between two of them the process did the
+        opposite."""
+        first, end = (self.first_read, self.last_read) if side == "read" else (self.first_write, self.last_write)
+        found, done = [], 0
+        for last, size, resumed in sorted(self.turns.get(side, ())):
+            if size > done:
+                found.append(Stretch(first, last, size - done))
+            first, done = resumed, size
+        return [*found, Stretch(first, end, self.count(side + "Bytes") - done)] if first else found
 
     def sizes(self, side: str) -> list[int]:
         """Return how many calls of a side (`read`, `write`) had each of the ten sizes; the empty ones have none.
@@ -150,13 +171,13 @@ class Opening:
         seen = [a for a in self.accesses if a.first_read]
         if self.kind in ("Pipe", "Socket"):  # the end of a pipe is no news
             seen = [a for a in seen if a.count("readBytes") or "reads" not in a.counts]
-        own = [(a.first_read, a.last_read) for a in seen]
+        own = [(s.first, s.last) for a in seen for s in a.stretches("read")]
         own += [a.moments() for a in self.accesses if a.operation == "SubmitRead" and a.count("count")]
         return own + [(c.first, c.last) for c in self.copied_to if not c.between_files]
 
     def writes(self) -> list[tuple[int, int]]:
         """Return the (first, last) moments of each access's writes and other changes, copies between files left out."""
-        own = [(a.first_write, a.last_write) for a in self.accesses if a.first_write]
+        own = [(s.first, s.last) for a in self.accesses if a.first_write for s in a.stretches("write")]
         own += [a.moments() for a in self.accesses if a.operation in CHANGES and a.count("count")]
         return own + [(c.first, c.last) for c in self.copied_from if not c.between_files]
 

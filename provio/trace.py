@@ -244,8 +244,19 @@ def _attach(trace: Trace, records: Records, openings: dict[str, Opening], thread
             access, _, side = iri.rpartition("/")
             if access in accesses:  # which comes before it, in the same file
                 accesses[access].unusual[side] = record
+        elif kind == "Turn":
+            _turn(accesses, iri, record)
         elif thread:
             _of_thread(openings, thread, iri, record, accesses)
+
+
+def _turn(accesses: dict[str, Access], iri: str, record: Record) -> None:
+    name, side = iri.rsplit("/", 2)[:2]
+    access = accesses.get(name)
+    if access is not None:
+        epoch, last = access.thread.epoch, int(record.get("last", 0))
+        turn = (last and epoch + last, int(record.get("bytes", 0)), epoch + int(record.get("first", 0)))
+        access.turns.setdefault(side, []).append(turn)
 
 
 def _of_thread(

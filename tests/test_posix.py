@@ -390,6 +390,32 @@ def test_pipes_join_their_ends(trace: Trace, work: Path) -> None:
     assert writers & readers
 
 
+def test_turns_between_reading_and_writing(trace: Trace, work: Path) -> None:
+    """Where reading a pipe goes on after the process wrote, and writing after it read, a turn says so; reading a file
+    goes on where it had ended and has grown."""
+    code = """
+import os
+down, up = os.pipe()
+log = os.open("log", os.O_CREAT | os.O_RDWR)
+tail = os.open("log", os.O_RDONLY)
+for part in (b"1", b"22", b"333"):
+    os.write(up, part); os.write(up, part)
+    os.read(down, 2 * len(part))
+    os.write(log, part)
+    while os.read(tail, 4): pass
+"""
+    trace.run("python3", "-c", code, cwd=work, check=True)
+    facts = trace.facts()
+    found: dict[str, list[int]] = {}
+    for iri, turn in of_class(facts, "Turn").items():
+        access, side, number = iri.rsplit("/", 2)
+        kind = facts[facts[access]["object"]]["type"]
+        assert int(turn["last"]) < int(turn["first"])
+        found.setdefault(f"{kind} {side}", []).append(int(turn["bytes"]))
+        assert number == str(len(found[f"{kind} {side}"]))
+    assert found == {"Pipe write": [2, 6], "Pipe read": [2, 6], "FileVersion read": [1, 3]}
+
+
 def test_fork_while_others_write(built: Path, trace: Trace, work: Path) -> None:
     """Forking in one thread while others do I/O neither hangs nor lets a child write into its parent's file."""
     printed = trace.run(built / "fork_storm", work, "100", check=True).stdout.split()

@@ -442,6 +442,7 @@ void closing_end(struct closing *closing, bool by_path) {
         bool changed = closing->known &&
                        (closing->facts.modified != object->facts.modified ||
                         closing->facts.changed != object->facts.changed || closing->facts.size != object->facts.size);
+        if (writable && file) turn_to(WRITING); // what was written is finished
         if (!access_closed(thread, object, serial, time) || changed || (writable && file))
             closing_write(thread, closing, serial, time);
         thread->depth--;

@@ -534,10 +534,13 @@ struct counters {
     uint64_t low, width; // the sizes that need no counter of their own; width 0: no call had a size yet
     uint64_t longest, empty;
     struct spread *spread; // the sizes of the other calls
-    uint64_t source;       // of a Copy; of failures, their error
-    uint64_t number;       // of the access in its name
-    const char *term;      // NULL: as the side says
-    char prefix[16];       // of its calls' lines at detail `call`, ending at the last byte
+    uint64_t usual;        // what `width` was, where it is 0 so that each call is looked at: see turns.c
+    uint64_t turn, turn_last, turn_bytes;
+    unsigned turns;
+    uint64_t source;  // of a Copy; of failures, their error
+    uint64_t number;  // of the access in its name
+    const char *term; // NULL: as the side says
+    char prefix[16];  // of its calls' lines at detail `call`, ending at the last byte
     unsigned prefix_length;
 };
 enum { COUNT, BYTES, ELAPSED, LAST };
@@ -581,9 +584,17 @@ void access_remember(struct thread *thread, struct access *access);
 void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first);
 void sizes_free(struct counters *counters);
 void counters_longer(struct counters *counters, uint64_t elapsed);
-void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive);
+void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive,
+                     uint64_t first);
 void call_line(struct thread *thread, struct counters *counters, uint64_t count, uint64_t offset, uint64_t bytes,
                uint64_t started, uint64_t elapsed, int error);
+
+// turns.c: where reading goes on after the process wrote, and writing after it read
+void turn_to(enum side side);
+bool turns_seen(const struct counters *counters);
+void turn_follow(struct counters *counters);
+void turn_look(struct thread *thread, struct counters *counters, uint64_t first);
+
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time);
 
 // A counter in the text: a label of 16 bytes and 16 digits.
@@ -664,7 +675,7 @@ static ALWAYS_INLINE uint64_t counters_add(struct thread *thread, struct counter
     counters_store(counters, count);
     if (unlikely(elapsed > counters->longest)) counters_longer(counters, elapsed);
     if (unlikely(bytes - counters->low >= counters->width || !consecutive))
-        counters_spread(thread, counters, bytes, consecutive);
+        counters_spread(thread, counters, bytes, consecutive, first);
     return count;
 }
 
@@ -736,7 +747,7 @@ static inline void account_untimed(struct thread *thread, struct object *object,
     store_digits(counters->digits + 32, AS_IT_IS(counters->values[BYTES]));
     if (unlikely(count != AS_IT_IS(counters->values[COUNT])))
         counters_store(counters, AS_IT_IS(counters->values[COUNT]));
-    if (unlikely(bytes - counters->low >= counters->width)) counters_spread(thread, counters, bytes, true);
+    if (unlikely(bytes - counters->low >= counters->width)) counters_spread(thread, counters, bytes, true, 0);
     *(volatile int *)&thread->depth -= 1;
 }
 

@@ -29,10 +29,13 @@ static void usual_size(struct counters *counters, uint64_t bytes) {
 
 void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first) {
     store_counter(counters, FIRST, first);
-    if (counters->term == NULL)
+    if (counters->term == NULL) {
         usual_size(counters, bytes);
-    else
+        turn_to(counters->side);
+        if (turns_seen(counters)) turn_follow(counters);
+    } else {
         counters->width = UINT64_MAX;
+    }
 }
 
 void counters_longer(struct counters *counters, uint64_t elapsed) {
@@ -77,14 +80,21 @@ static void spread_add(struct spread *spread, int which, uint64_t amount) {
     } while (stored != AS_IT_IS(*value));
 }
 
-void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive) {
+void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive,
+                     uint64_t first) {
     if (counters->term != NULL) return;
     if (bytes == 0 && counters->side == READING) {
         store_counter(counters, EMPTY, next_number(&counters->empty));
+        turn_follow(counters); // what comes later, the file has grown by
         return;
     }
-    if (counters->width == 0) usual_size(counters, bytes);
-    bool usual = bytes - counters->low < counters->width;
+    bool followed = counters->turn != 0;
+    if (counters->width + counters->usual == 0) usual_size(counters, bytes);
+    if (followed) {
+        turn_follow(counters);
+        turn_look(thread, counters, first);
+    }
+    bool usual = bytes - counters->low < counters->width + counters->usual;
     if (usual && consecutive) return;
     if (counters->spread == NULL) counters->spread = spread_begin(thread, counters);
     if (counters->spread == NULL) return;

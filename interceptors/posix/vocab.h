@@ -66,6 +66,7 @@
 #define TERM_Task ":Task"
 #define TERM_Thread ":Thread"
 #define TERM_Truncate ":Truncate"
+#define TERM_Turn ":Turn"
 #define TERM_Unmap ":Unmap"
 #define TERM_User ":User"
 #define TERM_Write ":Write"

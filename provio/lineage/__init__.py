@@ -2,6 +2,7 @@
 
     code        the program of each process, and which inputs are the system's own (noise)
     spans       who read which version, who wrote which inode, and when
+    channels    who wrote to and read from which pipe or connection, and which of its bytes
     phases      where a process is cut, what carried on, who launched whom
     versions    which phase generated each version, what it is a revision of
     pipes       segments between phases
@@ -16,6 +17,7 @@ from provio.config import Config
 from provio.facts import Trace
 from provio.identity import Identity
 from provio.lineage.blind import suspect
+from provio.lineage.channels import channels_of
 from provio.lineage.code import Noise, programs
 from provio.lineage.model import Conclusions
 from provio.lineage.phases import cut, tie
@@ -32,9 +34,10 @@ def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -
     conclusions = Conclusions(programs(trace, identity, settings))
     ends = lives(trace)
     gather(trace, identity, conclusions, Noise(trace, settings), ends)
-    cut(trace, conclusions)
+    channels = channels_of(trace, identity, conclusions)
+    cut(trace, channels, conclusions)
     tie(trace, conclusions)
     attribute(conclusions)
-    connect(trace, identity, conclusions)
+    connect(trace, channels, conclusions)
     suspect(trace, conclusions, ends)
     return conclusions

@@ -151,5 +151,8 @@ class Conclusions:
 
     def phase_at(self, process: Process, moment: int) -> Phase:
         """Return the phase a process was in at a moment (its first before it began, its last after it ended)."""
-        phases = self.phases[process.iri]
-        return phases[max(0, bisect_right(phases, moment, key=lambda phase: phase.start) - 1)]
+        return self.phases[process.iri][self.number_at(process, moment)]
+
+    def number_at(self, process: Process, moment: int) -> int:
+        """Return which of its phases that is."""
+        return max(0, bisect_right(self.phases[process.iri], moment, key=lambda phase: phase.start) - 1)

@@ -9,31 +9,83 @@ later; but the parent, having written nothing, continues: what it had read is st
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import pairwise
 
 from provio.facts import Event, Process, Trace
+from provio.lineage.channels import Channel, Part, circles
 from provio.lineage.model import TICK, Conclusions, Phase, Span
 from provio.lineage.spans import inode_of
 
 LAUNCHES = frozenset({"Fork", "Spawn"})
-CHANNELS = frozenset({"Pipe", "Socket"})
 
 
-def cut(trace: Trace, conclusions: Conclusions) -> None:
+def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None:
     """Give each process its phases, and each phase the versions it used."""
-    seen_by_others = _seen_by_others(conclusions)
-    last_writes: dict[str, list[int]] = {}
+    written = _seen_by_others(conclusions)
     for span in conclusions.spans:
         if span.wrote_content:
-            last_writes.setdefault(span.process.iri, []).append(span.last)
+            written.setdefault(span.process.iri, set()).add(span.last)
+    _told_in_circles(channels, written)
+    uses = _Uses(channels)
+    waiting = dict.fromkeys(trace.processes)
+    while waiting:
+        iri = next(iter(waiting))
+        del waiting[iri]
+        process = trace.processes[iri]
+        forks = sorted(event.at for event in process.events if event.kind in LAUNCHES)
+        news = sorted(_news(process, conclusions) + [part.first for _, part in uses.reads.get(iri, ())])
+        phases = _phases(process, sorted(written.get(iri, ())), forks, news)
+        if len(phases) > len(conclusions.phases.get(iri, ())):
+            for writer, moment in uses.taken(phases):
+                known = written.setdefault(writer, set())
+                if moment not in known:
+                    known.add(moment)
+                    waiting[writer] = None
+        conclusions.phases[iri] = phases
     for process in trace.processes.values():
-        written = _channel_writes(process) + last_writes.get(process.iri, []) + seen_by_others.get(process.iri, [])
-        forks = [event.at for event in process.events if event.kind in LAUNCHES]
-        news = sorted(_news(process, conclusions) + _channel_reads(process))
-        conclusions.phases[process.iri] = _phases(process, sorted(written), sorted(forks), news)
         for found in conclusions.inputs[process.iri]:
             for moment in (found.first, found.last):
                 conclusions.phase_at(process, moment).used[found.version] = None
+
+
+def _told_in_circles(channels: list[Channel], written: dict[str, set[int]]) -> None:
+    """Where two processes each hear from the other, all that one writes before it reads again is finished."""
+    circle = circles(channels)
+    for channel in channels:
+        readers = {circle.get(part.process.iri) for part in channel.reads} - {None}
+        for part in channel.writes:
+            if circle.get(part.process.iri) in readers:
+                written.setdefault(part.process.iri, set()).add(part.last)
+
+
+class _Uses:
+    """What processes read from channels, and what that finishes for those who wrote it."""
+
+    def __init__(self, channels: list[Channel]) -> None:
+        self.reads: dict[str, list[tuple[dict[str, list[Part]], Part]]] = {}
+        for channel in channels:
+            writers: dict[str, list[Part]] = {}
+            for part in channel.writes:
+                writers.setdefault(part.process.iri, []).append(part)
+            for part in channel.reads:
+                self.reads.setdefault(part.process.iri, []).append((writers, part))
+
+    def taken(self, phases: list[Phase]) -> Iterator[tuple[str, int]]:
+        """Yield (writer, moment) of what each phase but the last took in: what the writer reads later is news."""
+        starts = [phase.start for phase in phases[1:]]
+        latest: dict[tuple[int, int], tuple[dict[str, list[Part]], Part]] = {}
+        for writers, read in self.reads.get(phases[0].process.iri, ()):
+            number = bisect_right(starts, read.first)
+            if number < len(starts):
+                known = latest.get((number, id(writers)))
+                if known is None or known[1].last <= read.last:
+                    latest[number, id(writers)] = writers, read
+        for writers, read in latest.values():
+            for writer, parts in writers.items():
+                reaching = next((part for part in reversed(parts) if part.reaches(read)), None)
+                if reaching:
+                    yield writer, min(reaching.last, read.last)
 
 
 def tie(trace: Trace, conclusions: Conclusions) -> None:
@@ -108,11 +160,6 @@ def _launches(trace: Trace) -> dict[tuple[str, int, int], Event]:
     }
 
 
-def _channel_writes(process: Process) -> list[int]:
-    """When a process last wrote into each pipe or socket."""
-    return [last for opening in process.openings if opening.kind in CHANNELS for _, last in opening.writes()]
-
-
 def _news(process: Process, conclusions: Conclusions) -> list[int]:
     """When each version was first read; what is noise cuts nothing."""
     first: dict[str, int] = {}
@@ -120,10 +167,6 @@ def _news(process: Process, conclusions: Conclusions) -> list[int]:
         if not found.noise:
             first[found.version] = min(found.first, first.get(found.version, found.first))
     return list(first.values())
-
-
-def _channel_reads(process: Process) -> list[int]:
-    return [first for opening in process.openings if opening.kind in CHANNELS for first, _ in opening.reads()]
 
 
 def _phases(process: Process, written: list[int], forks: list[int], news: list[int]) -> list[Phase]:
@@ -145,16 +188,16 @@ def _within(moments: list[int], start: int, end: int) -> bool:
     return done > 0 and moments[done - 1] >= start
 
 
-def _seen_by_others(conclusions: Conclusions) -> dict[str, list[int]]:
+def _seen_by_others(conclusions: Conclusions) -> dict[str, set[int]]:
     """For each writer, the moments at which its unfinished output was read by another process."""
     spans: dict[tuple[str, int, int], list[Span]] = {}
     for span in conclusions.spans:
         spans.setdefault(span.inode, []).append(span)
-    found: dict[str, list[int]] = {}
+    found: dict[str, set[int]] = {}
     for inputs in conclusions.inputs.values():
         for one in inputs:
             version = conclusions.versions[one.version]
             for span in spans.get(inode_of(version.facts), ()):
                 if span.process is not one.process and span.first - TICK <= version.facts.mtime <= span.end:
-                    found.setdefault(span.process.iri, []).append(span.wrote(version))
+                    found.setdefault(span.process.iri, set()).add(span.wrote(version))
     return found

@@ -2,97 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from provio.facts import Opening, Process, Trace
-from provio.identity import Identity
+from provio.facts import Trace
 from provio.lineage.blind import unseen_writer
+from provio.lineage.channels import Channel, Part
 from provio.lineage.model import Conclusions, Phase, Segment
-from provio.lineage.sockets import Ends
 
 
 @dataclass(slots=True)
-class _Use:
-    """One process's reading or writing of a pipe or connection."""
+class _Share:
+    """What one phase wrote to a channel, or read from it: when, and between which positions."""
 
-    process: Process
+    phase: Phase
     first: int
     last: int
+    low: int
+    high: int
     path: bytes | None
-    kind: str
+    segment: str = ""
 
 
-def connect(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
+def connect(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None:
     """Make a segment for each (pipe or direction of a connection, writing phase); the phases that read it use it."""
-    writes: dict[str, list[_Use]] = {}
-    reads: dict[str, list[_Use]] = {}
-    ends = Ends(trace, identity)
-    for opening in trace.openings():
-        if opening.kind == "Pipe":
-            name = identity.pipe(opening)
-            conclusions.channels[opening.iri] = (name, name)
-        elif opening.kind == "Socket":
-            conclusions.channels[opening.iri] = (ends.own(opening), ends.other(opening))
-            conclusions.aliases.update(ends.aliases(opening))
-        if opening.iri in conclusions.channels:
-            written, read = conclusions.channels[opening.iri]
-            _note(writes, written, opening, opening.writes())
-            _note(reads, read, opening, opening.reads())
-    _unseen(trace, reads, writes, conclusions)
-    for name, writers in writes.items():
-        segments = [segment for use in writers for segment in _segments(name, use, conclusions)]
-        conclusions.segments += segments
-        for use in reads.get(name, ()):
-            _read(use, segments, conclusions)
+    unwatched = unseen_writer(trace)
+    for channel in channels:
+        if not channel.writes:
+            _unseen(channel, unwatched, conclusions)
+            continue
+        written = [share for parts in _by_process(channel.writes) for share in _shares(parts, conclusions)]
+        for share in written:
+            conclusions.segments.append(_segment(channel, share, conclusions))
+        for parts in _by_process(channel.reads):
+            _read(channel, _shares(parts, conclusions), written)
 
 
-def _unseen(
-    trace: Trace, reads: dict[str, list[_Use]], writes: dict[str, list[_Use]], conclusions: Conclusions
-) -> None:
+def _unseen(channel: Channel, unwatched: str | None, conclusions: Conclusions) -> None:
     """Say of a pipe that was read, and that nobody was seen to write to, that a program which ran unwatched may have;
     where another run wrote to it, or nobody who was watched, `across` says."""
-    unwatched = unseen_writer(trace)
-    for name in (reads.keys() - writes.keys()) if unwatched else ():
-        for use in reads[name]:
-            if unwatched and use.kind == "Pipe":
-                conclusions.gaps.append((f"{name}~unseen/{use.process.pid}", use.process.iri, unwatched))
+    if unwatched and channel.kind == "Pipe":
+        for part in {part.process.iri: part for part in channel.reads}.values():
+            conclusions.gaps.append((f"{channel.name}~unseen/{part.process.pid}", part.process.iri, unwatched))
 
 
-def _note(table: dict[str, list[_Use]], name: str, opening: Opening, times: list[tuple[int, int]]) -> None:
-    if times:
-        first, last = min(first for first, _ in times), max(last for _, last in times)
-        table.setdefault(name, []).append(_Use(opening.process, first, last, opening.path, opening.kind))
+def _by_process(parts: list[Part]) -> Iterable[list[Part]]:
+    found: dict[str, list[Part]] = {}
+    for part in parts:
+        found.setdefault(part.process.iri, []).append(part)
+    return found.values()
 
 
-def _overlapping(use: _Use, conclusions: Conclusions) -> list[Phase]:
-    phases = conclusions.phases[use.process.iri]
-    first = phases.index(conclusions.phase_at(use.process, use.first))
-    last = phases.index(conclusions.phase_at(use.process, use.last))
-    return phases[first : last + 1]
+def _shares(parts: list[Part], conclusions: Conclusions) -> list[_Share]:
+    """What each phase of one process has of its parts; one that lasted through several phases is in each of them."""
+    found: dict[str, _Share] = {}
+    for part in parts:
+        for phase in _overlapping(part, conclusions):
+            first, last = max(part.first, phase.start), min(part.last, max(phase.end, part.first))
+            share = found.setdefault(phase.iri, _Share(phase, first, last, part.low, part.high, part.path))
+            share.first, share.last = min(share.first, first), max(share.last, last)
+            share.low, share.high = min(share.low, part.low), max(share.high, part.high)
+    return list(found.values())
 
 
-def _segments(name: str, use: _Use, conclusions: Conclusions) -> list[Segment]:
-    program = conclusions.programs[use.process.iri].iri
-    run = use.process.iri.split("/")[-4]
-    made = []
-    for phase in _overlapping(use, conclusions):
-        number = phase.iri.rpartition("/")[2]
-        image = f"{use.process.pid}.{use.process.tick}.{use.process.image_number}"
-        iri = f"{name}/{run}/{image}.{number}"
-        first, last = max(use.first, phase.start), min(use.last, max(phase.end, use.first))
-        made.append(Segment(iri, name, phase.iri, program, use.path, first, last, use.kind))
-    return made
+def _overlapping(part: Part, conclusions: Conclusions) -> list[Phase]:
+    phases = conclusions.phases[part.process.iri]
+    first = conclusions.number_at(part.process, part.first)
+    return phases[first : conclusions.number_at(part.process, part.last) + 1]
 
 
-def _read(use: _Use, segments: list[Segment], conclusions: Conclusions) -> None:
-    """A phase uses the segments begun before its last read; what an earlier phase used up is carried, not used
-    again."""
-    used: dict[str, int] = {}
-    phases = _overlapping(use, conclusions)
-    for phase in phases:
-        end = use.last if phase is phases[-1] else phase.end
-        for segment in segments:
-            fresh = segment.iri not in used or segment.last >= phase.start
-            if segment.first <= end and fresh and segment.generated_by != phase.iri:
-                phase.used[segment.iri] = None
-                used[segment.iri] = end
+def _segment(channel: Channel, share: _Share, conclusions: Conclusions) -> Segment:
+    process = share.phase.process
+    run, number = process.iri.split("/")[-4], share.phase.iri.rpartition("/")[2]
+    image = f"{process.pid}.{process.tick}.{process.image_number}"
+    share.segment = f"{channel.name}/{run}/{image}.{number}"
+    program = conclusions.programs[process.iri].iri
+    return Segment(
+        share.segment, channel.name, share.phase.iri, program, share.path, share.first, share.last, channel.kind
+    )
+
+
+def _read(channel: Channel, read: list[_Share], written: list[_Share]) -> None:
+    """A phase uses what lies where it read. Where that is not known, all that began before its last read; and then what
+    an earlier phase used up is carried, not used again."""
+    used: set[str] = set()
+    for share in sorted(read, key=lambda share: share.first):
+        for segment in written:
+            fresh = channel.placed or segment.segment not in used or segment.last >= share.phase.start
+            lies_there = segment.low < share.high and share.low < segment.high
+            if segment.first <= share.last and lies_there and fresh and segment.phase is not share.phase:
+                share.phase.used[segment.segment] = None
+                used.add(segment.segment)

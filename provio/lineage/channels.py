@@ -1,0 +1,143 @@
+"""Pipes and connections: a run's openings in; for each pipe, and each direction of a connection, who wrote to it and
+who read from it, when, and which of its bytes, out.
+
+What goes in first comes out first. So where every byte is accounted for, a stretch of reading holds what lies between
+two positions, and comes from the stretches of writing that lie there, whenever those were; where not, from all that
+began before it ended.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from provio.facts import Opening, Process, Stretch, Trace
+from provio.identity import Identity
+from provio.lineage.model import Conclusions
+from provio.lineage.sockets import Ends
+
+ENDLESS = 1 << 63
+
+
+@dataclass(slots=True)
+class Part:
+    """A stretch of one process's writing or reading; its bytes lie between the positions `low` and `high`."""
+
+    process: Process
+    first: int
+    last: int
+    size: int
+    path: bytes | None
+    low: int = 0
+    high: int = ENDLESS
+
+    def reaches(self, read: Part) -> bool:
+        """Tell whether something of what was written here may be in a part that was read."""
+        return self.first <= read.last and self.low < read.high and read.low < self.high
+
+
+@dataclass
+class Channel:
+    """A pipe, or one direction of a connection; `placed`: all its bytes are accounted for."""
+
+    name: str
+    kind: str
+    writes: list[Part] = field(default_factory=list)
+    reads: list[Part] = field(default_factory=list)
+    placed: bool = True
+
+
+def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> list[Channel]:
+    """Return the pipes and connections of a run, their parts in the order of time; `conclusions` keep their names."""
+    found: dict[str, Channel] = {}
+    ends = Ends(trace, identity)
+    for opening in trace.openings():
+        if opening.kind == "Pipe":
+            conclusions.channels[opening.iri] = (identity.pipe(opening),) * 2
+        elif opening.kind == "Socket":
+            conclusions.channels[opening.iri] = (ends.own(opening), ends.other(opening))
+            conclusions.aliases.update(ends.aliases(opening))
+        else:
+            continue
+        written, read = conclusions.channels[opening.iri]
+        _add(found, written, opening, "write")
+        _add(found, read, opening, "read")
+    for channel in found.values():
+        channel.writes.sort(key=lambda part: part.first)
+        channel.reads.sort(key=lambda part: part.first)
+        channel.placed = channel.placed and not trace.unwatched and _adds_up(channel)
+        if channel.placed:
+            _place(channel.writes)
+            _place(channel.reads)
+    return list(found.values())
+
+
+def _add(found: dict[str, Channel], name: str, opening: Opening, side: str) -> None:
+    times = opening.reads() if side == "read" else opening.writes()
+    if not times:
+        return
+    channel = found.setdefault(name, Channel(name, opening.kind))
+    known = [stretch for access in opening.accesses for stretch in access.stretches(side) if stretch.size]
+    channel.placed = channel.placed and len(known) == len(times)
+    parts = channel.reads if side == "read" else channel.writes
+    for one in known if len(known) == len(times) else [Stretch(first, last, 0) for first, last in times]:
+        parts.append(Part(opening.process, one.first, one.last, one.size, opening.path))
+
+
+def _adds_up(channel: Channel) -> bool:
+    """Whatever is read was written. What is left in a pipe is left at its end; not so of messages cut short."""
+    written, read = sum(part.size for part in channel.writes), sum(part.size for part in channel.reads)
+    return read == written or (channel.kind == "Pipe" and read < written)
+
+
+def _place(parts: list[Part]) -> None:
+    """Those that ended before a part began lie before it, those that began after it ended behind it."""
+    firsts, lasts = [part.first for part in parts], sorted(parts, key=lambda part: part.last)
+    begun = [0, *accumulate(part.size for part in parts)]
+    ended = [0, *accumulate(part.size for part in lasts)]
+    moments = [part.last for part in lasts]
+    for part in parts:
+        part.low = ended[bisect_left(moments, part.first)]
+        part.high = begun[bisect_right(firsts, part.last)]
+
+
+def circles(channels: Iterable[Channel]) -> dict[str, int]:
+    """Return for each process that writes or reads a number: the same for those that each hear from the other, by
+    whatever ways (strongly connected components, R. E. Tarjan 1972, without recursion)."""
+    onward: dict[str, set[str]] = {}
+    for channel in channels:
+        readers = {part.process.iri for part in channel.reads}
+        for iri in {part.process.iri for part in channel.writes}:
+            onward.setdefault(iri, set()).update(readers)
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    found: dict[str, int] = {}
+    open_ones: list[str] = []
+    for root in sorted(onward):
+        waiting = [(root, iter(sorted(onward[root])))] if root not in order else []
+        while waiting:
+            iri, rest = waiting[-1]
+            if iri not in order:
+                order[iri] = lowest[iri] = len(order)
+                open_ones.append(iri)
+            following = next((other for other in rest if other not in found), None)
+            if following is None:
+                waiting.pop()
+                if waiting:
+                    above = waiting[-1][0]
+                    lowest[above] = min(lowest[above], lowest[iri])
+                if lowest[iri] == order[iri]:
+                    _close_circle(iri, open_ones, found)
+            elif following in order:
+                lowest[iri] = min(lowest[iri], order[following])
+            else:
+                waiting.append((following, iter(sorted(onward.get(following, ())))))
+    return found
+
+
+def _close_circle(iri: str, open_ones: list[str], found: dict[str, int]) -> None:
+    number = len(found)
+    while iri not in found:
+        found[open_ones.pop()] = number
