@@ -15,17 +15,14 @@ from pathlib import Path
 
 from provio import across, environment, settle, turtle
 from provio import trace as traces
-from provio.across.known import nanoseconds
 from provio.config import Config
 from provio.facts import RUN_BASE, Damage, Trace
 from provio.graph import Graph, bundle_iri, triples
 from provio.home import Home
 from provio.identity import Identity
-from provio.lineage import conclude
+from provio.lineage import Conclusions, conclude
 from provio.store.embedded import StoreWriter
-from provio.vocab import PROV, RDF, local_name, provio
-
-RUNS = "SELECT ?run ?start ?end { ?run a provio:Run ; prov:startedAtTime ?start ; prov:endedAtTime ?end }"
+from provio.vocab import PROV, RDF, provio
 
 
 @dataclass
@@ -117,18 +114,19 @@ def _replace(store: StoreWriter, trace: Trace, settings: Config) -> None:
     identity = Identity(trace)
     conclusions = conclude(trace, identity, settings)
     graph = bundle_iri(trace.iri)
-    keys = across.touched_by(conclusions) | across.touched_in(store, graph)
-    stale = across.concluded(store, keys), across.uses(store, keys)
+    keys = across.touched_in(store, graph)
     store.replace(graph, triples(trace, identity, conclusions))
-    _conclude_across(store, keys, stale)
+    _conclude_across(store, graph, conclusions, keys)
     store.index(_index(trace, settings))
 
 
-def _conclude_across(store: StoreWriter, keys: set[str], stale: tuple[set[str], set[tuple[str, str]]]) -> None:
-    """Renew what the derived graph says of inodes and channels; `stale` is what it said before."""
-    subjects, uses = stale
-    store.withdraw(across.DERIVED, subjects, ((phase, PROV + "used", segment) for phase, segment in uses))
-    runs = [(nanoseconds(row["start"]), nanoseconds(row["end"]), local_name(row["run"])) for row in store.rows(RUNS)]
+def _conclude_across(store: StoreWriter, graph: str, conclusions: Conclusions, before: set[str]) -> None:
+    """Renew what the derived graph says because of what a run touches, or touched before it was merged anew."""
+    runs, derived = across.Runs.of(store), across.Derived(store)
+    keys = before | across.open_in(conclusions, runs) | across.shared(store, graph)
+    if derived.keys:
+        keys |= derived.keys & across.touched_in(store, graph)
+    store.withdraw(across.DERIVED, derived.because_of(keys))
     store.add(across.DERIVED, across.conclude(store, sorted(keys), runs))
 
 

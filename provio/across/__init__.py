@@ -11,21 +11,60 @@ runs' own graphs say, so that neither the order of merges nor the removal of a r
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
 
 from provio.across import channels, inodes
-from provio.across.known import DERIVED, Facts, Known
+from provio.across.known import DERIVED, Facts, Known, nanoseconds
 from provio.lineage import Conclusions
-from provio.vocab import NS, PROV, RDF
+from provio.vocab import NS, PROV, RDF, local_name
 
-__all__ = ["DERIVED", "Known", "conclude", "concluded", "touched_by", "touched_in", "uses"]
+__all__ = ["DERIVED", "Derived", "Known", "Runs", "conclude", "open_in", "shared", "touched_in"]
 
 
-def touched_by(conclusions: Conclusions) -> set[str]:
-    """Return the inodes and channels that a run touched, as the names under which they are known here."""
-    versions = {inodes.key_of(version.iri) for version in conclusions.versions.values() if not version.noise}
+@dataclass(frozen=True)
+class Runs:
+    """When each run went on: (start, end, id), in ns since 1970, by their starts."""
+
+    times: list[tuple[int, int, str]]
+    latest_ends: list[int]
+
+    @staticmethod
+    def of(known: Known) -> Runs:
+        """Read them from the store; those whose end is not known are left out."""
+        rows = known.rows(
+            "SELECT ?run ?start ?end { ?run a provio:Run ; prov:startedAtTime ?start ; prov:endedAtTime ?end }"
+        )
+        times = sorted((nanoseconds(row["start"]), nanoseconds(row["end"]), local_name(row["run"])) for row in rows)
+        return Runs(times, list(accumulate((end for _, end, _ in times), max)))
+
+    def at(self, moment: int) -> str | None:
+        """Return a run that went on at a moment."""
+        place = bisect_right(self.times, moment, key=lambda run: run[0]) - 1
+        while place >= 0 and self.latest_ends[place] >= moment:
+            if self.times[place][1] >= moment:
+                return self.times[place][2]
+            place -= 1
+        return None
+
+
+def open_in(conclusions: Conclusions, runs: Runs) -> set[str]:
+    """Return the inodes and channels of a run of which its own graph does not say all that there is to say: versions
+    that no recorded process of its own made, where that is no mere root; pipes and connections."""
+    made = {version.iri.partition("~")[0] for version in conclusions.contributions}
+    made |= {version.iri for version in conclusions.versions.values() if version.generated_by or version.noise}
+    keys: dict[str, list[bool]] = {}
+    for version in conclusions.versions.values():
+        found = inodes.VERSION.match(version.iri)
+        if found and not version.noise:
+            keys.setdefault(found["inode"], []).append(version.iri not in made)
+            if version.iri not in made and runs.at(version.facts.mtime):
+                keys[found["inode"]].append(False)
     channels = {name for names in conclusions.channels.values() for name in names}
-    return {key for key in versions if key} | channels | {alias for alias, _ in conclusions.aliases}
+    several = {key for key, unmade in keys.items() if any(unmade) and len(unmade) > 1}
+    return several | channels | {alias for alias, _ in conclusions.aliases}
 
 
 def touched_in(known: Known, graph: str) -> set[str]:
@@ -34,35 +73,40 @@ def touched_in(known: Known, graph: str) -> set[str]:
     return {key for key in versions if key} | set(known.members(graph, RDF + "type", NS + "Channel"))
 
 
-def concluded(known: Known, keys: Iterable[str]) -> set[str]:
-    """Return the subjects of which the derived graph speaks because of these inodes and channels, or might."""
-    facts = Facts(known)
-    return {
-        subject
-        for key in keys
-        for subject in (inodes.concluded(facts, key) if _is_inode(key) else channels.concluded(facts, key))
-    }
+def shared(known: Known, graph: str) -> set[str]:
+    """Return the inodes of which a run's graph knows one version and another run's a different one."""
+    query = f"""SELECT DISTINCT ?v {{ GRAPH <{graph}> {{ ?v <{NS}inode> ?inode }}
+        GRAPH ?other {{ ?also <{NS}inode> ?inode }} FILTER(?other != <{graph}> && ?also != ?v) }}"""
+    return {key for row in known.rows(query) if (key := inodes.key_of(row["v"]))}
 
 
-def uses(known: Known, keys: Iterable[str]) -> set[tuple[str, str]]:
-    """Return the (phase, segment) of which the derived graph says that one used the other, because of these."""
-    facts = Facts(known)
-    return {
-        (phase, segment)
-        for key in keys
-        if not _is_inode(key)
-        for segment, _ in channels.segments(facts, channels.names(facts, key))
-        for phase, graph in known.subjects(PROV + "used", segment)
-        if graph == DERIVED and "~" not in phase
-    }
+class Derived:
+    """What the derived graph says, and because of which inode or channel."""
+
+    def __init__(self, known: Known) -> None:
+        self.said = list(known.statements(DERIVED))
+        self.keys = {key for s, p, o in self.said if (key := _about(s, p, o))}
+
+    def because_of(self, keys: set[str]) -> list[tuple[str, str, str]]:
+        """Return what it says because of some of them."""
+        made = [(s, o) for s, p, o in self.said if p == PROV + "wasGeneratedBy" and "~" in o]
+        stretches = {stretch for version, stretch in made if inodes.key_of(version) in keys}
+        return [(s, p, o) for s, p, o in self.said if _about(s, p, o) in keys or s in stretches]
 
 
-def conclude(known: Known, keys: Iterable[str], runs: list[tuple[int, int, str]]) -> list[str]:
-    """Return N-Triples lines: what follows for these inodes and channels; `runs` are (start, end, id) of every run."""
+def _about(subject: str, predicate: str, object_: str) -> str | None:
+    """The inode or channel because of which the derived graph says something; None of a part of a phase."""
+    if predicate == PROV + "used" and "~" not in subject:
+        return channels.channel_of(object_)
+    return channels.gap_of(subject) or inodes.key_of(subject)
+
+
+def conclude(known: Known, keys: Iterable[str], runs: Runs) -> list[str]:
+    """Return N-Triples lines: what follows for these inodes and channels."""
     facts = Facts(known)
     lines: list[str] = []
     for key in keys:
-        lines += inodes.conclude(facts, key, runs) if _is_inode(key) else channels.conclude(facts, key)
+        lines += inodes.conclude(facts, key, runs.at) if _is_inode(key) else channels.conclude(facts, key)
     return lines
 
 

@@ -26,12 +26,15 @@ class Stretch:
     last: int
 
 
-def concluded(facts: Facts, channel: str) -> Iterator[str]:
-    """Yield the subjects of which the derived graph speaks because of this channel, or might."""
-    for name in names(facts, channel):
-        for read, _ in facts.all(name, "wasReadBy"):
-            for _, process in _phases(facts, read):
-                yield _gap(name, process)
+def channel_of(segment: str) -> str:
+    """Return the channel of a segment, whose IRI is the channel's, the run and the phase."""
+    return segment.rsplit("/", 2)[0]
+
+
+def gap_of(iri: str) -> str | None:
+    """Return the channel that a gap of this room is about; None of anything else."""
+    channel, unseen, _ = iri.partition(UNSEEN)
+    return channel if unseen else None
 
 
 def names(facts: Facts, channel: str) -> list[str]:

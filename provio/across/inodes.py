@@ -8,7 +8,7 @@ an earlier one is recorded or a run was going on, is a Gap.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from provio import turtle
@@ -17,7 +17,7 @@ from provio.graph import Graph
 from provio.lineage.model import TICK
 
 VERSION = re.compile(r"(?P<inode>.*/version/[^/]+/(?P<number>\d+)\.-?\d+)\.(?P<mtime>-?\d+)\.\d+")
-UNTRACKED = "~untracked"
+RunAt = Callable[[int], str | None]
 # What holds of a part of a phase as of the whole.
 SAME = ("partOf", "prov:wasAssociatedWith", "carriedFrom", "continuedFrom", "launchedBy", "prov:wasInformedBy")
 
@@ -46,28 +46,20 @@ class Writing:
 
 
 def key_of(version: str) -> str | None:
-    """Return what a version's IRI says of its inode: what all versions of one inode have in common."""
+    """Return what all versions of an inode have in common in their IRIs; None of anything else."""
     found = VERSION.match(version)
     return found["inode"] if found else None
 
 
-def concluded(facts: Facts, inode: str) -> Iterator[str]:
-    """Yield the subjects of which the derived graph speaks because of this inode, or might."""
-    for version in versions(facts, inode):
-        yield version.iri
-        yield version.iri + UNTRACKED
-        yield from facts.derived(version.iri, "prov:wasGeneratedBy")
-
-
-def conclude(facts: Facts, inode: str, runs: list[tuple[int, int, str]]) -> list[str]:
-    """Return N-Triples lines; `runs` are (start, end, id) of every run, in ns since 1970."""
+def conclude(facts: Facts, inode: str, run_at: RunAt) -> list[str]:
+    """Return N-Triples lines; `run_at` says which run went on at a moment, in ns since 1970."""
     chain = versions(facts, inode)
     graph = Graph()
     unmade = [v for v in chain if not v.made_by and not v.contributed]
     if unmade:
         writings = [w for version in chain for w in _writings(facts, version)]
         for version in unmade:
-            _unmade(facts, graph, version, chain, writings, runs)
+            _unmade(facts, graph, version, chain, writings, run_at)
     _join(facts, graph, chain)
     return graph.lines
 
@@ -104,7 +96,7 @@ def _writings(facts: Facts, version: Version) -> list[Writing]:
 
 def _unmade(
     facts: Facts, graph: Graph, version: Version, chain: list[Version], writings: list[Writing],
-    runs: list[tuple[int, int, str]],
+    run_at: RunAt,
 ) -> None:  # fmt: skip
     alternates = facts.all(version.iri, "prov:alternateOf") or facts.subjects("prov:alternateOf", version.iri)
     if alternates or facts.all(version.iri + "~unwatched", "about"):
@@ -119,11 +111,11 @@ def _unmade(
         moment = turtle.instant_text(before[-1].mtime)
         reason = f"changed after {moment} by something that was not seen: no recorded writer made this content"
     else:
-        during = next((run for start, end, run in runs if start <= version.mtime <= end), None)
+        during = run_at(version.mtime)
         if during:
             reason = f"made while run {during} went on, by something that was not seen"
     if reason:
-        gap = version.iri + UNTRACKED
+        gap = version.iri + "~untracked"
         graph.node(gap, "Gap", ("reason", turtle.literal(reason)), ("about", f"<{version.iri}>"))
 
 

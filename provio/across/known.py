@@ -25,6 +25,12 @@ class Known(Protocol):
     def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
         """Yield the subjects that have a property in a graph."""
 
+    def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
+        """Yield all that a graph says."""
+
+    def rows(self, sparql: str) -> Iterator[dict[str, str]]:
+        """Yield the solutions of a SELECT over the union of all graphs."""
+
 
 class Facts:
     """Reads a `Known` by the words of PROV and provio; what the derived graph says is left out."""
@@ -35,10 +41,6 @@ class Facts:
     def all(self, subject: str, term: str) -> list[tuple[str, str]]:
         """Return (object, graph) for each value of `term` (`prov:used`, `partOf` …)."""
         return [found for found in self.known.objects(subject, iri(term)) if found[1] != DERIVED]
-
-    def derived(self, subject: str, term: str) -> list[str]:
-        """Return what the derived graph says."""
-        return [value for value, graph in self.known.objects(subject, iri(term)) if graph == DERIVED]
 
     def values(self, subject: str, term: str) -> list[str]:
         """Return each value of `term` once."""

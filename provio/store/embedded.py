@@ -105,14 +105,18 @@ class StoreWriter:
         for quad in self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, ox.NamedNode(graph)):
             yield _value(quad.subject)
 
-    def withdraw(self, graph: str, subjects: Iterable[str], triples: Iterable[tuple[str, str, str]]) -> None:
-        """Remove from a graph all that it says of some subjects, and single triples."""
+    def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
+        """Yield all that a graph says; literals by their lexical form."""
+        for quad in self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph)):
+            yield _value(quad.subject), quad.predicate.value, _value(quad.object)
+
+    def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
+        """Remove all that a graph says of these subjects by these properties with these values."""
         name = ox.NamedNode(graph)
-        for subject in subjects:
-            for quad in list(self.store.quads_for_pattern(ox.NamedNode(subject), None, None, name)):
+        for subject, predicate, value in statements:
+            found = self.store.quads_for_pattern(ox.NamedNode(subject), ox.NamedNode(predicate), None, name)
+            for quad in [quad for quad in found if _value(quad.object) == value]:
                 self.store.remove(quad)
-        for subject, predicate, object_ in triples:
-            self.store.remove(ox.Quad(ox.NamedNode(subject), ox.NamedNode(predicate), ox.NamedNode(object_), name))
 
     def add(self, graph: str, lines: Iterable[str]) -> None:
         """Add N-Triples to a graph."""
