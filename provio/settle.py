@@ -1,7 +1,8 @@
 """Looks at what only the time after a run can tell: the facts of a trace in, `settled.ttl` out.
 
 For each path whose close nobody saw: what the file is now, if it still is that file. For each path that holds `..` or
-leads through a symbolic link: the name without them. For each program: which version of its file it is.
+leads through a symbolic link: the name without them. For each program
+that could not be watched: which version of its file it is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from provio import statx, turtle
-from provio.facts import Facts, Opening, Trace
+from provio.facts import Facts, Opening, Process, Trace
 from provio.trace import folders_of
 from provio.vocab import NS
 
@@ -45,13 +46,18 @@ def _write(target: Path, lines: list[str]) -> None:
 def _statements(trace: Trace, host: str) -> Iterator[str]:
     """All that is settled, as Turtle."""
     for process in trace.processes.values():
-        if process.host == host and "inode" in process.record:
+        if process.host == host and _found_here(process):
             values = [("device", turtle.literal(process.record["device"]))]
             yield _statement(process.iri, values + [(name, process.record[name]) for name in NUMBERS])
     for opening in trace.openings():
         values = _values(opening) if opening.process.host == host else []
         if values:
             yield _statement(opening.iri, values)
+
+
+def _found_here(process: Process) -> bool:
+    """Its program's facts are no word of its own."""
+    return "inode" in process.record and "a" not in process.record
 
 
 def _values(opening: Opening) -> list[tuple[str, str]]:
@@ -70,7 +76,7 @@ def _statement(subject: str, pairs: list[tuple[str, str]]) -> str:
 
 
 def _programs(trace: Trace, host: str) -> bool:
-    """Note the facts of each executable, of programs that were not replaced since they were started."""
+    """Note the facts of each executable that its process does not state, where it was not changed since the start."""
     known: dict[bytes, Facts | None] = {}
     found = False
     for process in trace.processes.values():

@@ -607,3 +607,17 @@ def test_every_way_to_start_a_child(built: Path, trace: Trace, work: Path) -> No
             break
         time.sleep(0.02)
     assert found
+
+
+def test_a_process_names_the_file_that_it_runs(trace: Trace, work: Path) -> None:
+    """Device, inode, times and size of the executable are those of the file that ran, whatever its name leads to
+    afterwards."""
+    program = work / "reader"
+    shutil.copy(shutil.which("cat") or "", program)
+    (work / "a").write_text("1\n")
+    found = program.stat()
+    trace.run("sh", "-c", "./reader a; rm reader; cp a reader", cwd=work, check=True)
+    (process,) = (facts for facts in of_class(trace.facts(), "Process").values() if facts["argv"] == "./reader a")
+    told = {name: process[name] for name in ("executable", "inode", "mtimeNs", "size")}
+    stated = {"inode": found.st_ino, "mtimeNs": found.st_mtime_ns, "size": found.st_size}
+    assert told == {"executable": str(program)} | {name: str(value) for name, value in stated.items()}

@@ -1,8 +1,6 @@
 // Single calls, a block each.
 #include "shim.h"
 
-enum { FACTS_ROOM = 192 };
-
 static void text_api(struct text *text, int api) {
     TEXT(text, " ; " TERM_api " \"");
     TEXT_API(text, api);

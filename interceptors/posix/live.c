@@ -210,7 +210,15 @@ static void text_process(struct text *text, const char *image, uint32_t pid, uin
 
 static void text_place(struct text *text, const char *executable, size_t executable_size, const char *cwd,
                        size_t cwd_size) {
+    static const char gone[] = " (deleted)"; // as /proc says it
+    size_t tail = sizeof gone - 1;
+    struct facts facts; // of the file that runs, whatever its name leads to by now
+    bool known = executable_size > 0 && statx_facts(AT_FDCWD, "/proc/self/exe", 0, &facts);
+    if (known && facts.links == 0 && executable_size > tail &&
+        memcmp(executable + executable_size - tail, gone, tail) == 0)
+        executable_size -= tail;
     if (executable_size > 0) TEXT_NAME(text, executable, executable, executable_size);
+    if (known) text_facts(text, &facts);
     if (cwd_size > 0) TEXT_NAME(text, cwd, cwd, cwd_size);
     TEXT(text, " .");
 }
@@ -226,7 +234,7 @@ static size_t base_room(void) {
 enum { THREAD_ROOM = 128, PREFIX_ROOM = 256 };
 
 static size_t process_room(void) {
-    return 384 + name_room(settings.host, strlen(settings.host)) + arguments_room();
+    return 384 + FACTS_ROOM + name_room(settings.host, strlen(settings.host)) + arguments_room();
 }
 
 static void header_write(struct live *live, struct thread *thread, const char *executable, size_t executable_size,

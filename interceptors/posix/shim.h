@@ -459,6 +459,7 @@ void object_release(struct object *object, uint64_t reference);
 void objects_after_fork(void);
 void overlay_drop(void);
 bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts);
+enum { FACTS_ROOM = 192 }; // what text_facts takes at most
 void text_facts(struct text *text, const struct facts *facts);
 
 struct closing {
