@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,8 @@ def reader(target: str | None) -> StoreReader:
         return StoreReader(home)
     except Damaged as error:
         terminal.complain(f"{error}; making it anew")
+        import shutil
+
         shutil.rmtree(home.snapshots)
         _merge_pending(home, home.run_folders(), configured)
         return StoreReader(home)

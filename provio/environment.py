@@ -8,9 +8,7 @@ import os
 import platform
 import pwd
 import re
-import socket
 import struct
-import subprocess
 from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +52,7 @@ def boot_id() -> str:
 
 def machine_domain() -> str:
     """The prefix of a storage domain that nothing but this boot of this machine can name."""
-    machine = _read("/etc/machine-id") or socket.gethostname()
+    machine = _read("/etc/machine-id") or os.uname().nodename
     return f"{machine}.{boot_id()}"
 
 
@@ -68,7 +66,7 @@ def user_name() -> str:
 
 def system_facts() -> dict[str, str]:
     """Host, operating system, kernel and processor."""
-    return {"host": socket.gethostname(), "system": _os_name(), "kernel": platform.release(), "cpu": _cpu()}
+    return {"host": os.uname().nodename, "system": _os_name(), "kernel": platform.release(), "cpu": _cpu()}
 
 
 def job_variables() -> dict[str, str]:
@@ -166,6 +164,8 @@ def _cpu() -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
+    import subprocess  # dear, and most questions need none
+
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, timeout=10, check=True)

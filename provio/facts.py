@@ -13,35 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
+from provio.statx import Facts as Facts  # noqa: PLC0414
+from provio.statx import Record as Record  # noqa: PLC0414
+
 RUN_BASE = "https://w3id.org/provio/run/"
-Record = dict[str, str]
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR
 # The largest access of each of the ten sizes but the last, in bytes (Darshan's access-size counters).
 SIZE_LIMITS = (100, 1024, 10240, 102400, 1048576, 4194304, 10485760, 104857600, 1073741824)
 CHANGES = frozenset({"Allocate", "SubmitWrite"})  # operations that change what a file holds, or may have
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What `statx` said of a file: times in ns since 1970, size in bytes."""
-
-    device: str
-    inode: int
-    birth: int
-    mtime: int
-    ctime: int
-    size: int
-
-    @staticmethod
-    def of(record: Record) -> Facts:
-        """The facts that a record states of a file."""
-        times = (int(record.get(name, 0)) for name in ("inode", "birthNs", "mtimeNs", "ctimeNs", "size"))
-        return Facts(record.get("device", ""), *times)
-
-    def later(self, record: Record, prefix: str) -> Facts:
-        """What a record states of the same file later, under names that begin with `prefix`."""
-        names = (prefix + name if prefix else name[0].lower() + name[1:] for name in ("MtimeNs", "CtimeNs", "Size"))
-        return Facts(self.device, self.inode, self.birth, *(int(record.get(name, 0)) for name in names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from provio import turtle
-from provio.facts import Facts, Opening, Process, Record, Trace
+from provio.statx import Facts, Record
+
+if TYPE_CHECKING:  # at run time they are dear to load, and a question has none
+    from provio.facts import Opening, Process, Trace
 
 BASE = "https://w3id.org/provio/"
 LOOPBACK = re.compile(r"127\.|\[0:0:0:0:0:0:0:1\]")

@@ -117,7 +117,7 @@ def _replace(store: StoreWriter, trace: Trace, settings: Config) -> None:
     keys = across.touched_in(store, graph)
     store.replace(graph, triples(trace, identity, conclusions))
     _conclude_across(store, graph, conclusions, keys)
-    store.index(_index(trace, settings))
+    store.index(index_of(trace, settings))
 
 
 def _conclude_across(store: StoreWriter, graph: str, conclusions: Conclusions, before: set[str]) -> None:
@@ -130,7 +130,8 @@ def _conclude_across(store: StoreWriter, graph: str, conclusions: Conclusions, b
     store.add(across.DERIVED, across.conclude(store, sorted(keys), runs))
 
 
-def _index(trace: Trace, settings: Config) -> list[str]:
+def index_of(trace: Trace, settings: Config) -> list[str]:
+    """Return what the index says of a run's graph, as N-Triples lines."""
     graph = Graph()
     bundle = bundle_iri(trace.iri)
     for name in (bundle, across.DERIVED):

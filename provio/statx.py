@@ -4,11 +4,34 @@ from __future__ import annotations
 
 import ctypes
 import os
+from dataclasses import dataclass
 
-from provio.facts import Facts
-
+Record = dict[str, str]
 AT_FDCWD = -100
 STATX_BASIC_STATS, STATX_BTIME = 0x7FF, 0x800
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What `statx` said of a file: times in ns since 1970, size in bytes."""
+
+    device: str
+    inode: int
+    birth: int
+    mtime: int
+    ctime: int
+    size: int
+
+    @staticmethod
+    def of(record: Record) -> Facts:
+        """The facts that a record states of a file."""
+        times = (int(record.get(name, 0)) for name in ("inode", "birthNs", "mtimeNs", "ctimeNs", "size"))
+        return Facts(record.get("device", ""), *times)
+
+    def later(self, record: Record, prefix: str) -> Facts:
+        """What a record states of the same file later, under names that begin with `prefix`."""
+        names = (prefix + name if prefix else name[0].lower() + name[1:] for name in ("MtimeNs", "CtimeNs", "Size"))
+        return Facts(self.device, self.inode, self.birth, *(int(record.get(name, 0)) for name in names))
 
 
 class _Time(ctypes.Structure):

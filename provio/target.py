@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from provio import environment, statx
 from provio.describe import PREFIXES
 from provio.errors import NothingKnown
-from provio.facts import Facts
 from provio.identity import domain_segment, version_iri
+from provio.statx import Facts
 from provio.store import Reader
 from provio.turtle import literal, path_iri
 

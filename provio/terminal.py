@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -74,7 +73,11 @@ def progress() -> Callable[[str], None]:
 
 def width() -> int | None:
     """Return the columns there are; None where nobody watches and nothing need be cut."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if not sys.stdout.isatty():
+        return None
+    import shutil
+
+    return shutil.get_terminal_size().columns
 
 
 def unicode() -> bool:

@@ -79,6 +79,9 @@ def types(term: str) -> list[str]:
 def most_specific(classes: Iterable[str]) -> str | None:
     """Return the IRI of the class that is furthest down; a word of provio's before any other; None of none."""
     known = set(classes)
+    own = [c for c in known if not c.startswith(PROV)]
+    if len(own) == 1 and own[0].startswith(NS):
+        return own[0]  # no need to read the ontology: none of PROV's classes lies below one of ours
     lowest = known.difference(*map(superclasses, known))
     return min(lowest, key=lambda c: (not c.startswith(NS), -len(superclasses(c)), c), default=None)
 

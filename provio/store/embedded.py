@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -145,6 +144,8 @@ class StoreWriter:
         link.unlink(missing_ok=True)
         link.symlink_to(str(number))
         link.replace(snapshots / "current")
+        import shutil  # dear to load, and a reader does not need it
+
         for old in sorted(numbers)[:-1]:
             shutil.rmtree(snapshots / str(old), ignore_errors=True)
 

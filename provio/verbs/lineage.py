@@ -40,14 +40,18 @@ def command(path: str, forward: bool, depth: int | None, via: Any, everything: b
 
 
 def _shown(document: LineageDocument, form: str) -> str:
-    from provio.reports import document_json, dot, table, tree, ttl
-
     width = terminal.width()
     if form == "tree":
+        from provio.reports import tree
+
         return tree.render(
             document, width=width, color=terminal.color(), unicode=terminal.unicode(), folder=terminal.folder()
         )
     if form == "table":
+        from provio.reports import table
+
         return table.render(document, width=width, unicode=terminal.unicode())
+    from provio.reports import document_json, dot, ttl
+
     plain = {"json": document_json.render, "dot": dot.render, "ttl": ttl.render}
     return plain[form](document)
