@@ -7,36 +7,52 @@ data (used by the phase that generated), carried (by an earlier phase of the sam
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from provio.describe import PREFIXES, describe, gaps, name_phases, noise, order, programs
-from provio.document import Edge, LineageDocument, Via
+from provio.document import Edge, LineageDocument, Node, Via
 from provio.store import Reader
 from provio.target import Target
 from provio.vocab import PROV
 from provio.walk import Walk, follow
 
+if TYPE_CHECKING:
+    from provio.until import Until
+
 STRENGTH: tuple[Via, ...] = ("data", "carried", "control")
 
 
-def lineage(
-    reader: Reader,
-    target: Target,
-    *,
-    forward: bool = False,
-    depth: int | None = None,
-    via: Via = "carried",
-    everything: bool = False,
-) -> LineageDocument:
-    """Return the lineage of a target: what is shown reaches it at least as strongly as `via`.
+@dataclass(frozen=True)
+class Scope:
+    """How far a question goes: each part narrows or widens what is shown, and none changes what is true.
 
-    `depth` bounds the entity-to-entity steps; `everything` shows system files too. (DESIGN: nodes are entities, phases,
-    copies and programs; edges are asserted triples.)
+    `depth` bounds the entity-to-entity steps, `via` is the weakest tie that is shown; `everything` shows system files
+    too; files that match `until` are shown, and what lies beyond them is not.
     """
-    walk = follow(reader, [target.iri], forward=forward, depth=depth)
+
+    forward: bool = False
+    depth: int | None = None
+    via: Via = "carried"
+    everything: bool = False
+    until: Until | None = None
+
+
+def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> LineageDocument:
+    """Return the lineage of targets, and of `others` beside them, as one document.
+
+    (DESIGN: nodes are entities, phases, copies and programs; edges are asserted triples.)
+    """
+    starts = list(dict.fromkeys([*(target.iri for target in targets), *others]))
+    ends = scope.until.ends if scope.until else lambda _: set()
+    ends(starts)  # a target that matches is no end, but a match
+    walk = follow(reader, starts, forward=scope.forward, depth=scope.depth, ends=ends)
     strengths = _strengths(walk)
-    limit = STRENGTH.index(via)
+    limit = STRENGTH.index(scope.via)
     shown = {iri for iri, strength in strengths.items() if strength <= limit}
     made = {subject for subject, predicate, _ in walk.edges if predicate == PROV + "wasGeneratedBy"}
-    gone = set() if everything else noise(reader, shown & set(walk.entities)) - made - {target.iri}
+    gone = set() if scope.everything else noise(reader, shown & set(walk.entities)) - made - set(starts)
     gone |= _dead_ends(walk, shown - gone)
     shown -= gone
     nodes = describe(reader, shown)
@@ -44,23 +60,35 @@ def lineage(
         node["via"] = STRENGTH[strengths[node["iri"]]]
         if node["iri"] in walk.entities:
             node["depth"] = walk.entities[node["iri"]]
-        if node["iri"] == target.iri and target.path:
-            node["path"], node["label"] = target.path, target.path.rpartition("/")[2]
+    _name_targets(nodes, targets)
     ran = programs(reader, shown & walk.activities)
     name_phases(nodes, ran)
     control = sum(1 for iri in walk.entities if strengths.get(iri) == 2 and limit < 2)
     document = LineageDocument(
-        target=target.iri,
+        target=targets[0].iri,
         nodes=sorted(nodes, key=order) + ran[0],
         edges=_edges(walk, shown) + ran[1],
         gaps=gaps(reader, shown),
         hidden=len(gone & walk.entities.keys()),
         control=control,
-        direction="forward" if forward else "backward",
+        direction="forward" if scope.forward else "backward",
     )
-    if target.changed:
-        document["changed"] = target.changed
+    if len(targets) > 1:
+        document["targets"] = list(dict.fromkeys(target.iri for target in targets))
+    elif targets[0].changed:
+        document["changed"] = targets[0].changed
     return document
+
+
+def _name_targets(nodes: list[Node], targets: Sequence[Target]) -> None:
+    """A target has the name by which it was asked; of several, each says itself where it is not what is there."""
+    asked = {target.iri: target for target in reversed(targets)}
+    for node in nodes:
+        target = asked.get(node["iri"])
+        if target and target.path:
+            node["path"], node["label"] = target.path, target.path.rpartition("/")[2]
+        if target and target.changed and len(targets) > 1:
+            node["changed"] = target.changed
 
 
 RUN_EDGES = (

@@ -2,27 +2,122 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from provio import terminal
 from provio.errors import NothingKnown, ProvioError
 from provio.reports.text import plural
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from provio.config import Config
     from provio.home import Home
+    from provio.store import Reader
     from provio.store.embedded import StoreReader
+    from provio.target import Target
+
+
+@dataclass(frozen=True)
+class Which:
+    """Which version of a file is meant (`at`, `run`), and which runs are asked (`campaign`, `name`)."""
+
+    at: datetime | None = None
+    run: str | None = None
+    campaign: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Files that are asked about: the reader that answers, what each means, and the first of what is not known."""
+
+    reader: Reader
+    targets: list[Target]
+    texts: list[str]
+    unknown: NothingKnown | None = None
+
+
+def files(paths: Sequence[str], which: Which = Which()) -> Asked:
+    """Return what `paths` mean, of those that are known; raises NothingKnown where none is."""
+    if which.at and which.run:
+        raise click.UsageError("--at and --run both say which version is meant: say one of them")
+    if not paths:
+        raise click.UsageError("no file was named")
+    if len({_home(path).path for path in paths}) > 1:
+        raise click.UsageError("these files lie in different projects, each with its own .provio: ask one at a time")
+    store = reader(paths[0])
+    confined = confine(store, which)
+    run = run_id(store, which.run) if which.run else None
+    targets, texts, unknown = [], [], None
+    for path in dict.fromkeys(paths):
+        try:
+            targets.append(_target(confined, path, which.at, run))
+            texts.append(path)
+        except NothingKnown as error:
+            unknown = error if store is confined else NothingKnown(f"{error}, in the runs that were chosen")
+            if len(paths) == 1:
+                raise unknown from error
+            terminal.complain(str(unknown))
+    if not targets:
+        raise NothingKnown("nothing is recorded of any of these files")
+    return Asked(confined, targets, texts, unknown)
+
+
+def _target(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
+    if at is None and run is None:
+        from provio.target import find_target
+
+        return find_target(reader, path)
+    from provio.earlier import target_at, target_of_run
+
+    return target_at(reader, path, at) if at else target_of_run(reader, path, run or "")
+
+
+def graphs(store: StoreReader, which: Which) -> list[str] | None:
+    """Return the graphs of the runs that are asked; None for all."""
+    if which.campaign is None and which.name is None:
+        return None
+    from provio import runs
+    from provio.facts import RUN_BASE
+    from provio.graph import bundle_iri
+
+    return [bundle_iri(RUN_BASE + run) for run in runs.chosen(store, which.campaign, which.name) or ()]
+
+
+def confine(store: StoreReader, which: Which) -> Reader:
+    """Return a reader of these runs' graphs, and of what follows from several; or of all."""
+    chosen = graphs(store, which)
+    if chosen is None:
+        return store
+    from provio.across import DERIVED
+    from provio.store.embedded import Confined
+
+    return Confined(store, [*chosen, DERIVED])
+
+
+def _home(target: str | None) -> Home:
+    from provio import home as homes
+
+    return homes.find(_folder(target))
+
+
+def _folder(target: str | None) -> Path | None:
+    """The folder of a target that is a path."""
+    return Path(target).parent if target and not target.startswith(("https:", "http:", "file:")) else None
 
 
 def reader(target: str | None) -> StoreReader:
     """Return the store that answers for a target, after what is pending was merged."""
-    from provio import home as homes
     from provio.store.embedded import Damaged, StoreReader
 
-    path = Path(target) if target and not target.startswith(("https:", "http:", "file:")) else None
-    home = homes.find(path.parent if path else None)
-    configured = settings(path.parent if path else None)
+    home = _home(target)
+    configured = settings(_folder(target))
     _merge_pending(home, home.pending(configured.conclusions), configured)
     try:
         return StoreReader(home)

@@ -38,6 +38,7 @@ class Node(TypedDict):
     modified: NotRequired[str]
     program: NotRequired[str]
     process: NotRequired[str]
+    changed: NotRequired[str]
 
 
 class Edge(TypedDict):
@@ -56,8 +57,28 @@ class Gap(TypedDict):
     reason: str
 
 
+class Stale(TypedDict):
+    """A product that was made from another version of an input than is there now, or from a product that was.
+
+    `input` is the version that it was made from, `path` its name and `recorded` its time; `present` the version that is
+    there now. Where `reason` is `stale`, and not `changed`, the input is there, and itself a stale product.
+    """
+
+    product: str
+    input: str
+    path: str
+    recorded: NotRequired[str]
+    present: NotRequired[str]
+    reason: Literal["changed", "stale"]
+
+
 class LineageDocument(TypedDict):
-    """`hidden` counts system files left out, `control` the control ancestors not shown."""
+    """`hidden` counts system files left out, `control` the control ancestors not shown; the rest only where asked for.
+
+    `targets`: all that were asked about, `target` among them, where they are several. `only`: the answer is no whole
+    graph but its roots, or what is stale. `paths`: ways from a target to its roots (forward: to what was made in the
+    end), as the nodes on each; `ways` is how many there are.
+    """
 
     target: str
     nodes: list[Node]
@@ -67,6 +88,11 @@ class LineageDocument(TypedDict):
     control: int
     direction: Direction
     changed: NotRequired[str]
+    targets: NotRequired[list[str]]
+    only: NotRequired[Literal["roots", "stale"]]
+    paths: NotRequired[list[list[str]]]
+    ways: NotRequired[int]
+    stale: NotRequired[list[Stale]]
 
 
 ACTIVITIES: Final = frozenset({"Phase", "Task", "Copy", "Process", "Run", "Access", "IOActivity"})
@@ -152,3 +178,8 @@ class Lineage:
             if pair not in best or _rank(edge) < _rank(best[pair]):
                 best[pair] = edge
         return best.values()
+
+
+def targets(document: LineageDocument) -> list[str]:
+    """What the question was about: one IRI, or several."""
+    return document.get("targets", [document["target"]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -27,13 +28,15 @@ def text_of(question: str) -> str:
         raise BadQuery(f"{question}: neither SPARQL nor a file that can be read ({reason})") from error
 
 
-def ask(reader: StoreReader, sparql: str) -> Answer:
-    """Ask the union of all runs; provio's prefixes need not be declared. Raises BadQuery with the place of the
-    mistake."""
+def ask(reader: StoreReader, sparql: str, graphs: Sequence[str] | None = None) -> Answer:
+    """Ask the union of all runs, or of the graphs named alone; provio's prefixes need not be declared.
+
+    Raises BadQuery with the place of the mistake.
+    """
     if re.search(r"\bSERVICE\b", re.sub(r"<[^>]*>|\"[^\"]*\"|'[^']*'|#.*", "", sparql), re.IGNORECASE):
         raise BadQuery("SERVICE is refused: provio does not fetch from elsewhere")
     try:
-        return reader.query(sparql)
+        return reader.query(sparql, graphs)
     except SyntaxError as error:
         reason = " ".join(str(error).split())
         raise BadQuery(

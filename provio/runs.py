@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import pyoxigraph as ox
 
@@ -24,10 +25,30 @@ COLUMNS = ["run", "start", "seconds", "end", "name", "campaign", "command"]
 MANY = 40
 
 
-def listing(reader: StoreReader) -> tuple[list[str], list[list[ox.Literal | None]]]:
-    """Return the columns and rows of the list of runs, oldest first; `end` is an exit code or a signal."""
+def chosen(reader: StoreReader, campaign: str | None, name: str | None) -> list[str] | None:
+    """Return the ids of the runs of a campaign, or of a name, or both; None where neither is said: all runs.
+
+    Raises NothingKnown where there is no such run.
+    """
+    asked = {word: value for word, value in (("campaign", campaign), ("name", name)) if value is not None}
+    if not asked:
+        return None
+    found = [row["run"] for row in reader.rows(LISTING) if all(row.get(word) == value for word, value in asked.items())]
+    if not found:
+        words = " and ".join(f"{word} {value!r}" for word, value in asked.items())
+        raise NothingKnown(f"no run has the {words} (provio runs lists them)")
+    return found
+
+
+def listing(
+    reader: StoreReader, only: Collection[str] | None = None
+) -> tuple[list[str], list[list[ox.Literal | None]]]:
+    """Return the columns and rows of the list of runs (`only` these ids), oldest first; `end` is an exit code or a
+    signal."""
     rows: list[list[ox.Literal | None]] = []
     for row in reader.rows(LISTING):
+        if only is not None and row["run"] not in only:
+            continue
         cells = {
             "run": row["run"],
             "start": moment(row["start"]) if "start" in row else "",

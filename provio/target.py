@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from provio import environment, statx
+from provio import present
 from provio.describe import PREFIXES
 from provio.errors import NothingKnown
-from provio.identity import domain_segment, version_iri
-from provio.statx import Facts
 from provio.store import Reader
 from provio.turtle import literal, path_iri
 
@@ -30,27 +29,21 @@ def find_target(reader: Reader, text: str) -> Target:
     A path is asked as the content it has now. Where the store does not know that, the newest recorded version under
     that name answers, and the target says so.
     """
-    if re.match(r"(https?|file|urn):", text) and not os.path.lexists(text):
+    if is_iri(text):
         return _known_iri(reader, text)
     if not text:
         raise NothingKnown("no file was named: provio lineage PATH")
     path = os.fsencode(text)
     full = os.path.abspath(path)
-    try:
-        facts = statx.facts(path)
-    except OSError:
-        facts = None
-    if facts:
-        domain = _domain(os.path.realpath(path), facts)
-        iri = version_iri(domain, facts)
-        if _exists(reader, iri):
-            return Target(iri, None, full.decode("utf-8", "replace"))
-    newest = _newest_version(reader, [full, os.path.realpath(path)])
+    iri = present.version(path)
+    if iri and _exists(reader, iri):
+        return Target(iri, None, full.decode("utf-8", "replace"))
+    newest = _newest_of(reader, _names([full, os.path.realpath(path)]))
     if newest is None:
         raise NothingKnown(
             f"nothing is recorded of {_show(full)}: run what makes or reads it under provio (provio run -- COMMAND)"
         )
-    word = "changed since it was recorded" if facts else "no longer there; recorded"
+    word = "changed since it was recorded" if iri else "no longer there; recorded"
     return Target(newest[0], f"{word} at {newest[1]}", full.decode("utf-8", "replace"))
 
 
@@ -59,24 +52,28 @@ def _exists(reader: Reader, iri: str) -> bool:
     return next(iter(reader.rows(query)), None) is not None
 
 
-def _known_iri(reader: Reader, text: str) -> Target:
+def _check_iri(text: str) -> None:
     if re.search(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]', text):
-        raise NothingKnown(f"{_show(text.encode())} is neither a file here nor an IRI")
+        raise NothingKnown(f"{_show(os.fsencode(text))} is neither a file here nor an IRI")
+
+
+def _known_iri(reader: Reader, text: str) -> Target:
+    _check_iri(text)
     if next(iter(reader.rows(f"SELECT ?t {{ <{text}> a ?t }} LIMIT 1")), None) is None:
         raise NothingKnown(f"nothing is recorded of {text}")
     newest = _newest_of(reader, f"VALUES ?file {{ <{text}> }}")
     return Target(newest[0] if newest else text)
 
 
-def _newest_version(reader: Reader, paths: list[bytes]) -> tuple[str, str] | None:
-    """The newest recorded version that was seen under one of these paths."""
+def _names(paths: Iterable[bytes]) -> str:
+    """A SPARQL pattern that binds ?file to what is recorded under these paths."""
     names = []
     for path in dict.fromkeys(paths):
         try:
             names.append(f"{{ ?file provio:path {literal(path.decode('utf-8'))} }}")
         except UnicodeDecodeError:
             names.append(f"{{ ?file provio:pathEncoded {literal(path_iri(path))} }}")
-    return _newest_of(reader, " UNION ".join(names))
+    return " UNION ".join(names)
 
 
 def _newest_of(reader: Reader, files: str) -> tuple[str, str] | None:
@@ -86,11 +83,18 @@ def _newest_of(reader: Reader, files: str) -> tuple[str, str] | None:
     return (row["version"], row["modified"]) if row else None
 
 
-def _domain(path: bytes, facts: Facts) -> str:
-    """The storage domain, as this machine sees it now."""
-    known = [mount for mount in environment.mounts({facts.device}) if path.startswith(mount.point)]
-    named = max(known, key=lambda mount: len(mount.point), default=None)
-    return domain_segment(named.domain if named else f"{environment.machine_domain()}.{facts.device}")
+def files(text: str) -> tuple[str, str | None]:
+    """Return a SPARQL pattern that binds ?file to what a path or IRI names, and the path."""
+    if is_iri(text):
+        _check_iri(text)
+        return f"{{ BIND(<{text}> AS ?file) }} UNION {{ <{text}> prov:specializationOf ?file }}", None
+    full = os.path.abspath(os.fsencode(text))
+    return _names([full, os.path.realpath(full)]), full.decode("utf-8", "replace")
+
+
+def is_iri(text: str) -> bool:
+    """Return whether a text names something by its IRI, and not a file that is here."""
+    return re.match(r"(https?|file|urn):", text) is not None and not os.path.lexists(text)
 
 
 def _show(path: bytes) -> str:

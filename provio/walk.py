@@ -6,7 +6,7 @@ alternates lead from version to version. What is shown of it, and how strongly i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -37,10 +37,17 @@ class Walk:
                 yield (subject, object_, 0) if self.forward else (object_, subject, 0)
 
 
-def follow(reader: Reader, starts: Iterable[str], *, forward: bool = False, depth: int | None = None) -> Walk:
+def follow(
+    reader: Reader,
+    starts: Iterable[str],
+    *,
+    forward: bool = False,
+    depth: int | None = None,
+    ends: Callable[[list[str]], set[str]] = lambda _: set(),
+) -> Walk:
     """Follow the graph from entities, level by level: entity → activity → (earlier activities) → entities.
 
-    `depth` bounds the entity-to-entity steps.
+    `depth` bounds the entity-to-entity steps; `ends` says of entities newly found beyond which of them not to go.
     """
     walk = Walk(list(starts), forward)
     walk.entities.update(dict.fromkeys(walk.starts, 0))
@@ -54,6 +61,8 @@ def follow(reader: Reader, starts: Iterable[str], *, forward: bool = False, dept
             if iri not in walk.entities:
                 walk.entities[iri] = level
                 frontier.append(iri)
+        stopped = ends(frontier)
+        frontier = [iri for iri in frontier if iri not in stopped]
     return walk
 
 

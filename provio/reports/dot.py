@@ -5,7 +5,7 @@ Arrows go with the data, as on the page of `provio view`; `dot -Tsvg` draws it.
 
 from __future__ import annotations
 
-from provio.document import ACTIVITIES, AGENTS, PIPES, Lineage, LineageDocument, Node, flow, local_name
+from provio.document import ACTIVITIES, AGENTS, PIPES, Lineage, LineageDocument, Node, flow, local_name, targets
 from provio.reports.text import printable
 
 _STRAIGHT = {"used", "wasGeneratedBy"}
@@ -18,16 +18,19 @@ def render(document: LineageDocument) -> str:
     names = {iri: f"n{place}" for place, iri in enumerate(lineage.node)}
     lines = ["digraph lineage {", "  rankdir=LR;", '  node [fontname="Helvetica", fontsize=11];']
     for iri, node in lineage.node.items():
-        lines.append(f"  {names[iri]} [{_look(node, document['target'])}];")
+        lines.append(f"  {names[iri]} [{_look(node, lineage)}];")
     for edge in lineage.drawn_edges():
         start, end = flow(edge)
         predicate = local_name(edge["predicate"])
         style = "" if predicate in _STRAIGHT else f" [style=dashed, label={quoted(predicate)}]"
         lines.append(f"  {names[start]} -> {names[end]}{style};")
+    if document.get("only") == "roots":
+        named = [iri for iri in targets(document) if iri in names]
+        lines += [f"  {names[iri]} -> {names[named[0]]} [style=dotted];" for iri in names if iri not in named]
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _look(node: Node, target: str) -> str:
+def _look(node: Node, lineage: Lineage) -> str:
     shape = "box"
     if node["type"] in ACTIVITIES:
         shape = "ellipse"
@@ -35,7 +38,9 @@ def _look(node: Node, target: str) -> str:
         shape = "hexagon"
     elif node["type"] in PIPES:
         shape = "cds"
-    bold = ", penwidth=3" if node["iri"] == target else ""
+    bold = ", penwidth=3" if node["iri"] in targets(lineage.document) else ""
+    if any(one["product"] == node["iri"] for one in lineage.document.get("stale", ())):
+        bold += ", color=red"
     full = node.get("path") or node["label"]
     return f"shape={shape}, label={quoted(node['label'])}, tooltip={quoted(full)}{bold}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from provio.document import Lineage, LineageDocument, Node, local_name
 from provio.reports.rows import align
-from provio.reports.text import plural, printable
+from provio.reports.text import plural, printable, stale
 
 COLUMNS = ("type", "label", "via", "depth", "path", "run", "start")
 
@@ -18,12 +18,17 @@ def rows(document: LineageDocument) -> list[tuple[str, ...]]:
 def render(document: LineageDocument, *, width: int | None = 80, unicode: bool = True) -> str:
     """Return the aligned table, cut to `width` columns (None: not cut), with the counts of what it leaves out."""
     notes = [f"gap: {gap['reason']} ({gap['about']})" for gap in document["gaps"]]
+    notes += [f"stale: {_path(document, one['product'])} {stale(one)}" for one in document.get("stale", ())]
     if document["hidden"]:
         notes.append(f"{plural(document['hidden'], 'system file')} hidden (--all)")
     if document["control"]:
         notes.append(f"{plural(document['control'], 'control ancestor')} (--via control)")
     table = align(COLUMNS, rows(document), width=width, unicode=unicode, right={"depth"})
     return table + "".join(printable(note, unicode) + "\n" for note in notes)
+
+
+def _path(document: LineageDocument, iri: str) -> str:
+    return next(node.get("path") or node["label"] for node in document["nodes"] if node["iri"] == iri)
 
 
 def _place(node: Node) -> tuple[int, str, str, str]:

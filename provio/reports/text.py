@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import unicodedata
 from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from provio.document import Stale
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Cc, Cf: control and format characters; Cs: lone surrogates; Co, Cn: without agreed shape; Zl, Zp: line ends.
@@ -94,6 +98,15 @@ def shorter_path(path: str, folder: str | None) -> str:
 def moment(time: str) -> str:
     """An xsd:dateTime in UTC, to the second: `2026-11-20 12:15:46 UTC`."""
     return time[:19].replace("T", " ") + " UTC"
+
+
+def stale(one: Stale, folder: str | None = None) -> str:
+    """Why a product is stale, in words."""
+    path = shorter_path(one["path"], folder)
+    if one["reason"] == "stale":
+        return f"made from {path}, which is stale"
+    of = f" of {moment(one['recorded'])}" if "recorded" in one else ""
+    return f"made from {path}{of}, which has changed since"
 
 
 def duration(start: str, end: str) -> str:

@@ -19,8 +19,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
-from provio.document import ACTIVITIES, Lineage, LineageDocument, Node, command_line
-from provio.reports.text import columns, cut_end, cut_path, duration, moment, plural, printable, shorter_path, size
+from provio.document import ACTIVITIES, Lineage, LineageDocument, Node, command_line, targets
+from provio.reports.text import (
+    columns,
+    cut_end,
+    cut_path,
+    duration,
+    moment,
+    plural,
+    printable,
+    shorter_path,
+    size,
+    stale,
+)
 
 _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": "31"}
 _LEAST_TEXT = 40
@@ -120,7 +131,7 @@ class _Tree:
     def lines(self, width: int | None) -> Iterator[tuple[str, Line]]:
         """(strokes, line) for the whole answer: the tree, what went on below, gaps about nothing shown, the counts."""
         deepest = min(_DEEPEST, max((width or 1_000_000) - _LEAST_TEXT, 6))
-        roots = deque([Step(self.lineage.document["target"])])
+        roots = deque(Step(iri) for iri in targets(self.lineage.document))
         while roots:
             yield from self._branch(roots.popleft(), deepest, roots)
             if roots:
@@ -171,12 +182,32 @@ class _Tree:
 
     def _warnings(self, node: Node) -> list[Line]:
         document = self.lineage.document
-        reasons = list(self.lineage.reasons.get(node["iri"], ()))
-        if node["iri"] == document["target"]:
-            reasons = [*([document["changed"]] if document.get("changed") else []), *reasons]
+        reasons = [*self._stale(node["iri"]), *self.lineage.reasons.get(node["iri"], ())]
+        if node.get("changed"):
+            reasons.insert(0, node["changed"])
+        if node["iri"] in targets(document):
+            changed = document.get("changed") if node["iri"] == document["target"] else None
+            reasons = [*([changed] if changed else []), *reasons]
+            if "only" in document:
+                return [*map(_warning, reasons), *self._nothing(node["iri"])]
             if not self._next(node["iri"]) and not self.lineage.objects(node["iri"], "wasGeneratedBy"):
                 return [*map(_warning, reasons), Line(f"no recorded {'use' if self.forward else 'origin'}", "faint")]
         return [_warning(reason) for reason in reasons]
+
+    def _stale(self, iri: str) -> list[str]:
+        """Why a product is stale."""
+        found = [one for one in self.lineage.document.get("stale", ()) if one["product"] == iri]
+        return [f"stale: {reason}" for reason in dict.fromkeys(stale(one, self.folder) for one in found)]
+
+    def _nothing(self, iri: str) -> list[Line]:
+        """What to say where an answer of only some things has none."""
+        document = self.lineage.document
+        if document.get("only") == "roots" and iri == targets(document)[-1] and not self._next(iri):
+            return [Line("no primary source: recorded programs made it from nothing else", "faint")]
+        if document.get("only") == "stale" and not document["stale"] and iri == document["target"]:
+            return [Line("nothing is stale: every file that it was made from is as it was"
+                         if not self.forward else "nothing that was made from it is stale", "faint")]  # fmt: skip
+        return []
 
     def _head(self, step: Step, where: str) -> Line:
         node = self.lineage.node[step.iri]
@@ -201,6 +232,8 @@ class _Tree:
             return []
         activity = self.lineage.node[iri]["type"] in ACTIVITIES
         ways = (self._outputs if activity else self._uses) if self.forward else self._origins
+        if self.lineage.document.get("only") == "roots":
+            ways = self._roots
         best: dict[str, str] = {}
         for step in ways(iri):
             known = step.how == "same content" and step.iri in self.shown  # it is where one comes from
@@ -216,6 +249,12 @@ class _Tree:
     def _sort_name(self, iri: str) -> tuple[str, str]:
         node = self.lineage.node[iri]
         return node.get("start", "") if node["type"] in ACTIVITIES else "", node.get("path") or node["label"]
+
+    def _roots(self, iri: str) -> Iterator[Step]:
+        """Below the last of the targets, all there is."""
+        asked = targets(self.lineage.document)
+        if iri == asked[-1]:
+            yield from (Step(one) for one, node in self.lineage.node.items() if one not in asked)
 
     def _origins(self, iri: str) -> Iterator[Step]:
         """What a file's content came from: its makers' inputs, and the contents it kept."""

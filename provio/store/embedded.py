@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -169,13 +169,21 @@ class StoreReader:
         name = os.readlink(snapshot)
         self.store = _opened(ox.Store.read_only, self.path / f"snapshots/{name}", snapshot)
 
-    def query(self, sparql: str) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
-        """Ask the union of all graphs, provio's prefixes known; raises SyntaxError for what is not SPARQL."""
-        return self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True)
+    def query(
+        self, sparql: str, graphs: Sequence[str] | None = None
+    ) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
+        """Ask the union of all graphs, or of those named and no other, provio's prefixes known.
 
-    def rows(self, sparql: str) -> Iterator[dict[str, str]]:
+        Raises SyntaxError for what is not SPARQL.
+        """
+        if graphs is None:
+            return self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True)
+        named = [ox.NamedNode(graph) for graph in graphs]
+        return self.store.query(sparql, prefixes=PREFIXES, default_graph=list(named), named_graphs=list(named))
+
+    def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
-        yield from _rows(self.query(sparql))
+        yield from _rows(self.query(sparql, graphs))
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or all of them with the index, as a document of quads."""
@@ -199,6 +207,18 @@ def _rows(solutions: object) -> Iterator[dict[str, str]]:
     names = [variable.value for variable in solutions.variables]
     for solution in solutions:
         yield {name: solution[name].value for name in names if solution[name] is not None}
+
+
+class Confined:
+    """A reader that sees some graphs and no other."""
+
+    def __init__(self, reader: StoreReader, graphs: Sequence[str]) -> None:
+        self.reader = reader
+        self.graphs = graphs
+
+    def rows(self, sparql: str) -> Iterator[dict[str, str]]:
+        """Yield the solutions of a SELECT, as StoreReader does."""
+        return self.reader.rows(sparql, self.graphs)
 
 
 class _Path:

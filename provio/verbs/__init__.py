@@ -7,6 +7,9 @@ that every other verb starts no slower. Here stands what several of them offer.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 import click
 
@@ -18,3 +21,34 @@ def names() -> list[str]:
     """Return the names of the verbs, sorted."""
     files = (file for folder in __path__ for file in os.listdir(folder))
     return sorted({file.removesuffix(".py") for file in files if file.endswith(".py") and file[0] != "_"})
+
+
+class Time(click.ParamType):  # type: ignore[type-arg]
+    """A moment, as `provio.when` reads it."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the moment, in UTC."""
+        from provio import when
+
+        try:
+            return when.moment(value, datetime.now(UTC))
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no time: say {when.EXAMPLES}", param, ctx)
+
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+def version_options(verb: Verb) -> Verb:
+    """Offer the choice of a file's version: `--at` and `--run`."""
+    at = click.option("--at", type=Time(), help="The version that there was at a time: '2026-11-20 12:15', yesterday.")
+    run = click.option("--run", metavar="RUN", help="The version that a run made, or else used.")
+    return at(run(verb))
+
+
+def runs_options(verb: Verb) -> Verb:
+    """Offer the choice of runs: `--campaign` and `--name`."""
+    campaign = click.option("--campaign", metavar="C", help="Only runs of this campaign.")
+    return campaign(click.option("--name", metavar="N", help="Only runs of this name.")(verb))

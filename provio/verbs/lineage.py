@@ -2,56 +2,127 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from provio import asking, terminal
-from provio.verbs import VIA
+from provio.verbs import VIA, runs_options, version_options
 
 if TYPE_CHECKING:
+    from provio.ancestry import Scope
     from provio.document import LineageDocument
+    from provio.until import Until
+
+MOST_PATHS = 100
 
 
 @click.command("lineage", short_help="Where did a file come from, what is it in?")
-@click.argument("path")
+@click.argument("paths", metavar="FILE...", nargs=-1, required=True)
 @click.option("--forward", is_flag=True, help="What was made from it, instead of where it came from.")
 @click.option("--depth", type=click.IntRange(min=1), help="At most so many steps from file to file.")
 @click.option("--via", type=VIA, default="carried", show_default=True, help="Show what is tied at least this strongly.")
+@click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, and go no further.")
 @click.option("--all", "everything", is_flag=True, help="Show system files too.")
+@version_options
+@runs_options
+@click.option("--roots", is_flag=True, help="Only what no recorded program made: the primary sources.")
+@click.option("--stale", is_flag=True, help="Only what was made from other inputs than there are now.")
+@click.option("--paths", "ways", is_flag=True, help="Each way from the file to its sources, one a line.")
+@click.option("--most", type=click.IntRange(min=1), default=MOST_PATHS, show_default=True, help="So many --paths.")
 @click.option(
     "--as", "form", type=click.Choice(["tree", "table", "json", "dot", "ttl"]), default="tree", show_default=True
 )
-def command(path: str, forward: bool, depth: int | None, via: Any, everything: bool, form: str) -> int:
-    """Where did PATH come from, and (with --forward) what was it made into?
+def command(paths: tuple[str, ...], form: str, roots: bool, stale: bool, ways: bool, most: int, **options: Any) -> int:
+    """Where did FILE come from, and (with --forward) what was it made into?
 
-    PATH is asked as the content it has now. Example: provio lineage results/fig3.h5
+    A file is asked as the content it has now; --at and --run ask for an earlier one. Several files are one answer.
+
+    \b
+    Example: provio lineage results/fig3.h5
+             provio lineage fig3.h5 --at yesterday --until 'raw/*'
+             provio lineage fig3.h5 --roots --via data
+             provio lineage --forward WestSac.h5 --stale
     """
-    from provio.ancestry import lineage
-    from provio.target import find_target
+    if roots + stale + ways > 1:
+        raise click.UsageError("--roots, --stale and --paths are three different answers: say one of them")
+    if roots and options["forward"]:
+        raise click.UsageError("--roots is where a file came from: leave out --forward")
+    which = asking.Which(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
+    asked = asking.files(paths, which)
+    document = answer(asked, options, roots=roots, stale=stale)
+    if ways:
+        from provio.paths import with_paths
 
-    reader = asking.reader(path)
-    target = find_target(reader, path)
-    document = lineage(reader, target, forward=forward, depth=depth, via=via, everything=everything)
-    if target.changed and form not in ("tree", "json"):
-        terminal.complain(f"{path}: {target.changed}")
+        document = with_paths(document, most)
+    for text, target in zip(asked.texts, asked.targets, strict=True):
+        if target.changed and form not in ("tree", "json"):
+            terminal.complain(f"{text}: {target.changed}")
     terminal.out(_shown(document, form))
-    return 0
+    return 3 if asked.unknown else 0
+
+
+def answer(asked: asking.Asked, options: dict[str, Any], *, roots: bool, stale: bool) -> LineageDocument:
+    """Return the document that answers; what matched no pattern is said."""
+    from provio.ancestry import Scope, lineage
+
+    until = _until(asked, options.pop("until"))
+    scope = Scope(**options, until=until)
+    document = lineage(asked.reader, asked.targets, scope, _earlier(asked, scope) if stale else ())
+    for pattern in until.unmatched if until else ():
+        terminal.complain(f"--until {pattern}: no file on the way matches (a pattern with a slash is the whole path's)")
+    if roots:
+        from provio.roots import only_roots
+
+        return only_roots(asked.reader, document)
+    if stale:
+        from provio.stale import only_stale
+
+        return only_stale(asked.reader, document)
+    return document
+
+
+def _until(asked: asking.Asked, patterns: tuple[str, ...]) -> Until | None:
+    if not patterns:
+        return None
+    from provio.until import Until
+
+    return Until(asked.reader, patterns, os.getcwd())
+
+
+def _earlier(asked: asking.Asked, scope: Scope) -> list[str]:
+    """What was made from an earlier version of a file is stale, and asked about with it."""
+    from provio.earlier import all_versions
+
+    if not scope.forward:
+        return []
+    pairs = zip(asked.texts, asked.targets, strict=True)
+    return [iri for text, target in pairs for iri in all_versions(asked.reader, text, target)]
 
 
 def _shown(document: LineageDocument, form: str) -> str:
-    width = terminal.width()
+    if "paths" in document and form in ("tree", "table"):
+        return _ways(document, form)
+    width, unicode = terminal.width(), terminal.unicode()
     if form == "tree":
         from provio.reports import tree
 
-        return tree.render(
-            document, width=width, color=terminal.color(), unicode=terminal.unicode(), folder=terminal.folder()
-        )
+        return tree.render(document, width=width, color=terminal.color(), unicode=unicode, folder=terminal.folder())
     if form == "table":
         from provio.reports import table
 
-        return table.render(document, width=width, unicode=terminal.unicode())
+        return table.render(document, width=width, unicode=unicode)
     from provio.reports import document_json, dot, ttl
 
     plain = {"json": document_json.render, "dot": dot.render, "ttl": ttl.render}
     return plain[form](document)
+
+
+def _ways(document: LineageDocument, form: str) -> str:
+    from provio.reports import ways
+
+    unicode, folder = terminal.unicode(), terminal.folder()
+    if form == "tree":
+        return ways.render(document, unicode=unicode, folder=folder)
+    return ways.table(document, width=terminal.width(), unicode=unicode, folder=folder)

@@ -7,14 +7,17 @@ import sys
 import click
 
 from provio import asking, terminal
-from provio.verbs import FORMS
+from provio.verbs import FORMS, runs_options
 
 
 @click.command("query", short_help="Ask a SPARQL question.")
 @click.argument("question")
 @click.option("--as", "form", type=FORMS, default=None, help="table on a terminal, else tsv.  [table|json|csv|tsv]")
-def command(question: str, form: str | None) -> int:
+@runs_options
+def command(question: str, form: str | None, campaign: str | None, name: str | None) -> int:
     """Ask the union of all runs a SPARQL QUESTION: the text, a file, or - for standard input.
+
+    With --campaign or --name, the union of these runs' graphs and of no other.
 
     The prefixes provio, prov, xsd, rdf, rdfs are known. CONSTRUCT and DESCRIBE print Turtle. Where several runs saw
     one file, what they all say of it is found once for each: say DISTINCT.
@@ -27,7 +30,8 @@ def command(question: str, form: str | None) -> int:
     from provio.reports import rows
 
     sparql = text_of(question)
-    answer = ask(asking.reader(None), sparql)
+    store = asking.reader(None)
+    answer = ask(store, sparql, asking.graphs(store, asking.Which(campaign=campaign, name=name)))
     form = form or ("table" if sys.stdout.isatty() else "tsv")
     if isinstance(answer, ox.QueryTriples):
         from provio.vocab import PREFIXES

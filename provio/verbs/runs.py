@@ -5,15 +5,16 @@ from __future__ import annotations
 import click
 
 from provio import asking, terminal
-from provio.verbs import FORMS
+from provio.verbs import FORMS, runs_options
 
 
 @click.command("runs", short_help="List what is recorded.")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
-def command(form: str) -> int:
+@runs_options
+def command(form: str, campaign: str | None, name: str | None) -> int:
     """List what is recorded, oldest first; the table shows as much of an id as tells the runs apart.
 
-    Example: provio runs --as csv > runs.csv
+    Example: provio runs --campaign das-2026 --as csv > runs.csv
     """
     from pyoxigraph import Literal
 
@@ -21,7 +22,7 @@ def command(form: str) -> int:
     from provio.reports import rows
 
     reader = asking.reader(None)
-    names, found = runs.listing(reader)
+    names, found = runs.listing(reader, runs.chosen(reader, campaign, name))
     if form == "table":
         enough = runs.shortest(reader)
         found = [[Literal(run.value[:enough]) if run else None, *rest] for run, *rest in found]

@@ -3,38 +3,69 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from provio import asking, terminal
 from provio.reports.text import plural
-from provio.verbs import VIA
+from provio.verbs import VIA, runs_options, version_options
+
+if TYPE_CHECKING:
+    from provio.document import LineageDocument
 
 
 @click.command("view", short_help="Draw the graph as one HTML page.")
-@click.argument("what", required=False)
+@click.argument("what", metavar="[FILE... | RUN]", nargs=-1)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="The page to write.")
 @click.option("--forward", is_flag=True, help="What was made from it, instead of where it came from.")
 @click.option("--via", type=VIA, default="carried", show_default=True, help="Show what is tied at least this strongly.")
+@click.option("--depth", type=click.IntRange(min=1), help="At most so many steps from file to file.")
+@click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, and go no further.")
 @click.option("--all", "everything", is_flag=True, help="Show system files too.")
-def command(what: str | None, output: str, forward: bool, via: Any, everything: bool) -> int:
-    """Draw the lineage of a file, or a whole RUN (default: the last), as one HTML page that needs no network.
+@version_options
+@runs_options
+@click.option("--roots", is_flag=True, help="Only what no recorded program made: the primary sources.")
+@click.option("--stale", is_flag=True, help="Only what was made from other inputs than there are now.")
+def command(what: tuple[str, ...], output: str, **options: Any) -> int:
+    """Draw the lineage of files, or a whole RUN (default: the last), as one HTML page that needs no network.
 
+    \b
     Example: provio view xcorr.h5 -o lineage.html
+             provio view last -o run.html
     """
-    from provio import runs, view
-    from provio.ancestry import lineage, run_document
-    from provio.target import find_target
+    from provio import view
 
-    is_path = what is not None and (os.path.lexists(what) or "/" in what)
-    reader = asking.reader(what if is_path else None)
-    run = None if is_path else runs.find(reader, what or "last")
-    if run:
-        document, title = run_document(reader, run, everything=everything), runs.title(reader, run)
-    else:
-        target = find_target(reader, what or "")
-        document, title = lineage(reader, target, forward=forward, via=via, everything=everything), str(what)
+    document, title = _of_files(what, options) if _are_files(what, options) else _of_run(what, options)
     terminal.write(output, view.render(document, title).encode())
     terminal.note(f"{output}: {plural(len(document['nodes']), 'node')}")
     return 0
+
+
+def _are_files(what: tuple[str, ...], options: dict[str, Any]) -> bool:
+    chosen = any(options[name] for name in ("at", "run", "roots", "stale", "forward", "until", "depth"))
+    return len(what) > 1 or (bool(what) and (chosen or "/" in what[0] or os.path.lexists(what[0])))
+
+
+def _of_files(what: tuple[str, ...], options: dict[str, Any]) -> tuple[LineageDocument, str]:
+    from provio.verbs.lineage import answer
+
+    which = asking.Which(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
+    roots, stale = options.pop("roots"), options.pop("stale")
+    asked = asking.files(what, which)
+    return answer(asked, options, roots=roots, stale=stale), ", ".join(asked.texts)
+
+
+def _of_run(what: tuple[str, ...], options: dict[str, Any]) -> tuple[LineageDocument, str]:
+    from provio import runs
+    from provio.ancestry import run_document
+    from provio.target import find_target
+
+    reader = asking.reader(None)
+    name = what[0] if what else "last"
+    chosen = runs.chosen(reader, options["campaign"], options["name"])
+    run = chosen[-1] if chosen and not what else runs.find(reader, name)
+    if run is None:
+        find_target(reader, name)  # says what is not known, or knows it by a name that is gone
+        return _of_files(what, options)
+    return run_document(reader, run, everything=options["everything"]), runs.title(reader, run)

@@ -29,9 +29,10 @@ from provio.document import (
     command_line,
     flow,
     local_name,
+    targets,
 )
 from provio.errors import ProvioError
-from provio.reports.text import cut_end, cut_path, duration, moment, plural, printable, size
+from provio.reports.text import cut_end, cut_path, duration, moment, plural, printable, size, stale
 from provio.view.layout import Layout, arrange
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -143,7 +144,7 @@ def _drawn(lineage: Lineage, node: Node) -> dict[str, Any]:
     return {
         "width": round(width, 1), "height": 30.0 if sort == "program" else 46.0, "kind": sort,
         "name": name, "second": "" if sort == "program" else second, "iri": node["iri"], "facts": _facts(lineage, node),
-        "target": node["iri"] == lineage.document["target"], "gap": bool(lineage.reasons.get(node["iri"])),
+        "target": node["iri"] in targets(lineage.document), "gap": bool(lineage.reasons.get(node["iri"])),
         "faint": node.get("via") in ("carried", "control"),
     }  # fmt: skip
 
@@ -151,7 +152,7 @@ def _drawn(lineage: Lineage, node: Node) -> dict[str, Any]:
 def _busy_programs(lineage: Lineage) -> set[str]:
     """Programs of so many processes that the lines to them would hide the data's way; each process bears its name."""
     return {node["iri"] for node in lineage.node.values()
-            if node["type"] == "Program" and node["iri"] != lineage.document["target"]
+            if node["type"] == "Program" and node["iri"] not in targets(lineage.document)
             and len(lineage.subjects(node["iri"], "wasAssociatedWith")) > _MOST_RUNS}  # fmt: skip
 
 
@@ -206,7 +207,7 @@ def _facts(lineage: Lineage, node: Node) -> list[tuple[str, str]]:
         ("Run", local_name(node.get("run", ""))),
         *(("Gap", reason) for reason in lineage.reasons.get(node["iri"], ())),
     ]
-    head = (f"{node['type']}, the target" if node["iri"] == lineage.document["target"] else node["type"], node["label"])
+    head = (f"{node['type']}, the target" if node["iri"] in targets(lineage.document) else node["type"], node["label"])
     return [(what, cut_path(printable(value), _LONGEST_FACT)) for what, value in (head, *rows) if value]
 
 
@@ -224,7 +225,7 @@ def _words(lineage: Lineage, title: str, shown: set[str], relations: set[str]) -
         "title": printable(title),
         "question": "What it was made into" if document["direction"] == "forward" else "Where it came from",
         "summary": _summary(document, kinds),
-        "changed": printable(document.get("changed", "")),
+        "changed": printable("; ".join(_changed(document))),
         "kinds": [(name, *KINDS[name]) for name in KINDS if name in shown],
         "lines": [(words, colour, dashes, arrow) for name, (words, colour, dashes, _, arrow) in EDGES.items()
                   if name in relations],
@@ -303,3 +304,10 @@ def check_offline(page: str) -> None:
         raise ProvioError(
             f"the page would fetch {references.found[0][:80]!r}; please report this with the version of pyvis"
         )
+
+
+def _changed(document: LineageDocument) -> list[str]:
+    """What is to be said of the targets: which of them are not what is there, and what is stale."""
+    found = dict.fromkeys(f"stale: {stale(one)}" for one in document.get("stale", ()))
+    said = [node["changed"] for node in document["nodes"] if "changed" in node]
+    return [*([document["changed"]] if "changed" in document else []), *said, *found]

@@ -1,0 +1,37 @@
+"""Where a question ends: patterns of file names in, of some versions those that match out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from provio.describe import PREFIXES, batches
+from provio.store import Reader
+
+
+class Until:
+    """Files beyond which a question does not go: patterns in, the versions whose names match them out.
+
+    A pattern without a slash is held against a file's last name, one with a slash against its whole path; `*` matches
+    slashes too. `unmatched` are the patterns that nothing matched yet.
+    """
+
+    def __init__(self, reader: Reader, patterns: Iterable[str], folder: str) -> None:
+        self.reader = reader
+        self.patterns = {text: os.path.join(folder, text) if "/" in text else "*/" + text for text in patterns}
+        self.unmatched = dict.fromkeys(self.patterns)
+
+    def ends(self, versions: list[str]) -> set[str]:
+        """Return those of the versions that match."""
+        found = set()
+        for batch in batches(versions):
+            values = " ".join(f"<{iri}>" for iri in batch)
+            query = f"""{PREFIXES} SELECT DISTINCT ?v ?path {{ VALUES ?v {{ {values} }}
+                ?v prov:specializationOf? ?file . ?file provio:path ?path }}"""
+            for row in self.reader.rows(query):
+                for text, pattern in self.patterns.items():
+                    if fnmatchcase(row["path"], pattern):
+                        found.add(row["v"])
+                        self.unmatched.pop(text, None)
+        return found

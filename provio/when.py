@@ -1,0 +1,45 @@
+"""Times as people say them: a text and the present moment in, a moment out.
+
+ISO 8601 (`2026-11-20T12:15`, with or without a zone), a date (the end of its day), a time of today, `now`, `today`,
+`yesterday`, `2 hours ago`. What has no zone is meant in the local one.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+AGO = re.compile(r"(\d+|an?|one) +(second|sec|minute|min|hour|day|week)s? +ago")
+UNITS = {"sec": "seconds", "min": "minutes"}
+EXAMPLES = "2026-11-20, 2026-11-20T12:15, 12:15, yesterday or '2 hours ago'"
+
+
+def moment(text: str, now: datetime) -> datetime:
+    """Return the moment that `text` names, in UTC; raises ValueError where it names none."""
+    word = " ".join(text.lower().split())
+    ago = AGO.fullmatch(word)
+    if word == "now":
+        found = now
+    elif ago:
+        unit = UNITS.get(ago[2], ago[2] + "s")
+        found = now - timedelta(**{unit: int(ago[1]) if ago[1].isdigit() else 1})
+    elif word in ("today", "yesterday"):
+        found = _end_of_day(_local(now) - timedelta(days=word == "yesterday"))
+    elif re.fullmatch(r"\d\d?:\d\d(:\d\d)?", word):
+        found = _on(_local(now), datetime.strptime(word, "%H:%M:%S" if word.count(":") == 2 else "%H:%M"))
+    else:
+        found = datetime.fromisoformat(text.strip())
+        found = _end_of_day(found) if re.fullmatch(r"[\dW-]+", text.strip()) else found
+    return found.astimezone(UTC)
+
+
+def _local(time: datetime) -> datetime:
+    return time.astimezone().replace(tzinfo=None)
+
+
+def _end_of_day(day: datetime) -> datetime:
+    return day.replace(hour=23, minute=59, second=59, microsecond=999_999)
+
+
+def _on(day: datetime, clock: datetime) -> datetime:
+    return day.replace(hour=clock.hour, minute=clock.minute, second=clock.second, microsecond=0)
