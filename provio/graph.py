@@ -250,8 +250,10 @@ class _Writer:
         if phase.continued and phase.carried_from:
             graph.say(phase.iri, ("continuedFrom", _iri(phase.carried_from)))
         for name, earlier in (("carriedFrom", phase.carried_from), ("launchedBy", phase.launched_by)):
-            if earlier:
-                graph.say(phase.iri, (name, _iri(earlier)), ("prov:wasInformedBy", _iri(earlier)))
+            graph.say(phase.iri, *self._informed(name, earlier))
+
+    def _informed(self, name: str, earlier: str | None) -> list[tuple[str, str | None]]:
+        return [(name, _iri(earlier)), ("prov:wasInformedBy", _iri(earlier))] if earlier else []
 
     def _versions(self) -> Iterator[None]:
         for version in (*self.out.versions.values(), *self.out.contributions):
@@ -428,6 +430,7 @@ class _Writer:
                 ("prov:endedAtTime", turtle.instant(copy.end)),
                 ("prov:wasAssociatedWith", _iri(self.out.programs[copy.process.iri].iri)),
                 *(("prov:used", _iri(source)) for source in copy.used),
+                *self._informed("launchedBy", copy.launched_by),
             )
         for segment in self.out.segments:
             made = ("prov:wasGeneratedBy", _iri(segment.generated_by))

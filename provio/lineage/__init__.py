@@ -2,6 +2,7 @@
 
     code        the program of each process, and which inputs are the system's own (noise)
     spans       who read which version, who wrote which inode, and when
+    growing     what was read of a file while it was written
     channels    who wrote to and read from which pipe or connection, and which of its bytes
     phases      where a process is cut, what carried on, who launched whom
     versions    which phase generated each version, what it is a revision of

@@ -110,13 +110,14 @@ class Phase:
 
 @dataclass(slots=True)
 class Copy:
-    """A version made from its sources by the kernel alone."""
+    """A version made from its sources by the kernel alone, in a program that a phase launched."""
 
     iri: str
     process: Process
     start: int
     end: int
     used: list[str]
+    launched_by: str | None = None
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ LAUNCHES = frozenset({"Fork", "Spawn"})
 
 def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None:
     """Give each process its phases, and each phase the versions it used."""
-    written = _seen_by_others(conclusions)
+    written = _seen(conclusions)
     for span in conclusions.spans:
         if span.wrote_content:
             written.setdefault(span.process.iri, set()).add(span.last)
@@ -188,8 +188,8 @@ def _within(moments: list[int], start: int, end: int) -> bool:
     return done > 0 and moments[done - 1] >= start
 
 
-def _seen_by_others(conclusions: Conclusions) -> dict[str, set[int]]:
-    """For each writer, the moments at which its unfinished output was read by another process."""
+def _seen(conclusions: Conclusions) -> dict[str, set[int]]:
+    """For each writer, the moments at which its unfinished output was read, by another process or by itself."""
     spans: dict[tuple[str, int, int], list[Span]] = {}
     for span in conclusions.spans:
         spans.setdefault(span.inode, []).append(span)
@@ -198,6 +198,6 @@ def _seen_by_others(conclusions: Conclusions) -> dict[str, set[int]]:
         for one in inputs:
             version = conclusions.versions[one.version]
             for span in spans.get(inode_of(version.facts), ()):
-                if span.process is not one.process and span.first - TICK <= version.facts.mtime <= span.end:
+                if span.first - TICK <= version.facts.mtime <= span.end and one.last >= span.first:
                     found.setdefault(span.process.iri, set()).add(span.wrote(version))
     return found

@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from provio.facts import Event, Facts, Opening, Process, Trace, Unwatched
+from provio.facts import Event, Facts, Opening, Process, Stretch, Trace, Unwatched
 from provio.identity import Identity
 from provio.lineage.blind import handed_on
 from provio.lineage.code import Noise
+from provio.lineage.growing import read_on_the_way
 from provio.lineage.model import TICK, Conclusions, Input, Span, Version
 
 PROT_READ, PROT_WRITE = 1, 2
@@ -26,6 +27,8 @@ def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: No
     for process in trace.processes.values():
         collector.names(process)
     _name_unread(collector.unread, identity, conclusions)
+    for opening, stretch, facts in read_on_the_way(trace, conclusions.spans):
+        collector.on_the_way(opening, stretch, facts)
 
 
 def _name_unread(openings: list[Opening], identity: Identity, conclusions: Conclusions) -> None:
@@ -79,9 +82,16 @@ class _Collector:
                     new = os.path.normpath(new)
                     known.name(self.identity.file(new, facts.device), new, event.at)
 
-    def version(self, facts: Facts, opening: Opening | None, noise: bool, seen: int) -> Version:
+    def on_the_way(self, opening: Opening, stretch: Stretch, facts: Facts) -> None:
+        """What was read while it was written, and of which there is no version but this: what it was by then."""
+        iri, noise = f"{self.identity.version(opening.facts)}~{stretch.last}", self.noise(opening)
+        self.version(facts, opening, noise, stretch.last, iri)
+        found = Input(opening.process, iri, stretch.first, stretch.last, noise)
+        self.out.inputs[opening.process.iri].append(found)
+
+    def version(self, facts: Facts, opening: Opening | None, noise: bool, seen: int, iri: str = "") -> Version:
         """Return the version of `facts`, noted as seen through `opening` at the moment `seen`."""
-        iri = self.identity.version(facts)
+        iri = iri or self.identity.version(facts)
         version = self.out.versions.get(iri)
         if version is None:
             version = self.out.versions[iri] = Version(iri, facts)
@@ -106,14 +116,20 @@ class _Collector:
         if opening.truncated or not (moments or opening.copied_to) or (opening.writable and opening.facts.size == 0):
             return
         noise = self.noise(opening)
-        states = [(opening.facts, opening.opened)]
-        if opening.at_close and not opening.writable and self._key(opening.at_close) != self._key(opening.facts):
-            states.append((opening.at_close, opening.closed))
-        for facts, seen in states:
-            version = self.version(facts, opening, noise, seen)
-            if moments:
-                found = Input(opening.process, version.iri, min(moments), max(moments), noise)
-                self.out.inputs[opening.process.iri].append(found)
+        version = self.version(opening.facts, opening, noise, opening.opened)
+        if not moments:
+            return
+        inputs, first, last = self.out.inputs[opening.process.iri], min(moments), max(moments)
+        grown = opening.at_close
+        if grown is None or opening.writable or self._key(grown) == self._key(opening.facts):
+            inputs.append(Input(opening.process, version.iri, first, last, noise))
+            return
+        before = [moment for moment in moments if moment < grown.mtime]
+        after = [moment for moment in moments if moment >= grown.mtime]
+        inputs.append(Input(opening.process, version.iri, first, max(before, default=first), noise))
+        if after:
+            version = self.version(grown, opening, noise, opening.closed)
+            inputs.append(Input(opening.process, version.iri, min(after), last, noise))
 
     def _span(self, opening: Opening, maps: list[Event], cuts: list[Event]) -> None:
         shared = [e for e in maps if e.number("protection") & PROT_WRITE and e.record.get("shared") == "true"]

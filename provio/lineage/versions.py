@@ -86,6 +86,7 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
             writer.first,
             writer.last,
             writer.sources,
+            conclusions.phases[writer.process.iri][0].launched_by,
         )
         conclusions.copies.append(copy)
         version.generated_by = copy.iri
