@@ -141,8 +141,10 @@ def settings(target: Path | None = None) -> Config:
 def _merge_pending(home: Home, folders: list[Path], configured: Config) -> None:
     if not folders:
         return
+    from provio import hashing
     from provio.merge import merge
 
+    hashing.begin(home)
     try:
         for damage in merge(home, folders, progress=terminal.progress(), settings=configured).damages:
             terminal.complain(f"damaged: {damage}")

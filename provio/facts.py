@@ -302,6 +302,14 @@ class Unwatched:
     started: int
 
 
+@dataclass(frozen=True)
+class Hash:
+    """What came of hashing a version after the run: its SHA-256, or the reason why there is none."""
+
+    sha256: str
+    reason: str
+
+
 @dataclass
 class Trace:
     """The facts of one run."""
@@ -316,6 +324,7 @@ class Trace:
     content_hash: str
     environment: dict[str, str] = field(default_factory=dict)
     unwatched: list[Unwatched] = field(default_factory=list)
+    hashes: dict[tuple[str, int, int, int, int], Hash] = field(default_factory=dict)
 
     @property
     def iri(self) -> str:

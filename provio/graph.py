@@ -268,6 +268,7 @@ class _Writer:
             ("size", turtle.integer(version.facts.size)),
             ("modified", turtle.instant(version.facts.mtime)),
             _path("path", _own_name(version)),
+            ("sha256", turtle.literal(version.sha256) if version.sha256 else None),
             ("noise", turtle.boolean(True) if version.noise else None),
             ("inode", None if version.noise else turtle.integer(version.facts.inode)),
             ("prov:wasGeneratedBy", _iri(version.generated_by) if version.generated_by else None),

@@ -147,7 +147,7 @@ def project_folders(target: Path | None = None) -> list[Path]:
         return []
     named = os.environ.get("PROVIO_HOME")
     found = Path(named).absolute() if named else (target and _nearest(target)) or _nearest(here)
-    return [*([found.parent] if found else []), _git_root(here)]
+    return [found.parent, _git_root(here if named else found.parent)] if found else [_git_root(here)]
 
 
 def make(home: Home) -> None:

@@ -28,6 +28,11 @@ class Facts:
         times = (int(record.get(name, 0)) for name in ("inode", "birthNs", "mtimeNs", "ctimeNs", "size"))
         return Facts(record.get("device", ""), *times)
 
+    @property
+    def key(self) -> tuple[str, int, int, int, int]:
+        """What tells a version apart: all but the change time."""
+        return self.device, self.inode, self.birth, self.mtime, self.size
+
     def later(self, record: Record, prefix: str) -> Facts:
         """What a record states of the same file later, under names that begin with `prefix`."""
         names = (prefix + name if prefix else name[0].lower() + name[1:] for name in ("MtimeNs", "CtimeNs", "Size"))

@@ -22,6 +22,7 @@ from provio.facts import (
     Event,
     Facts,
     Failure,
+    Hash,
     Opening,
     Process,
     Record,
@@ -35,6 +36,7 @@ from provio.vocab import NS, local_name, vocabulary
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 Records = dict[str, Record]
 CALLS_ENDING = ".calls.ttl"
+AFTER = ("settled.ttl", "hashes.ttl")  # what was found after the run
 NUMBER = re.compile(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of stacked file systems
 
 
@@ -77,7 +79,7 @@ def read_run(folder: Path) -> Trace:
     for place in sorted(folders_of(folder, run)):
         for entry in thread_files(place):
             records = _load(Path(entry.path), digest, damages)
-            if entry.name == "settled.ttl":
+            if entry.name in AFTER:
                 settled.update(records)
             else:
                 late.append(_assemble(trace, records))
@@ -343,6 +345,8 @@ def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]
         if opening is None:
             if iri in trace.processes:
                 trace.processes[iri].record.update(record)
+            elif "sha256" in record or "reason" in record:
+                trace.hashes[Facts.of(record).key] = Hash(record.get("sha256", ""), record.get("reason", ""))
             continue
         if "settledMtimeNs" in record:
             opening.settled = opening.facts.later(record, "settled")

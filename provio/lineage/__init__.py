@@ -41,4 +41,15 @@ def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -
     attribute(conclusions)
     connect(trace, channels, conclusions)
     suspect(trace, conclusions, ends)
+    _hashed(trace, conclusions)
     return conclusions
+
+
+def _hashed(trace: Trace, conclusions: Conclusions) -> None:
+    """Give versions their SHA-256, where it was computed after the run."""
+    for version in conclusions.versions.values() if trace.hashes else ():
+        found = trace.hashes.get(version.facts.key)
+        version.sha256 = found.sha256 or None if found else None
+        if found and found.reason:
+            reason = f"{found.reason}: its SHA-256 is not known"
+            conclusions.gaps.append((version.iri + "~unhashed", version.iri, reason))

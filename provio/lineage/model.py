@@ -80,6 +80,7 @@ class Version:
     last_name: tuple[int, bytes] = (0, b"")
     noise: bool = True
     seen: int = 0
+    sha256: str | None = None
     generated_by: str | None = None
     attributed_to: set[str] = field(default_factory=set)
     revision_of: list[str] = field(default_factory=list)

@@ -15,15 +15,18 @@ def command(runs: tuple[str, ...], quiet: bool) -> int:
     """Bring recorded runs into the store (all that are new or changed, or the RUNS named).
 
     Merging again changes nothing. A damaged file is named with its line, and costs only itself; the exit code is
-    then 1. Example: provio merge 0193c1f2
+    then 1. Hashes that runs still want are computed first, here and now. Example: provio merge 0193c1f2
     """
+    from provio import hashing
     from provio import home as homes
     from provio.merge import merge
 
     home = homes.find()
     folders = [asking.run_folder(home, name) for name in runs] if runs else None
     note = terminal.progress() if not quiet else lambda _: None
-    outcome = merge(home, folders, progress=note, settings=asking.settings())
+    settings = asking.settings()
+    hashing.finish(home, settings, note)
+    outcome = merge(home, folders, progress=note, settings=settings)
     for damage in outcome.damages:
         terminal.complain(f"damaged: {damage}")
     if not quiet:

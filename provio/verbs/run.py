@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     type=click.Choice(["stat", "list"]),
     help="Record this class too: looks at a file's facts, or listings of folders.",
 )
+@click.option("--hash/--no-hash", "hashed", default=None, help="SHA-256 of what it wrote, computed after it (no wait).")
 @click.option("--quiet", is_flag=True, help="Say nothing on stderr.")
 @click.option("--no-merge", is_flag=True, help="Leave the run pending; the next question merges it.")
 @click.option("--strict", is_flag=True, help="Do not start the command (125) where it cannot be recorded.")
@@ -43,6 +44,7 @@ def command(
     campaign: str | None,
     detail: str | None,
     record: tuple[str, ...],
+    hashed: bool | None,
     quiet: bool,
     no_merge: bool,
     strict: bool,
@@ -57,7 +59,7 @@ def command(
     from provio import home as homes
 
     arguments = [os.fsencode(argument) for argument in command]
-    flags = {"name": name, "campaign": campaign, "detail": detail, "record": record or None}
+    flags = {"name": name, "campaign": campaign, "detail": detail, "record": record or None, "hash": hashed}
     forgive = None if strict else (lambda _: None) if quiet else terminal.complain
     try:
         settings = config.load(homes.project_folders(), flags, forgive)
@@ -71,7 +73,7 @@ def command(
         recording, settings = None, config.Config()
     end = run.watch(arguments, recording, (lambda _: None) if quiet else terminal.complain)
     if recording:
-        _apart(lambda: _finish(recording, end, no_merge, settings), quiet, recording.run_id)
+        _apart(lambda: _after(recording, end, no_merge, settings), quiet, recording.run_id)
     return run.end_as(end)
 
 
@@ -92,6 +94,18 @@ def _apart(work: Callable[[], str], quiet: bool, run_id: str) -> None:
         status = 130
     if status and not quiet:
         terminal.complain(f"run {run_id} is kept; merging it failed (it ended with {status}): provio merge tries again")
+
+
+def _after(recording: Any, end: Any, no_merge: bool, settings: Config) -> str:
+    """Finish a run, and have what it wrote hashed by a process that nobody waits for; return the line to say of it."""
+    from provio import environment, hashing
+
+    if settings.hash:
+        hashing.ask(recording.home, recording.run_id)
+    try:
+        return _finish(recording, end, no_merge, settings) + ("; hashes follow" if settings.hash else "")
+    finally:
+        hashing.begin(recording.home, then_merge=not (no_merge or environment.job_id()))
 
 
 def _finish(recording: Any, end: Any, no_merge: bool, settings: Config) -> str:

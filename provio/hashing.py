@@ -1,0 +1,187 @@
+"""SHA-256 of what runs wrote, after their end and out of their way: the runs that want it in, `hashes.ttl` out.
+
+`ask` notes that a run wants it: an empty file named as the run in `.provio/hashing/`, which holds what is done so far.
+`begin` starts a process that works through these notes, alone for a `.provio`, at the lowest priority; whoever started
+it may end. One that was killed is begun again by the next merge; what it had done is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from provio import config, environment, turtle
+from provio import home as homes
+from provio.content import Unread, sha256
+from provio.errors import ProvioError
+from provio.facts import Trace
+from provio.home import RUN_ID, Home
+from provio.identity import Identity
+from provio.lineage import conclude
+from provio.lineage.model import Conclusions, Version
+from provio.merge import merge
+from provio.trace import folders_of, read_run
+from provio.vocab import NS
+
+NOTES = "hashing"
+NAMES = ("inode", "birthNs", "mtimeNs", "size")
+# ioprio_set(2) on x86-64: this process, class idle: the disk is ours when nobody else wants it.
+SYS_IOPRIO_SET, IDLE = 251, 3 << 13
+
+
+def ask(home: Home, run_id: str) -> None:
+    """Note that a run wants the SHA-256 of what it wrote."""
+    (home.path / NOTES).mkdir(mode=0o700, exist_ok=True)
+    (home.path / NOTES / run_id).touch(mode=0o600)
+
+
+def wanted(home: Home) -> list[str]:
+    """Return the ids of the runs that want hashes and have none yet, oldest first."""
+    try:
+        return sorted(name for name in os.listdir(home.path / NOTES) if RUN_ID.fullmatch(name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def begin(home: Home, *, then_merge: bool = True) -> None:
+    """Start a process that computes what is wanted, unless one is at it; return at once.
+
+    It has no stream, no descriptor, no terminal and no trace of the caller's: who reads the caller's output sees its
+    end.
+    """
+    if not wanted(home) or not os.access(home.path / NOTES, os.W_OK):
+        return
+    try:
+        with _alone(home, wait=False):
+            pass
+    except OSError:
+        return  # who is at it looks again before it ends
+    environ = {name: value for name, value in os.environ.items() if name != "PROVIO_TRACE"}
+    command = [sys.executable, "-P", "-m", "provio.hashing", str(home.path), *(() if then_merge else ("--no-merge",))]
+    nowhere = subprocess.DEVNULL
+    with contextlib.suppress(OSError):
+        subprocess.Popen(
+            command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env=environ, start_new_session=True, close_fds=True
+        )
+
+
+def finish(home: Home, settings: config.Config, note: Callable[[str], None] = lambda _: None) -> list[str]:
+    """Compute what is wanted, here and now, after whoever is at it already; return the ids of the runs done."""
+    if not wanted(home) or not os.access(home.path / NOTES, os.W_OK):
+        return []
+    with _alone(home, wait=True):
+        return _work(home, settings, note)
+
+
+def main() -> None:
+    """Work through the notes of the `.provio` that is named; end where somebody else does, or none is left."""
+    home, then_merge = Home(Path(sys.argv[1])), "--no-merge" not in sys.argv[2:]
+    os.nice(19)
+    ctypes.CDLL(None).syscall(SYS_IOPRIO_SET, 1, 0, IDLE)
+    settings = config.load(homes.project_folders(home.project), forgive=lambda _: None)
+    os.chdir("/")
+    tried: set[str] = set()
+    while set(wanted(home)) - tried:
+        try:
+            with _alone(home, wait=False):
+                tried |= set(wanted(home))
+                done = _work(home, settings)
+        except BlockingIOError:
+            return
+        if done and then_merge:
+            merge(home, [home.runs / run for run in done], settings=settings)
+
+
+@contextlib.contextmanager
+def _alone(home: Home, wait: bool) -> Iterator[None]:
+    """Hold the lock of those who hash for a `.provio`; raises BlockingIOError where another has it, unless `wait`."""
+    fd = os.open(home.path / NOTES / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(fd)
+
+
+def _work(home: Home, settings: config.Config, note: Callable[[str], None] = lambda _: None) -> list[str]:
+    done = []
+    for run_id in wanted(home):
+        folder, progress = home.runs / run_id, home.path / NOTES / run_id
+        with contextlib.suppress(OSError, ProvioError, ValueError, LookupError):
+            if folder.is_dir():
+                _hash_run(folder, progress, settings, note)
+                done.append(run_id)
+            progress.unlink()
+    return done
+
+
+def _hash_run(folder: Path, progress: Path, settings: config.Config, note: Callable[[str], None]) -> None:
+    """Write the `hashes.ttl` of this host for a run; `progress` keeps each line as it is done."""
+    trace = read_run(folder)
+    host = turtle.segment(environment.system_facts()["host"])
+    place = next((place for place in folders_of(trace.folder, trace.run) if place.name == host), None)
+    if place is None or (place / "hashes.ttl").exists():
+        return
+    conclusions = conclude(trace, Identity(trace), settings)
+    known = dict(_lines(progress))
+    with progress.open("a", encoding="utf-8") as so_far:
+        for version in _written(trace, conclusions, host):
+            subject = f"{trace.iri}/{host}/hash/{version.facts.inode}.{version.facts.mtime}"
+            if subject not in known:
+                note(os.fsdecode(version.last_name[1]))
+                line = _line(subject, version, conclusions)
+                if line:
+                    known[subject] = line
+                    so_far.write(line)
+                    so_far.flush()
+    temporary = place / "hashes.new"
+    temporary.write_text(f"@prefix : <{NS}> .\n" + "".join(known.values()), encoding="utf-8")
+    temporary.replace(place / "hashes.ttl")
+
+
+def _lines(progress: Path) -> Iterator[tuple[str, str]]:
+    """What is done already, a line each; one that a kill cut short is not done."""
+    for line in progress.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
+        if line.startswith("<") and line.endswith(" .\n"):
+            yield line[1 : line.index(">")], line
+
+
+def _written(trace: Trace, conclusions: Conclusions, host: str) -> Iterator[Version]:
+    """The versions that processes of this host made, of content that is not empty."""
+    devices = {o.facts.device for o in trace.openings() if o.process.host == host and o.writable}
+    made = {contribution.iri.partition("~")[0] for contribution in conclusions.contributions}
+    for version in conclusions.versions.values():
+        if (version.generated_by or version.iri in made) and version.facts.size and version.facts.device in devices:
+            yield version
+
+
+def _line(subject: str, version: Version, conclusions: Conclusions) -> str:
+    """What to say of a version: its hash; that it changed before that was known; nothing where the run replaced it."""
+    facts, names = version.facts, dict.fromkeys([version.last_name[1], *version.names.values()])
+    about = f"<{subject}> :device {turtle.literal(facts.device)}" + "".join(
+        f" ; :{name} {value}" for name, value in zip(NAMES, facts.key[1:], strict=True)
+    )
+    reason = ""
+    for path in filter(None, names):
+        if not os.path.lexists(path):
+            continue
+        try:
+            digest, found = sha256(path)
+        except Unread as error:
+            reason = str(error)
+            continue
+        if found.key == facts.key:
+            return f"{about} ; :sha256 {turtle.literal(digest)} .\n"
+        if not any(found.key == other.facts.key for other in conclusions.versions.values()):
+            reason = "changed before its SHA-256 was computed"
+    return f"{about} ; a :Gap ; :reason {turtle.literal(reason)} .\n" if reason else ""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""`hash = true`: SHA-256 of what a run wrote, after the run, by a process that nobody waits for."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from conftest import Project, provio_command
+
+PATH = "?v prov:specializationOf/provio:path ?n OPTIONAL { ?v provio:path ?own } BIND(COALESCE(?own, ?n) AS ?path)"
+HASHES = f"SELECT DISTINCT ?path ?hash {{ ?v provio:sha256 ?hash . {PATH} }}"
+
+
+def hashes(project: Project) -> dict[str, str]:
+    """The SHA-256 of each version that has one, by its path, relative to the project."""
+    return {os.path.relpath(row["path"], project.path): row["hash"] for row in project.rows(HASHES)}
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def notes(project: Project) -> list[str]:
+    """The runs whose hashes are still to be computed."""
+    return [name for name in os.listdir(project.path / ".provio" / "hashing") if name != "lock"]
+
+
+def wait_for_hashes(project: Project) -> None:
+    """Wait for the background to be done, at most a minute."""
+    deadline = time.monotonic() + 60
+    while notes(project):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_what_a_run_wrote_and_nothing_else_has_its_hash(project: Project) -> None:
+    """Files that are not empty, under their last name, copies too; neither what was read, nor what was overwritten."""
+    project.sh("echo in > in; echo old > twice")
+    script = "cat in > out; cp out copy; echo 1 > twice; echo 2 > twice; : > empty; echo t > tmp; rm tmp; mv copy moved"
+    project.provio("run", "--hash", "--quiet", "--", "bash", "-c", script)
+    wait_for_hashes(project)
+    assert hashes(project) == {name: digest(project.path / name) for name in ("out", "moved", "twice")}
+    assert project.count("?gap a provio:Gap") == 0
+
+
+def test_without_the_setting_there_are_none(project: Project) -> None:
+    """Neither hashes nor a folder for them; `--no-hash` is over what provio.toml sets."""
+    (project.path / "provio.toml").write_text("hash = true\n")
+    project.provio("run", "--no-hash", "--quiet", "--", "sh", "-c", "echo x > x")
+    assert (hashes(project), (project.path / ".provio" / "hashing").exists()) == ({}, False)
+    project.run("echo y > y")
+    wait_for_hashes(project)
+    assert hashes(project) == {"y": digest(project.path / "y")}
+
+
+def test_nobody_waits_for_the_hashes(project: Project) -> None:
+    """Who reads the output sees its end while a large file is still being hashed; a question is answered meanwhile."""
+    hold = project.path / ".provio" / "hashing"
+    hold.mkdir()
+    with (hold / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = [*provio_command(), "run", "--hash", "--", "sh", "-c", "echo x > x; exit 7"]
+        piped = subprocess.run(
+            ["bash", "-c", '"$@" 2>&1 | cat; exit ${PIPESTATUS[0]}', "bash", *command],
+            cwd=project.path, env=project.env, capture_output=True, text=True, timeout=50,
+        )  # fmt: skip
+        assert piped.returncode == 7
+        assert piped.stdout.endswith("; hashes follow\n")
+        assert (hashes(project), len(notes(project))) == ({}, 1)
+        assert project.provio("lineage", "x").stdout.startswith("x  2 B\n")
+    project.provio("merge")
+    assert hashes(project) == {"x": digest(project.path / "x")}
+
+
+def test_what_was_killed_is_taken_up_again_and_what_was_done_is_kept(project: Project) -> None:
+    """A run that is noted, a line of what was done already, and one that a kill cut short: the next merge ends it."""
+    project.run("echo x > x; echo y > y")
+    run = next((project.path / ".provio" / "runs").iterdir())
+    place = project.path / ".provio" / "hashing"
+    place.mkdir()
+    found = os.stat(project.path / "x")
+    iri = f"https://w3id.org/provio/run/{run.name}/{os.uname().nodename}/hash/{found.st_ino}.{found.st_mtime_ns}"
+    (birth,) = {row["b"] for row in project.rows(f"SELECT ?v (STR(?v) AS ?b) {{ ?v provio:inode {found.st_ino} }}")}
+    numbers = birth.rpartition("/")[2].split(".")
+    facts = f':device "{os.major(found.st_dev)}:{os.minor(found.st_dev)}" ; :inode {numbers[0]} ; :birthNs {numbers[1]}'
+    facts += f" ; :mtimeNs {numbers[2]} ; :size {numbers[3]}"
+    (place / run.name).write_text(f'<{iri}> {facts} ; :sha256 "{"0" * 64}" .\n<https://cut')
+    project.run("true")  # the next merge
+    wait_for_hashes(project)
+    assert hashes(project) == {"x": "0" * 64, "y": digest(project.path / "y")}
+
+
+def test_one_process_hashes_for_a_folder_at_a_time(project: Project) -> None:
+    """Ten runs at once: every hash is there, and no process is left."""
+    project.run("true")
+    running = [
+        subprocess.Popen(
+            [*provio_command(), "run", "--hash", "--quiet", "--", "sh", "-c", f"echo {n} > out{n}"],
+            cwd=project.path, env=project.env,
+        )
+        for n in range(10)
+    ]  # fmt: skip
+    assert [process.wait(120) for process in running] == [0] * 10
+    wait_for_hashes(project)
+    assert hashes(project) == {f"out{n}": digest(project.path / f"out{n}") for n in range(10)}
+
+
+def test_a_file_that_changed_since_has_no_hash_and_says_so(project: Project) -> None:
+    """Changed after the run and before its hash: a Gap; replaced by a FIFO: never opened."""
+    project.run("echo x > x; echo y > y; echo z > z")
+    run = next((project.path / ".provio" / "runs").iterdir())
+    (project.path / ".provio" / "hashing").mkdir()
+    (project.path / ".provio" / "hashing" / run.name).touch()
+    project.sh("echo more >> x; rm y; mkfifo y")
+    project.provio("merge")
+    assert hashes(project) == {"z": digest(project.path / "z")}
+    gaps = project.rows(f"SELECT ?path ?reason {{ ?g provio:about ?v ; provio:reason ?reason . {PATH} }}")
+    assert {(os.path.basename(row["path"]), row["reason"]) for row in gaps} == {
+        ("x", "changed before its SHA-256 was computed: its SHA-256 is not known"),
+        ("y", "is no plain file: its SHA-256 is not known"),
+    }
+
+
+def test_hashing_leaves_the_times_of_the_files_alone(project: Project) -> None:
+    """The access time of what is hashed is not touched."""
+    project.run("echo x > x")
+    os.utime(project.path / "x", ns=(1, os.stat(project.path / "x").st_mtime_ns))
+    run = next((project.path / ".provio" / "runs").iterdir())
+    (project.path / ".provio" / "hashing").mkdir()
+    (project.path / ".provio" / "hashing" / run.name).touch()
+    project.provio("merge")
+    assert (hashes(project), os.stat(project.path / "x").st_atime_ns) == ({"x": digest(project.path / "x")}, 1)
