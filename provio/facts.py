@@ -56,7 +56,8 @@ class Access:
             if size > done:
                 found.append(Stretch(first, last, size - done))
             first, done = resumed, size
-        return [*found, Stretch(first, end, self.count(side + "Bytes") - done)] if first else found
+        rest = self.count(side + "Bytes") - done
+        return [*found, Stretch(first, end, rest)] if first and (rest or not found) else found
 
     def sizes(self, side: str) -> list[int]:
         """Return how many calls of a side (`read`, `write`) had each of the ten sizes; the empty ones have none.

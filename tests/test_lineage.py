@@ -7,93 +7,25 @@ from collections.abc import Callable
 import pytest
 from conftest import Project
 
-PYTHON_TWO_PHASES = """
-import sys
-text = open("a").read()
-open("x", "w").write(text.upper())
-more = open("b").read()
-open("y", "w").write(more.upper())
-"""
-
-FORK = """
-import os
-a = open("a").read()
-child = os.fork()
-if child == 0:
-    {child}
-    os._exit(0)
-os.waitpid(child, 0)
-{parent}
-"""
-
-WORKER = """
-for number in range(1, 11):
+POOL = """
+import time
+from multiprocessing import get_context
+def serve(number):
+    time.sleep(0.3)  # so that all tasks are out before the first result
     text = open(f"in{number}").read()
     with open(f"out{number}", "w") as out:
-        out.write(text * 2)
+        out.write(text)
+with get_context("fork").Pool(3) as pool:
+    pool.map(serve, range(1, 7), chunksize=1)
 """
 
 
-def both(data: str = "", carried: str = "") -> dict[str, set[str]]:
-    return {"data": set(data.split()), "carried": set(carried.split())}
-
-
-def test_a_pipe_carries_lineage(project: Project) -> None:
-    """`tar | gzip > x` ties x to what tar read."""
-    project.sh("mkdir d; echo 1 > d/one; echo 2 > d/two; echo 3 > other")
-    project.run("cat other > /dev/null; tar cf - d | gzip > x.tgz")
-    found = project.ancestors("x.tgz")
-    assert found["data"] == {"d/one", "d/two"}
-    assert found["carried"] == set()
-
-
-def test_two_phases_of_one_process(project: Project) -> None:
-    """r(a) w(x) r(b) w(y): x comes from a; y from b, and from a only by the earlier phase; never x from b."""
-    project.sh("echo 1 > a; echo 2 > b")
-    (project.path / "two.py").write_text(PYTHON_TWO_PHASES)
-    project.watch("python3", "two.py")
-    x, y = project.ancestors("x"), project.ancestors("y")
-    assert (x["data"], x["carried"]) == ({"a"}, set())
-    assert (y["data"], y["carried"]) == ({"b"}, {"a"})
-
-
-@pytest.mark.parametrize(
-    ("child", "parent", "expected"),
-    [
-        ('open("x", "w").write(a)', "", both(carried="a")),
-        ('open("x", "w").write(a + open("b").read())', "", both(data="b", carried="a")),
-    ],
-)
-def test_fork_carries_what_the_parent_had_read(
-    project: Project, child: str, parent: str, expected: dict[str, set[str]]
-) -> None:
-    """A child has what its parent read before the fork."""
-    project.sh("echo 1 > a; echo 2 > b")
-    (project.path / "fork.py").write_text(FORK.format(child=child, parent=parent))
-    project.watch("python3", "fork.py")
-    found = project.ancestors("x")
-    assert {"data": found["data"], "carried": found["carried"]} == expected
-
-
-def test_a_child_has_nothing_of_what_its_parent_reads_later(project: Project) -> None:
-    """Fork, then the parent reads b and goes on: the child's output does not come from b."""
-    project.sh("echo 1 > a; echo 2 > b")
-    body = 'import time; time.sleep(0.2); open("x", "w").write(a)'
-    code = FORK.format(child=body, parent="").replace("os.waitpid", 'open("b").read(); os.waitpid', 1)
-    (project.path / "fork.py").write_text(code)
-    project.watch("python3", "fork.py")
-    found = project.ancestors("x")
-    assert (found["data"], found["carried"]) == (set(), {"a"})
-
-
-def test_a_parent_keeps_its_inputs_over_a_fork(project: Project) -> None:
-    """r(a), a child is forked, r(b), w(x): x comes from a and b, both by data, for nothing was written between."""
-    project.sh("echo 1 > a; echo 2 > b")
-    code = FORK.format(child="pass", parent='open("x", "w").write(a + open("b").read())')
-    (project.path / "fork.py").write_text(code)
-    project.watch("python3", "fork.py")
-    found = project.ancestors("x")
-    assert (found["data"], found["carried"]) == ({"a", "b"}, set())
+def test_a_pool_of_processes_by_data(project: Project) -> None:
+    """Whichever worker takes which task: by data each product comes from its own input alone."""
+    project.sh("for k in 1 2 3 4 5 6; do echo $k > in$k; done")
+    (project.path / "pool.py").write_text(POOL)
+    project.watch("python3", "pool.py")
+    assert {k: project.data(f"out{k}") for k in range(1, 7)} == {k: {f"in{k}"} for k in range(1, 7)}
 
 
 def test_a_later_reader_is_no_ancestor(project: Project) -> None:
@@ -106,36 +38,6 @@ def test_a_later_reader_is_no_ancestor(project: Project) -> None:
     assert project.data("x") == {"a"}
     assert project.data("a", "--forward") == {"x", "y"}
     assert project.data("b", "--forward") == {"y"}
-
-
-def test_a_long_lived_worker_by_data_has_its_own_input_alone(project: Project) -> None:
-    """out_k comes from in_k by data, from in_1 … in_k−1 carried, and never from a later one."""
-    project.sh("for k in 1 2 3 4 5 6 7 8 9 10; do echo $k > in$k; done")
-    (project.path / "worker.py").write_text(WORKER)
-    project.watch("python3", "worker.py")
-    for number in (1, 5, 10):
-        found = project.ancestors(f"out{number}")
-        assert found["data"] == {f"in{number}"}
-        assert found["carried"] == {f"in{k}" for k in range(1, number)}
-
-
-def test_redirections_belong_to_the_child_that_used_them(project: Project) -> None:
-    """`cat <f >g` in a shell: g comes from f, and nothing else; the shell is control."""
-    project.sh("echo 1 > f; echo 2 > unrelated")
-    project.run("cat unrelated >/dev/null; cat <f >g")
-    found = project.ancestors("g")
-    assert (found["data"], found["carried"]) == ({"f"}, set())
-
-
-def test_what_a_program_feeds_to_a_child_is_data(project: Project) -> None:
-    """A file that was opened for the child's output is no finished output of the parent's."""
-    project.sh("echo 1 > a")
-    code = (
-        "import subprocess as s\nd = open('a', 'rb').read()\ns.run(['tr', '1', '2'], input=d, stdout=open('x', 'wb'))\n"
-    )
-    (project.path / "feed.py").write_text(code)
-    project.watch("python3", "feed.py")
-    assert project.data("x") == {"a"}
 
 
 def test_a_read_that_nobody_saw_is_a_gap(project: Project) -> None:

@@ -83,16 +83,6 @@ def test_a_connection_carries_lineage_both_ways(talking: Project, way: str) -> N
     assert document["gaps"] == []
 
 
-def test_each_answer_comes_from_its_own_question(talking: Project) -> None:
-    """A server that serves one after the other is cut where it reads the next request."""
-    talking.run(
-        "python3 server.py unix 2 0 & python3 client.py question1 answer1; python3 client.py question2 answer2; wait"
-    )
-    assert talking.data("served1") - {"place"} == {"question1"}
-    assert talking.data("served2") - {"place", "stock"} == {"question2"}
-    assert "question2" not in talking.data("answer1") | talking.ancestors("answer1")["carried"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["unix", "tcp"])
 def test_clients_that_are_gone_before_they_are_accepted(talking: Project, way: str) -> None:
@@ -100,28 +90,6 @@ def test_clients_that_are_gone_before_they_are_accepted(talking: Project, way: s
     talking.run(f"python3 server.py {way} 2 1.5 & python3 client.py question1 -; python3 client.py question2 -; wait")
     assert talking.data("served1") - {"place"} == {"question1"}
     assert talking.data("served2") - {"place"} == {"question2"}
-
-
-@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM", "SOCK_SEQPACKET"])
-def test_a_socketpair_between_parent_and_child(project: Project, kind: str) -> None:
-    """Both directions between a process and the child it forked."""
-    project.sh("echo 1 > a; echo 2 > b")
-    (project.path / "pair.py").write_text(f"""
-import os, socket
-mine, yours = socket.socketpair(socket.AF_UNIX, socket.{kind})
-if os.fork() == 0:
-    with open("got", "wb") as file:
-        file.write(yours.recv(100))
-    yours.send(open("b", "rb").read())
-    os._exit(0)
-mine.send(open("a", "rb").read())
-with open("back", "wb") as file:
-    file.write(mine.recv(100))
-os.wait()
-""")
-    project.watch("python3", "pair.py")
-    assert project.data("got") == {"a"}
-    assert project.data("back") == {"b"}
 
 
 def test_a_connection_to_what_is_not_watched_is_a_gap(talking: Project) -> None:

@@ -595,6 +595,7 @@ void turn_to(enum side side);
 bool turns_seen(const struct counters *counters);
 void turn_follow(struct counters *counters);
 void turn_look(struct thread *thread, struct counters *counters, uint64_t first);
+void turn_end(struct thread *thread, struct counters *counters, uint64_t first);
 
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time);
 

@@ -85,7 +85,7 @@ void counters_spread(struct thread *thread, struct counters *counters, uint64_t 
     if (counters->term != NULL) return;
     if (bytes == 0 && counters->side == READING) {
         store_counter(counters, EMPTY, next_number(&counters->empty));
-        turn_follow(counters); // what comes later, the file has grown by
+        turn_end(thread, counters, first);
         return;
     }
     bool followed = counters->turn != 0;

@@ -3,6 +3,7 @@
 #include "shim.h"
 
 enum { MOST_TURNS = 1000 }; // of one side of an access: what comes later is its last turn
+enum { ENDED = 1 };         // in the place of a turn: the last read was empty
 
 // Odd: the process writes. Only who turns it stores, so that threads that all read, or all write, do not contend.
 static _Atomic uint64_t turn = 2;
@@ -32,9 +33,10 @@ void turn_follow(struct counters *counters) {
     if (counters->turn == 0) turn_keep(counters);
 }
 
-static void turn_write(struct thread *thread, const struct counters *counters, uint64_t first) {
+static void turn_write(struct thread *thread, struct counters *counters, uint64_t first) {
     struct block block;
-    if (!block_begin(thread, &block, 160)) return;
+    if (counters->turns == MOST_TURNS || !block_begin(thread, &block, 160)) return;
+    counters->turns++;
     TEXT(&block.text, " <a");
     text_number(&block.text, counters->number);
     text_string(&block.text, counters->side == READING ? "/read/" : "/write/");
@@ -55,9 +57,14 @@ void turn_look(struct thread *thread, struct counters *counters, uint64_t first)
         store_digits(counters->digits + 32 * LAST, counters->values[LAST]);
     }
     turn_to(counters->side);
-    if (relaxed(turn) != counters->turn && counters->turns < MOST_TURNS) {
-        counters->turns++;
-        turn_write(thread, counters, first - thread->epoch);
-    }
+    if (relaxed(turn) != counters->turn) turn_write(thread, counters, first - thread->epoch);
     turn_keep(counters);
+}
+
+// A read that returned nothing is no part of the turn before it; what is read after it, the file has grown by.
+void turn_end(struct thread *thread, struct counters *counters, uint64_t first) {
+    bool known = counters->turn > ENDED && counters->turn_bytes > 0;
+    turn_follow(counters);
+    if (known && first != 0) turn_write(thread, counters, first - thread->epoch);
+    counters->turn = ENDED;
 }

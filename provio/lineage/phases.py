@@ -194,10 +194,13 @@ def _seen(conclusions: Conclusions) -> dict[str, set[int]]:
     for span in conclusions.spans:
         spans.setdefault(span.inode, []).append(span)
     found: dict[str, set[int]] = {}
-    for inputs in conclusions.inputs.values():
-        for one in inputs:
-            version = conclusions.versions[one.version]
-            for span in spans.get(inode_of(version.facts), ()):
-                if span.first - TICK <= version.facts.mtime <= span.end and one.last >= span.first:
-                    found.setdefault(span.process.iri, set()).add(span.wrote(version))
+    read = [(one.version, one.last) for inputs in conclusions.inputs.values() for one in inputs]
+    copied = [(source, span.last) for span in conclusions.spans for source in span.sources]
+    for iri, last in (*read, *copied):
+        version = conclusions.versions.get(iri)
+        if version is None:
+            continue
+        for span in spans.get(inode_of(version.facts), ()):
+            if span.first - TICK <= version.facts.mtime <= span.end and last >= span.first:
+                found.setdefault(span.process.iri, set()).add(span.wrote(version))
     return found
