@@ -9,7 +9,7 @@ from functools import cache
 from provio import turtle
 from provio.facts import Access, Event, Opening, Process, Thread, Trace
 from provio.identity import Identity
-from provio.lineage.model import Conclusions, Phase, Version
+from provio.lineage.model import Code, Conclusions, Phase, Version
 from provio.vocab import PROV, RDF, RDFS, provio, types
 
 # What the class of an IOActivity does to the object: the property from the object to it.
@@ -220,12 +220,8 @@ class _Writer:
         graph.say(process.iri, ("prov:qualifiedAssociation", _iri(association)))
         graph.say(association, ("prov:agent", _iri(program.iri)))
         if program.plan:
-            graph.say(association, ("prov:hadPlan", _iri(program.plan)))
-            graph.node(program.plan, "FileVersion")
-            graph.lines.append(f"<{program.plan}> <{RDF}type> <{PROV}Plan> .\n")
-            if program.file:
-                graph.say(program.plan, ("prov:specializationOf", _iri(program.file)))
-                self._file(program.file, program.path)
+            graph.say(association, ("prov:hadPlan", _iri(program.plan.version)))
+            graph.lines.append(f"<{program.plan.version}> <{RDF}type> <{PROV}Plan> .\n")
 
     def _end(self, process: Process) -> list[tuple[str, str | None]]:
         """How a process ended: its parent's wait says it, of the last image that had the pid and tick."""
@@ -246,6 +242,7 @@ class _Writer:
             ("prov:wasAssociatedWith", _iri(program)),
             ("prov:wasAssociatedWith", _iri(alone.iri) if alone else None),
             *(("prov:used", _iri(version)) for version in phase.used),
+            *(("ran", _iri(code.version)) for code in self._code(phase)),
         )
         if phase.continued and phase.carried_from:
             graph.say(phase.iri, ("continuedFrom", _iri(phase.carried_from)))
@@ -254,6 +251,11 @@ class _Writer:
 
     def _informed(self, name: str, earlier: str | None) -> list[tuple[str, str | None]]:
         return [(name, _iri(earlier)), ("prov:wasInformedBy", _iri(earlier))] if earlier else []
+
+    def _code(self, phase: Phase) -> tuple[Code, ...]:
+        """What is said of the first phase of a process alone: the others carry it on."""
+        first = phase is self.out.phases[phase.process.iri][0]
+        return self.out.programs[phase.process.iri].code if first else ()
 
     def _versions(self) -> Iterator[None]:
         for version in (*self.out.versions.values(), *self.out.contributions):

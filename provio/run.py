@@ -235,6 +235,7 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
         ("startedNs", str(recording.started)),
         ("detail", turtle.literal(str(recording.detail))),
         turtle.text_or_encoded("project", os.fsencode(recording.home.project)),
+        turtle.text_or_encoded("homeFolder", os.path.expanduser(b"~")),
     ]
     git = environment.git_state(cwd)
     if git:

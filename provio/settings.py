@@ -29,10 +29,27 @@ class Kind:
 
 
 class Interpreter(NamedTuple):
-    """A program that runs scripts: options that take the next argument, options after which there is no script file."""
+    """How a program that runs scripts reads its options.
 
-    value: tuple[str, ...]
-    no_script: tuple[str, ...]
+    `value` take the next argument, `no_script` mean that there is no script file; the value of `script` is the script,
+    of `module` a module, of `folder` the folder it starts in; `rest` have what is written beside them, or nothing, as
+    their value. `default` are the scripts that it takes where none is named; `first`: the first argument that is no
+    option is the script.
+    """
+
+    value: tuple[str, ...] = ()
+    no_script: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
+    module: tuple[str, ...] = ()
+    folder: tuple[str, ...] = ()
+    rest: tuple[str, ...] = ()
+    default: tuple[str, ...] = ()
+    first: bool = True
+
+    @property
+    def with_value(self) -> tuple[str, ...]:
+        """The options that take a value."""
+        return self.value + self.script + self.module + self.folder
 
 
 def suggestion(word: str, words: Iterable[str]) -> str:
@@ -81,13 +98,14 @@ def _interpreters(value: object) -> Mapping[str, Interpreter]:
 
 
 def _interpreter(pattern: str, rule: object) -> Interpreter:
-    words = ("value", "no-script")
+    words = ("value", "no-script", "script")
     if not isinstance(rule, Mapping):
-        raise ValueError(f"{pattern}: {_wrong(rule, 'a table with the keys value, no-script')}")
+        raise ValueError(f"{pattern}: {_wrong(rule, 'a table with the keys value, no-script, script')}")
     for word in rule:
         if word not in words:
-            raise ValueError(f"{pattern}: no key {word!r}{suggestion(word, words)} (known: value, no-script)")
-    return Interpreter(*(_options(f"{pattern}: {word}", rule.get(word, ())) for word in words))
+            raise ValueError(f"{pattern}: no key {word!r}{suggestion(word, words)} (known: value, no-script, script)")
+    value, no_script, script = (_options(f"{pattern}: {word}", rule.get(word, ())) for word in words)
+    return Interpreter(value, no_script, script, first=not script)
 
 
 def _options(name: str, value: object) -> tuple[str, ...]:
@@ -147,4 +165,4 @@ def some(*words: str) -> Kind:
 BOOLEAN = Kind("true or false", _boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 TEXT = Kind("a text of one line", _text)
 FOLDERS = Kind("a list of folders or globs (in a variable with `:` between)", _folders, _split(":"))
-INTERPRETERS = Kind("a table of tables with the keys value, no-script", _interpreters, _toml, _both)
+INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, _toml, _both)

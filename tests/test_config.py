@@ -132,7 +132,7 @@ KNOWN = "(known: campaign, detail, hash, interpreters, name, noise.add, noise.ke
         ("noise.add = [3]\n", ":1: noise.add: 3 is not allowed (allowed: a list of folders or globs)"),
         (
             '[interpreters.R]\nvalues = ["-g"]\n',
-            ":1: interpreters: R: no key 'values': did you mean 'value'? (known: value, no-script)",
+            ":1: interpreters: R: no key 'values': did you mean 'value'? (known: value, no-script, script)",
         ),
         (
             '[interpreters.R]\nvalue = ["g"]\n',
@@ -257,8 +257,8 @@ def test_a_change_of_the_project_s_noise_counts_for_what_was_recorded_before(pro
 
 
 def test_an_interpreter_of_the_configuration_has_its_script_as_its_program(project: Project) -> None:
-    """A link to python under a name that provio does not know; `-X` takes a value, as the table says."""
-    project.sh('mkdir bin && ln -s "$(readlink -f /usr/bin/python3)" bin/scribe-2 && echo "print(1)" > s.py')
+    """A copy of python under a name that provio does not know; `-X` takes a value, as the table says."""
+    project.sh('mkdir bin && cp "$(readlink -f /usr/bin/python3)" bin/scribe-2 && echo "print(1)" > s.py')
     project.run("bin/scribe-2 -X utf8 s.py > out")
     assert project.data("out") == {"s.py"}
     write(project.path, '[interpreters."scribe*"]\nvalue = ["-X"]\nno-script = ["-c"]\n')

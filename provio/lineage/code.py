@@ -1,8 +1,7 @@
 """Code is not data: finds the program of each process (executable, or the script an interpreter runs), and knows noise.
 
 Noise is what was opened for reading only below a folder of the system or of the interpreter, outside the project's
-folder
-and not named on a command line. It is counted and hidden, never dropped.
+folder and not named on a command line. It is counted and hidden, never dropped.
 """
 
 from __future__ import annotations
@@ -15,93 +14,68 @@ from fnmatch import translate
 from provio.config import Config
 from provio.facts import Facts, Opening, Process, Trace
 from provio.identity import Identity
-from provio.lineage.model import ProgramFacts
+from provio.lineage.interpreters import rule_of, script_of
+from provio.lineage.model import Code, ProgramFacts
 from provio.settings import Interpreter
 
-Rules = Mapping[bytes, tuple[set[bytes], set[bytes]]]
-# Interpreter (its file's name) → options that take the next argument, options after which there is no script file.
-INTERPRETERS: Rules = {
-    rb"(python|pypy)[0-9.]*": ({b"-W", b"-X", b"--check-hash-based-pycs"}, {b"-c", b"-m"}),
-    rb"(ba|da|k|z|a)?sh": ({b"-o", b"+o", b"-O", b"+O", b"--rcfile", b"--init-file"}, {b"-c"}),
-    rb"perl[0-9.]*": ({b"-I"}, {b"-e", b"-E"}),
-    rb"ruby[0-9.]*": ({b"-I", b"-r"}, {b"-e"}),
-    rb"node(js)?": ({b"-r", b"--require"}, {b"-e", b"-p", b"--eval", b"--print"}),
-    rb"Rscript": (set(), {b"-e"}),
-    rb"(julia|lua[0-9.]*|tclsh[0-9.]*|php[0-9.]*)": (set(), {b"-e", b"-E", b"-r"}),
-}
 SYSTEM = tuple(b"/etc /dev /usr /bin /boot /lib /lib32 /lib64 /opt /sbin /sys /proc /var /cvmfs".split())
 NOT_SYSTEM = tuple(b"/dev/shm /var/tmp /var/home".split())
 ROOT_VARIABLES = re.compile(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
 
 
-def interpreters(own: Mapping[str, Interpreter]) -> Rules:
-    """Return the rules of all interpreters, those of the configuration first."""
-    rules = {
-        os.fsencode(translate(pattern)): (set(map(os.fsencode, rule.value)), set(map(os.fsencode, rule.no_script)))
-        for pattern, rule in own.items()
-    }
-    return {**rules, **INTERPRETERS} if rules else INTERPRETERS
-
-
-def script_of(arguments: list[bytes], rules: Rules = INTERPRETERS) -> bytes | None:
-    """Return the argument that is the script, where the program is an interpreter that was given one."""
-    name = arguments[0].rpartition(b"/")[2].lstrip(b"-") if arguments else b""
-    rule = next((rule for pattern, rule in rules.items() if re.fullmatch(pattern, name)), None)
-    if rule is None:
-        return None
-    takes_value, no_script = rule
-    rest = iter(arguments[1:])
-    for argument in rest:
-        if argument in no_script or (name.endswith(b"sh") and re.fullmatch(rb"-[a-z]*c[a-z]*", argument)):
-            return None
-        if argument in takes_value:
-            next(rest, None)
-        elif argument == b"--":
-            return next(rest, None)
-        elif not argument.startswith((b"-", b"+")) or argument == b"-":
-            return None if argument == b"-" else argument
-    return None
-
-
 def programs(trace: Trace, identity: Identity, settings: Config) -> dict[str, ProgramFacts]:
     """Return the program of each process, by the process's IRI."""
-    rules = interpreters(settings.interpreters)
-    scripts: dict[tuple[bytes, bytes], Opening] = {}
-    for process in trace.processes.values():
-        script = script_of(process.arguments, rules)
-        opening = script_opening(process, script) if script else None
-        if script and opening:
-            scripts[process.cwd, script] = opening
-    return {process.iri: _program(process, identity, scripts, rules) for process in trace.processes.values()}
+    scripts = {
+        iri: script_opening(process, settings.interpreters) for iri, process in trace.processes.items()
+    }  # of an interpreter that has none: None
+    parents = _parents(trace)
+    for iri, process in trace.processes.items():
+        above = process
+        while not scripts[iri] and above.image == "fork" and above.iri in parents:
+            above = parents[above.iri]
+            scripts[iri] = scripts[above.iri]
+    return {iri: _program(process, scripts[iri], identity) for iri, process in trace.processes.items()}
 
 
-def _program(
-    process: Process, identity: Identity, scripts: dict[tuple[bytes, bytes], Opening], rules: Rules
-) -> ProgramFacts:
-    """The script where one was given (a forked child has its parent's, which the parent read), else the executable."""
-    script = script_of(process.arguments, rules)
-    opening = scripts.get((process.cwd, script)) if script else None
-    if opening and opening.name:
-        return _known(opening.name, opening.facts, identity)
+def _parents(trace: Trace) -> dict[str, Process]:
+    """The process that forked each fork, which has read the script that both run."""
+    images = {(p.host, p.pid, p.tick): p for p in trace.processes.values() if p.image == "fork"}
+    forks = (event for process in trace.processes.values() for event in process.events if event.kind == "Fork")
+    found = ((images.get((e.process.host, e.number("childPid"), e.number("childTick"))), e.process) for e in forks)
+    return {child.iri: parent for child, parent in found if child and child is not parent}
+
+
+def _program(process: Process, script: Opening | None, identity: Identity) -> ProgramFacts:
+    """The script where there is one, else the executable; the code that ran is both."""
     path = process.executable or (process.arguments or [b"unknown"])[0]
+    code = []
+    if script and script.name:
+        code.append(_code(script.name, script.facts, identity))
     if "inode" in process.record:
-        return _known(path, Facts.of(process.record), identity)
-    return ProgramFacts(identity.program(path, None), _label(path), path, None, None)
+        code.append(_code(path, Facts.of(process.record), identity, installed=bool(code)))
+    if not code:
+        return ProgramFacts(identity.program(path, None), _label(path), path)
+    first = code[0]
+    return ProgramFacts(identity.program(first.path, first.facts.device), _label(first.path), first.path, tuple(code))
 
 
-def _known(path: bytes, facts: Facts, identity: Identity) -> ProgramFacts:
-    iri, file = identity.program(path, facts.device), identity.file(path, facts.device)
-    return ProgramFacts(iri, _label(path), path, identity.version(facts), file)
+def _code(path: bytes, facts: Facts, identity: Identity, installed: bool = False) -> Code:
+    return Code(identity.version(facts), identity.file(path, facts.device), path, facts, installed)
 
 
-def script_opening(process: Process, script: bytes) -> Opening | None:
-    """Return the opening through which an interpreter read its script."""
-    wanted = os.path.normpath(os.path.join(process.cwd, script))
+def script_opening(process: Process, own: Mapping[str, Interpreter]) -> Opening | None:
+    """Return the opening through which an interpreter read its script; None where the program is none."""
+    names = [(process.arguments or [b""])[0], process.executable or b""]
+    rules = (rule_of(os.fsdecode(name.rpartition(b"/")[2].lstrip(b"-")), own) for name in names if name)
+    rule = next((rule for rule in rules if rule), None)
+    script = script_of(process.arguments, process.cwd, rule) if rule else None
+    if script is None:
+        return None
+    opened: dict[bytes, Opening] = {}
     for opening in process.openings:
-        plain = opening.kind == "FileVersion" and not opening.writable and opening.path
-        if plain and os.path.normpath(opening.path or b"") == wanted:
-            return opening
-    return None
+        if opening.kind == "FileVersion" and not opening.writable and opening.path:
+            opened.setdefault(os.path.normpath(opening.path), opening)
+    return next((opened[path] for path in script.found(opened)), None)
 
 
 def _label(path: bytes) -> str:
@@ -115,25 +89,40 @@ class Noise:
         self.project = trace.run.get("project", "").encode("utf-8", "surrogateescape")
         self.added, self.kept = (_Places(p, self.project) for p in (settings.noise_add, settings.noise_keep))
         self.interpreters = set(_interpreter_prefixes(trace))
-        self.roots = {*SYSTEM, *self.interpreters, *_named_roots(trace)}
+        self.installed = set(_named_roots(trace))
+        home = trace.run.get("homeFolder", "").encode("utf-8", "surrogateescape").rstrip(b"/")
+        homes = [rb"/root", rb"/home/[^/]+", *([re.escape(home)] if home else [])]
+        self.hidden = re.compile(rb"(" + b"|".join(homes) + rb")/\.[^/]+")
         self.named = {path for process in trace.processes.values() for path in _named(process)}
 
     def __call__(self, opening: Opening) -> bool:
         """Tell whether an opening is noise."""
-        path = os.path.normpath(opening.name or b"/")
-        if opening.writable or path in self.named or (opening.path and os.path.normpath(opening.path) in self.named):
+        names = {os.path.normpath(path) for path in (opening.name or b"/", opening.path) if path}
+        return not (opening.writable or names & self.named) and self._of_system(os.path.normpath(opening.name or b"/"))
+
+    def of_code(self, code: Code) -> bool:
+        """Tell whether a program or script is noise."""
+        if code.path in self.named:
             return False
+        own = self.kept(code.path) or (self.project and _under(code.path, {self.project}))
+        return self._of_system(code.path) or (code.installed and not own)
+
+    def _of_system(self, path: bytes) -> bool:
         if self.added(path) or self.kept(path):
             return not self.kept(path)
-        if _under(path, self.interpreters) or b"/__pycache__/" in path or b"/site-packages/" in path:
+        if _under(path, self.interpreters) or b"/site-packages/" in path:
             return True
+        root = self._root(path)
         if self.project and _under(path, {self.project}):
-            return False
-        return (_under(path, self.roots) and not _under(path, NOT_SYSTEM)) or self._hidden_in_home(path)
+            return len(root) > len(self.project)  # the project is all of the home, or of the machine
+        return bool(root) or b"/__pycache__/" in path or _under(path, self.installed)
 
-    def _hidden_in_home(self, path: bytes) -> bool:
-        """A dot-folder of somebody's home."""
-        return bool(re.match(rb"(/root|/home/[^/]+)/\.", path))
+    def _root(self, path: bytes) -> bytes:
+        """The folder of the system, or the dot-folder of a home, that a path lies below; an empty one if none."""
+        hidden = self.hidden.match(path)
+        if hidden:
+            return hidden[0]
+        return b"" if _under(path, NOT_SYSTEM) else next((root for root in SYSTEM if _under(path, {root})), b"")
 
 
 class _Places:

@@ -13,14 +13,30 @@ TICK = 20_000_000
 
 
 @dataclass(frozen=True)
+class Code:
+    """A version of a program's file, or of the script that it ran; `installed`: an interpreter of a script."""
+
+    version: str
+    file: str
+    path: bytes
+    facts: Facts
+    installed: bool = False
+
+
+@dataclass(frozen=True)
 class ProgramFacts:
-    """The program of a process: its IRI, a label, its path; where known, the version it was (its plan) and its File."""
+    """The program of a process: its IRI, a label, its path, and what is known of the code that ran: the script, if any,
+    then the executable. The first is its plan."""
 
     iri: str
     label: str
     path: bytes
-    plan: str | None
-    file: str | None
+    code: tuple[Code, ...] = ()
+
+    @property
+    def plan(self) -> Code | None:
+        """The program's own version, where it is known."""
+        return self.code[0] if self.code else None
 
 
 @dataclass(slots=True)

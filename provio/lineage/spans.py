@@ -56,13 +56,13 @@ class _Collector:
     def process(self, process: Process) -> None:
         """Gather the inputs and spans of one process."""
         self.out.inputs[process.iri] = []
-        plan = self.out.programs[process.iri].plan
+        code = self._code(process)
         maps = _by_opening(process, "Map", "object")
         cuts = _by_opening(process, "Truncate", "object")
         for opening in process.openings:
             if opening.kind == "FileVersion":
                 mapped = maps.get(opening.iri, [])
-                if self.identity.version(opening.facts) != plan:
+                if self.identity.version(opening.facts) not in code:
                     self._input(opening, mapped)
                     self._perhaps(opening, mapped)
                 self._span(opening, mapped, cuts.get(opening.iri, []))
@@ -71,6 +71,14 @@ class _Collector:
                 self._truncated_by_name(event)
             elif event.kind == "SetTimes":
                 self._times_set(event)
+
+    def _code(self, process: Process) -> set[str]:
+        """Note the versions of the code that a process ran, and return them."""
+        code = self.out.programs[process.iri].code
+        for one in code:
+            version = self.version(one.facts, None, self.noise.of_code(one), process.started)
+            version.name(one.file, one.path, process.started)
+        return {one.version for one in code}
 
     def names(self, process: Process) -> None:
         """Give versions the names that renames and links gave them."""

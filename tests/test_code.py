@@ -1,0 +1,76 @@
+"""Which argument is the script, and what is code: command lines in, the program's own files out."""
+
+from __future__ import annotations
+
+import pytest
+
+from provio.lineage.interpreters import rule_of, script_of
+
+COMMANDS = {
+    "python3 job.py in out": "/w/job.py",
+    "python3.11 -u -Wd -X utf8 sub/job.py -c": "/w/sub/job.py",
+    "python3 -c pass job.py": None,
+    "python3 -Bc pass": None,
+    "python3 - job.py": None,
+    "python3 -- job.py": "/w/job.py",
+    "/usr/bin/python3 /data/job.py": "/data/job.py",
+    "bash -ex -o pipefail run.sh a": "/w/run.sh",
+    "bash -ec true run.sh": None,
+    "sh -s a": None,
+    "-bash --rcfile other run.sh": "/w/run.sh",
+    "zsh +o nomatch run.sh": "/w/run.sh",
+    "perl -lane print a": None,
+    "perl -w -Ilib -Mstrict -i.bak fix.pl a": "/w/fix.pl",
+    "awk -f sum.awk a": "/w/sum.awk",
+    "gawk -F, -v n=1 --file=sum.awk a": "/w/sum.awk",
+    "mawk -fsum.awk a": "/w/sum.awk",
+    "awk {print} a": None,
+    "sed -f edit.sed a": "/w/edit.sed",
+    "sed -nf edit.sed a": "/w/edit.sed",
+    "sed -i.old s/f/g/ a": None,
+    "Rscript --vanilla fit.R a": "/w/fit.R",
+    "R --no-echo --no-restore --file=fit.R --args a": "/w/fit.R",
+    "ruby -Ilib -rset job.rb": "/w/job.rb",
+    "node --require ./hook job.js": "/w/job.js",
+    "node -pe 1": None,
+    "julia -t 4 -O3 fit.jl": "/w/fit.jl",
+    "lua -l set job.lua": "/w/job.lua",
+    "java -Xmx1g -cp lib -jar job.jar a": "/w/job.jar",
+    "make -j4 all": "/w/GNUmakefile",
+    "make -C sub -C deep -f rules.mk": "/w/sub/deep/rules.mk",
+    "make --makefile=rules.mk -j 4": "/w/rules.mk",
+    "ninja -C build -j4": "/w/build/build.ninja",
+    "octave --eval 1": None,
+    "cat job.py": None,
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_script_of_a_command_line(command: str) -> None:
+    """The argument that an interpreter reads as its script, in the folder it starts in; none where it has none."""
+    words = command.encode().split(b" ")
+    rule = rule_of(words[0].rpartition(b"/")[2].lstrip(b"-").decode(), {})
+    script = script_of(words, b"/w", rule) if rule else None
+    assert (script.paths[0].decode() if script else None) == COMMANDS[command]
+
+
+MODULES = {
+    "pkg.tool": "/w/pkg/tool.py",
+    "pkg": "/w/pkg/__main__.py",
+    "pkg.old": "/w/pkg/__pycache__/old.cpython-311.pyc",
+    "tool": "/w/tool.py",
+    "one": None,
+}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_file_of_a_module(module: str) -> None:
+    """`python -m` runs the file of the module, or what was compiled of it before, or a package's main module."""
+    opened = b"/w/pkg/__init__.py /w/pkg/__main__.py /w/pkg/tool.py /w/pkg/__pycache__/old.cpython-311.pyc /w/tool.py"
+    if module == "tool":
+        opened = b"/w/someone.py /w/tool.py"
+    rule = rule_of("python3", {})
+    script = script_of([b"python3", b"-m", module.encode()], b"/w", rule) if rule else None
+    assert script
+    found = next(script.found(opened.split(b" ")), None)
+    assert (found.decode() if found else None) == MODULES[module]
