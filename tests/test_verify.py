@@ -1,0 +1,159 @@
+"""`provio verify`: files against what was recorded of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+
+def verify(project: Project, *what: str | bytes, code: int = 0) -> dict[str, tuple[str, str]]:
+    """The state and the word of each file, by its name; the exit code is asserted."""
+    answer = json.loads(project.provio("verify", "--as", "json", *what, code=code).stdout)
+    name = os.path.relpath
+    return {name(one["path"], project.path): (one["state"], one.get("word", "")) for one in answer["files"]}
+
+
+def runs(project: Project) -> list[str]:
+    return sorted(path.name for path in (project.path / ".provio" / "runs").iterdir())
+
+
+SAME = ("same", "")
+TOUCHED = ("touched", "its times or its place differ, its content does not")
+
+
+@pytest.fixture
+def hashed(project: Project) -> Project:
+    """A project with the outputs a, b and c, and their hashes."""
+    project.provio("run", "--hash", "--quiet", "--", "bash", "-c", "for f in a b c; do echo $f > $f; done")
+    project.provio("merge", "--quiet")
+    return project
+
+
+def test_what_is_as_it_was_is_the_same(hashed: Project) -> None:
+    """Asked of everything, of the run, of a file: the same, and exit 0."""
+    expected = dict.fromkeys("abc", SAME)
+    assert verify(hashed) == verify(hashed, "last") == verify(hashed, "--hash") == expected
+    assert verify(hashed, "a") == {"a": SAME}
+    assert hashed.provio("verify").stdout == "3 same\n"
+
+
+def test_touched_changed_and_missing_are_told_apart(hashed: Project) -> None:
+    """Other times and the same content; another content of the same size; gone."""
+    hashed.sh("touch a; echo B > b; rm c")
+    expected = {"a": TOUCHED, "b": ("changed", ""), "c": ("missing", "")}
+    assert verify(hashed, code=1) == verify(hashed, "last", code=1) == expected
+    assert verify(hashed, "a") == {"a": TOUCHED}
+    table = hashed.provio("verify", code=1).stdout.splitlines()
+    assert [line.split()[:2] for line in table[2:]] == [
+        ["touched", "a"], ["changed", "b"], ["missing", "c"], ["1", "changed,"]
+    ]  # fmt: skip
+
+
+def test_a_copy_put_in_its_place_is_told_by_its_content(hashed: Project) -> None:
+    """Another inode of the same content is touched, not changed."""
+    hashed.sh("cp a d; mv d a")
+    assert verify(hashed, "a") == {"a": TOUCHED}
+
+
+def test_without_a_hash_other_times_are_a_change(project: Project) -> None:
+    """What cannot be told apart from a change is called one."""
+    project.run("echo a > a")
+    project.sh("touch a")
+    assert verify(project, "a", code=1) == {"a": ("changed", "")}
+
+
+def test_a_change_that_stat_does_not_tell_is_found_by_content(hashed: Project) -> None:
+    """The same size and the times set back: only --hash sees it."""
+    found = os.stat(hashed.path / "a")
+    with (hashed.path / "a").open("r+b") as file:
+        file.write(b"X")
+    os.utime(hashed.path / "a", ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert verify(hashed, "a") == {"a": SAME}
+    assert verify(hashed, "--hash", "a", code=1) == {"a": ("changed", "")}
+
+
+def test_what_a_later_run_did_is_no_difference_but_for_the_run_itself(project: Project) -> None:
+    """Overwritten, deleted, renamed, a folder renamed: by a recorded run; of what is left all is as it should be."""
+    project.run("echo 1 > over; echo 1 > gone; echo 1 > old; mkdir d; echo 1 > d/in; echo 1 > kept; echo t > t; rm t")
+    project.run("echo 2 > over; rm gone; mv old new; mv d e")
+    assert verify(project) == {"over": SAME, "new": SAME, "e/in": SAME, "kept": SAME}
+    assert verify(project, "new", "e/in") == {"new": SAME, "e/in": SAME}
+    first, second = runs(project)
+    assert verify(project, first, code=1) == {
+        "over": ("changed", f"overwritten by run {second}"),
+        "gone": ("missing", f"deleted by run {second}"),
+        "new": SAME,
+        "e/in": SAME,
+        "kept": SAME,
+    }
+    assert verify(project, second) == {"over": SAME}
+
+
+def test_inputs_are_compared_too_when_everything_is_asked(project: Project) -> None:
+    """A run's own question is about what it wrote."""
+    project.sh("echo i > in")
+    project.run("cat in > out")
+    project.sh("echo more >> in")
+    assert verify(project, code=1) == {"in": ("changed", ""), "out": SAME}
+    assert verify(project, "last") == {"out": SAME}
+
+
+def test_what_is_not_recorded_is_unknown(hashed: Project) -> None:
+    """Exit 3 where that is all there is."""
+    hashed.sh("echo new > new")
+    unknown = ("unknown", "nothing is recorded of it")
+    assert verify(hashed, "new", "nowhere", code=3) == {"new": unknown, "nowhere": unknown}
+    assert verify(hashed, "new", "a") == {"new": unknown, "a": SAME}
+
+
+def test_a_fifo_in_its_place_is_never_opened(hashed: Project) -> None:
+    """Nobody writes to it: to open it would wait for ever."""
+    hashed.sh("rm a; mkfifo a")
+    assert verify(hashed, "--hash", "a", code=1) == {"a": ("changed", "is no plain file now")}
+
+
+def test_a_name_that_is_not_utf8_is_told_in_json(project: Project) -> None:
+    """As U+FFFD, with the bytes beside it."""
+    os.mkdir(os.fsencode(project.path) + b"/d\xff")
+    project.run("echo x > d$'\\xff'/f")
+    answer = json.loads(project.provio("verify", "--as", "json", b"d\xff/f").stdout)
+    expected = {"path": f"{project.path}/d\ufffd/f", "state": "same", "run": runs(project)[0],
+                "pathEncoded": f"{project.path}/d%FF/f"}  # fmt: skip
+    assert answer == {"files": [expected], "counts": {"same": 1}}
+    assert project.provio("verify").stdout == "1 same\n"
+
+
+def test_a_name_that_leads_nowhere_is_said(hashed: Project) -> None:
+    """A link to itself: neither same nor missing."""
+    hashed.sh("rm a; ln -s a a")
+    assert verify(hashed, "last", code=1)["a"] == ("unread", "Too many levels of symbolic links")
+
+
+def test_what_may_not_be_read_is_said(hashed: Project) -> None:
+    """A folder that may not be entered: neither same nor missing."""
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    hashed.sh("mkdir shut")
+    hashed.run("echo x > shut/x")
+    os.chmod(hashed.path / "shut", 0)
+    try:
+        assert verify(hashed, "last", code=1) == {"shut/x": ("unread", "Permission denied")}
+    finally:
+        os.chmod(hashed.path / "shut", 0o700)
+
+
+def test_a_file_system_that_is_not_here_is_neither_same_nor_missing(project: Project, tmp_path: Path) -> None:
+    """A run that was recorded on another host: its files are elsewhere, and that is no difference."""
+    project.run("echo x > x; echo y > y")
+    for path in (project.path / ".provio" / "runs").rglob("*.ttl"):
+        text = path.read_bytes().replace(b':storageDomain "', b':storageDomain "other-host-')
+        path.write_bytes(text)
+    project.sh("rm x; echo other > y")
+    assert verify(project) == {
+        "x": ("elsewhere", "recorded on a file system that is not here"),
+        "y": ("elsewhere", "another file of this name is here"),
+    }
