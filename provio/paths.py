@@ -129,6 +129,33 @@ def order(ways: Ways) -> list[str]:
     return list(done)
 
 
+def made_from(ways: Ways, product: str) -> list[tuple[str, str | None]]:
+    """Return the file versions that a product was made from, directly or through pipes, each with the run that used it.
+
+    A product is made from what it kept of an earlier version, too.
+    """
+    lineage = ways.lineage
+    found: dict[tuple[str, str | None], None] = {}
+    waiting = [product, *ways.same.get(product, ())]
+    seen = set(waiting)
+    for iri in waiting:  # which grows
+        node = lineage.node[iri]
+        if node["type"] in ACTIVITIES:
+            following = lineage.objects(iri, "continuedFrom", "carriedFrom", "launchedBy")
+            for used in lineage.objects(iri, "used"):
+                if lineage.node[used]["type"] == "FileVersion":
+                    found[used, node.get("run")] = None
+                else:
+                    following.append(used)
+        else:
+            following = lineage.objects(iri, "wasGeneratedBy")
+            run = next((lineage.node[maker].get("run") for maker in following), None)
+            found.update(((old, run), None) for old in lineage.objects(iri, "wasRevisionOf", "wasDerivedFrom"))
+        waiting += [one for one in following if one not in seen]
+        seen.update(following)
+    return list(found)
+
+
 def count(ways: Ways) -> int:
     """Return how many ways there are from the targets to their ends."""
     number: dict[str, int] = {}

@@ -16,7 +16,7 @@ from provio import present
 from provio.describe import PREFIXES, batches
 from provio.document import ACTIVITIES, Lineage, LineageDocument, Stale, targets
 from provio.graph import bundle_iri
-from provio.paths import Ways, order
+from provio.paths import Ways, made_from, order
 from provio.store import Reader
 
 
@@ -107,7 +107,9 @@ class _Finder:
         for product in sources:
             if self.lineage.node[product]["type"] in ACTIVITIES:
                 continue
-            reasons = [one for source, run in self._inputs(product) for one in self._reasons(product, source, run, why)]
+            reasons = [
+                one for source, run in made_from(self.ways, product) for one in self._reasons(product, source, run, why)
+            ]
             why[product] = list({one["input"]: one for one in reasons}.values())
             if product in targets(self.lineage.document) or self.names.is_there(product):
                 found += why[product]
@@ -139,31 +141,6 @@ class _Finder:
         if now is None or not file.startswith(f"file://{now.split('/')[-2]}/"):  # a file of another machine
             now = self.newest.of(file)
         return "here" if now is None or self.names.same(source, now) else now
-
-    def _inputs(self, product: str) -> list[tuple[str, str | None]]:
-        """What a product was made from: versions and, where known, the run that used them."""
-        ways = self.lineage
-        found: dict[tuple[str, str | None], None] = {}
-        seen: set[str] = set()
-        waiting = [product, *self.ways.same.get(product, ())]
-        while waiting:
-            iri = waiting.pop()
-            if iri in seen:
-                continue
-            seen.add(iri)
-            node = ways.node[iri]
-            if node["type"] in ACTIVITIES:
-                waiting += ways.objects(iri, "continuedFrom", "carriedFrom", "launchedBy")
-                for used in ways.objects(iri, "used"):
-                    if ways.node[used]["type"] == "FileVersion":
-                        found[used, node.get("run")] = None
-                    else:
-                        waiting.append(used)
-            else:
-                waiting += ways.objects(iri, "wasGeneratedBy")
-                run = next((ways.node[maker].get("run") for maker in ways.objects(iri, "wasGeneratedBy")), None)
-                found.update(((old, run), None) for old in ways.objects(iri, "wasRevisionOf", "wasDerivedFrom"))
-        return list(found)
 
     def between(self, kept: set[str]) -> set[str]:
         """The nodes from which a kept one can be reached, and those: what lies on the ways from the targets."""

@@ -30,6 +30,11 @@ def render(document: LineageDocument) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
+def dumped(answer: Mapping[str, Any]) -> str:
+    """Return an answer that is no lineage document as JSON, in the order of its keys, ending in a newline."""
+    return json.dumps(_whole(answer), ensure_ascii=True, indent=2) + "\n"
+
+
 def _ordered(node: Mapping[str, Any]) -> dict[str, Any]:
     known = {key: node[key] for key in _ORDER if key in node}
     return known | {key: node[key] for key in sorted(node) if key not in known}

@@ -1,0 +1,35 @@
+"""What would have to be made again, as a table or JSON: a `provio.impact.Impact` goes in, a string comes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provio.document import local_name
+from provio.reports.document_json import dumped
+from provio.reports.rows import align
+from provio.reports.text import printable, shorter_path
+
+if TYPE_CHECKING:
+    from provio.impact import Impact
+
+COLUMNS = ("step", "product", "command", "in", "run")
+REASONS = {"gone": "is gone", "overwritten": "was overwritten since"}
+
+
+def render(impact: Impact, *, width: int | None = 80, unicode: bool = True, folder: str | None = None) -> str:
+    """Return a row for each product, in an order in which they can be made, and what is left out and why."""
+    rows = []
+    for place, step in enumerate(impact["steps"], start=1):
+        product = shorter_path(step["path"], folder) + ("" if step["state"] == "there" else f" ({step['state']})")
+        where = shorter_path(step.get("cwd", ""), folder)
+        rows.append((str(place), product, step["command"], where, local_name(step.get("run", ""))))
+    notes = [f"left out: {shorter_path(one['path'], folder)} {REASONS[one['reason']]}" for one in impact["leftOut"]]
+    if not rows:
+        notes.insert(0, "nothing that is there was made from it")
+    table = align(COLUMNS, rows, width=width, unicode=unicode, right={"step"}) if rows else ""
+    return table + "".join(printable(note, unicode) + "\n" for note in notes)
+
+
+def as_json(impact: Impact) -> str:
+    """Return all of it as JSON."""
+    return dumped({**impact})

@@ -1,0 +1,89 @@
+"""Who made a file, as lines of text or JSON: a `provio.why.Reason` goes in, a string comes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from provio.document import arguments, command_line, local_name
+from provio.reports.document_json import dumped
+from provio.reports.text import duration, moment, plural, printable, shorter_path, size
+
+if TYPE_CHECKING:
+    from provio.document import Node
+    from provio.why import Reason
+
+
+def render(reason: Reason, *, unicode: bool = True, folder: str | None = None) -> str:
+    """Return what people want to know, a line each, what is not known left out."""
+    facts = [size(reason["size"])] if "size" in reason else []
+    facts += [f"of {moment(reason['modified'])}"] if "modified" in reason else []
+    head = "  ".join([shorter_path(reason["path"], folder), ", ".join(facts)]).rstrip()
+    notes = [f"! {note}" for note in [*([reason["changed"]] if "changed" in reason else []), *reason["gaps"]]]
+    process, run = reason["process"], reason["run"]
+    rows = [
+        ("made by", _program(reason, folder)),
+        ("command", _command(process)),
+        ("in", process.get("cwd", "")),
+        ("when", _when(process)),
+        ("ended", _end(process)),
+        ("by", " on ".join(part for part in (reason.get("user", ""), process.get("host", "")) if part)),
+        ("git", run.get("gitCommit", "") + (" and changes" if run.get("gitDirty") == "true" else "")),
+        *_list("read", [_file(node, folder) for node in reason["read"]]),
+        *_list("carried", [_file(node, folder) for node in reason["carried"]]),
+        *_list("kept", [_file(node, folder) for node in reason["kept"]]),
+        ("hidden", plural(reason["hidden"], "system file") if reason["hidden"] else ""),
+        *_list("with", [f"{_command(other)}, which wrote a part of it" for other in reason["contributors"]]),
+        *_list("launched", [_command(one) for one in reason["launchedBy"]]),
+        ("run", _run(run)),
+    ]  # fmt: skip
+    lines = [head, *notes, *(f"{what:9} {value}" for what, value in rows if value)]
+    return "".join(printable(line, unicode) + "\n" for line in lines)
+
+
+def as_json(reason: Reason) -> str:
+    """Return all of it as JSON."""
+    return dumped({**reason})
+
+
+def _list(what: str, values: list[str]) -> list[tuple[str, str]]:
+    return [(what if place == 0 else "", value) for place, value in enumerate(values)]
+
+
+def _command(process: dict[str, str]) -> str:
+    return command_line({"iri": "", "type": "Process", "label": "", "argv": process.get("argv", "")})
+
+
+def _program(reason: Reason, folder: str | None) -> str:
+    program, plan = reason.get("program"), reason.get("plan")
+    if not program:
+        return "a program that is not known"
+    facts = shorter_path(program.get("path", program["label"]), folder)
+    version = f" of {moment(plan['modified'])}" if plan and "modified" in plan else ""
+    return f"{program['label']}  ({facts}{version})"
+
+
+def _when(process: dict[str, str]) -> str:
+    start, end = process.get("start", ""), process.get("end", "")
+    return ", ".join(part for part in (moment(start), duration(start, end)) if part) if start else ""
+
+
+def _end(process: dict[str, str]) -> str:
+    if "signal" in process:
+        return f"signal {process['signal']}"
+    return f"exit code {process['exitCode']}" if "exitCode" in process else ""
+
+
+def _file(node: Node, folder: str | None) -> str:
+    name = shorter_path(node["path"], folder) if "path" in node else f"a {node['label']}"
+    facts = [size(node["size"])] if "size" in node and "path" in node else []
+    facts += [f"of {moment(node['modified'])}"] if "modified" in node else []
+    return "  ".join([name, ", ".join(facts)]).rstrip()
+
+
+def _run(run: dict[str, str]) -> str:
+    words = [local_name(run["iri"])]
+    words += [f"({run['name']})"] if "name" in run else []
+    words += [f"of campaign {run['campaign']}"] if "campaign" in run else []
+    command: Any = run.get("commandLine", "")
+    shown = _command({"argv": command}) if arguments(command) != [""] else ""
+    return " ".join(words) + (f": {shown}" if shown else "")

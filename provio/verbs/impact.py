@@ -1,0 +1,40 @@
+"""`provio impact`: files in, what would have to be made again if they changed out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from provio import asking, terminal
+from provio.verbs import runs_options
+
+
+@click.command("impact", short_help="What would have to be made again?")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@runs_options
+@click.option("--as", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(files: tuple[str, ...], form: str, **which: Any) -> int:
+    """List what would have to be made again if FILE changed, in an order in which it can be, and by which commands.
+
+    That is all that is there still and was made from FILE, whichever version of it, by data or carried. What is gone or
+    was overwritten is left out, but for files that a later one was made from.
+
+    Example: provio impact WestSac.h5
+    """
+    from provio.ancestry import Scope, lineage
+    from provio.earlier import all_versions
+    from provio.impact import impact
+    from provio.reports import impact as report
+
+    asked = asking.files(files, asking.Which(**which))
+    pairs = zip(asked.texts, asked.targets, strict=True)
+    starts = [iri for text, target in pairs for iri in all_versions(asked.reader, text, target)]
+    document = lineage(asked.reader, asked.targets, Scope(forward=True), starts)
+    answer = impact(asked.reader, document, {target.iri for target in asked.targets} | set(starts))
+    if form == "json":
+        terminal.out(report.as_json(answer))
+    else:
+        width, unicode = terminal.width(), terminal.unicode()
+        terminal.out(report.render(answer, width=width, unicode=unicode, folder=terminal.folder()))
+    return 3 if asked.unknown else 0

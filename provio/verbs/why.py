@@ -1,0 +1,36 @@
+"""`provio why`: a file in, the one process that made it, and all that is known of how, out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from provio import asking, terminal
+from provio.verbs import runs_options, version_options
+
+
+@click.command("why", short_help="Who made a file, and how?")
+@click.argument("file")
+@version_options
+@runs_options
+@click.option("--as", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(file: str, form: str, **which: Any) -> int:
+    """Show the one process that made FILE: its command line, where, when, how it ended, what it read, what launched it.
+
+    Where nobody who was recorded made it, the exit code is 3.
+
+    \b
+    Example: provio why results/fig3.h5
+             provio why results/fig3.h5 --at '2 hours ago'
+    """
+    from provio.reports import why as report
+    from provio.why import why
+
+    asked = asking.files([file], asking.Which(**which))
+    reason = why(asked.reader, asked.targets[0])
+    if form == "json":
+        terminal.out(report.as_json(reason))
+    else:
+        terminal.out(report.render(reason, unicode=terminal.unicode(), folder=terminal.folder()))
+    return 0

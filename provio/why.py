@@ -1,0 +1,171 @@
+"""Who made a file: a version and a store in; the process, its circumstances, what it read and what launched it out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import NotRequired, TypedDict
+
+from provio.ancestry import Scope, lineage
+from provio.describe import PREFIXES, describe
+from provio.document import PIPES, Lineage, LineageDocument, Node
+from provio.errors import NothingKnown
+from provio.store import Reader
+from provio.target import Target
+from provio.vocab import local_name
+
+NAMES = {name: name for name in (
+    "pid argv cwd host exitCode signal partOf name campaign commandLine gitCommit gitDirty jobId system kernel"
+).split()} | {"startedAtTime": "start", "endedAtTime": "end"}  # fmt: skip
+
+
+class Reason(TypedDict):
+    """One process that made a version, or had a part in it, and all that is known of how.
+
+    `read` are its own inputs, `carried` what it had read before; `kept` the version whose content the file kept;
+    `launchedBy` is what started it, the nearest first, up to the run's command.
+    """
+
+    target: str
+    path: str
+    size: NotRequired[int]
+    modified: NotRequired[str]
+    changed: NotRequired[str]
+    process: dict[str, str]
+    program: NotRequired[Node]
+    plan: NotRequired[Node]
+    run: dict[str, str]
+    user: NotRequired[str]
+    read: list[Node]
+    carried: list[Node]
+    kept: list[Node]
+    hidden: int
+    launchedBy: list[dict[str, str]]
+    contributors: list[dict[str, str]]
+    gaps: list[str]
+
+
+def why(reader: Reader, target: Target) -> Reason:
+    """Return who made a version; raises NothingKnown, with what is known instead, where nobody recorded did."""
+    document = lineage(reader, [target], Scope(depth=1))
+    made = _made(reader, target.iri)
+    if made is None:
+        raise NothingKnown(_unmade(reader, target, document))
+    if made[0] != target.iri:
+        document = lineage(reader, [Target(made[0])], Scope(depth=1))
+    own = next(node for node in describe(reader, {target.iri}))
+    process = _facts(reader, made[2])
+    run = _facts(reader, process.pop("partOf"))
+    launchers = _launchers(reader, made[1], made[2])
+    if not {"exitCode", "signal"} & process.keys() and all(one.get("pid") == process.get("pid") for one in launchers):
+        # Nobody but provio waited for it: its end is the run's.
+        process |= {name: run[name] for name in ("exitCode", "signal") if name in run}
+    inputs = _inputs(document, made[0])
+    reason = Reason(
+        target=target.iri, path=target.path or own.get("path") or own["label"], process=process, run=run,
+        read=inputs["read"], carried=inputs["carried"], kept=inputs["kept"], hidden=document["hidden"],
+        launchedBy=launchers, contributors=_contributors(reader, target.iri),
+        gaps=[gap["reason"] for gap in document["gaps"]],
+    )  # fmt: skip
+    if "size" in own:
+        reason["size"] = own["size"]
+    if "modified" in own:
+        reason["modified"] = own["modified"]
+    if target.changed:
+        reason["changed"] = target.changed
+    _agents(reader, reason, made[2])
+    return reason
+
+
+def _made(reader: Reader, version: str) -> tuple[str, str, str] | None:
+    """The version (or another key of its content) that an activity made, the activity, and its process."""
+    query = f"""{PREFIXES} SELECT ?v ?a ?p {{ {{ BIND(<{version}> AS ?v) }} UNION
+        {{ <{version}> (prov:alternateOf | ^prov:alternateOf)+ ?v }}
+        ?v prov:wasGeneratedBy ?a . ?a provio:partOf ?p . ?p a provio:Process }}"""
+    rows = sorted((row["v"] != version, row["v"], row["a"], row["p"]) for row in reader.rows(query))
+    return rows[0][1:] if rows else None
+
+
+def _facts(reader: Reader, iri: str) -> dict[str, str]:
+    """What people want to know of a process or a run, by the names that a lineage document uses."""
+    facts = {"iri": iri}
+    for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}"):
+        name = NAMES.get(local_name(row["p"]))
+        if name:
+            facts[name] = min(facts.get(name, row["o"]), row["o"])
+    return facts
+
+
+def _inputs(document: LineageDocument, made: str) -> dict[str, list[Node]]:
+    """What a version's maker read, and had read before, and what it kept, by name."""
+    ways = Lineage(document)
+    kept = {iri for iri in ways.objects(made, "wasRevisionOf") if not iri.startswith(made + "~")}
+    nodes = [node for node in document["nodes"] if node.get("depth") == 1]
+    nodes.sort(key=lambda node: (node["type"] in PIPES, node.get("path") or node["label"]))
+    used = [node for node in nodes if ways.subjects(node["iri"], "used")]
+    return {
+        "read": [node for node in used if node.get("via") == "data"],
+        "carried": [node for node in used if node.get("via") == "carried"],
+        "kept": [node for node in nodes if node["iri"] in kept],
+    }
+
+
+def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, str]]:
+    """The processes that led to an activity, the nearest first; forks that ran nothing of their own are left out."""
+    query = f"""{PREFIXES} SELECT DISTINCT ?p ?start {{
+        <{activity}> (provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+ ?b .
+        ?b provio:partOf ?p . ?p a provio:Process ; prov:startedAtTime ?start }}"""
+    rows = sorted({(row["start"].rstrip("Z"), row["p"]) for row in reader.rows(query)} - {("", process)}, reverse=True)
+    chain: list[dict[str, str]] = []
+    last = _facts(reader, process)
+    for _, iri in rows:
+        facts = _facts(reader, iri)
+        if iri != process and facts.get("argv") != last.get("argv"):
+            chain.append(facts)
+            last = facts
+    return chain
+
+
+def _contributors(reader: Reader, version: str) -> list[dict[str, str]]:
+    """The other processes that wrote a part of a version."""
+    query = f"""{PREFIXES} SELECT DISTINCT ?p {{ <{version}> prov:wasRevisionOf ?c .
+        FILTER(STRSTARTS(STR(?c), "{version}~")) ?c prov:wasGeneratedBy ?a . ?a provio:partOf ?p }} ORDER BY ?p"""
+    return [_facts(reader, row["p"]) for row in reader.rows(query)]
+
+
+def _agents(reader: Reader, reason: Reason, process: str) -> None:
+    """Add the program, its own version, and the user."""
+    query = f"""{PREFIXES} SELECT ?plan ?program {{ <{process}> prov:qualifiedAssociation ?q .
+        OPTIONAL {{ ?q prov:hadPlan ?plan }} OPTIONAL {{ ?q prov:agent ?program }} }}"""
+    row = next(iter(reader.rows(query)), {})
+    for name in ("plan", "program"):
+        if name in row:
+            reason[name] = describe(reader, {row[name]})[0]
+    if "plan" in reason:
+        reason["plan"].setdefault("modified", _key_time(reason["plan"]["iri"]))
+    query = f"""{PREFIXES} SELECT ?name {{ <{reason["run"]["iri"]}> prov:wasAssociatedWith ?u .
+        ?u a provio:User ; provio:name ?name }}"""
+    for row in reader.rows(query):
+        reason["user"] = row["name"]
+
+
+def _key_time(version: str) -> str:
+    """The time in a version's key: a system file's is not stated beside it."""
+    key = local_name(version).partition("~")[0].split(".")
+    seconds = int(key[2]) // 1_000_000_000 if len(key) == 4 and key[2].lstrip("-").isdigit() else 0
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _unmade(reader: Reader, target: Target, document: LineageDocument) -> str:
+    """What to say of a version that nobody recorded made: why not, or who used it first."""
+    name = target.path or target.iri
+    said = f"nobody who was recorded made {name}"
+    if document["gaps"]:
+        return f"{said}: {document['gaps'][0]['reason']}"
+    query = f"""{PREFIXES} SELECT ?run ?start {{ ?a prov:used <{target.iri}> ; provio:partOf ?p .
+        ?p provio:partOf ?run . ?a prov:startedAtTime ?start }} ORDER BY ?start LIMIT 1"""
+    for row in reader.rows(query):
+        when = f"{row['start'][:19].replace('T', ' ')} UTC"
+        said += (
+            f": run {local_name(row['run'])} found it there at {when} (provio lineage --forward says what came of it)"
+        )
+    return said
