@@ -19,7 +19,9 @@ class Until:
 
     def __init__(self, reader: Reader, patterns: Iterable[str], folder: str) -> None:
         self.reader = reader
-        self.patterns = {text: os.path.join(folder, text) if "/" in text else "*/" + text for text in patterns}
+        self.patterns = {
+            text: os.path.normpath(os.path.join(folder, text)) if "/" in text else "*/" + text for text in patterns
+        }
         self.unmatched = dict.fromkeys(self.patterns)
 
     def ends(self, versions: list[str]) -> set[str]:

@@ -1,0 +1,478 @@
+"""Questions about time and scope, asked of real commands: which version, which runs, how far, who, and what next."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Project
+
+from provio import paths, when
+from provio.document import Lineage, LineageDocument
+
+
+def named(project: Project, document: dict[str, Any], nodes: list[dict[str, Any]] | None = None) -> list[str]:
+    """The names of a document's files, relative to the project, sorted."""
+    files = [node for node in nodes or document["nodes"] if node["type"] == "FileVersion"]
+    return sorted(os.path.relpath(node["path"], project.path) for node in files)
+
+
+def moment() -> str:
+    """This instant, as --at reads it; the clock goes on a little before and after it."""
+    time.sleep(0.05)
+    now = datetime.now(UTC).isoformat()
+    time.sleep(0.05)
+    return now
+
+
+def read(project: Project, target: str, *options: str) -> list[str]:
+    """The files that a target comes from, without itself, by name."""
+    document = project.lineage(target, *options)
+    asked = document.get("targets", [document["target"]])
+    return named(project, document, [node for node in document["nodes"] if node["iri"] not in asked] or [{"type": ""}])
+
+
+@pytest.fixture
+def pipeline(project: Project) -> Project:
+    """a → b → c ← k, then d from c and a: three runs, of two campaigns, one of them with a name."""
+    project.sh("echo 1 > a; echo 2 > k")
+    project.provio("run", "--quiet", "--campaign", "one", "--", "sh", "-c", "sort a > b")
+    project.provio("run", "--quiet", "--campaign", "one", "--name", "join", "--", "sh", "-c", "cat b k > c")
+    project.provio("run", "--quiet", "--campaign", "two", "--", "sh", "-c", "cat c a > d")
+    return project
+
+
+NOW = datetime(2026, 11, 20, 12, 30, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("now", "2026-11-20T12:30:15"),
+        ("2 hours ago", "2026-11-20T10:30:15"),
+        ("an hour ago", "2026-11-20T11:30:15"),
+        ("90 min ago", "2026-11-20T11:00:15"),
+        ("3 weeks ago", "2026-10-30T12:30:15"),
+        ("yesterday", "2026-11-19T22:59:59.999999"),
+        ("Today", "2026-11-20T22:59:59.999999"),
+        ("2026-11-18", "2026-11-18T22:59:59.999999"),
+        ("12:15", "2026-11-20T11:15:00"),
+        ("2026-11-20T12:15", "2026-11-20T11:15:00"),
+        ("2026-11-20 12:15:30.5", "2026-11-20T11:15:30.500000"),
+        ("2026-11-20T12:15Z", "2026-11-20T12:15:00"),
+        ("2026-11-20T12:15-05:00", "2026-11-20T17:15:00"),
+    ],
+)
+def test_times(monkeypatch: pytest.MonkeyPatch, text: str, found: str) -> None:
+    """What has no zone is local time (here an hour ahead of UTC), and a date is the end of its day."""
+    monkeypatch.setenv("TZ", "Etc/GMT-1")
+    time.tzset()
+    try:
+        assert when.moment(text, NOW) == datetime.fromisoformat(found + "+00:00")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "soon", "25:00", "2026-13-01", "tomorrow ago", "-3 days ago", "9999999999 weeks ago"]
+)
+def test_what_is_no_time(project: Project, text: str) -> None:
+    """A bad time is a wrong call that says how to do better."""
+    done = project.provio("lineage", "x", "--at", text, code=2)
+    assert done.stderr.startswith("provio: Invalid value for '--at': ")
+    assert "say 2026-11-20," in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_at_a_time_and_of_a_run(project: Project) -> None:
+    """The version of then: by time, by the run that made it, by the run that used it."""
+    project.sh("echo 1 > one; echo 2 > two")
+    before = moment()
+    project.provio("run", "--quiet", "--name", "first", "--", "cp", "one", "out")
+    between = moment()
+    project.provio("run", "--quiet", "--name", "second", "--", "cp", "two", "out")
+    project.provio("run", "--quiet", "--name", "third", "--", "cp", "out", "last")
+    assert read(project, "out") == ["two"]
+    assert read(project, "out", "--at", between) == ["one"]
+    assert read(project, "out", "--at", "now") == ["two"]
+    assert read(project, "out", "--run", "first") == ["one"]
+    assert read(project, "out", "--run", "second") == ["two"]
+    assert read(project, "out", "--run", "third") == ["two"]
+    assert read(project, "out", "--at", between, "--forward") == []
+    assert read(project, "out", "--run", "second", "--forward") == ["last"]
+    early = project.provio("lineage", "out", "--at", before, code=3).stderr
+    assert re.fullmatch(r"provio: nothing is recorded of \S+/out as early as \S+ \S+ UTC; its first .* UTC\n", early)
+    neither = project.provio("lineage", "last", "--run", "first", code=3).stderr
+    assert re.fullmatch(r"provio: run \S+ neither made nor used \S+/last: provio show \S+ lists what it did\n", neither)
+    assert "no run 'nope'" in project.provio("lineage", "out", "--run", "nope", code=3).stderr
+    both = project.provio("lineage", "out", "--run", "first", "--at", "now", code=2).stderr
+    assert both.startswith("provio: --at and --run both say which version is meant")
+
+
+def test_at_follows_names(project: Project) -> None:
+    """A file renamed into place is there from the rename on, not from its writing; one that was deleted is gone."""
+    project.sh("echo 1 > one; echo 2 > two")
+    project.watch("cp", "one", "x")
+    project.watch("cp", "two", "x.new")
+    written = moment()
+    project.watch("mv", "x.new", "x")
+    renamed = moment()
+    project.watch("rm", "x")
+    assert read(project, "x", "--at", written) == ["one"]
+    assert read(project, "x.new", "--at", written) == ["two"]
+    assert read(project, "x", "--at", renamed) == ["two"]
+    assert "changed" not in project.lineage("x", "--at", renamed)
+    gone = project.lineage("x.new", "--at", renamed)["changed"]
+    assert re.fullmatch(r"no longer there by then: renamed at \S+ \S+ UTC", gone)
+    assert read(project, "x", "--at", "now") == ["two"]
+
+
+def test_times_that_were_set_count_from_then(project: Project) -> None:
+    """A copy with the old times of its source (cp -p) is there from the copying on."""
+    project.sh("echo 1 > one; touch -d '2020-01-01' one; echo 2 > two")
+    project.watch("cp", "two", "x")
+    before = moment()
+    project.watch("cp", "-p", "one", "x")
+    assert read(project, "x", "--at", before) == ["two"]
+    assert "one" in read(project, "x", "--at", "now")
+
+
+def test_roots(pipeline: Project) -> None:
+    """Only what no recorded program made, with no way between; cut short is no root."""
+    document = pipeline.lineage("d", "--roots")
+    assert named(pipeline, document) == ["a", "d", "k"]
+    assert document["edges"] == []
+    assert document["only"] == "roots"
+    assert named(pipeline, pipeline.lineage("d", "--roots", "--depth", "1")) == ["a", "d"]
+    assert pipeline.provio("lineage", "d", "--roots").stdout == "d  6 B\n├─ a  2 B\n└─ k  2 B\n"
+    assert "dotted" in pipeline.provio("lineage", "d", "--roots", "--as", "dot").stdout
+    pipeline.watch("sh", "-c", "echo > alone")
+    alone = pipeline.provio("lineage", "alone", "--roots").stdout.splitlines()
+    assert alone[1].strip() == "no primary source: recorded programs made it from nothing else"
+    assert "leave out --forward" in pipeline.provio("lineage", "a", "--forward", "--roots", code=2).stderr
+    assert "three different answers" in pipeline.provio("lineage", "a", "--stale", "--roots", code=2).stderr
+
+
+def test_paths(pipeline: Project) -> None:
+    """Each way, backward and forward, one a line; cut where asked, and said; the same in JSON."""
+    ways = ["d ← cat ← a", "d ← cat ← c ← cat ← b ← sort ← a", "d ← cat ← c ← cat ← k"]
+    assert pipeline.provio("lineage", "d", "--paths").stdout.splitlines() == ways
+    assert pipeline.provio("lineage", "d", "--paths", "--most", "1").stdout.splitlines() == [
+        ways[0],
+        "2 more ways (--most)",
+    ]
+    assert pipeline.provio("lineage", "a", "--paths", "--forward").stdout.splitlines() == [
+        "a → cat → d",
+        "a → sort → b → cat → c → cat → d",
+    ]
+    document = pipeline.lineage("d", "--paths")
+    nodes = {node["iri"]: node["label"] for node in document["nodes"]}
+    assert [[nodes[iri] for iri in way] for way in document["paths"]] == [
+        ["d", "cat", "a"],
+        ["d", "cat", "c", "cat", "b", "sort", "a"],
+        ["d", "cat", "c", "cat", "k"],
+    ]
+    assert document["ways"] == 3
+    table = pipeline.provio("lineage", "d", "--paths", "--as", "table").stdout.splitlines()
+    assert [line.split()[:2] for line in table[2:]] == [["1", "1"], ["2", "3"], ["3", "2"]]
+
+
+def test_paths_say_how(project: Project) -> None:
+    """What a process carried and what was kept stand on the way; a pipe stands between programs."""
+    project.sh("echo 1 > a; echo 2 > b")
+    project.watch("python3", "-c", "open('x','w').write(open('a').read()); open('y','w').write(open('b').read())")
+    assert [line.replace(" ", "") for line in project.provio("lineage", "y", "--paths").stdout.splitlines()[:2]] in (
+        [f"y←{name}(carried)←a", f"y←{name}←b"] for name in ("python3", *(f"python3.{n}" for n in range(11, 20)))
+    )
+    project.run("cat a | tr 1 2 > z")
+    assert project.provio("lineage", "z", "--paths").stdout == "z ← tr ← pipe ← cat ← a\n"
+    project.run("cat a > log")
+    project.run("cat b >> log")
+    assert project.provio("lineage", "log", "--paths").stdout.splitlines() == ["log ← cat ← b", "log ← log ← cat ← a"]
+
+
+def lattice(levels: int) -> LineageDocument:
+    """A document of 2 ** levels ways: at each level two files, each made from both of the next."""
+    document = LineageDocument(
+        target="f:0:0", nodes=[], edges=[], gaps=[], hidden=0, control=0, direction="backward"
+    )  # fmt: skip
+    for level in range(levels + 1):
+        for side in (0, 1):
+            file, process = f"f:{level}:{side}", f"p:{level}:{side}"
+            document["nodes"].append({"iri": file, "type": "FileVersion", "label": file, "path": "/" + file})
+            if level < levels:
+                document["nodes"].append({"iri": process, "type": "Phase", "label": "p"})
+                document["edges"].append({"subject": file, "predicate": "x#wasGeneratedBy", "object": process})
+                document["edges"] += [
+                    {"subject": process, "predicate": "x#used", "object": f"f:{level + 1}:{other}"} for other in (0, 1)
+                ]
+    return document
+
+
+def test_exponentially_many_ways_do_not_hang() -> None:
+    """2 ** 1000 ways are counted at once, and the first of them shown; roots are found without walking them."""
+    document = paths.with_paths(lattice(1000), 2)
+    assert document["ways"] == 2**1000
+    assert [len(way) for way in document["paths"]] == [2001, 2001]
+    assert paths.ends(document) == ["f:1000:0", "f:1000:1"]
+
+
+def test_paths_end_where_a_graph_goes_round() -> None:
+    """A circle, which no merged graph has, is walked once."""
+    document = lattice(1)
+    document["edges"].append({"subject": "f:1:0", "predicate": "x#wasRevisionOf", "object": "f:0:0"})
+    ways = paths.Ways(Lineage(document))
+    assert list(paths.each(ways)) == [["f:0:0", "p:0:0", "f:1:0", "f:0:0"], ["f:0:0", "p:0:0", "f:1:1"]]
+    assert paths.count(ways) == 2
+
+
+def test_until(pipeline: Project) -> None:
+    """What matches is shown and ends the way there; other ways go on; no match is said."""
+    assert read(pipeline, "d", "--until", "c") == ["a", "c"]
+    assert read(pipeline, "d", "--until", "b", "--until", "[k]") == ["a", "b", "c", "k"]
+    assert read(pipeline, "c", "--until", "./b") == ["b", "k"]
+    assert read(pipeline, "c", "--until", f"{pipeline.path}/*") == ["b", "k"]
+    assert read(pipeline, "a", "--forward", "--until", "b") == ["b", "d"]
+    done = pipeline.provio("lineage", "d", "--until", "*.h5")
+    assert done.stdout == pipeline.provio("lineage", "d").stdout
+    assert done.stderr.startswith("provio: --until *.h5: no file on the way matches")
+
+
+def test_several_targets(pipeline: Project) -> None:
+    """One document for all; one target keeps the contract; of an unknown one it is said, the others are answered."""
+    document = pipeline.lineage("b", "k")
+    nodes = {node["iri"]: node for node in document["nodes"]}
+    assert [nodes[iri]["label"] for iri in document["targets"]] == ["b", "k"]
+    assert document["target"] == document["targets"][0]
+    assert named(pipeline, document) == ["a", "b", "k"]
+    assert [nodes[iri]["depth"] for iri in document["targets"]] == [0, 0]
+    done = pipeline.provio("lineage", "b", "nope", "k", "--as", "json", code=3)
+    assert json.loads(done.stdout) == document
+    assert done.stderr.startswith(f"provio: nothing is recorded of {pipeline.path}/nope: ")
+    assert "targets" not in pipeline.lineage("b")
+    lines = pipeline.provio("lineage", "b", "k").stdout.splitlines()
+    assert [lines[0], lines[3:]] == ["b  2 B", ["└─ a  2 B", "", "k  2 B", "  no recorded origin"]]
+    assert pipeline.provio("lineage", "n1", "n2", code=3).stdout == ""
+    pipeline.provio("view", "b", "k", "-o", "page.html")
+    assert "b, k" in (pipeline.path / "page.html").read_text(encoding="utf-8")
+
+
+def test_targets_in_two_projects(pipeline: Project, tmp_path: Path) -> None:
+    """Files of two projects have two records, and are asked about apart."""
+    (tmp_path / "other" / ".provio").mkdir(parents=True)
+    done = pipeline.provio("lineage", "b", str(tmp_path / "other" / "x"), code=2)
+    assert "ask one at a time" in done.stderr
+
+
+def test_changed_targets_say_so_each(pipeline: Project) -> None:
+    """Of several targets each says itself that it is not what is there."""
+    pipeline.sh("echo more >> b")
+    nodes = {node["label"]: node for node in pipeline.lineage("b", "k")["nodes"]}
+    assert nodes["b"]["changed"].startswith("changed since it was recorded at 20")
+    assert "changed" not in nodes["k"]
+    assert "! changed since it was recorded" in pipeline.provio("lineage", "b", "k").stdout
+
+
+def stale(project: Project, target: str, *options: str) -> list[tuple[str, str, str]]:
+    """What is stale: (product, the input it was made from, reason)."""
+    document = project.lineage(target, "--stale", *options)
+    names = {node["iri"]: node["label"] for node in document["nodes"]}
+    return sorted((names[one["product"]], os.path.basename(one["path"]), one["reason"]) for one in document["stale"])
+
+
+def test_stale(pipeline: Project) -> None:
+    """What was made from another version than is there, and what was made from that; forward the same."""
+    assert stale(pipeline, "d") == []
+    assert "nothing is stale" in pipeline.provio("lineage", "d", "--stale").stdout
+    pipeline.sh("echo 3 > k")
+    assert stale(pipeline, "d") == [("c", "k", "changed"), ("d", "c", "stale")]
+    assert stale(pipeline, "k", "--forward") == [("c", "k", "changed"), ("d", "c", "stale")]
+    assert stale(pipeline, "a", "--forward") == []
+    assert stale(pipeline, "b") == []
+    document = pipeline.lineage("d", "--stale")
+    assert named(pipeline, document) == ["c", "d", "k"]
+    shown = pipeline.provio("lineage", "d", "--stale").stdout
+    assert re.search(r"! stale: made from k of 20\S+ \S+ UTC, which has changed since\n", shown)
+    assert "! stale: made from c, which is stale\n" in shown
+    assert "stale: " in pipeline.provio("lineage", "d", "--stale", "--as", "table").stdout
+    assert "color=red" in pipeline.provio("lineage", "d", "--stale", "--as", "dot").stdout
+    pipeline.watch("sh", "-c", "cat b k > c")
+    assert stale(pipeline, "c") == []
+    assert stale(pipeline, "d") == [("d", "c", "changed")]
+    pipeline.watch("sh", "-c", "cat c a > d")
+    assert stale(pipeline, "d") == []
+    assert stale(pipeline, "k", "--forward") == []
+
+
+def test_what_is_not_stale(project: Project) -> None:
+    """A renamed or deleted input is not another one; nor is one that the product replaced, or whose times were set."""
+    project.sh("echo 1 > a; echo 2 > b; echo 2 > c; echo 3 > t")
+    project.run("sort a > x; sort x > y; rm x")
+    project.run("sort b > z")
+    project.run("sort -o c c; sort -o c c; echo 9 >> c")
+    project.run("cat t > u")
+    project.sh("mv b b.bak; cp -p a a.copy; mv a.copy a.other")
+    project.watch("touch", "t")
+    for target in ("y", "z", "c", "u"):
+        assert stale(project, target) == [], target
+    project.sh("echo 5 > a; echo 6 > b")
+    assert stale(project, "y") == [("y", "a", "changed")]
+    assert stale(project, "z") == [("z", "b", "changed")]
+
+
+def test_stale_through_a_pipe(project: Project) -> None:
+    """What came through a pipe is an input of what came out of it."""
+    project.sh("echo 1 > a")
+    project.run("cat a | gzip > z")
+    project.sh("echo 2 > a")
+    assert stale(project, "z") == [("z", "a", "changed")]
+    assert stale(project, "a", "--forward") == [("z", "a", "changed")]
+
+
+def test_runs_are_chosen(pipeline: Project) -> None:
+    """--campaign and --name choose runs: in the list, for lineage, for queries, for pages."""
+    commands = {"one": ["sh -c 'sort a > b'", "sh -c 'cat b k > c'"], "two": ["sh -c 'cat c a > d'"]}
+    for campaign, expected in commands.items():
+        rows = json.loads(pipeline.provio("runs", "--campaign", campaign, "--as", "json").stdout)["results"]["bindings"]
+        assert [row["command"]["value"] for row in rows] == expected
+    assert len(pipeline.provio("runs", "--name", "join", "--campaign", "one").stdout.splitlines()) == 3
+    assert "no run has the campaign 'x'" in pipeline.provio("runs", "--campaign", "x", code=3).stderr
+    assert read(pipeline, "d") == ["a", "b", "c", "k"]
+    assert read(pipeline, "d", "--campaign", "two") == ["a", "c"]
+    assert read(pipeline, "c", "--name", "join") == ["b", "k"]
+    assert read(pipeline, "c", "--campaign", "one") == ["a", "b", "k"]
+    assert read(pipeline, "a", "--forward", "--campaign", "one") == ["b", "c"]
+    outside = pipeline.provio("lineage", "d", "--campaign", "one", code=3).stderr
+    assert outside.rstrip().endswith("in the runs that were chosen")
+    assert "no run has the name 'y'" in pipeline.provio("lineage", "d", "--name", "y", code=3).stderr
+    pipeline.provio("view", "--campaign", "two", "-o", "two.html")
+    assert "cat c a" in (pipeline.path / "two.html").read_text(encoding="utf-8")
+
+
+def test_queries_of_chosen_runs(pipeline: Project) -> None:
+    """A query of chosen runs sees their graphs alone, whatever it says of graphs itself."""
+
+    def ask(question: str, *options: str) -> list[str]:
+        done = pipeline.provio("query", question, *options, "--as", "csv")
+        return sorted(line.removeprefix("sh -c ") for line in done.stdout.splitlines()[1:])
+
+    runs = "{ ?run a provio:Run ; provio:commandLine ?line }"
+    assert ask(f"SELECT ?line {runs}", "--campaign", "two") == ["cat%20c%20a%20>%20d"]
+    assert len(ask(f"SELECT ?line {runs}")) == 3
+    assert ask(f"SELECT ?line {{ GRAPH ?g {runs} }}", "--name", "join") == ["cat%20b%20k%20>%20c"]
+    graphs = ask("SELECT DISTINCT ?g { GRAPH ?g { ?run a provio:Run } }", "--campaign", "one")
+    assert len(graphs) == 2
+    assert ask(f"SELECT ?line FROM <{graphs[0]}> {runs}", "--campaign", "two") == ["cat%20c%20a%20>%20d"]
+
+
+def test_why(pipeline: Project) -> None:
+    """The one process: command, place, end, user, what it read, what launched it, the run."""
+    pipeline.run("cat a | tr 1 2 > e; true")
+    reason = json.loads(pipeline.provio("why", "e", "--as", "json").stdout)
+    process = {name: reason["process"][name] for name in ("argv", "cwd", "exitCode")}
+    assert process == {"argv": "tr 1 2", "cwd": str(pipeline.path), "exitCode": "0"}
+    assert [node["type"] for node in reason["read"]] == ["Pipe"]
+    assert [one["argv"] for one in reason["launchedBy"]] == ["bash -c cat%20a%20|%20tr%201%202%20>%20e;%20true"]
+    assert (reason["path"], reason["size"], reason["contributors"]) == (str(pipeline.path / "e"), 2, [])
+    lines = pipeline.provio("why", "c").stdout.splitlines()
+    words = [(line[:9].strip(), line[10:]) for line in lines[1:]]
+    assert lines[0].startswith("c  4 B, of 20")
+    assert [what for what, _ in words] == [
+        "made by",
+        "command",
+        "in",
+        "when",
+        "ended",
+        "by",
+        "read",
+        "",
+        "launched",
+        "run",
+    ]
+    told = dict(words)
+    assert re.fullmatch(r"cat  \(\S+/cat of \d{4}-\S+ \S+ UTC\)", told["made by"])
+    assert (told["command"], told["ended"], told["in"]) == ("cat b k", "exit code 0", str(pipeline.path))
+    assert [value.split()[0] for what, value in words if what in ("read", "")] == ["b", "k"]
+    assert re.fullmatch(r"\S{36} \(join\) of campaign one: sh -c 'cat b k > c'", told["run"])
+
+
+def test_why_with_more_to_say(project: Project) -> None:
+    """What was kept by an append, what was carried, who else wrote, another key of the content, an earlier version."""
+    project.sh("echo 1 > a; echo 2 > b")
+    project.provio("run", "--quiet", "--name", "first", "--", "sh", "-c", "cat a > log")
+    project.run("cat b >> log")
+    reason = json.loads(project.provio("why", "log", "--as", "json").stdout)
+    assert [[node["label"] for node in reason[name]] for name in ("read", "carried", "kept")] == [["b"], [], ["log"]]
+    first = json.loads(project.provio("why", "log", "--run", "first", "--as", "json").stdout)
+    assert first["process"]["argv"] == "cat a"
+    project.watch("cp", "-p", "a", "copy")
+    assert "command   cp -p a copy\n" in project.provio("why", "copy").stdout
+    project.run("exec 3> both; (echo 1 >&3; sleep 0.1); (echo 2 >&3)")
+    both = json.loads(project.provio("why", "both", "--as", "json").stdout)
+    assert len({one["iri"] for one in [both["process"], *both["contributors"]]}) == 1 + len(both["contributors"])
+
+
+def test_why_nobody_made_it(pipeline: Project) -> None:
+    """What no recorded program made: exit 3, and who found it there."""
+    done = pipeline.provio("why", "k", code=3)
+    assert done.stdout == ""
+    said = (
+        rf"provio: nobody who was recorded made {re.escape(str(pipeline.path))}/k: "
+        r"run \S+ found it there at \S+ \S+ UTC \(provio lineage --forward says what came of it\)\n"
+    )
+    assert re.fullmatch(said, done.stderr)
+    assert "nothing is recorded of" in pipeline.provio("why", "nope", code=3).stderr
+
+
+def impact(project: Project, *files: str, code: int = 0) -> tuple[list[tuple[str, str, str]], list[tuple[str, str]]]:
+    """The steps as (product, state, command), and what is left out as (product, reason)."""
+    answer = json.loads(project.provio("impact", *files, "--as", "json", code=code).stdout)
+    steps = [(os.path.basename(step["path"]), step["state"], step["command"]) for step in answer["steps"]]
+    return steps, [(os.path.basename(one["path"]), one["reason"]) for one in answer["leftOut"]]
+
+
+def test_impact(pipeline: Project) -> None:
+    """All that is there and was made from a file, in order, with the commands; gone files where they are needed."""
+    b, c, d = ("b", "there", "sort a"), ("c", "there", "cat b k"), ("d", "there", "cat c a")
+    assert impact(pipeline, "a") == ([b, c, d], [])
+    assert impact(pipeline, "k") == ([c, d], [])
+    assert impact(pipeline, "k", "a") == ([b, c, d], [])
+    assert impact(pipeline, "d") == ([], [])
+    assert pipeline.provio("impact", "d").stdout == "nothing that is there was made from it\n"
+    table = pipeline.provio("impact", "k").stdout.splitlines()
+    assert [line.split()[:5] for line in table[2:]] == [["1", "c", "cat", "b", "k"], ["2", "d", "cat", "c", "a"]]
+    pipeline.sh("echo 7 > k")
+    assert impact(pipeline, "k") == ([c, d], [])
+    pipeline.sh("rm c")
+    assert impact(pipeline, "k") == ([("c", "gone", "cat b k"), d], [])
+    pipeline.sh("echo 0 > d")
+    assert impact(pipeline, "k") == ([], [("c", "gone"), ("d", "overwritten")])
+    assert impact(pipeline, "a", "nope", code=3) == ([b], [("c", "gone"), ("d", "overwritten")])
+
+
+def test_impact_of_pipes_and_appends(project: Project) -> None:
+    """A pipeline is made again as one; what an append kept comes before it; what was made anew counts."""
+    project.sh("echo 1 > a; echo 2 > b")
+    project.run("cat a | sort | tr 1 2 > z")
+    project.run("cat a > log")
+    project.run("cat b >> log")
+    steps, left = impact(project, "a")
+    assert sorted(steps) == [
+        ("log", "earlier", "cat a"), ("log", "there", "cat b"), ("z", "there", "cat a | sort | tr 1 2"),
+    ]  # fmt: skip
+    assert steps.index(("log", "earlier", "cat a")) < steps.index(("log", "there", "cat b"))
+    assert left == []
+    project.run("sort a > m")
+    project.run("sort m > n")
+    project.run("sort -r a > m")
+    steps, left = impact(project, "a")
+    assert steps.index(("m", "there", "sort -r a")) < steps.index(("n", "there", "sort m"))
+    assert [step for step in steps if step[0] == "m"] == [("m", "there", "sort -r a")]
+    assert left == []
