@@ -7,15 +7,14 @@ from datetime import datetime
 from provio.errors import NothingKnown
 from provio.facts import RUN_BASE
 from provio.graph import bundle_iri
-from provio.history import held
+from provio.history import Held, held
 from provio.store import Reader
 from provio.target import Target, files, is_iri
 
 
 def target_at(reader: Reader, text: str, time: datetime) -> Target:
     """Return the version that the file named by `text` had at a time; raises NothingKnown where none is recorded."""
-    pattern, path = files(text)
-    versions = held(reader, pattern)
+    versions, path = _history(reader, text)
     known = [version for version in versions if version.since <= time]
     if not known:
         first = f"; its first recorded version is of {_utc(versions[0].since)}" if versions else ""
@@ -30,9 +29,9 @@ def target_of_run(reader: Reader, text: str, run: str) -> Target:
 
     Raises NothingKnown where it did neither.
     """
-    pattern, path = files(text)
+    versions, path = _history(reader, text)
     graph = bundle_iri(RUN_BASE + run)
-    seen = [version for version in held(reader, pattern) if graph in version.seen]
+    seen = [version for version in versions if graph in version.seen]
     made = [version for version in seen if graph in version.made]
     if not seen:
         raise NothingKnown(f"run {run} neither made nor used {path or text}: provio show {run} lists what it did")
@@ -41,8 +40,13 @@ def target_of_run(reader: Reader, text: str, run: str) -> Target:
 
 def all_versions(reader: Reader, text: str, target: Target) -> list[str]:
     """Return every recorded version of the file named by `text`, the target's own first; an IRI's is alone."""
-    others = [] if is_iri(text) else held(reader, files(text)[0])
+    others = [] if is_iri(text) else _history(reader, text)[0]
     return list(dict.fromkeys([target.iri, *(version.iri for version in others)]))
+
+
+def _history(reader: Reader, text: str) -> tuple[list[Held], str | None]:
+    pattern, path = files(text)
+    return held(reader, pattern, [path] if path else []), path
 
 
 def _utc(time: datetime) -> str:

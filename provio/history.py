@@ -1,7 +1,7 @@
 """What a name has held, as far as it was recorded: the name's File nodes and a store in, its versions in time out.
 
-A name holds a version from the moment it was written under that name, renamed to it, or had its times set; until it
-was renamed away or deleted, or the name got the next one.
+A name holds a version from the moment it was written under that name, renamed or linked to it, or had its times set;
+until it was renamed away or deleted, or the name got the next one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from datetime import datetime
 
 from provio.describe import PREFIXES, batches
 from provio.store import Reader
-
-GIVEN = ("Rename", "Link", "SetTimes")
+from provio.turtle import literal
 
 
 @dataclass(frozen=True)
@@ -30,67 +29,89 @@ class Held:
 
 @dataclass
 class _Facts:
-    """What one run's graph says of a version under the name: whether it is its last there, and what befell it."""
+    """What one run's graph says of a version under the name: when it came there, if the run brought it."""
 
-    last: bool
     modified: datetime
     made: bool = False
-    events: dict[str, datetime] = field(default_factory=dict)
+    came: datetime | None = None
 
 
-def held(reader: Reader, files: str) -> list[Held]:
-    """Return the versions of the files that a SPARQL pattern binds to `?file`, by the time the name got them."""
+@dataclass
+class _Name:
+    """What befell a name itself: what came to it, (when, the old name, the version where it is stated), what went."""
+
+    paths: frozenset[str]
+    came: list[tuple[datetime, str, str | None, str]] = field(default_factory=list)
+    went: list[tuple[datetime, str]] = field(default_factory=list)
+
+    def end(self, since: datetime) -> tuple[datetime, str] | None:
+        """When the name lost what it held since then, and how."""
+        return min((one for one in self.went if one[0] >= since), default=None)
+
+
+def held(reader: Reader, files: str, paths: Iterable[str] = (), seen: frozenset[str] = frozenset()) -> list[Held]:
+    """Return the versions of the files that a SPARQL pattern binds to `?file`, by the time the name got them.
+
+    `paths` are names that may have no File; `seen` those that were asked before, lest names go round in a circle.
+    """
     facts = _facts(reader, files)
-    versions = [_held(iri, of_runs) for iri, of_runs in facts.items()]
+    found = reader.rows(f"{PREFIXES} SELECT DISTINCT ?path {{ {files} ?file provio:path ?path }}")
+    name = _name(reader, frozenset([*paths, *(row["path"] for row in found)]) - seen)
+    moved = {
+        version: start for start, _, version, _ in sorted(name.came, key=lambda one: one[0], reverse=True) if version
+    }
+    versions = [_held(iri, of_runs, moved.get(iri), name) for iri, of_runs in facts.items()]
+    for start, old, version, graph in name.came:
+        if version is None:
+            pattern = f"?file provio:path {literal(old)} ."
+            before = [one for one in held(reader, pattern, [old], seen | name.paths) if one.since <= start]
+            versions += [Held(one.iri, start, name.end(start), frozenset(), frozenset([graph])) for one in before[-1:]]
     return sorted(versions, key=lambda one: (one.since, "~" not in one.iri, one.iri))
 
 
-def _held(iri: str, of_runs: dict[str, _Facts]) -> Held:
+def _held(iri: str, of_runs: dict[str, _Facts], moved: datetime | None, name: _Name) -> Held:
+    """Moved to the name, made under it, or only found there: then from its time on."""
     modified = next(iter(of_runs.values())).modified
-    since = [start for facts in of_runs.values() if (start := _given(facts))]
-    until = [end for facts in of_runs.values() if (end := _taken(facts))]
     made = frozenset(graph for graph, facts in of_runs.items() if facts.made)
-    return Held(iri, min(since, default=modified), min(until, default=None), made, frozenset(of_runs))
-
-
-def _given(facts: _Facts) -> datetime | None:
-    """When a run gave the name to the version; None where it only found it there."""
-    times = [facts.events[kind] for kind in GIVEN if kind in facts.events] if facts.last else []
-    return max([*times, facts.modified]) if times or facts.made else None
-
-
-def _taken(facts: _Facts) -> tuple[datetime, str] | None:
-    """When a run took the name from the version, and how."""
-    if not facts.last and "Rename" in facts.events:
-        return facts.events["Rename"], "renamed"
-    return (facts.events["Delete"], "deleted") if "Delete" in facts.events else None
+    came = [facts.came for facts in of_runs.values() if facts.came]
+    since = moved or max([modified, *([min(came)] if came else [])])
+    return Held(iri, since, name.end(since), made, frozenset(of_runs))
 
 
 def _facts(reader: Reader, files: str) -> dict[str, dict[str, _Facts]]:
-    query = f"""{PREFIXES} SELECT DISTINCT ?graph ?version ?modified ?path ?own ?made {{ GRAPH ?graph {{ {files}
+    """What each run says of each version under the name."""
+    query = f"""{PREFIXES} SELECT DISTINCT ?graph ?version ?modified ?made {{ GRAPH ?graph {{ {files}
         ?version prov:specializationOf ?file ; provio:modified ?modified .
-        OPTIONAL {{ ?file provio:path ?path }} OPTIONAL {{ ?version provio:path ?own }}
         OPTIONAL {{ ?version prov:wasGeneratedBy ?made }} }} }}"""
     found: dict[str, dict[str, _Facts]] = defaultdict(dict)
     for row in reader.rows(query):
-        last = "own" not in row or row["own"] == row.get("path")
-        facts = _Facts(last, datetime.fromisoformat(row["modified"]), "made" in row)
-        found[row["version"]][row["graph"]] = facts
-    for iri, graph, kind, start in _events(reader, found):
-        if graph in found[iri]:
-            events = found[iri][graph].events
-            events[kind] = max(events.get(kind, start), start)
+        found[row["version"]][row["graph"]] = _Facts(datetime.fromisoformat(row["modified"]), "made" in row)
+    for batch in batches(found):
+        values = " ".join(f"<{iri}>" for iri in batch)
+        query = f"""{PREFIXES} SELECT ?version ?graph ?start {{ VALUES ?version {{ {values} }} GRAPH ?graph {{
+            ?version provio:wasModifiedBy ?io . ?io a provio:SetTimes ; prov:startedAtTime ?start }} }}"""
+        for row in reader.rows(query):
+            facts = found[row["version"]].get(row["graph"])
+            if facts:
+                start = datetime.fromisoformat(row["start"])
+                facts.came = max(facts.came or start, start)
     return found
 
 
-def _events(reader: Reader, versions: Iterable[str]) -> Iterable[tuple[str, str, str, datetime]]:
-    """What happened to these versions' names: (version, graph, the activity's class, when)."""
-    for batch in batches(versions):
-        for predicate, kinds in (("provio:wasModifiedBy", GIVEN), ("prov:wasInvalidatedBy", ("Delete",))):
-            query = f"""{PREFIXES} SELECT ?version ?graph ?kind ?start {{
-                VALUES ?version {{ {" ".join(f"<{iri}>" for iri in batch)} }}
-                VALUES ?kind {{ {" ".join("provio:" + kind for kind in kinds)} }}
-                GRAPH ?graph {{ ?version {predicate} ?io . ?io a ?kind ; prov:startedAtTime ?start }} }}"""
-            for row in reader.rows(query):
-                kind = row["kind"].rpartition("#")[2]
-                yield row["version"], row["graph"], kind, datetime.fromisoformat(row["start"])
+def _name(reader: Reader, paths: frozenset[str]) -> _Name:
+    """The renames, links and deletions of these paths."""
+    name = _Name(paths)
+    if not paths:
+        return name
+    values = " ".join(literal(path) for path in sorted(paths))
+    query = f"""{PREFIXES} SELECT DISTINCT ?graph ?from ?start ?version {{ VALUES ?to {{ {values} }}
+        VALUES ?kind {{ provio:Rename provio:Link }} GRAPH ?graph {{ ?io provio:to ?to ; provio:from ?from ; a ?kind ;
+        prov:startedAtTime ?start . OPTIONAL {{ ?version provio:wasModifiedBy ?io }} }} }}"""
+    for row in reader.rows(query):
+        start = datetime.fromisoformat(row["start"])
+        name.came.append((start, row["from"], row.get("version"), row["graph"]))
+    for kind, predicate, how in (("Rename", "from", "renamed"), ("Delete", "path", "deleted")):
+        query = f"""{PREFIXES} SELECT DISTINCT ?start {{ VALUES ?path {{ {values} }}
+            ?io provio:{predicate} ?path ; a provio:{kind} ; prov:startedAtTime ?start }}"""
+        name.went += [(datetime.fromisoformat(row["start"]), how) for row in reader.rows(query)]
+    return name

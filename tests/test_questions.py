@@ -132,6 +132,8 @@ def test_at_follows_names(project: Project) -> None:
     gone = project.lineage("x.new", "--at", renamed)["changed"]
     assert re.fullmatch(r"no longer there by then: renamed at \S+ \S+ UTC", gone)
     assert read(project, "x", "--at", "now") == ["two"]
+    deleted = project.lineage("x", "--at", "now")["changed"]
+    assert re.fullmatch(r"no longer there by then: deleted at \S+ \S+ UTC", deleted)
 
 
 def test_times_that_were_set_count_from_then(project: Project) -> None:
@@ -188,14 +190,15 @@ def test_paths_say_how(project: Project) -> None:
     """What a process carried and what was kept stand on the way; a pipe stands between programs."""
     project.sh("echo 1 > a; echo 2 > b")
     project.watch("python3", "-c", "open('x','w').write(open('a').read()); open('y','w').write(open('b').read())")
-    assert [line.replace(" ", "") for line in project.provio("lineage", "y", "--paths").stdout.splitlines()[:2]] in (
-        [f"y←{name}(carried)←a", f"y←{name}←b"] for name in ("python3", *(f"python3.{n}" for n in range(11, 20)))
-    )
+    ways = project.provio("lineage", "y", "--paths").stdout.splitlines()
+    name = ways[0].split()[2]
+    assert ways[:2] == [f"y ← {name} ← b", f"y ← {name} (carried) ← a"]
+    assert all(re.fullmatch(r"\d+ system files? hidden \(--all\)", line) for line in ways[2:])
     project.run("cat a | tr 1 2 > z")
     assert project.provio("lineage", "z", "--paths").stdout == "z ← tr ← pipe ← cat ← a\n"
     project.run("cat a > log")
     project.run("cat b >> log")
-    assert project.provio("lineage", "log", "--paths").stdout.splitlines() == ["log ← cat ← b", "log ← log ← cat ← a"]
+    assert project.provio("lineage", "log", "--paths").stdout.splitlines() == ["log ← log ← cat ← a", "log ← cat ← b"]
 
 
 def lattice(levels: int) -> LineageDocument:
