@@ -1,0 +1,154 @@
+"""The rules: files of `queries/constraints` and `queries/lints` in, and a graph; what breaks them out.
+
+Each file is one SELECT whose solutions are what is wrong. Its header has `name`, `title`, `severity` (violation, lint),
+`says` (the message: variables in braces), and where it applies `number` (of the W3C recommendation), `clocks` (two
+variables, the activities whose clocks are compared), `order` (two variables: what must come before what; a loop with a
+`?strict` step is wrong), `meaning` (for readers). The folder is the registry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pyoxigraph as ox
+
+from provio.validate.order import loops
+from provio.vocab import NS, PREFIXES
+
+QUERIES = Path(__file__).parent.parent / "queries"
+FOLDERS = ("constraints", "lints")
+VIOLATION, LINT = "violation", "lint"
+
+# Of one activity: the host whose clock its times are of, where the graph says it.
+HOST = "SELECT ?host WHERE {{ {} provio:partOf* ?whole . ?whole provio:host ?host }} LIMIT 1"
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong, or (a lint) worth a look: the rule's label and title, what, and in which graph."""
+
+    rule: str
+    title: str
+    severity: str
+    message: str
+    nodes: tuple[str, ...]
+    graph: str | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A question whose answers are what is wrong."""
+
+    name: str
+    title: str
+    severity: str
+    says: str
+    query: str
+    number: str = ""
+    clocks: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What names it in an output: the constraint's number before its name."""
+        return f"{self.number} {self.name}" if self.number else self.name
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Return every rule, constraints before lints, by the names of their files."""
+    return tuple(_read(path) for folder in FOLDERS for path in sorted((QUERIES / folder).glob("*.rq")))
+
+
+def _read(path: Path) -> Rule:
+    text = path.read_text(encoding="utf-8")
+    head = dict(re.findall(r"^# ([a-z]+): (.*)$", text, re.MULTILINE))
+    return Rule(
+        head["name"], head["title"], head["severity"], head["says"], text, head.get("number", ""),
+        tuple(head.get("clocks", "").split()), tuple(head.get("order", "").split()),
+    )  # fmt: skip
+
+
+class Graph:
+    """What is asked: one graph of a store, or the union of all."""
+
+    def __init__(self, store: ox.Store, name: str | None = None, *, union: bool = False) -> None:
+        self.store = store
+        self.name = name
+        self.label = name
+        self.options: dict[str, object] = {"prefixes": PREFIXES}
+        if union:
+            self.options["use_default_graph_as_union"] = True
+        elif name:
+            self.options["default_graph"] = [ox.NamedNode(name)]
+
+    def quads(self) -> Iterator[ox.Quad]:
+        """Yield what it says."""
+        wanted = None if "use_default_graph_as_union" in self.options else ox.DefaultGraph()
+        return self.store.quads_for_pattern(None, None, None, ox.NamedNode(self.name) if self.name else wanted)
+
+    def solutions(self, query: str) -> Iterator[dict[str, ox.NamedNode | ox.BlankNode | ox.Literal]]:
+        """Yield the solutions of a SELECT: variable → term, unbound ones left out."""
+        answer = self.store.query(query, **self.options)  # type: ignore[arg-type]
+        assert isinstance(answer, ox.QuerySolutions)  # noqa: S101 - the rules are SELECTs
+        names = [variable.value for variable in answer.variables]
+        for solution in answer:
+            yield {name: solution[name] for name in names if solution[name] is not None}
+
+    def is_ours(self) -> bool:
+        """Return whether provio made it, so that provio's own shapes are to hold: it has a Run."""
+        return bool(self.store.query(f"ASK {{ ?run a <{NS}Run> }}", **self.options))  # type: ignore[arg-type]
+
+    def host(self, activity: ox.NamedNode | ox.BlankNode | ox.Literal) -> str | None:
+        """Return the host that an activity ran on, where the graph says it."""
+        if not isinstance(activity, ox.NamedNode):
+            return None
+        return next((row["host"].value for row in self.solutions(HOST.format(activity))), None)
+
+
+def findings(graph: Graph, chosen: Iterable[Rule] | None = None) -> Iterator[Finding]:
+    """Yield what breaks the rules in a graph."""
+    for rule in rules() if chosen is None else chosen:
+        yield from _broken(graph, rule)
+
+
+def _broken(graph: Graph, rule: Rule) -> Iterator[Finding]:
+    solutions = graph.solutions(rule.query)
+    if rule.order:
+        before, after = rule.order
+        steps = ((row[before], row[after], "strict" in row) for row in solutions)
+        solutions = iter({before: one, after: other} for one, other in loops(steps))
+    for row in solutions:
+        label, severity = rule.label, rule.severity
+        if rule.clocks and _two_clocks(graph, *(row[name] for name in rule.clocks)):
+            label, severity = f"clock skew ({label})", LINT
+        nodes = tuple(term.value for term in row.values() if not isinstance(term, ox.Literal))
+        yield Finding(label, rule.title, severity, _say(rule.says, row), nodes, graph.label)
+
+
+def _two_clocks(
+    graph: Graph, one: ox.NamedNode | ox.BlankNode | ox.Literal, other: ox.NamedNode | ox.BlankNode | ox.Literal
+) -> bool:
+    """Clocks of two hosts differ: an order that is wrong between them says more of the clocks than of the history."""
+    hosts = {graph.host(one), graph.host(other)}
+    return len(hosts) == 2 and None not in hosts
+
+
+def _say(says: str, row: dict[str, ox.NamedNode | ox.BlankNode | ox.Literal]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda match: shown(row.get(match[1])), says)
+
+
+def shown(term: ox.NamedNode | ox.BlankNode | ox.Literal | None) -> str:
+    """Return a term as people read it: a known prefix for its namespace, a literal's text."""
+    if term is None:
+        return "something"
+    if isinstance(term, ox.NamedNode):
+        for prefix, namespace in PREFIXES.items():
+            if term.value.startswith(namespace):
+                return f"{prefix}:{term.value[len(namespace) :]}"
+        return "nothing" if term.value == "urn:provio:none" else term.value
+    return term.value if isinstance(term, ox.Literal) else f"_:{term.value}"

@@ -1,0 +1,201 @@
+"""`ontology/shapes.ttl` in, rules out: what SHACL says, as SPARQL; or the same shapes asked by pyshacl itself.
+
+pyshacl looks at each node in Python: right for a graph of a few thousand triples, hours for a store. So each component
+of each shape becomes one SELECT of the nodes that break it; tests hold that both find the same nodes. Known here are
+the words of SHACL that the shapes use; another one raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import pyoxigraph as ox
+
+from provio.errors import ProvioError
+from provio.validate.rules import VIOLATION, Finding, Graph, Rule, shown
+from provio.vocab import RDF, superclasses, vocabulary
+
+SH = "http://www.w3.org/ns/shacl#"
+SHAPES = Path(__file__).parent.parent / "ontology" / "shapes.ttl"
+ONTOLOGY = SHAPES.with_name("provio.ttl")
+MOST = 100_000  # triples that pyshacl is given: some minutes
+TARGETS = {
+    "targetObjectsOf": "?other {} ?this .",
+    "targetSubjectsOf": "?this {} ?other .",
+}
+ASIDE = {"path", "message", "targetClass", *TARGETS}
+
+# The part of a shape that a component is: a pattern that must not match, one that must, or an expression that is wrong.
+Part = tuple[str, str]
+Term = ox.NamedNode | ox.BlankNode | ox.Literal
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Return the shapes as rules, one for each component of each shape."""
+    return tuple(_Compiler().rules())
+
+
+class _Compiler:
+    """Reads the shapes' graph; variables are numbered, so that no two patterns share one."""
+
+    def __init__(self) -> None:
+        self.store = ox.Store()
+        self.store.bulk_load(path=str(SHAPES), format=ox.RdfFormat.TURTLE)
+        self.fresh = (f"?v{number}" for number in count())
+
+    def rules(self) -> Iterator[Rule]:
+        typed = self.store.quads_for_pattern(None, ox.NamedNode(RDF + "type"), ox.NamedNode(SH + "NodeShape"), None)
+        for iri in sorted(quad.subject.value for quad in typed if isinstance(quad.subject, ox.NamedNode)):
+            shape, name = ox.NamedNode(iri), iri.rpartition("#")[2]
+            for what, (how, text) in self._parts(shape, "?this"):
+                every, target = self._target(shape), self._target(shape, known=True)
+                # What is wrong is rare: it is looked for first, and then whether the shape is about it.
+                body = {
+                    "wrong": f"{text} FILTER EXISTS {{ {target} }}",
+                    "missing": f"{{ SELECT DISTINCT ?this WHERE {{ {every} }} }} FILTER NOT EXISTS {{ {text} }}",
+                    "test": f"{{ SELECT DISTINCT ?this WHERE {{ {every} }} }} FILTER({text})",
+                }[how]
+                query = f"SELECT DISTINCT ?this WHERE {{ {body} }}"
+                yield Rule(f"shape {name}", f"A well-formed {name}", VIOLATION, "{this}: " + what, query)
+
+    def _said(self, node: ox.NamedNode | ox.BlankNode, word: str) -> list[Term]:
+        found = self.store.quads_for_pattern(node, ox.NamedNode(SH + word), None, None)
+        return [quad.object for quad in found]  # type: ignore[misc]
+
+    def _one(self, node: ox.NamedNode | ox.BlankNode, word: str) -> str:
+        found = self._said(node, word)
+        return str(found[0]) if found else ""
+
+    def _target(self, shape: ox.NamedNode | ox.BlankNode, *, known: bool = False) -> str:
+        for word, pattern in TARGETS.items():
+            if found := self._one(shape, word):
+                return pattern.format(found)
+        return _is_a("?this", self._said(shape, "targetClass"), next(self.fresh), known=known)
+
+    def _parts(
+        self, shape: ox.NamedNode | ox.BlankNode, node: str, *, within: bool = False
+    ) -> Iterator[tuple[str, Part]]:
+        """Yield what is wrong with a node in words, and the pattern or expression that finds it.
+
+        `within` another pattern the node is known, and so each is a plain one.
+        """
+        for quad in sorted(self.store.quads_for_pattern(shape, None, None, None), key=str):
+            word, value = quad.predicate.value.removeprefix(SH), quad.object
+            if word == "property":
+                yield from self._property(value, node, within)  # type: ignore[arg-type]
+            elif word == "sparql":
+                yield from self._sparql(value, node)  # type: ignore[arg-type]
+            elif word == "not" and (other := self._one(value, "class")) and not within:  # type: ignore[arg-type]
+                # Both by their own words: two other components find what does not say what it is.
+                yield f"not {other}", ("wrong", f"?this a {self._one(shape, 'targetClass')} . ?this a {other} .")
+            elif word not in ASIDE and quad.predicate.value.startswith(SH):
+                yield f"{word} {self._words(value)}", ("test", self._wrong(word, value, node))  # type: ignore[arg-type]
+
+    def _words(self, value: Term) -> str:
+        return "of the shape" if isinstance(value, ox.BlankNode) else shown(value)
+
+    def _sparql(self, node: ox.BlankNode, focus: str) -> Iterator[tuple[str, Part]]:
+        message, select = (self._said(node, word)[0].value for word in ("message", "select"))
+        pattern = select[select.index("{") + 1 : select.rindex("}")].replace("$this", focus)
+        yield str(message), ("wrong", pattern)
+
+    def _property(self, shape: ox.BlankNode, focus: str, within: bool) -> Iterator[tuple[str, Part]]:
+        paths, message = self._path(self._said(shape, "path")[0]), self._said(shape, "message")
+        path, where = "|".join(map(str, paths)), " or ".join(map(shown, paths))
+        for quad in sorted(self.store.quads_for_pattern(shape, None, None, None), key=str):
+            word, value = quad.predicate.value.removeprefix(SH), quad.object
+            if word not in ASIDE:
+                said = message[0].value if message else f"{where}: {word} {self._words(value)}"  # type: ignore[arg-type]
+                yield str(said), self._of_values(word, value, focus, path, within)  # type: ignore[arg-type]
+
+    def _path(self, path: Term) -> list[Term]:
+        """Return the properties that a path follows: one, or the one or the other."""
+        alternatives = self._said(path, "alternativePath") if isinstance(path, ox.BlankNode) else []
+        return list(self._list(alternatives[0])) if alternatives else [path]
+
+    def _of_values(self, word: str, value: Term, focus: str, path: str, within: bool) -> Part:
+        one, other = next(self.fresh), next(self.fresh)
+        if word == "hasValue":
+            return "missing", f"{focus} {path} {value}"
+        if word in ("minCount", "maxCount") and str(value.value) != "1":
+            raise NotImplementedError(f"sh:{word} {value.value}")
+        if word == "minCount":
+            return "missing", f"{focus} {path} {one}"
+        pattern = f"{focus} {path} {one} . "
+        if word == "maxCount" and within:
+            return "wrong", pattern + f"{focus} {path} {other} . FILTER(!sameTerm({one}, {other}))"
+        if word == "maxCount":  # counted, for of what many runs say of one node, pairs are many
+            counted = f"GROUP BY {focus} HAVING (COUNT(DISTINCT {one}) > 1)"
+            return "wrong", f"{{ SELECT {focus} WHERE {{ {pattern} }} {counted} }}"
+        if word == "lessThanOrEquals":
+            return "wrong", pattern + f"{focus} {value} {other} . FILTER(COALESCE(!({one} <= {other}), true))"
+        distinct = pattern if within else f"{{ SELECT DISTINCT {focus} {one} WHERE {{ {pattern} }} }}"
+        return "wrong", f"{distinct} FILTER({self._wrong(word, value, one)})"
+
+    def _wrong(self, word: str, value: Term, node: str) -> str:
+        """Return the expression that is true of a node that breaks one component."""
+        if word == "or":
+            return " && ".join(f"({self._breaks(part, node)})" for part in self._list(value))
+        plain = {
+            "class": lambda: f"NOT EXISTS {{ {_is_a(node, [value], next(self.fresh), known=True)} }}",
+            "datatype": lambda: f"(!isLiteral({node}) || datatype({node}) != {value})",
+            "nodeKind": lambda: f"!isIRI({node})",
+            "minInclusive": lambda: f"COALESCE(!({node} >= {value}), true)",
+            "pattern": lambda: f"!(isIRI({node}) && REGEX(STR({node}), {value}))",
+            "not": lambda: f"!({self._breaks(value, node)})",
+        }
+        if word not in plain or (word == "nodeKind" and str(value.value) != SH + "IRI"):
+            raise NotImplementedError(f"sh:{word} {value}")
+        return plain[word]()
+
+    def _breaks(self, shape: Term, node: str) -> str:
+        """Return the expression that is true of a node that does not conform to a shape within another."""
+        exist = {"wrong": "EXISTS {{ {} }}", "missing": "NOT EXISTS {{ {} }}", "test": "({})"}
+        parts = [exist[how].format(text) for _, (how, text) in self._parts(shape, node, within=True)]  # type: ignore[arg-type]
+        return " || ".join(parts) or "false"
+
+    def _list(self, head: Term) -> Iterator[ox.NamedNode | ox.BlankNode]:
+        while head != ox.NamedNode(RDF + "nil"):
+            quads = self.store.quads_for_pattern(head, None, None, None)  # type: ignore[arg-type]
+            said = {quad.predicate.value: quad.object for quad in quads}
+            yield said[RDF + "first"]  # type: ignore[misc]
+            head = said[RDF + "rest"]  # type: ignore[assignment]
+
+
+def _is_a(node: str, classes: list[Term], variable: str, *, known: bool) -> str:
+    """Return the pattern of a node of a class or of one below it, for a store infers none.
+
+    Where the node is `known` its classes are few; where not, each class leads to its nodes.
+    """
+    wanted = {str(one.value) for one in classes}
+    below = [
+        f"<{one}>" for one in sorted(wanted | {term for term in vocabulary().parents if wanted & superclasses(term)})
+    ]
+    if len(below) == 1:
+        return f"{node} a {below[0]} ."
+    if known:
+        return f"{node} a {variable} . FILTER({variable} IN ({', '.join(below)}))"
+    return f"VALUES {variable} {{ {' '.join(below)} }} {node} a {variable} ."
+
+
+def by_pyshacl(graph: Graph) -> Iterator[Finding]:
+    """Yield what pyshacl finds; raises ProvioError where it is not installed or the graph is too large for it."""
+    try:
+        import pyshacl
+        import rdflib
+    except ImportError as error:
+        raise ProvioError('pyshacl is not installed: pip install "provio[shacl]", or leave --shacl out') from error
+    triples = list({quad.triple for quad in graph.quads()})
+    if len(triples) > MOST:
+        raise ProvioError(f"{len(triples)} triples are too many for pyshacl (at most {MOST}): leave --shacl out")
+    data = rdflib.Graph().parse(data=ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"", format="nt")
+    shapes, ontology = (rdflib.Graph().parse(path) for path in (SHAPES, ONTOLOGY))
+    _, report, _ = pyshacl.validate(data, shacl_graph=shapes, ont_graph=ontology, inference="none")
+    names = rdflib.Namespace(SH)
+    for result in report.subjects(rdflib.RDF.type, names.ValidationResult):
+        node, message = report.value(result, names.focusNode), report.value(result, names.resultMessage)
+        yield Finding("shape", "A well-formed graph", VIOLATION, f"{node}: {message}", (str(node),), graph.label)

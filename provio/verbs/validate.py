@@ -1,0 +1,56 @@
+"""`provio validate`: runs or files in, what breaks PROV-CONSTRAINTS and provio's shapes out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from provio import asking, terminal
+
+if TYPE_CHECKING:
+    from provio.validate.check import Outcome
+
+
+@click.command("validate", short_help="Hold graphs against PROV-CONSTRAINTS.")
+@click.argument("what", nargs=-1, metavar="[RUN|FILE]...")
+@click.option("--as", "form", type=click.Choice(["table", "json", "junit"]), default="table", show_default=True)
+@click.option("--strict", is_flag=True, help="End with 1 for a lint too.")
+@click.option("--shacl", is_flag=True, help="Ask provio's shapes by pyshacl (small graphs), not as SPARQL.")
+def command(what: tuple[str, ...], form: str, strict: bool, shacl: bool) -> int:
+    """Hold RUNs or FILEs (or else all runs together) against PROV-CONSTRAINTS, provio's shapes, and lints.
+
+    A FILE is RDF in any syntax, PROV-JSON or PROV-XML, by its ending. Ends with 1 where a constraint or shape is
+    violated; 3 where there is nothing to ask.
+
+    Example: provio validate export.trig --as junit > report.xml
+    """
+    from provio.reports import validation
+    from provio.validate.rules import VIOLATION
+
+    outcomes = [_outcome(one, shacl) for one in what or ("",)]
+    show = {"table": validation.table, "json": validation.as_json, "junit": validation.junit}
+    terminal.out(show[form](outcomes))
+    return int(any(outcome.findings if strict else outcome.of(VIOLATION) for outcome in outcomes))
+
+
+def _outcome(what: str, shacl: bool) -> Outcome:
+    from provio.errors import NothingKnown
+    from provio.facts import RUN_BASE
+    from provio.graph import bundle_iri
+    from provio.validate import documents
+    from provio.validate.check import check
+    from provio.validate.rules import Graph
+
+    if what and (os.path.lexists(what) or Path(what).suffix.lower() in documents.SUFFIXES):
+        graphs = documents.graphs(Path(what))
+        if not graphs:
+            raise NothingKnown(f"{what} says nothing: name a file that holds a graph")
+        return check(what, graphs, shacl=shacl)
+    reader = asking.reader(None)
+    if not what:
+        return check("all runs", [Graph(reader.store, union=True)], shacl=shacl)
+    run = asking.run_id(reader, what)
+    return check(f"run {run}", [Graph(reader.store, bundle_iri(RUN_BASE + run))], shacl=shacl)
