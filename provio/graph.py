@@ -105,7 +105,7 @@ def _only_thread(process: Process) -> Thread | None:
 
 def _own_name(version: Version) -> bytes | None:
     """The last name of a version, where its File does not say it already."""
-    name = version.last_name[1] or None
+    name = version.last_name or None
     return None if set(version.names.values()) == {name} else name
 
 
@@ -277,7 +277,7 @@ class _Writer:
             *(("prov:wasAttributedTo", _iri(program)) for program in sorted(version.attributed_to)),
             *(("prov:specializationOf", _iri(file)) for file in version.names),
         )
-        for other in version.alternate_of:
+        for _, other in version.retimed:
             graph.say(version.iri, ("prov:alternateOf", _iri(other)))
         for earlier in version.revision_of:
             graph.say(version.iri, ("prov:wasRevisionOf", _iri(earlier)), ("prov:wasDerivedFrom", _iri(earlier)))
@@ -314,7 +314,8 @@ class _Writer:
         if opening.kind != "FileVersion":
             return None
         for facts in (opening.at_close, opening.settled, opening.facts):
-            version = self.out.versions.get(self.identity.version(facts)) if facts else None
+            moment = opening.closed or opening.opened
+            version = self.out.version_at(self.identity.version(facts), moment) if facts else None
             if version:
                 return version.iri
         return None
@@ -410,7 +411,7 @@ class _Writer:
         if event.kind not in SINGLE_CALLS:
             return
         facts = event.facts()
-        known = self.out.versions.get(self.identity.version(facts)) if facts else None
+        known = self.out.version_at(self.identity.version(facts), event.at) if facts else None
         counters = {"elapsed": event.number("elapsed")}
         api = event.record.get("api", event.kind.lower())
         entity = known.iri if known else None

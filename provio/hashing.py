@@ -24,7 +24,7 @@ from provio.facts import Trace
 from provio.home import RUN_ID, Home
 from provio.identity import Identity
 from provio.lineage import conclude
-from provio.lineage.model import Conclusions, Version
+from provio.lineage.model import FOREVER, Conclusions, Version
 from provio.merge import merge
 from provio.trace import folders_of, read_run
 from provio.vocab import NS
@@ -134,7 +134,7 @@ def _hash_run(folder: Path, progress: Path, settings: config.Config, note: Calla
         for version in _written(trace, conclusions, host):
             subject = f"{trace.iri}/{host}/hash/{version.facts.inode}.{version.facts.mtime}"
             if subject not in known:
-                note(os.fsdecode(version.last_name[1]))
+                note(os.fsdecode(version.last_name))
                 line = _line(subject, version, conclusions)
                 if line:
                     known[subject] = line
@@ -157,13 +157,14 @@ def _written(trace: Trace, conclusions: Conclusions, host: str) -> Iterator[Vers
     devices = {o.facts.device for o in trace.openings() if o.process.host == host and o.writable}
     made = {contribution.iri.partition("~")[0] for contribution in conclusions.contributions}
     for version in conclusions.versions.values():
-        if (version.generated_by or version.iri in made) and version.facts.size and version.facts.device in devices:
+        there = version.facts.size and version.facts.device in devices and version.until == FOREVER
+        if there and (version.generated_by or version.iri in made):
             yield version
 
 
 def _line(subject: str, version: Version, conclusions: Conclusions) -> str:
     """What to say of a version: its hash; that it changed before that was known; nothing where the run replaced it."""
-    facts, names = version.facts, dict.fromkeys([version.last_name[1], *version.names.values()])
+    facts, names = version.facts, dict.fromkeys([version.last_name, *version.names.values()])
     about = f"<{subject}> :device {turtle.literal(facts.device)}" + "".join(
         f" ; :{name} {value}" for name, value in zip(NAMES, facts.key[1:], strict=True)
     )

@@ -29,10 +29,11 @@ def settle(trace: Trace, host: str) -> None:
     if not places:
         return
     resolve = _Resolver()
+    names = _Names(trace)
     found = _programs(trace, host)
     for opening in trace.openings():
         if opening.process.host == host:
-            found |= _late_facts(opening) | _resolved(opening, resolve)
+            found |= _late_facts(opening, names) | _resolved(opening, resolve)
     if found or not any((place / "settled.ttl").exists() for place in places):
         _write(places[0] / "settled.ttl", [f"@prefix : <{NS}> .\n", *_statements(trace, host)])
 
@@ -100,15 +101,41 @@ def _facts_of(path: bytes) -> Facts | None:
         return None
 
 
-def _late_facts(opening: Opening) -> bool:
+def _late_facts(opening: Opening, names: _Names) -> bool:
     """What the file is now, where nobody saw the close of what was open for writing."""
-    if opening.kind != "FileVersion" or not opening.writable or opening.at_close or opening.settled or not opening.path:
+    if opening.kind != "FileVersion" or not opening.writable or opening.at_close or opening.settled:
         return False
-    facts = _facts_of(opening.path)
-    if facts is None or (facts.device, facts.inode, facts.birth) != _lasting(opening.facts):
-        return False
-    opening.settled = facts
-    return True
+    for path in names.of(opening):
+        facts = _facts_of(path)
+        if facts and (facts.device, facts.inode, facts.birth) == _lasting(opening.facts):
+            opening.settled = facts
+            return True
+    return False
+
+
+class _Names:
+    """Where files of a trace are now: the renames and links in it, in the order of time."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.new: dict[tuple[str, int, int], list[bytes]] = {}
+        self.folders: list[tuple[int, bytes, bytes]] = []
+        files = {_lasting(opening.facts) for opening in trace.openings()}
+        events = (e for p in trace.processes.values() for e in p.events if e.kind in ("Rename", "Link"))
+        for event in sorted(events, key=lambda event: event.at):
+            old, new, facts = event.text("from"), event.text("to"), event.facts()
+            if old and new and facts:
+                self.new.setdefault(_lasting(facts), []).append(new)
+                if event.kind == "Rename" and _lasting(facts) not in files:
+                    self.folders.append((event.at, old + b"/", new + b"/"))
+
+    def of(self, opening: Opening) -> list[bytes]:
+        """Return the paths that may lead to the file of an opening now, the likeliest first."""
+        path = opening.path or b""
+        for moment, old, new in self.folders:
+            if moment >= opening.opened and path.startswith(old):
+                path = new + path[len(old) :]
+        names = self.new.get(_lasting(opening.facts), [])[::-1]
+        return [name for name in dict.fromkeys([*names, path, opening.path or b""]) if name]
 
 
 def _resolved(opening: Opening, resolve: _Resolver) -> bool:

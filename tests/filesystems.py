@@ -38,5 +38,5 @@ def _made(image: Path, size: int, command: list[str]) -> str:
         pytest.skip(f"not installed: {command[0]} (make test installs it where it may)")
     image.touch()
     os.truncate(image, size << 20)
-    subprocess.run([*command, image], check=True)
+    subprocess.run([*command, image], check=True, capture_output=True)
     return str(image)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
 from conftest import Project
 
 POOL = """
@@ -69,34 +66,6 @@ def test_a_change_that_nobody_saw_is_a_gap(project: Project) -> None:
     project.provio("run", "--quiet", "--", "bash", "-c", "cat a > x; env -u LD_PRELOAD sh -c 'echo 2 >> x'; cat x > y")
     document = project.lineage("y")
     assert [gap["reason"][:7] for gap in document["gaps"]] == ["may hav"]
-
-
-SETTING_TIMES = {
-    "copy2": 'python3 -c \'import shutil; shutil.copy2("a", "x"); shutil.move("x", "y")\'',
-    "cp -p": "cp -p a y",
-    "touch": "cat a > y; touch y",
-    "touch -d": "cat a > y; touch -d 2001-01-01 y",
-    "tar x": "tar cf t.tar a; rm -f a; tar xf t.tar; mv a y",
-}
-
-
-@pytest.mark.parametrize("how", sorted(SETTING_TIMES))
-@pytest.mark.slow
-def test_setting_times_keeps_the_content(project: Project, how: str) -> None:
-    """The key changes with the mtime, the content does not: lineage follows it, also from a later run."""
-    project.sh("echo 1 > a; touch -d 2002-02-02 a")
-    project.run(SETTING_TIMES[how])
-    project.watch("cp", "y", "z")
-    assert "a" in project.data("z")
-    assert not project.lineage("z")["gaps"]
-
-
-def test_rsync_is_a_copy(project: Project, needs: Callable[..., None]) -> None:
-    """rsync writes a temporary file, sets its times, renames it; its two ends talk by sockets: a gap, if no more."""
-    needs("rsync")
-    project.sh("mkdir d; echo 1 > d/a; touch -d 2002-02-02 d/a")
-    project.watch("rsync", "-a", "d/", "e/")
-    assert "d/a" in project.data("e/a") or project.lineage("e/a")["gaps"]
 
 
 def test_a_script_is_the_program_and_no_input(project: Project) -> None:

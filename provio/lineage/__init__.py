@@ -1,8 +1,12 @@
 """Facts with identities in, conclusions out: what merge may say of who used and who generated what.
 
     code        the program of each process, and which inputs are the system's own (noise)
+    lives       until when each image may have written
     spans       who read which version, who wrote which inode, and when
     growing     what was read of a file while it was written
+    reads       which of two contents was read
+    names       what files were called
+    reigns      contents that have one key, told apart
     channels    who wrote to and read from which pipe or connection, and which of its bytes
     phases      where a process is cut, what carried on, who launched whom
     versions    which phase generated each version, what it is a revision of
@@ -20,10 +24,13 @@ from provio.identity import Identity
 from provio.lineage.blind import suspect
 from provio.lineage.channels import channels_of
 from provio.lineage.code import Noise, programs
-from provio.lineage.model import Conclusions
+from provio.lineage.lives import lives
+from provio.lineage.model import FOREVER, Conclusions
+from provio.lineage.names import name
 from provio.lineage.phases import cut, tie
 from provio.lineage.pipes import connect
-from provio.lineage.spans import gather, lives
+from provio.lineage.reigns import part
+from provio.lineage.spans import gather
 from provio.lineage.versions import attribute
 
 __all__ = ["Conclusions", "conclude"]
@@ -35,6 +42,8 @@ def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -
     conclusions = Conclusions(programs(trace, identity, settings))
     ends = lives(trace)
     gather(trace, identity, conclusions, Noise(trace, settings), ends)
+    name(trace, identity, conclusions)
+    part(trace, conclusions)
     channels = channels_of(trace, identity, conclusions)
     cut(trace, channels, conclusions)
     tie(trace, conclusions)
@@ -48,7 +57,7 @@ def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -
 def _hashed(trace: Trace, conclusions: Conclusions) -> None:
     """Give versions their SHA-256, where it was computed after the run."""
     for version in conclusions.versions.values() if trace.hashes else ():
-        found = trace.hashes.get(version.facts.key)
+        found = trace.hashes.get(version.facts.key) if version.until == FOREVER else None
         version.sha256 = found.sha256 or None if found else None
         if found and found.reason:
             reason = f"{found.reason}: its SHA-256 is not known"

@@ -10,6 +10,13 @@ from provio.facts import Facts, Opening, Process
 
 # A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
 TICK = 20_000_000
+SECOND = 1_000_000_000
+FOREVER = 1 << 63
+
+
+def inode_of(facts: Facts) -> tuple[str, int, int]:
+    """Return what stays the same of a file while its content changes."""
+    return facts.device, facts.inode, facts.birth
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,8 @@ class Span:
     """One opening's (or call's) writing on an inode, from `first` to `last`; `end` is its close, or the last known
     moment.
 
-    `final` is the version at its end, where somebody saw it; `sources` are what it was copied from by the kernel alone.
+    `final` is the version at its end, where somebody saw it; `sources` are what it was copied from by the kernel alone;
+    `mapped`: through a shared writable map.
     """
 
     process: Process
@@ -68,44 +76,77 @@ class Span:
     opening: Opening | None = None
     sources: list[str] = field(default_factory=list)
     copied_only: bool = False
+    mapped: bool = False
 
     @property
     def wrote_content(self) -> bool:
         """Wrote content, and did not only make or empty the file (as a shell does for its child)."""
         return self.truncated is None or self.last > self.truncated
 
+    def saw(self, version: Version) -> bool:
+        """Tell whether the version is what this span left, by its end."""
+        key = self.final and (self.final.mtime, self.final.size)
+        return key == (version.facts.mtime, version.facts.size) and version.since <= self.last < version.until
+
+    def encloses(self, version: Version) -> bool:
+        """Tell whether the version's time lies within the writing, and it was not there before; the kernel's clock for
+        mtimes may lag by a tick, or be of whole seconds."""
+        early = self.first - (SECOND if version.facts.mtime % SECOND == 0 else TICK)
+        mtime = version.facts.mtime
+        begun = self.first <= version.seen and version.since <= self.last and self.first < version.until
+        return early <= mtime <= max(self.last, self.end) and begun
+
     def wrote(self, version: Version) -> int:
         """Return the moment at which this span had written a version: at its end, or for one on the way, by the time
         somebody saw it; the kernel's clock for mtimes may lag by a tick."""
-        facts = version.facts
-        if self.final and (self.final.mtime, self.final.size) == (facts.mtime, facts.size):
+        if self.saw(version):
             return self.last
-        return min(max(facts.mtime, self.first) + TICK, max(version.seen, self.first), self.last)
+        return min(max(version.facts.mtime, self.first) + TICK, max(version.seen, self.first), self.last)
 
 
 @dataclass(slots=True)
 class Version:
     """A file version that somebody used or made.
 
-    `names` are the (File IRI, path) it was seen under, `last_name` the last of them, `seen` when it was first seen.
+    `sightings` are the (File IRI, path) it was seen under, each with the first and last moment; `seen` is when it was
+    first seen. `retimed` are the versions whose content this is, since their times were set, and when that was. Where
+    several contents had one key, `since` and `until` bound this one's.
     """
 
     iri: str
     facts: Facts
-    names: dict[str, bytes] = field(default_factory=dict)
-    last_name: tuple[int, bytes] = (0, b"")
     noise: bool = True
     seen: int = 0
+    sightings: dict[tuple[str, bytes], tuple[int, int]] = field(default_factory=dict)
+    since: int = 0
+    until: int = FOREVER
     sha256: str | None = None
     generated_by: str | None = None
     attributed_to: set[str] = field(default_factory=set)
     revision_of: list[str] = field(default_factory=list)
-    alternate_of: list[str] = field(default_factory=list)
+    retimed: list[tuple[int, str]] = field(default_factory=list)
 
     def name(self, file: str, path: bytes, moment: int) -> None:
         """Note a name (File IRI, path) that the version had at a moment."""
-        self.names[file] = path
-        self.last_name = max(self.last_name, (moment, path))
+        first, last = self.sightings.get((file, path), (moment, moment))
+        self.sightings[file, path] = min(first, moment), max(last, moment)
+
+    @property
+    def names(self) -> dict[str, bytes]:
+        """The path of each File it was."""
+        return dict(self.sightings.keys())
+
+    @property
+    def last_name(self) -> bytes:
+        """The path it was last seen under; empty where it had none."""
+        return max(((last, path) for (_, path), (_, last) in self.sightings.items()), default=(0, b""))[1]
+
+    def part(self, iri: str, since: int, until: int) -> Version:
+        """Return what this was in the time from `since` to `until`, as a version of its own."""
+        times = {name: seen for name, seen in self.sightings.items() if seen[0] < until and seen[1] >= since}
+        part = Version(iri, self.facts, self.noise, max(self.seen, since), times or dict(self.sightings))
+        part.since, part.until = since, until
+        return part
 
 
 @dataclass(slots=True)
@@ -153,12 +194,16 @@ class Segment:
 
 @dataclass
 class Conclusions:
-    """All that follows from the facts of a run; keys are IRIs."""
+    """All that follows from the facts of a run; keys are IRIs.
+
+    `parts` are the versions of which one key cannot tell which is meant, by that key and in the order of time.
+    """
 
     programs: dict[str, ProgramFacts]
     inputs: dict[str, list[Input]] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
     versions: dict[str, Version] = field(default_factory=dict)
+    parts: dict[str, list[Version]] = field(default_factory=dict)
     phases: dict[str, list[Phase]] = field(default_factory=dict)
     contributions: list[Version] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
@@ -174,3 +219,10 @@ class Conclusions:
     def number_at(self, process: Process, moment: int) -> int:
         """Return which of its phases that is."""
         return max(0, bisect_right(self.phases[process.iri], moment, key=lambda phase: phase.start) - 1)
+
+    def version_at(self, iri: str, moment: int) -> Version | None:
+        """Return the version that a key meant at a moment."""
+        parts = self.parts.get(iri)
+        if parts is None:
+            return self.versions.get(iri)
+        return next((part for part in parts if moment < part.until), parts[-1])

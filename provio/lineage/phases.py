@@ -14,8 +14,7 @@ from itertools import pairwise
 
 from provio.facts import Event, Process, Trace
 from provio.lineage.channels import Channel, Part, circles
-from provio.lineage.model import TICK, Conclusions, Phase, Span
-from provio.lineage.spans import inode_of
+from provio.lineage.model import Conclusions, Phase, Span, inode_of
 
 LAUNCHES = frozenset({"Fork", "Spawn"})
 
@@ -201,6 +200,6 @@ def _seen(conclusions: Conclusions) -> dict[str, set[int]]:
         if version is None:
             continue
         for span in spans.get(inode_of(version.facts), ()):
-            if span.first - TICK <= version.facts.mtime <= span.end and last >= span.first:
+            if (span.saw(version) or span.encloses(version)) and last >= span.first:
                 found.setdefault(span.process.iri, set()).add(span.wrote(version))
     return found

@@ -11,44 +11,39 @@ from provio.identity import Identity
 from provio.lineage.blind import handed_on
 from provio.lineage.code import Noise
 from provio.lineage.growing import read_on_the_way
-from provio.lineage.model import TICK, Conclusions, Input, Span, Version
+from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, Version, inode_of
+from provio.lineage.reads import Changed, doubt, name_unread, narrow
 
 PROT_READ, PROT_WRITE = 1, 2
+STAMP_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})  # a store through a map changes a file's time there
 HANDS_ON = frozenset({"Fork", "Spawn", "Exec"})
 
 
 def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, ends: dict[str, int]) -> None:
     """Fill the inputs, spans and versions of `conclusions`; `ends` says until when each image may have written."""
-    collector = _Collector(identity, conclusions, noise, ends)
+    collector = _Collector(trace, identity, conclusions, noise, ends)
     for process in trace.processes.values():
         collector.process(process)
     for program, opening in handed_on(trace):
         collector.handed_on(program, opening)
-    for process in trace.processes.values():
-        collector.names(process)
-    _name_unread(collector.unread, identity, conclusions)
+    doubt(trace, conclusions.spans)
+    collector.left()
     for opening, stretch, facts in read_on_the_way(trace, conclusions.spans):
         collector.on_the_way(opening, stretch, facts)
-
-
-def _name_unread(openings: list[Opening], identity: Identity, conclusions: Conclusions) -> None:
-    """Say of what was opened and not seen read that it may have been; not of what the process read or wrote anyway."""
-    own = {(span.process.iri, span.inode) for span in conclusions.spans}
-    for opening in openings:
-        process, version = opening.process.iri, identity.version(opening.facts)
-        read = any(found.version == version for found in conclusions.inputs[process])
-        if not read and (process, inode_of(opening.facts)) not in own:
-            path = (opening.name or b"?").decode("utf-8", "replace")
-            reason = f"{path} was opened for reading and no read of it was seen: it may have been read unseen"
-            conclusions.gaps.append((opening.iri + "~unread", process, reason))
+    narrow(collector.changed, conclusions)
+    name_unread(collector.unread, identity, conclusions)
 
 
 class _Collector:
     """Goes through the processes of a run, one after the other."""
 
-    def __init__(self, identity: Identity, conclusions: Conclusions, noise: Noise, lives: dict[str, int]) -> None:
+    def __init__(
+        self, trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, lives: dict[str, int]
+    ) -> None:
         self.lives = lives
         self.unread: list[Opening] = []
+        self.changed: list[Changed] = []
+        self.stamps = {mount.get("device", "") for mount in trace.mounts if mount.get("fileSystem") in STAMP_MAPS}
         self.identity = identity
         self.out = conclusions
         self.noise = noise
@@ -79,16 +74,6 @@ class _Collector:
             version = self.version(one.facts, None, self.noise.of_code(one), process.started)
             version.name(one.file, one.path, process.started)
         return {one.version for one in code}
-
-    def names(self, process: Process) -> None:
-        """Give versions the names that renames and links gave them."""
-        for event in process.events:
-            facts, new = event.facts(), event.text("to")
-            if event.kind in ("Rename", "Link") and facts and new and "target" not in event.record:
-                known = self.out.versions.get(self.identity.version(facts))
-                if known:
-                    new = os.path.normpath(new)
-                    known.name(self.identity.file(new, facts.device), new, event.at)
 
     def on_the_way(self, opening: Opening, stretch: Stretch, facts: Facts) -> None:
         """What was read while it was written, and of which there is no version but this: what it was by then."""
@@ -138,9 +123,14 @@ class _Collector:
         if after:
             version = self.version(grown, opening, noise, opening.closed)
             inputs.append(Input(opening.process, version.iri, min(after), last, noise))
+            if not maps:
+                self.changed.append(Changed(opening, *inputs[-2:]))
 
     def _span(self, opening: Opening, maps: list[Event], cuts: list[Event]) -> None:
         shared = [e for e in maps if e.number("protection") & PROT_WRITE and e.record.get("shared") == "true"]
+        end, final = self._end(opening, shared)
+        if self._stored_nothing(opening, final):
+            shared = []
         moments = [moment for times in opening.writes() for moment in times]
         copies = [copy for copy in opening.copied_from if copy.between_files]
         own = bool(moments or shared or cuts)
@@ -152,11 +142,10 @@ class _Collector:
             truncated = truncated or opening.opened
         if not moments:
             return
-        end, final = self._end(opening, shared)
         span = Span(
             opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end,
             truncated, final, opening, [self.identity.version(copy.source.facts) for copy in copies],
-            bool(copies) and not own,
+            bool(copies) and not own, bool(shared),
         )  # fmt: skip
         self._add(span, opening)
 
@@ -173,6 +162,12 @@ class _Collector:
             final = opening.settled
         return end, final
 
+    def _stored_nothing(self, opening: Opening, final: Facts | None) -> bool:
+        """Tell whether a file's time is what it was, where a store through a map would have changed it."""
+        if final is None or opening.facts.device not in self.stamps or final.mtime % SECOND == 0:
+            return False
+        return self._key(final) == self._key(opening.facts)
+
     def handed_on(self, program: Unwatched, opening: Opening) -> None:
         """What a program that could not be watched left of a file that it was started with."""
         life = self.lives[program.process.iri]
@@ -186,11 +181,15 @@ class _Collector:
 
     def _add(self, span: Span, opening: Opening) -> None:
         self.out.spans.append(span)
-        if span.final:
-            self.version(span.final, opening, False, span.end)
         before = opening.facts
         if before.size and not opening.truncated:
             self.version(before, opening, False, opening.opened)
+
+    def left(self) -> None:
+        """Note what the spans left."""
+        for span in self.out.spans:
+            if span.final:
+                self.version(span.final, span.opening, False, span.end)
 
     def _truncated_by_name(self, event: Event) -> None:
         after = event.facts()
@@ -209,46 +208,32 @@ class _Collector:
         if after is None or path is None or event.record.get("directory") == "true":
             return
         before = replace(after, mtime=event.number("previousMtimeNs", after.mtime))
-        if before.mtime != after.mtime:
-            for facts in (before, after):
-                version = self.version(facts, None, False, event.at)
-                version.name(self.identity.file(os.path.normpath(path), facts.device), os.path.normpath(path), event.at)
-            self.version(after, None, False, event.at).alternate_of.append(self.identity.version(before))
+        if before.mtime == after.mtime:
+            return
+        made = any(_making(opening, before, event.at) for opening in event.process.openings)
+        for facts in (after,) if made else (before, after):
+            version = self.version(facts, None, False, event.at)
+            version.name(self.identity.file(os.path.normpath(path), facts.device), os.path.normpath(path), event.at)
+        if not made:
+            self.version(after, None, False, event.at).retimed.append((event.at, self.identity.version(before)))
 
     def _key(self, facts: Facts) -> Facts:
         return replace(facts, ctime=0)
 
 
-def lives(trace: Trace) -> dict[str, int]:
-    """Return until when each image may have written: its exec, its parent's word of its end, or the end of the run."""
-    waited = {
-        (process.host, event.number("childPid")): event.at + event.number("elapsed")
-        for process in trace.processes.values()
-        for event in process.events
-        if event.kind == "ChildEnd"
-    }
-    last = int(trace.run.get("endedNs", 0)) or max((p.ended for p in trace.processes.values()), default=0)
-    return {process.iri: _life(process, waited, last) for process in trace.processes.values()}
-
-
-def _life(process: Process, waited: dict[tuple[str, int], int], last: int) -> int:
-    failed = {event.record.get("exec") for event in process.events if event.kind == "ExecFailed"}
-    replaced = [event.at for event in process.events if event.kind == "Exec" and event.iri not in failed]
-    if replaced:
-        return max(replaced)
-    end = waited.get((process.host, process.pid), 0)
-    return end if end >= process.started else max(last, process.ended)
-
-
-def inode_of(facts: Facts) -> tuple[str, int, int]:
-    """Return what stays the same of a file while its content changes."""
-    return facts.device, facts.inode, facts.birth
-
-
 def _made(opening: Opening) -> bool:
-    """Tell whether the file was made by this very opening."""
+    """Tell whether the file was made by this very opening; or may have been, where the file system keeps no birth: then
+    it was empty."""
     created = opening.writable and opening.flags & os.O_CREAT and opening.facts.size == 0 and not opening.inherited
-    return bool(created) and opening.facts.birth >= opening.opened - opening.elapsed - TICK
+    birth = opening.facts.birth
+    return bool(created) and (birth == 0 or birth >= opening.opened - opening.elapsed - TICK)
+
+
+def _making(opening: Opening, before: Facts, moment: int) -> bool:
+    """Tell whether a file was still being written through this opening: what it was `before` is no finished content."""
+    ours = opening.kind == "FileVersion" and opening.writable and inode_of(opening.facts) == inode_of(before)
+    still = ours and opening.opened <= moment <= (opening.closed or moment)
+    return still and (_made(opening) or opening.truncated or opening.facts.mtime != before.mtime)
 
 
 def _by_opening(process: Process, kind: str, name: str) -> dict[str, list[Event]]:

@@ -1,17 +1,16 @@
 """Which phase generated each version, and which earlier version it kept content of.
 
-A version of an inode is the work of the writer whose close saw it, or else of the one whose writing encloses its
-mtime. An
-overwrite ends the earlier content; an append or an update in place keeps it: a revision. Others who wrote between the
-earlier
-version and this one have contributed: `<version>~<process>`.
+A version of an inode is the work of the writer whose close saw it, or else of the one whose writing encloses its mtime.
+An overwrite ends the earlier content; an append or an update in place keeps it: a revision. Others who wrote between
+the earlier version and this one have contributed: `<version>~<process>`. A version whose times were set has the content
+of the one before, and no writer.
 """
 
 from __future__ import annotations
 
+from provio.facts import Process
 from provio.identity import contribution
-from provio.lineage.model import TICK, Conclusions, Copy, Span, Version
-from provio.lineage.spans import inode_of
+from provio.lineage.model import TICK, Conclusions, Copy, Span, Version, inode_of
 
 
 def attribute(conclusions: Conclusions) -> None:
@@ -20,25 +19,26 @@ def attribute(conclusions: Conclusions) -> None:
     for span in conclusions.spans:
         spans.setdefault(span.inode, []).append(span)
     chains: dict[tuple[str, int, int], list[Version]] = {}
-    timed = {iri for v in conclusions.versions.values() if v.alternate_of for iri in (v.iri, *v.alternate_of)}
     for version in conclusions.versions.values():
         chains.setdefault(inode_of(version.facts), []).append(version)
     for inode, chain in chains.items():
         writers = spans.get(inode)
         if writers:
-            kept = [v for v in chain if v.iri not in timed or _writer(v, writers)]
-            _chain(conclusions, [v for v in kept if not v.alternate_of or _saw(v, writers)], writers)
+            _chain(conclusions, chain, writers)
 
 
 def _chain(conclusions: Conclusions, chain: list[Version], spans: list[Span]) -> None:
     """Attribute the versions of one inode, oldest first.
 
-    Their order is the kernel's (mtimes); what came before or after a truncation is told by our own clock alone.
+    Their order is the kernel's (mtimes), where those were not set; what came before or after a truncation is told by
+    our own clock alone.
     """
     writers = {version.iri: _writer(version, spans) for version in chain}
     moments = {version.iri: _written(version, writers[version.iri]) for version in chain}
     before, since = None, 0
-    for version in sorted(chain, key=lambda v: (v.facts.mtime, moments[v.iri], v.facts.size)):
+    for version in sorted(
+        chain, key=lambda v: (_order(v, writers[v.iri], moments[v.iri]), moments[v.iri], v.facts.size)
+    ):
         writer, moment = writers[version.iri], moments[version.iri]
         if writer:
             emptied = max((s.truncated for s in spans if s.truncated and s.truncated <= moment), default=0)
@@ -50,22 +50,26 @@ def _chain(conclusions: Conclusions, chain: list[Version], spans: list[Span]) ->
 
 
 def _written(version: Version, writer: Span | None) -> int:
-    """When a version was written, by our clock where that is known."""
-    return writer.wrote(version) if writer else min(version.facts.mtime, version.seen)
+    """When a version was written, by our clock where that is known, or got its time."""
+    if writer:
+        return writer.wrote(version)
+    return version.retimed[0][0] if version.retimed else min(version.facts.mtime, version.seen)
+
+
+def _order(version: Version, writer: Span | None, moment: int) -> int:
+    """The version's mtime; where that was set, or tells seconds alone, our own moment."""
+    mtime = version.facts.mtime
+    stamped = writer and writer.first - TICK <= mtime <= max(writer.last, writer.end) + TICK
+    return mtime if stamped else moment
 
 
 def _writer(version: Version, spans: list[Span]) -> Span | None:
     """The span whose end saw this version; else the latest that encloses its mtime."""
     mtime = version.facts.mtime
-    saw = _saw(version, spans)
-    if not saw:
-        saw = [s for s in spans if s.first - TICK <= mtime <= max(s.last, s.end) and _on_its_way(s, version)]
+    saw = [span for span in spans if span.saw(version)]
+    if not saw and not version.retimed:
+        saw = [span for span in spans if span.encloses(version) and _on_its_way(span, version)]
     return max(saw, key=lambda s: (min(s.last, mtime), s.last), default=None)
-
-
-def _saw(version: Version, spans: list[Span]) -> list[Span]:
-    facts = version.facts
-    return [s for s in spans if s.final and (s.final.mtime, s.final.size) == (facts.mtime, facts.size)]
 
 
 def _on_its_way(span: Span, version: Version) -> bool:
@@ -100,11 +104,14 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
         version.generated_by = phase.iri
 
 
+def _contribution(version: Version, process: Process) -> Version:
+    """What one process made of a version, under a name of its own."""
+    return Version(contribution(version.iri, process), version.facts, False, version.seen, dict(version.sightings))
+
+
 def _read_back(conclusions: Conclusions, version: Version, writer: Span, phase: str) -> None:
     """A key that one phase both used and generated: the generated side gets a name of its own."""
-    made = Version(
-        contribution(version.iri, writer.process), version.facts, dict(version.names), version.last_name, False
-    )
+    made = _contribution(version, writer.process)
     made.generated_by = phase
     made.attributed_to = {conclusions.programs[writer.process.iri].iri}
     conclusions.contributions.append(made)
@@ -122,9 +129,7 @@ def _contribute(
         if span.process.iri in done or not overlaps or not span.wrote_content:
             continue
         done.add(span.process.iri)
-        made = Version(
-            contribution(version.iri, span.process), version.facts, dict(version.names), version.last_name, False
-        )
+        made = _contribution(version, span.process)
         made.generated_by = conclusions.phase_at(span.process, min(span.last, moment)).iri
         made.attributed_to = {conclusions.programs[span.process.iri].iri}
         conclusions.contributions.append(made)

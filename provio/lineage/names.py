@@ -1,0 +1,100 @@
+"""What files were called: names seen at openings, renames, links and deletions in; each version's names out.
+
+A rename or a link gives its new name to the content that the file has then, under each key it has. A folder that is
+moved takes along what lies in it. A version seen without a name has one that its inode had.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+
+from provio.facts import Event, Facts, Trace
+from provio.identity import Identity
+from provio.lineage.model import Conclusions, Version, inode_of
+
+Inode = tuple[str, int, int]
+
+
+def name(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
+    """Give the versions of `conclusions` the names that events of `trace` tell."""
+    namer = _Namer(identity, conclusions)
+    moved = [e for p in trace.processes.values() for e in p.events if e.kind in ("Rename", "Link", "Delete")]
+    for event in sorted(moved, key=lambda event: event.at):
+        if "target" not in event.record:
+            namer.happened(event)
+    namer.nameless(trace)
+
+
+class _Namer:
+    """Goes through a run's changes of names in the order of time, and knows which inode each path leads to."""
+
+    def __init__(self, identity: Identity, conclusions: Conclusions) -> None:
+        self.identity = identity
+        self.versions: dict[Inode, list[Version]] = defaultdict(list)
+        for version in conclusions.versions.values():
+            self.versions[inode_of(version.facts)].append(version)
+        seen = ((first, path, version) for version in conclusions.versions.values()
+                for (_, path), (first, _) in version.sightings.items())  # fmt: skip
+        self.sightings = sorted(seen, key=lambda known: known[0], reverse=True)
+        self.there: dict[bytes, Inode] = {}
+
+    def happened(self, event: Event) -> None:
+        """Note what one event did to names."""
+        while self.sightings and self.sightings[-1][0] <= event.at:
+            _, path, version = self.sightings.pop()
+            self.there[path] = inode_of(version.facts)
+        facts, old, new = event.facts(), _plain(event.text("from")), _plain(event.text("to"))
+        if event.kind == "Delete":
+            self.there.pop(_plain(event.text("path")) or b"", None)
+        elif facts and old and new:
+            if event.kind == "Rename":
+                self.there.pop(old, None)
+            if inode_of(facts) in self.versions:
+                self._named(facts, new, event.at)
+            elif event.kind == "Rename":
+                self._moved(old + b"/", new + b"/", event.at)
+
+    def _named(self, facts: Facts, path: bytes, moment: int) -> None:
+        """The file of `facts` has a new name, and so has its content under each key."""
+        self.there[path] = inode_of(facts)
+        versions = self.versions[inode_of(facts)]
+        same = {v.iri for v in versions if (v.facts.mtime, v.facts.size) == (facts.mtime, facts.size)}
+        for version in versions:
+            retimed = {earlier for moment_, earlier in version.retimed if moment_ <= moment}
+            if version.iri in same:
+                same |= retimed
+            elif retimed & same:
+                same.add(version.iri)
+        for version in versions:
+            if version.iri in same and version.seen <= moment:
+                self._call(version, path, moment)
+
+    def _moved(self, old: bytes, new: bytes, moment: int) -> None:
+        """A folder's name changed: so did that of all that lies in it."""
+        for path in [path for path in self.there if path.startswith(old)]:
+            inode = self.there.pop(path)
+            self.there[new + path[len(old) :]] = inode
+            known = [version for version in self.versions[inode] if version.seen <= moment]
+            latest = max(known, key=lambda version: version.seen, default=None)
+            if latest:
+                self._call(latest, new + path[len(old) :], moment)
+
+    def _call(self, version: Version, path: bytes, moment: int) -> None:
+        version.name(self.identity.file(path, version.facts.device), path, moment)
+
+    def nameless(self, trace: Trace) -> None:
+        """Name the versions that nobody saw under a name after an opening of their inode that had one."""
+        bare = [v for versions in self.versions.values() for v in versions if not v.sightings]
+        wanted = {inode_of(version.facts) for version in bare}
+        named: dict[Inode, bytes] = {}
+        for opening in trace.openings() if wanted else ():
+            if opening.name and not opening.unlinked and inode_of(opening.facts) in wanted:
+                named[inode_of(opening.facts)] = opening.name
+        for version in bare:
+            if inode_of(version.facts) in named:
+                self._call(version, named[inode_of(version.facts)], version.seen)
+
+
+def _plain(path: bytes | None) -> bytes | None:
+    return os.path.normpath(path) if path else None
