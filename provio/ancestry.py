@@ -52,16 +52,16 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     limit = STRENGTH.index(scope.via)
     shown = {iri for iri, strength in strengths.items() if strength <= limit}
     made = {subject for subject, predicate, _ in walk.edges if predicate == PROV + "wasGeneratedBy"}
-    gone = set() if scope.everything else noise(reader, shown & set(walk.entities)) - made - set(starts)
+    gone = set() if scope.everything else noise(reader, shown & set(walk.entities), walk.known) - made - set(starts)
     gone |= _dead_ends(walk, shown - gone)
     shown -= gone
-    nodes = describe(reader, shown)
+    nodes = describe(reader, shown, walk.known)
     for node in nodes:
         node["via"] = STRENGTH[strengths[node["iri"]]]
         if node["iri"] in walk.entities:
             node["depth"] = walk.entities[node["iri"]]
     _name_targets(nodes, targets)
-    ran = programs(reader, shown & walk.activities)
+    ran = programs(reader, shown & walk.activities, walk.known)
     name_phases(nodes, ran)
     control = sum(1 for iri in walk.entities if strengths.get(iri) == 2 and limit < 2)
     document = LineageDocument(

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Mapping
 from urllib.parse import unquote_to_bytes
 
 from provio.document import Edge, Gap, Node
+from provio.known import Known, Properties
+from provio.known import batches as batches  # noqa: PLC0414
 from provio.store import Reader
-from provio.vocab import NS, PROV, local_name, most_specific
+from provio.vocab import NS, PROV, RDF, local_name, most_specific
 
-BATCH = 500
 PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "
 SINGLE = {
     PROV + "startedAtTime": "start", PROV + "endedAtTime": "end", NS + "size": "size", NS + "modified": "modified",
     NS + "path": "path", NS + "pathEncoded": "pathEncoded", NS + "argv": "argv", NS + "cwd": "cwd", NS + "host": "host",
     NS + "pid": "pid", NS + "exitCode": "exitCode",
 }  # fmt: skip
+PART_OF, ASSOCIATED, PROGRAM, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "Program", NS + "noise"
+TYPE = RDF + "type"
+UPPER = (PROV + "specializationOf", PART_OF)  # what a node is a version or a part of says more of it
+RUN = re.compile(r"https://w3id\.org/provio/run/[^/]+")
 NUMBERS = frozenset({"size", "pid", "exitCode"})
 
 
@@ -25,22 +31,15 @@ def order(node: Node) -> tuple[int, str, str]:
     return node.get("depth", -1), node.get("start", ""), node["iri"]
 
 
-def batches(nodes: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the nodes in lists short enough for one query."""
-    known = list(nodes)
-    for start in range(0, len(known), BATCH):
-        yield known[start : start + BATCH]
-
-
-def programs(reader: Reader, activities: set[str]) -> tuple[list[Node], list[Edge]]:
+def programs(reader: Reader, activities: set[str], known: Known | None = None) -> tuple[list[Node], list[Edge]]:
     """Return the programs that activities ran, as nodes, and the edges to them."""
-    edges = []
-    for batch in batches(sorted(activities)):
-        values = " ".join(f"<{iri}>" for iri in batch)
-        query = f"""{PREFIXES} SELECT DISTINCT ?a ?g {{
-            VALUES ?a {{ {values} }} ?a prov:wasAssociatedWith ?g . ?g a provio:Program }}"""
-        edges += [Edge(subject=r["a"], predicate=PROV + "wasAssociatedWith", object=r["g"]) for r in reader.rows(query)]
-    nodes = describe(reader, {edge["object"] for edge in edges})
+    known = known or Known(reader)
+    said = known.of(activities)
+    ran = [(iri, agent) for iri in sorted(activities) for agent in said[iri].get(ASSOCIATED, ())]
+    agents = known.of({agent for _, agent in ran})
+    ran = [(iri, agent) for iri, agent in ran if PROGRAM in agents[agent].get(TYPE, ())]
+    edges = [Edge(subject=iri, predicate=ASSOCIATED, object=agent) for iri, agent in ran]
+    nodes = describe(reader, {agent for _, agent in ran}, known)
     return sorted(nodes, key=order), edges
 
 
@@ -52,86 +51,72 @@ def name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> N
         node["label"] = names.get(node["iri"], node["label"])
 
 
-def describe(reader: Reader, iris: set[str]) -> list[Node]:
-    """Return the nodes of these IRIs, with what people want to know of them."""
-    facts = _properties(reader, iris)
-    upper = {row[NS + "partOf"][0] for row in facts.values() if NS + "partOf" in row}
-    names = {file for row in facts.values() for file in row.get(PROV + "specializationOf", ())}
-    around = _properties(reader, upper | names)
-    nodes = []
-    for iri in iris:
-        row = facts.get(iri, {})
-        node: dict[str, object] = {}
-        for more in (row.get(PROV + "specializationOf", ()), row.get(NS + "partOf", ())):
-            for other in sorted(more)[:1]:
-                node.update(_fields(around.get(other, {})))
-        if NS + "partOf" in row:
-            node["process"] = row[NS + "partOf"][0]
-        node.update(_fields(row))
-        kind = most_specific(row.get("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", ()))
-        node.update(iri=iri, type=local_name(kind) if kind else "Entity")
-        node["label"] = _label(iri, row, node)
-        run = re.match(r"https://w3id\.org/provio/run/[^/]+", iri)
-        if run:
-            node["run"] = run[0]
-        nodes.append(node)
-    return nodes  # type: ignore[return-value]
+def describe(reader: Reader, iris: set[str], known: Known | None = None) -> list[Node]:
+    """Return the nodes of these IRIs, with what people want to know of them; `known` is what was read already."""
+    known = known or Known(reader)
+    said = known.of(iris)
+    known.of(other for iri in iris for name in UPPER for other in said[iri].get(name, ()))
+    return [_node(iri, said) for iri in iris]
 
 
-def _fields(row: dict[str, list[str]]) -> dict[str, object]:
+def _node(iri: str, said: Mapping[str, Properties]) -> Node:
+    row = said[iri]
+    node: dict[str, object] = {}
+    for name in UPPER:
+        if name in row:
+            node.update(_fields(said[min(row[name])]))
+    if PART_OF in row:
+        node["process"] = min(row[PART_OF])
+    node.update(_fields(row))
+    kind = most_specific(row.get(TYPE, ()))
+    node.update(iri=iri, type=local_name(kind) if kind else "Entity")
+    node["label"] = _label(iri, row, node)
+    run = RUN.match(iri)
+    if run:
+        node["run"] = run[0]
+    return node  # type: ignore[return-value]
+
+
+def _fields(row: Properties) -> dict[str, object]:
     found: dict[str, object] = {}
     for predicate, values in row.items():
         name = SINGLE.get(predicate)
         if name:
-            found[name] = int(values[0]) if name in NUMBERS else values[0]
+            value = min(values)
+            found[name] = int(value) if name in NUMBERS else value
     if "pathEncoded" in found and "path" not in found:
         found["path"] = unquote_to_bytes(str(found["pathEncoded"])).decode("utf-8", "replace")
     return found
 
 
-def _label(iri: str, row: dict[str, list[str]], node: dict[str, object]) -> str:
+def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
     given = row.get("http://www.w3.org/2000/01/rdf-schema#label")
     if given:
-        return given[0]
+        return min(given)
     path = str(node.get("path", ""))
     if node.get("type") in ("Pipe", "Socket") and not path:
         return str(node["type"]).lower()
     return path.rpartition("/")[2] or local_name(iri.rstrip("/")) or iri
 
 
-def _properties(reader: Reader, iris: set[str]) -> dict[str, dict[str, list[str]]]:
-    """What is said of each IRI: predicate → values, sorted. (To ask for some of them only takes far longer.)"""
-    found: dict[str, dict[str, list[str]]] = {}
-    for batch in batches(sorted(iris)):
-        values = " ".join(f"<{iri}>" for iri in batch)
-        for row in reader.rows(f"SELECT DISTINCT ?s ?p ?o {{ VALUES ?s {{ {values} }} ?s ?p ?o }}"):
-            found.setdefault(row["s"], {}).setdefault(row["p"], []).append(row["o"])
-    for properties in found.values():
-        for values_of in properties.values():
-            values_of.sort()
-    return found
-
-
-def noise(reader: Reader, entities: set[str]) -> set[str]:
-    """Those of these versions that are the system's own files: to every run that knows them (what is an input to one
-    run has an inode in its graph)."""
-    found: set[str] = set()
-    for batch in batches(sorted(entities)):
-        values = " ".join(f"<{iri}>" for iri in batch)
-        hidden = "?s provio:noise true . FILTER NOT EXISTS { ?s provio:inode ?input }"
-        query = f"{PREFIXES} SELECT DISTINCT ?s {{ VALUES ?s {{ {values} }} {hidden} }}"
-        found |= {row["s"] for row in reader.rows(query)}
-    return found
+def noise(reader: Reader, entities: set[str], known: Known | None = None) -> set[str]:
+    """Those of these versions that are the system's own files."""
+    said = (known or Known(reader)).of(entities)
+    return {iri for iri in entities if NOISE in said[iri]}
 
 
 def gaps(reader: Reader, shown: set[str]) -> list[Gap]:
     """The gaps about anything shown, or about the process or run it belongs to."""
     query = f"""{PREFIXES} SELECT DISTINCT ?gap ?about ?reason {{
         ?gap a provio:Gap ; provio:about ?about ; provio:reason ?reason }}"""
-    gaps = []
+    gaps, known = [], sorted(shown)
     for row in reader.rows(query):
-        about = row["about"]
-        near = next((iri for iri in sorted(shown) if iri == about or iri.startswith(about.rstrip("/") + "/")), None)
+        near = row["about"] if row["about"] in shown else _first_below(known, row["about"].rstrip("/") + "/")
         if near:
             gaps.append(Gap(iri=row["gap"], about=near, reason=row["reason"]))
     return sorted(gaps, key=lambda gap: gap["iri"])
+
+
+def _first_below(known: list[str], folder: str) -> str | None:
+    place = bisect_left(known, folder)
+    return known[place] if place < len(known) and known[place].startswith(folder) else None

@@ -10,12 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
-from provio.describe import PREFIXES, batches
+from provio.known import Known, batches
 from provio.store import Reader
 from provio.vocab import NS, PROV
 
 # How a step weakens what it leads to: an index into ancestry.STRENGTH (data, carried, control).
 WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2}
+GENERATED, USED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "used", PROV + "alternateOf"
+BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", ALTERNATE)
+INFORMERS = (NS + "continuedFrom", NS + "carriedFrom", NS + "launchedBy")
+FEW = 1_000  # so many edges of a kind are read at once, instead of asking each node for them
 
 
 @dataclass
@@ -27,13 +31,14 @@ class Walk:
     edges: dict[tuple[str, str, str], None] = field(default_factory=dict)
     activities: set[str] = field(default_factory=set)
     entities: dict[str, int] = field(default_factory=dict)
+    known: Known = field(kw_only=True)
 
     def steps(self) -> Iterator[tuple[str, str, int]]:
         """Yield (from, to, weight) in the walk's direction."""
         for subject, predicate, object_ in self.edges:
             weight = WEIGHTS.get(predicate, 0)
             yield (object_, subject, weight) if self.forward else (subject, object_, weight)
-            if predicate == PROV + "alternateOf":
+            if predicate == ALTERNATE:
                 yield (subject, object_, 0) if self.forward else (object_, subject, 0)
 
 
@@ -49,12 +54,13 @@ def follow(
 
     `depth` bounds the entity-to-entity steps; `ends` says of entities newly found beyond which of them not to go.
     """
-    walk = Walk(list(starts), forward)
+    walk = Walk(list(starts), forward, known=Known(reader))
+    alternates = _few_alternates(reader)
     walk.entities.update(dict.fromkeys(walk.starts, 0))
     level, frontier = 0, list(walk.starts)
     while frontier and (depth is None or level < depth):
         level += 1
-        found, direct = _from_entities(reader, walk, frontier)
+        found, direct = _from_entities(reader, walk, frontier, alternates)
         activities = _informers(reader, walk, found - walk.activities)
         frontier = []
         for iri in sorted(direct | _to_entities(reader, walk, activities)):
@@ -66,17 +72,32 @@ def follow(
     return walk
 
 
-def _from_entities(reader: Reader, walk: Walk, frontier: list[str]) -> tuple[set[str], set[str]]:
+def _few_alternates(reader: Reader) -> dict[str, list[str]] | None:
+    """All that is alternateOf anything, by what that is; None where it is too much to read at once."""
+    found: dict[str, list[str]] = {}
+    rows = list(reader.table(f"SELECT ?s ?o {{ ?s <{ALTERNATE}> ?o }} LIMIT {FEW + 1}"))
+    for subject, object_ in rows:
+        found.setdefault(object_, []).append(subject)
+    return found if len(rows) <= FEW else None
+
+
+def _from_entities(
+    reader: Reader, walk: Walk, frontier: list[str], alternates: dict[str, list[str]] | None
+) -> tuple[set[str], set[str]]:
     """The activities and the other versions that entities lead to."""
-    entities = "prov:wasDerivedFrom prov:wasRevisionOf prov:alternateOf"
-    found = _edges_of(reader, walk, frontier, "prov:used" if walk.forward else "prov:wasGeneratedBy")
-    direct = _edges_of(reader, walk, frontier, entities)
-    direct |= _edges_of(reader, walk, frontier, "prov:alternateOf", against=True)
-    return found, direct
+    found = _onward(reader, walk, frontier, USED if walk.forward else GENERATED)
+    direct = _onward(reader, walk, frontier, *BETWEEN)
+    if walk.forward:
+        return found, direct | _said(walk, frontier, ALTERNATE)
+    if alternates is None:
+        return found, direct | _pointing(reader, walk, frontier, ALTERNATE)
+    others = [(other, iri) for iri in frontier for other in alternates.get(iri, ())]
+    walk.edges.update(((other, ALTERNATE, iri), None) for other, iri in others)
+    return found, direct | {other for other, _ in others}
 
 
 def _to_entities(reader: Reader, walk: Walk, activities: Iterable[str]) -> set[str]:
-    return _edges_of(reader, walk, sorted(activities), "prov:wasGeneratedBy" if walk.forward else "prov:used")
+    return _onward(reader, walk, sorted(activities), GENERATED if walk.forward else USED)
 
 
 def _informers(reader: Reader, walk: Walk, activities: set[str]) -> set[str]:
@@ -84,27 +105,38 @@ def _informers(reader: Reader, walk: Walk, activities: set[str]) -> set[str]:
     new, frontier = set(activities), set(activities)
     walk.activities |= activities
     while frontier:
-        frontier = (
-            _edges_of(reader, walk, sorted(frontier), "provio:continuedFrom provio:carriedFrom provio:launchedBy")
-            - walk.activities
-        )
+        frontier = _onward(reader, walk, sorted(frontier), *INFORMERS) - walk.activities
         walk.activities |= frontier
         new |= frontier
     return new
 
 
-def _edges_of(reader: Reader, walk: Walk, nodes: list[str], predicates: str, against: bool = False) -> set[str]:
-    """Note the edges that lead on from `nodes`, and return where they lead.
+def _onward(reader: Reader, walk: Walk, nodes: list[str], *predicates: str) -> set[str]:
+    """Note the edges that lead on from `nodes`, and return where they lead."""
+    return _pointing(reader, walk, nodes, *predicates) if walk.forward else _said(walk, nodes, *predicates)
+
+
+def _said(walk: Walk, nodes: list[str], *predicates: str) -> set[str]:
+    """Note the edges from `nodes`, as they say them, and return the objects."""
+    found, said = set(), walk.known.of(nodes)
+    for iri in nodes:
+        properties = said[iri]
+        for predicate in predicates:
+            for object_ in properties.get(predicate, ()):
+                walk.edges[iri, predicate, object_] = None
+                found.add(object_)
+    return found
+
+
+def _pointing(reader: Reader, walk: Walk, nodes: list[str], *predicates: str) -> set[str]:
+    """Note the edges to `nodes`, and return the subjects.
 
     One predicate a query: a list of them beside a list of nodes is many times slower.
     """
     found = set()
-    near, far = ("s", "o") if walk.forward is against else ("o", "s")
-    for batch, predicate in product(batches(nodes), predicates.split()):
+    for batch, predicate in product(batches(nodes), predicates):
         values = " ".join(f"<{iri}>" for iri in batch)
-        query = f"{PREFIXES} SELECT DISTINCT ?s ?o {{ VALUES ?{near} {{ {values} }} ?s {predicate} ?o }}"
-        prefix, _, name = predicate.partition(":")
-        for row in reader.rows(query):
-            walk.edges[row["s"], (PROV if prefix == "prov" else NS) + name, row["o"]] = None
-            found.add(row[far])
+        for subject, object_ in reader.table(f"SELECT ?s ?o {{ VALUES ?o {{ {values} }} ?s <{predicate}> ?o }}"):
+            walk.edges[subject, predicate, object_] = None
+            found.add(subject)
     return found

@@ -14,3 +14,6 @@ class Reader(Protocol):
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
+
+    def table(self, sparql: str) -> Iterator[list[str]]:
+        """Yield them as lists of lexical values, unbound ones empty: several times as fast where there are many."""

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import csv
 import fcntl
+import io
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -185,6 +187,17 @@ class StoreReader:
         """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
         yield from _rows(self.query(sparql, graphs))
 
+    def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
+        """Yield the solutions of a SELECT as lists of lexical values, unbound ones empty."""
+        answer = self.query(sparql, graphs)
+        if not isinstance(answer, ox.QuerySolutions):
+            raise TypeError("table needs a SELECT")
+        lines = csv.reader(
+            io.StringIO((answer.serialize(format=ox.QueryResultsFormat.CSV) or b"").decode(), newline="")
+        )
+        next(lines)
+        yield from lines
+
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or all of them with the index, as a document of quads."""
         quads = self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph) if graph else None)
@@ -219,6 +232,10 @@ class Confined:
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT, as StoreReader does."""
         return self.reader.rows(sparql, self.graphs)
+
+    def table(self, sparql: str) -> Iterator[list[str]]:
+        """Yield them as lists, as StoreReader does."""
+        return self.reader.table(sparql, self.graphs)
 
 
 class _Path:

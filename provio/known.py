@@ -1,0 +1,92 @@
+"""What a store says of nodes: IRIs in, their properties out, asked in batches and kept for whoever asks next.
+
+A walk and the description of what it found need the same nodes: each is read from the store once, in one look. The
+properties that no question about lineage needs (who read a version, in which call …) are not brought along.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from provio.store import Reader
+from provio.turtle import instant_text
+from provio.vocab import NS, PROV, RDF, RDFS
+
+BATCH = 2_000
+# A set that keeps its order: two runs that saw one thing say the same of it twice.
+Properties = Mapping[str, Mapping[str, None]]
+
+# Where lineage leads, and what people want to know; the most frequent first: what is not wanted is compared with all.
+_WANTED = (
+    *(
+        PROV + name
+        for name in "used wasGeneratedBy specializationOf wasAssociatedWith startedAtTime endedAtTime".split()
+    ),
+    *(NS + name for name in "partOf path carriedFrom launchedBy continuedFrom noise pathEncoded".split()),
+    *(PROV + name for name in "wasRevisionOf wasDerivedFrom alternateOf".split()),
+    *(NS + name for name in "argv cwd host pid exitCode".split()),
+    RDFS + "label",
+)
+_TOLD = (NS + "size", NS + "modified")  # by the name of a version, which is made of them
+_CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each told by the form of the name
+_VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
+_PHASE = re.compile(r"https://w3id\.org/provio/run/.*/phase/\d+")
+
+
+def _any(predicates: Iterable[str]) -> str:
+    return "||".join(f"?p=<{iri}>" for iri in predicates)
+
+
+_ALL = _any((RDF + "type", *_TOLD, *_WANTED))
+_REST = (
+    _any(_WANTED)
+    + f"||?p=<{RDF}type>&&?o NOT IN("
+    + ",".join(f"<{iri}>" for iri in (*_CLASSES, PROV + "Entity", PROV + "Activity"))
+    + ")"
+)
+
+
+def batches(nodes: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the nodes in lists short enough for one query."""
+    known = list(nodes)
+    for start in range(0, len(known), BATCH):
+        yield known[start : start + BATCH]
+
+
+class Known:
+    """What was read so far: a mapping from IRI to predicate to values."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self._said: dict[str, dict[str, dict[str, None]]] = {}
+
+    def of(self, iris: Iterable[str]) -> Mapping[str, Properties]:
+        """Return a mapping that holds what is said of these IRIs (and of all asked about before)."""
+        new = {iri: _told(iri) for iri in iris if iri not in self._said}
+        self._said.update(new)
+        for batch in batches(iri for iri, told in new.items() if told):
+            self._read(batch, _REST)
+        for batch in batches(iri for iri, told in new.items() if not told):
+            self._read(batch, _ALL)
+        return self._said
+
+    def _read(self, batch: list[str], wanted: str) -> None:
+        # A number stands for each node in the answer: it need not be looked up in the store for every row.
+        values = " ".join(f"(<{iri}>{number})" for number, iri in enumerate(batch))
+        query = f"SELECT ?n ?p ?o {{ VALUES (?s ?n) {{ {values} }} ?s ?p ?o FILTER({wanted}) }}"
+        said = [self._said[iri] for iri in batch]
+        for number, predicate, value in self.reader.table(query):
+            said[int(number)].setdefault(predicate, {})[value] = None
+
+
+def _told(iri: str) -> dict[str, dict[str, None]]:
+    """What the name of a node tells of it, as `identity` makes names; nothing of other names."""
+    if version := _VERSION.fullmatch(iri):
+        return {
+            RDF + "type": {_CLASSES[0]: None},
+            NS + "modified": {instant_text(int(version[1])): None},
+            NS + "size": {version[2]: None},
+        }
+    kind = _CLASSES[1] if iri.startswith("file://") else _CLASSES[2] if _PHASE.fullmatch(iri) else None
+    return {RDF + "type": {kind: None}} if kind else {}
