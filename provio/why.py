@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 
 from provio.ancestry import Scope, lineage
 from provio.describe import PREFIXES, describe
-from provio.document import PIPES, Lineage, LineageDocument, Node
+from provio.document import PIPES, Gap, Lineage, LineageDocument, Node
 from provio.errors import NothingKnown
 from provio.store import Reader
 from provio.target import Target
@@ -41,7 +41,7 @@ class Reason(TypedDict):
     hidden: int
     launchedBy: list[dict[str, str]]
     contributors: list[dict[str, str]]
-    gaps: list[str]
+    gaps: list[Gap]
 
 
 def why(reader: Reader, target: Target) -> Reason:
@@ -64,7 +64,7 @@ def why(reader: Reader, target: Target) -> Reason:
         target=target.iri, path=target.path or own.get("path") or own["label"], process=process, run=run,
         read=inputs["read"], carried=inputs["carried"], kept=inputs["kept"], hidden=document["hidden"],
         launchedBy=launchers, contributors=_contributors(reader, target.iri),
-        gaps=[gap["reason"] for gap in document["gaps"]],
+        gaps=document["gaps"],
     )  # fmt: skip
     if "size" in own:
         reason["size"] = own["size"]

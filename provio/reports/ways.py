@@ -39,7 +39,8 @@ def _lines(document: LineageDocument, unicode: bool, folder: str | None) -> list
 
 
 def _notes(document: LineageDocument) -> list[str]:
-    lines = [f"! {gap['reason']} ({gap['about']})" for gap in document["gaps"]]
+    node = {node["iri"]: node for node in document["nodes"]}
+    lines = [f"! {node[gap['about']]['label']}: {gap['reason']}" for gap in document["gaps"] if gap["about"] in node]
     left = document.get("ways", 0) - len(document["paths"])
     if left > 0:
         lines.append(f"{left:,} more {'ways' if left > 1 else 'way'} (--most)")

@@ -18,7 +18,8 @@ def render(reason: Reason, *, unicode: bool = True, folder: str | None = None) -
     facts = [size(reason["size"])] if "size" in reason else []
     facts += [f"of {moment(reason['modified'])}"] if "modified" in reason else []
     head = "  ".join([shorter_path(reason["path"], folder), ", ".join(facts)]).rstrip()
-    notes = [f"! {note}" for note in [*([reason["changed"]] if "changed" in reason else []), *reason["gaps"]]]
+    changed = [reason["changed"]] if "changed" in reason else []
+    notes = [f"! {note}" for note in [*changed, *_gaps(reason)]]
     process, run = reason["process"], reason["run"]
     rows = [
         ("made by", _program(reason, folder)),
@@ -43,6 +44,12 @@ def render(reason: Reason, *, unicode: bool = True, folder: str | None = None) -
 def as_json(reason: Reason) -> str:
     """Return all of it as JSON."""
     return dumped({**reason})
+
+
+def _gaps(reason: Reason) -> list[str]:
+    """What could not be seen, with the name of what it is about, where that is not the file itself."""
+    names = {node["iri"]: node["label"] + ": " for node in (*reason["read"], *reason["carried"], *reason["kept"])}
+    return [names.get(gap["about"], "") + gap["reason"] for gap in reason["gaps"]]
 
 
 def _list(what: str, values: list[str]) -> list[tuple[str, str]]:
