@@ -146,9 +146,8 @@ def _made_on_the_way(facts: Facts, graph: Graph, version: Version, writing: Writ
     if "/copy/" not in maker:
         maker = _so_far(facts, graph, version, writing)
     graph.say(version.iri, ("prov:wasGeneratedBy", f"<{maker}>"))
-    for program in facts.values(maker, "prov:wasAssociatedWith") or facts.values(
-        writing.phase, "prov:wasAssociatedWith"
-    ):
+    process = facts.one(writing.phase, "partOf") or writing.phase  # a phase may name its thread beside its program
+    for program in facts.values(process, "prov:wasAssociatedWith"):
         graph.say(version.iri, ("prov:wasAttributedTo", f"<{program}>"))
     for earlier in writing.of.earlier:
         _revision(graph, version.iri, earlier)
