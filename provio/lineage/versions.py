@@ -12,6 +12,8 @@ from provio.facts import Process
 from provio.identity import contribution
 from provio.lineage.model import TICK, Conclusions, Copy, Span, Version, inode_of
 
+OUR_CLOCK = 100_000  # by how much our clock may lag behind the kernel's
+
 
 def attribute(conclusions: Conclusions) -> None:
     """Fill `generated_by`, `revision_of` and the contributions of the versions of `conclusions`."""
@@ -64,12 +66,15 @@ def _order(version: Version, writer: Span | None, moment: int) -> int:
 
 
 def _writer(version: Version, spans: list[Span]) -> Span | None:
-    """The span whose end saw this version; else the latest that encloses its mtime."""
+    """The span whose end saw this version, having written until its mtime; else the one that was writing then; else
+    the one whose end saw it (and flushed it), or the latest that encloses its mtime."""
     mtime = version.facts.mtime
     saw = [span for span in spans if span.saw(version)]
-    if not saw and not version.retimed:
-        saw = [span for span in spans if span.encloses(version) and _on_its_way(span, version)]
-    return max(saw, key=lambda s: (min(s.last, mtime), s.last), default=None)
+    found = [span for span in saw if span.last >= mtime - OUR_CLOCK]
+    if not found and not version.retimed:
+        others = [span for span in spans if span.encloses(version) and _on_its_way(span, version)]
+        found = [span for span in others if span.first <= mtime <= span.last] or saw or others
+    return max(found or saw, key=lambda s: (min(s.last, mtime), s.last), default=None)
 
 
 def _on_its_way(span: Span, version: Version) -> bool:
