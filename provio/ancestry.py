@@ -2,7 +2,7 @@
 
 Backward asks what a version was made from, forward what was made from it. Each ancestor is marked by its strongest way:
 data (used by the phase that generated), carried (by an earlier phase of the same process, or before its fork), control
-(by the process that launched it). A way is as strong as its weakest step.
+(by the process that launched it); code, where programs are asked for too. A way is as strong as its weakest step.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from provio.code import tied_by_code
 from provio.describe import PREFIXES, describe, gaps, name_phases, noise, order, programs
 from provio.document import Edge, LineageDocument, Node, Via
 from provio.store import Reader
@@ -29,7 +30,8 @@ class Scope:
     """How far a question goes: each part narrows or widens what is shown, and none changes what is true.
 
     `depth` bounds the entity-to-entity steps, `via` is the weakest tie that is shown; `everything` shows system files
-    too; files that match `until` are shown, and what lies beyond them is not.
+    too, `code` the versions of programs and what they were made from; files that match `until` are shown, and what lies
+    beyond them is not.
     """
 
     forward: bool = False
@@ -37,6 +39,7 @@ class Scope:
     via: Via = "carried"
     everything: bool = False
     until: Until | None = None
+    code: bool = False
 
 
 def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> LineageDocument:
@@ -47,23 +50,25 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     starts = list(dict.fromkeys([*(target.iri for target in targets), *others]))
     ends = scope.until.ends if scope.until else lambda _: set()
     ends(starts)  # a target that matches is no end, but a match
-    walk = follow(reader, starts, forward=scope.forward, depth=scope.depth, ends=ends)
+    walk = follow(reader, starts, forward=scope.forward, depth=scope.depth, ends=ends, code=scope.code)
     strengths = _strengths(walk)
     limit = STRENGTH.index(scope.via)
     shown = {iri for iri, strength in strengths.items() if strength <= limit}
+    coded = tied_by_code(walk, shown, limit) if scope.code else set()
+    shown |= coded
     made = {subject for subject, predicate, _ in walk.edges if predicate == PROV + "wasGeneratedBy"}
     gone = set() if scope.everything else noise(reader, shown & set(walk.entities), walk.known) - made - set(starts)
     gone |= _dead_ends(walk, shown - gone)
     shown -= gone
     nodes = describe(reader, shown, walk.known)
     for node in nodes:
-        node["via"] = STRENGTH[strengths[node["iri"]]]
+        node["via"] = "code" if node["iri"] in coded else STRENGTH[strengths[node["iri"]]]
         if node["iri"] in walk.entities:
             node["depth"] = walk.entities[node["iri"]]
     _name_targets(nodes, targets)
     ran = programs(reader, shown & walk.activities, walk.known)
     name_phases(nodes, ran)
-    control = sum(1 for iri in walk.entities if strengths.get(iri) == 2 and limit < 2)
+    control = sum(1 for iri in walk.entities if strengths.get(iri) == 2 and limit < 2 and iri not in coded)
     document = LineageDocument(
         target=targets[0].iri,
         nodes=sorted(nodes, key=order) + ran[0],
@@ -136,7 +141,8 @@ def _strengths(walk: Walk) -> dict[str, int]:
             if iri not in strengths:
                 strengths[iri] = strength
                 for goal, weight in onward.get(iri, ()):
-                    waiting[max(strength, weight)].append(goal)
+                    if weight < len(STRENGTH):
+                        waiting[max(strength, weight)].append(goal)
     return strengths
 
 

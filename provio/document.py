@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final, Literal, NotRequired, TypedDict
 from urllib.parse import unquote
 
-Via = Literal["data", "carried", "control"]
+Via = Literal["data", "carried", "control", "code"]
 Direction = Literal["backward", "forward"]
 
 
@@ -102,8 +102,8 @@ PARTS: Final = frozenset({"Group", "Dataset", "Attribute", "Datatype"})
 
 # Sub-properties come first: where one is asserted, so is the property it lies under, and only one of the two is drawn.
 SPECIFIC_FIRST: Final = (
-    "used", "wasGeneratedBy", "continuedFrom", "carriedFrom", "launchedBy", "wasRevisionOf", "alternateOf", "hadMember",
-    "wasInvalidatedBy", "wasAssociatedWith", "specializationOf", "wasDerivedFrom", "wasInformedBy",
+    "used", "wasGeneratedBy", "continuedFrom", "carriedFrom", "launchedBy", "ran", "wasRevisionOf", "alternateOf",
+    "hadMember", "wasInvalidatedBy", "wasAssociatedWith", "specializationOf", "wasDerivedFrom", "wasInformedBy",
     "wasAttributedTo", "actedOnBehalfOf",
 )  # fmt: skip
 

@@ -14,8 +14,10 @@ from provio.known import Known, batches
 from provio.store import Reader
 from provio.vocab import NS, PROV
 
-# How a step weakens what it leads to: an index into ancestry.STRENGTH (data, carried, control).
-WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2}
+# How a step weakens what it leads to: an index into ancestry.STRENGTH (data, carried, control),
+# or beyond them: code ties otherwise (`provio.code`).
+RAN = NS + "ran"
+WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2, RAN: 3}
 GENERATED, USED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "used", PROV + "alternateOf"
 BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", ALTERNATE)
 INFORMERS = (NS + "continuedFrom", NS + "carriedFrom", NS + "launchedBy")
@@ -49,10 +51,12 @@ def follow(
     forward: bool = False,
     depth: int | None = None,
     ends: Callable[[list[str]], set[str]] = lambda _: set(),
+    code: bool = False,
 ) -> Walk:
     """Follow the graph from entities, level by level: entity → activity → (earlier activities) → entities.
 
-    `depth` bounds the entity-to-entity steps; `ends` says of entities newly found beyond which of them not to go.
+    `depth` bounds the entity-to-entity steps; `ends` says of entities newly found beyond which of them not to go;
+    `code` follows what processes ran, too.
     """
     walk = Walk(list(starts), forward, known=Known(reader))
     alternates = _few_alternates(reader)
@@ -61,7 +65,11 @@ def follow(
     while frontier and (depth is None or level < depth):
         level += 1
         found, direct = _from_entities(reader, walk, frontier, alternates)
+        if code and forward:
+            found |= _onward(reader, walk, frontier, RAN)
         activities = _informers(reader, walk, found - walk.activities)
+        if code and not forward:
+            direct |= _onward(reader, walk, sorted(activities), RAN)
         frontier = []
         for iri in sorted(direct | _to_entities(reader, walk, activities)):
             if iri not in walk.entities:

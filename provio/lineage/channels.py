@@ -8,6 +8,7 @@ began before it ended.
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from provio.lineage.model import Conclusions
 from provio.lineage.sockets import Ends
 
 ENDLESS = 1 << 63
+MAKES = frozenset({b"make", b"gmake", b"remake"})
 
 
 @dataclass(slots=True)
@@ -53,8 +55,11 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     """Return the pipes and connections of a run, their parts in the order of time; `conclusions` keep their names."""
     found: dict[str, Channel] = {}
     ends = Ends(trace, identity)
+    tokens = job_servers(trace)
     for opening in trace.openings():
         if opening.kind == "Pipe":
+            if _pipe(opening) in tokens:
+                continue
             conclusions.channels[opening.iri] = (identity.pipe(opening),) * 2
         elif opening.kind == "Socket":
             conclusions.channels[opening.iri] = (ends.own(opening), ends.other(opening))
@@ -72,6 +77,22 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
             _place(channel.writes)
             _place(channel.reads)
     return list(found.values())
+
+
+def job_servers(trace: Trace) -> set[tuple[str, str, int]]:
+    """Return the pipes and FIFOs that hold a make's tokens for jobs, which are no data: a make has both ends of such a
+    one and writes to it itself. Its $(shell …) writes to a pipe for it, its $(file …) has one end."""
+    found = set()
+    for process in trace.processes.values():
+        if (process.executable or b"").rpartition(b"/")[2] in MAKES:
+            pipes = [opening for opening in process.openings if opening.kind == "Pipe"]
+            readable = {_pipe(opening) for opening in pipes if opening.flags & os.O_ACCMODE != os.O_WRONLY}
+            found |= readable & {_pipe(opening) for opening in pipes if opening.writes()}
+    return found
+
+
+def _pipe(opening: Opening) -> tuple[str, str, int]:
+    return opening.process.host, opening.facts.device, opening.facts.inode
 
 
 def _add(found: dict[str, Channel], name: str, opening: Opening, side: str) -> None:

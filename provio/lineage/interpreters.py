@@ -95,9 +95,9 @@ def script_of(arguments: list[bytes], cwd: bytes, rule: Interpreter) -> Script |
         return Script(module=module)
     if named is None:
         return None
-    start = os.path.join(cwd, os.fsencode(folder))
     names = [named, f"{named}/__main__.py"] if named else list(rule.default)
-    return Script(tuple(os.path.normpath(os.path.join(start, os.fsencode(name))) for name in names))
+    starts = dict.fromkeys((os.path.join(cwd, os.fsencode(folder)), cwd))  # what is known of cwd may be what came of -C
+    return Script(tuple(os.path.normpath(os.path.join(at, os.fsencode(name))) for at in starts for name in names))
 
 
 def _read(words: list[str], rule: Interpreter) -> tuple[str | None, str, str]:

@@ -37,7 +37,7 @@ _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": 
 _LEAST_TEXT = 40
 _DEEPEST = 60
 _Neighbours = Callable[..., list[str]]
-_VIA_ORDER = {"": 0, "revised": 1, "same content": 2, "part": 3, "carried": 4, "control": 5}
+_VIA_ORDER = {"": 0, "revised": 1, "same content": 2, "part": 3, "carried": 4, "control": 5, "code": 6}
 
 
 @dataclass(frozen=True)
@@ -262,6 +262,7 @@ class _Tree:
         start = [iri] if ways.node[iri]["type"] in ACTIVITIES else ways.objects(iri, "wasGeneratedBy")
         for how, activity in self._activities(start, ways.objects):
             yield from (Step(used, how) for used in ways.objects(activity, "used"))
+            yield from (Step(program, "code") for program in ways.objects(activity, "ran"))
         yield from (Step(old, "revised") for old in ways.objects(iri, "wasRevisionOf", "wasDerivedFrom"))
         yield from self._beside(iri)
         yield from (Step(whole, "part") for whole in ways.subjects(iri, "hadMember"))
@@ -270,6 +271,7 @@ class _Tree:
         """What a file was made into: the activities that used it, its revisions."""
         ways = self.lineage
         yield from (Step(activity) for activity in ways.subjects(iri, "used"))
+        yield from (Step(activity, "code") for activity in ways.subjects(iri, "ran"))
         yield from (Step(new, "revised") for new in ways.subjects(iri, "wasRevisionOf", "wasDerivedFrom"))
         yield from self._beside(iri)
         yield from (Step(part, "part") for part in ways.objects(iri, "hadMember"))

@@ -25,6 +25,7 @@ MOST_PATHS = 100
 @click.option("--via", type=VIA, default="carried", show_default=True, help="Show what is tied at least this strongly.")
 @click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, and go no further.")
 @click.option("--all", "everything", is_flag=True, help="Show system files too.")
+@click.option("--code", is_flag=True, help="Show programs and scripts too, and what they were made from.")
 @version_options
 @runs_options
 @click.option("--roots", is_flag=True, help="Only what no recorded program made: the primary sources.")
@@ -42,6 +43,7 @@ def command(paths: tuple[str, ...], form: str, roots: bool, stale: bool, ways: b
     \b
     Example: provio lineage results/fig3.h5
              provio lineage fig3.h5 --at yesterday --until 'raw/*'
+             provio lineage fig3.h5 --code
              provio lineage fig3.h5 --roots --via data
              provio lineage --forward WestSac.h5 --stale
     """

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--depth", type=click.IntRange(min=1), help="At most so many steps from file to file.")
 @click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, and go no further.")
 @click.option("--all", "everything", is_flag=True, help="Show system files too.")
+@click.option("--code", is_flag=True, help="Show programs and scripts too, and what they were made from.")
 @version_options
 @runs_options
 @click.option("--roots", is_flag=True, help="Only what no recorded program made: the primary sources.")
@@ -43,7 +44,7 @@ def command(what: tuple[str, ...], output: str, **options: Any) -> int:
 
 
 def _are_files(what: tuple[str, ...], options: dict[str, Any]) -> bool:
-    chosen = any(options[name] for name in ("at", "run", "roots", "stale", "forward", "until", "depth"))
+    chosen = any(options[name] for name in ("at", "run", "roots", "stale", "forward", "until", "depth", "code"))
     return len(what) > 1 or (bool(what) and (chosen or "/" in what[0] or os.path.lexists(what[0])))
 
 

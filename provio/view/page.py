@@ -55,6 +55,7 @@ EDGES: Final = {
     "data": ("data: read or written", "#64748b", False, 1.6, True),
     "carried": ("carried within a process", "#b7700d", [7, 5], 1.4, True),
     "control": ("launched", "#94a3b8", [2, 4], 1.4, True),
+    "code": ("is the code that ran", "#7c5cbf", [7, 5], 1.4, True),
     "revision": ("kept content of", "#2b6cb0", [7, 5], 1.4, True),
     "same": ("same content", "#2b6cb0", [2, 4], 1.4, False),
     "program": ("ran", "#b9a4dc", [2, 4], 1.2, False),
@@ -66,6 +67,7 @@ _PREDICATES: Final = {
     "continuedFrom": "data",
     "carriedFrom": "carried",
     "launchedBy": "control",
+    "ran": "code",
     "wasInformedBy": "control",
     "wasRevisionOf": "revision",
     "wasDerivedFrom": "revision",
@@ -192,7 +194,11 @@ def _facts(lineage: Lineage, node: Node) -> list[tuple[str, str]]:
     """The tooltip's rows: (what, value), of what the document says."""
     start, end = node.get("start", ""), node.get("end", "")
     took = f"{moment(start)}, {duration(start, end)}".rstrip(", ") if start else ""
-    via = {"carried": "carried: read earlier by the same process", "control": "control: of what launched it"}
+    via = {
+        "carried": "carried: read earlier by the same process",
+        "control": "control: of what launched it",
+        "code": "code: of a program that ran",
+    }
     rows = [
         ("Path", node.get("path", "")),
         ("Program", _program_path(lineage, node)),

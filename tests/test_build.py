@@ -1,0 +1,162 @@
+"""Builds: what a binary comes from, held against what gcc -MD says; and programs with the build that made them.
+
+Compared are the sources and headers (`.c`, `.h`) below the project's folder. `gcc -MD` names each file that a
+compilation read; of a binary it is the union over the `.d` files of what was linked into it or archived for it. What a
+generated source came from (a table, a version) gcc does not know: those files are compared by name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import build_tree
+import pytest
+from conftest import Project
+
+PROGRAM = """#include "n.h"
+#include <stdio.h>
+int main(void) { for (int c; (c = getchar()) >= 0;) putchar(c + N); }
+"""
+GENERATED_FROM = {"VERSION", "data/table.csv"}
+
+
+@pytest.fixture
+def tree(project: Project, needs: Callable[..., None]) -> Project:
+    """A C project to build, in a folder of its own."""
+    needs("make", "gcc", "ar")
+    build_tree.write(project.path)
+    return project
+
+
+def sources(names: set[str]) -> set[str]:
+    """Those that are sources or headers of the project's own."""
+    return {name for name in names if name.endswith((".c", ".h")) and not name.startswith("..")}
+
+
+def told_by_gcc(folder: Path, *but: str) -> set[str]:
+    """What the `.d` files below a folder name, of the project's own, wherever make was when it compiled."""
+    names = {name for file in folder.rglob("*.d") if file.name not in but for name in build_tree.dependencies(file)}
+    places = [folder, *folder.glob("src/*")]
+    found = {next((at / name for at in places if (at / name).exists()), Path(name)) for name in names}
+    return sources({os.path.relpath(path, folder) for path in found})
+
+
+def check(tree: Project) -> None:
+    """The binary comes from the sources and headers that gcc read for it, and what generated ones came from."""
+    found = tree.ancestors("app")
+    told = told_by_gcc(tree.path, "tool.d")
+    assert len(told) > 60
+    assert sources(found["data"]) == told
+    assert found["carried"] == set()
+    rest = {name for name in found["data"] if not name.endswith((".c", ".h", ".o", ".a", ".s", ".so", ".so.2"))}
+    assert rest - {"app"} == GENERATED_FROM
+    assert tree.lineage("app", "--via", "control")["gaps"] == []
+    common = {"include/common/unused.h", "include/common/types.h"}
+    assert sources(tree.data("tool/tool")) == {"tool/tool.c", "tool/tool.h", *common}
+
+
+@pytest.mark.slow
+def test_a_binary_comes_from_what_gcc_read_for_it(tree: Project) -> None:
+    """One make, four jobs at once: sources and headers are the union of what gcc -MD says, before and after a header
+    changed."""
+    tree.watch("make", "-s", "-j4")
+    check(tree)
+    assert sources(tree.ancestors("app")["control"]) == set()
+    header = tree.path / "include/util/util1.h"
+    before = tree.lineage("include/util/util1.h")["target"]
+    header.write_text(header.read_text() + "/* changed */\n")
+    tree.watch("make", "-s", "-j4")
+    check(tree)
+    versions = [node["iri"] for node in tree.lineage("app")["nodes"] if node.get("path") == str(header)]
+    assert versions == [tree.lineage("include/util/util1.h")["target"]] != [before]
+
+
+@pytest.mark.slow
+def test_a_recursive_build(tree: Project) -> None:
+    """A make for each folder, the jobs shared by a pipe of tokens: the same sources; the tokens tie nothing."""
+    tree.watch("make", "-s", "-f", "recursive.mk", "-j4")
+    check(tree)
+    assert {node["type"] for node in tree.lineage("app", "--via", "control")["nodes"]} == {
+        "FileVersion", "Phase", "Program"
+    }  # fmt: skip
+    control = tree.ancestors("app")["control"]
+    assert {name for name in control if not name.startswith("..")} == {"rules.mk"}
+
+
+@pytest.mark.slow
+def test_jobs_shared_by_a_fifo(tree: Project) -> None:
+    """make from 4.4 on shares jobs by a FIFO: that ties nothing either."""
+    version = re.search(r"[0-9]+\.[0-9]+", subprocess.run(["make", "--version"], capture_output=True, text=True).stdout)
+    if version is None or tuple(map(int, version[0].split("."))) < (4, 4):
+        pytest.skip("make is older than 4.4, which shares jobs by a FIFO")
+    tree.watch("make", "-s", "-f", "recursive.mk", "-j4", "--jobserver-style=fifo")
+    check(tree)
+    assert "Pipe" not in {node["type"] for node in tree.lineage("app", "--via", "control")["nodes"]}
+
+
+@pytest.mark.slow
+def test_a_build_by_cmake_and_ninja(tree: Project, needs: Callable[..., None]) -> None:
+    """Ninja compiles with -MD and deletes what it says once it has read it: compared is what ninja kept of it."""
+    needs("cmake", "ninja")
+    tree.watch("cmake", "-G", "Ninja", "-S", ".", "-B", "made")
+    tree.watch("ninja", "-C", "made")
+    told: set[str] = set()
+    kept = tree.sh("ninja -C made -t deps")
+    for block in kept.split("\n\n"):
+        target, _, names = block.partition("\n")
+        if "tool.dir" not in target:
+            told |= {os.path.relpath(tree.path / "made" / name, tree.path) for name in names.split()}
+    assert len(sources(told)) > 60
+    assert sources(tree.ancestors("made/app")["data"]) == sources(told)
+
+
+def test_a_program_and_its_build(project: Project, needs: Callable[..., None]) -> None:
+    """What a program wrote comes from its data; with --code from the program, too, and what that was built from."""
+    needs("gcc")
+    (project.path / "prog.c").write_text(PROGRAM)
+    project.sh("echo '#define N 2' > n.h; echo 1 > data; echo 'gcc -o prog prog.c' > build.sh")
+    project.run("bash build.sh")
+    project.run("./prog < data > out")
+    assert project.ancestors("out") == {"data": {"data"}, "carried": set(), "control": set()}
+    document = project.lineage("out", "--code")
+    via = {os.path.relpath(n["path"], project.path): n["via"] for n in document["nodes"] if n["type"] == "FileVersion"}
+    mine = {name: how for name, how in via.items() if not name.startswith("..")}
+    assert mine == {"out": "data", "data": "data"} | dict.fromkeys(("prog", "prog.c", "n.h", "build.sh"), "code")
+    ran = {edge["object"] for edge in document["edges"] if edge["predicate"].endswith("ns#ran")}
+    labels = {node["label"] for node in document["nodes"] if node["iri"] in ran}
+    assert labels == {"prog", "build.sh"}
+    into = project.lineage("prog.c", "--forward", "--code")
+    assert "out" in {node["label"] for node in into["nodes"]}
+    assert "out" not in {node["label"] for node in project.lineage("prog.c", "--forward")["nodes"]}
+
+
+def test_the_program_is_the_version_that_ran(project: Project, needs: Callable[..., None]) -> None:
+    """A program that is built anew between two of its runs, all in one run of provio: each product has its own."""
+    needs("gcc")
+    for number in (1, 2):
+        text = f'#include <stdio.h>\nint main(void) {{ FILE *f = fopen("out{number}", "w"); fputs("{number}", f); }}\n'
+        (project.path / f"v{number}.c").write_text(text)
+    project.run("gcc -o prog v1.c; ./prog; gcc -o prog v2.c; ./prog")
+    for number in (1, 2):
+        names = {n["label"] for n in project.lineage(f"out{number}", "--code")["nodes"] if n["type"] == "FileVersion"}
+        assert {name for name in names if name.endswith(".c")} == {f"v{number}.c"}
+
+
+def test_what_a_recorded_run_installed_is_no_noise(project: Project, needs: Callable[..., None]) -> None:
+    """What a run wrote is nobody else's, also below a root of installed software: as a program and as an input."""
+    needs("gcc")
+    root = project.path.parent / "software"
+    project.env["EBROOTOURS"] = str(root)
+    (project.path / "prog.c").write_text("#include <stdio.h>\nint main(void) { return putchar(49) == 0; }\n")
+    project.sh("echo 1 > a; echo 2 > b")
+    project.sh(f"mkdir -p {root}; echo 3 > {root}/theirs")
+    project.run(f"gcc -o {root}/prog prog.c; cp a {root}/table")
+    project.run("cd ../soft*; for f in theirs table ../project/b; do cat < $f; done > ../project/x; ./prog")
+    assert project.data("x") == {"a", "b", "../software/table", "x"}
+    project.run("../soft*/prog > y")
+    names = {node["label"] for node in project.lineage("y", "--code")["nodes"]}
+    assert {"prog", "prog.c"} <= names
