@@ -69,7 +69,7 @@ def follow(
             found |= _onward(reader, walk, frontier, RAN)
         activities = _informers(reader, walk, found - walk.activities)
         if code and not forward:
-            direct |= _onward(reader, walk, sorted(activities), RAN)
+            direct |= _code(reader, walk, sorted(activities))
         frontier = []
         for iri in sorted(direct | _to_entities(reader, walk, activities)):
             if iri not in walk.entities:
@@ -133,6 +133,17 @@ def _said(walk: Walk, nodes: list[str], *predicates: str) -> set[str]:
             for object_ in properties.get(predicate, ()):
                 walk.edges[iri, predicate, object_] = None
                 found.add(object_)
+    return found
+
+
+def _code(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
+    """Note what activities ran; asked of those alone, for other questions read no such edge."""
+    found = set()
+    for batch in batches(activities):
+        values = " ".join(f"<{iri}>" for iri in batch)
+        for subject, object_ in reader.table(f"SELECT ?s ?o {{ VALUES ?s {{ {values} }} ?s <{RAN}> ?o }}"):
+            walk.edges[subject, RAN, object_] = None
+            found.add(object_)
     return found
 
 

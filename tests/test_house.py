@@ -12,8 +12,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 FLOORS = """
     errors vocab turtle statx facts content settings config home environment executable trace needs run settle
     identity present lineage graph across store merge hashing
-    query document known describe walk code when history target earlier paths until ancestry roots stale why impact stats
-    validate recorded verify tracking reports runs view exports
+    query document known describe walk code when history target earlier paths until ancestry roots stale why impact
+    stats validate recorded verify tracking reports runs view exports
     ranks batch containers doctor terminal asking verbs cli
 """.split()
 
