@@ -479,3 +479,36 @@ def test_impact_of_pipes_and_appends(project: Project) -> None:
     assert steps.index(("m", "there", "sort -r a")) < steps.index(("n", "there", "sort m"))
     assert [step for step in steps if step[0] == "m"] == [("m", "there", "sort -r a")]
     assert left == []
+
+
+def test_pages(pipeline: Project) -> None:
+    """`view` draws earlier versions, parts and several files; a run is drawn whole."""
+    pipeline.provio("view", "d", "--until", "c", "-o", "until.html")
+    pipeline.provio("view", "d", "--at", "now", "--depth", "1", "-o", "depth.html")
+    for name in ("until.html", "depth.html"):
+        page = (pipeline.path / name).read_text(encoding="utf-8")
+        assert "cat c a" in page
+        assert "cat b k" not in page
+    pipeline.sh("echo 9 > k; rm b")
+    pipeline.provio("view", "d", "--stale", "-o", "stale.html")
+    assert "stale: made from" in (pipeline.path / "stale.html").read_text(encoding="utf-8")
+    pipeline.provio("view", "b", "--run", "join", "-o", "gone.html")
+    assert "nope" in pipeline.provio("view", "d", "nope", "-o", "two.html", code=3).stderr
+    whole = pipeline.provio("view", "join", "--depth", "2", "-o", "run.html", code=2).stderr
+    assert whole.startswith("provio: a run is drawn whole: --depth ")
+
+
+def test_any_name(project: Project) -> None:
+    """Names of any bytes are asked about, compared and made again like others."""
+    odd = os.fsdecode(b"a\xff \n'\"b")
+    (project.path / odd).write_text("1\n")
+    project.watch("cp", odd, "out")
+    project.watch("cp", "out", odd + ".2")
+    assert stale(project, "out") == []
+    assert stale(project, odd, "--forward") == []
+    (project.path / odd).write_text("two\n")
+    assert [(product, reason) for product, _, reason in stale(project, "out")] == [("out", "changed")]
+    assert [(len(step), step[1]) for step in impact(project, odd)[0]] == [(3, "there"), (3, "there")]
+    why = json.loads(project.provio("why", odd + ".2", "--as", "json").stdout)
+    assert why["process"]["argv"].startswith("cp out a%FF")
+    assert project.provio("lineage", odd, "--at", "now", "--paths").stdout.count("\n") == 1
