@@ -26,8 +26,11 @@ from provio.identity import Identity
 from provio.lineage import conclude
 from provio.lineage.model import FOREVER, Conclusions, Version
 from provio.merge import merge
+from provio.store.embedded import StoreReader
 from provio.trace import folders_of, read_run
 from provio.vocab import NS
+
+PREFIXES = f"PREFIX provio: <{NS}>"
 
 NOTES = "hashing"
 NAMES = ("inode", "birthNs", "mtimeNs", "size")
@@ -110,18 +113,20 @@ def _alone(home: Home, wait: bool) -> Iterator[None]:
 
 
 def _work(home: Home, settings: config.Config, note: Callable[[str], None] = lambda _: None) -> list[str]:
-    done = []
+    done, sizes = [], _sizes(home)
     for run_id in wanted(home):
         folder, progress = home.runs / run_id, home.path / NOTES / run_id
         with contextlib.suppress(OSError, ProvioError, ValueError, LookupError):
             if folder.is_dir():
-                _hash_run(folder, progress, settings, note)
+                _hash_run(folder, progress, sizes, settings, note)
                 done.append(run_id)
             progress.unlink()
     return done
 
 
-def _hash_run(folder: Path, progress: Path, settings: config.Config, note: Callable[[str], None]) -> None:
+def _hash_run(
+    folder: Path, progress: Path, sizes: set[int], settings: config.Config, note: Callable[[str], None]
+) -> None:
     """Write the `hashes.ttl` of this host for a run; `progress` keeps each line as it is done."""
     trace = read_run(folder)
     host = turtle.segment(environment.system_facts()["host"])
@@ -130,13 +135,14 @@ def _hash_run(folder: Path, progress: Path, settings: config.Config, note: Calla
         return
     conclusions = conclude(trace, Identity(trace), settings)
     known = dict(_lines(progress))
+    written = list(_written(trace, conclusions, host))
     with progress.open("a", encoding="utf-8") as so_far:
-        for version in _written(trace, conclusions, host):
+        for version in (*written, *_unknown(trace, conclusions, host, sizes | {v.facts.size for v in written})):
             subject = f"{trace.iri}/{host}/hash/{version.facts.inode}.{version.facts.mtime}"
             if subject not in known:
                 note(os.fsdecode(version.last_name))
                 line = _line(subject, version, conclusions)
-                if line:
+                if line and (version in written or ":sha256" in line):
                     known[subject] = line
                     so_far.write(line)
                     so_far.flush()
@@ -160,6 +166,24 @@ def _written(trace: Trace, conclusions: Conclusions, host: str) -> Iterator[Vers
         there = version.facts.size and version.facts.device in devices and version.until == FOREVER
         if there and (version.generated_by or version.iri in made):
             yield version
+
+
+def _unknown(trace: Trace, conclusions: Conclusions, host: str, sizes: set[int]) -> Iterator[Version]:
+    """The inputs that the run did not write, as large as something whose hash is known: they may be copies of it."""
+    devices = {o.facts.device for o in trace.openings() if o.process.host == host and not o.writable}
+    written = {version.iri for version in _written(trace, conclusions, host)}
+    for version in conclusions.versions.values():
+        large_as = version.facts.size in sizes and version.facts.device in devices
+        if large_as and not version.noise and version.iri not in written:
+            yield version
+
+
+def _sizes(home: Home) -> set[int]:
+    """The sizes of all versions whose hash is known."""
+    query = f"{PREFIXES} SELECT DISTINCT ?size {{ ?version provio:sha256 ?hash ; provio:size ?size }}"
+    with contextlib.suppress(ProvioError):
+        return {int(row["size"]) for row in StoreReader(home).rows(query)} - {0}
+    return set()
 
 
 def _line(subject: str, version: Version, conclusions: Conclusions) -> str:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from provio import across, environment, settle, turtle
 from provio import trace as traces
+from provio.across import content
+from provio.across.known import CONTENT
 from provio.config import Config
 from provio.facts import RUN_BASE, Damage, Trace
 from provio.graph import Graph, bundle_iri, triples
@@ -115,8 +117,11 @@ def _replace(store: StoreWriter, trace: Trace, settings: Config) -> None:
     conclusions = conclude(trace, identity, settings)
     graph = bundle_iri(trace.iri)
     keys = across.touched_in(store, graph)
+    equal = content.touched(store, graph)
     store.replace(graph, triples(trace, identity, conclusions))
     _conclude_across(store, graph, conclusions, keys)
+    if content.renew(store, graph, equal):
+        store.index(_bundle(CONTENT))
     store.index(index_of(trace, settings))
 
 
@@ -134,8 +139,11 @@ def index_of(trace: Trace, settings: Config) -> list[str]:
     """Return what the index says of a run's graph, as N-Triples lines."""
     graph = Graph()
     bundle = bundle_iri(trace.iri)
-    for name in (bundle, across.DERIVED):
-        graph.lines += [f"<{name}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]
+    graph.lines += _bundle(bundle) + _bundle(across.DERIVED)
     content = turtle.literal(_hash(trace.content_hash, settings))
     graph.say(bundle, ("ofRun", f"<{trace.iri}>"), ("contentHash", content))
     return graph.lines
+
+
+def _bundle(graph: str) -> list[str]:
+    return [f"<{graph}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]

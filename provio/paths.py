@@ -53,9 +53,9 @@ class Ways:
     def _from_entity(self, iri: str) -> list[str]:
         ways = self.lineage
         if self.forward:
-            revised = ways.subjects(iri, "wasRevisionOf", "wasDerivedFrom")
+            revised = ways.subjects(iri, "wasRevisionOf", "wasDerivedFrom", "contentFrom")
             return [*ways.subjects(iri, "used"), *revised, *ways.objects(iri, "hadMember")]
-        revised = ways.objects(iri, "wasRevisionOf", "wasDerivedFrom")
+        revised = ways.objects(iri, "wasRevisionOf", "wasDerivedFrom", "contentFrom")
         return [*ways.objects(iri, "wasGeneratedBy"), *revised, *ways.subjects(iri, "hadMember")]
 
     def _from_activity(self, iri: str) -> list[str]:

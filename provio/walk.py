@@ -19,7 +19,8 @@ from provio.vocab import NS, PROV
 RAN = NS + "ran"
 WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2, RAN: 3}
 GENERATED, USED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "used", PROV + "alternateOf"
-BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", ALTERNATE)
+BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", NS + "contentFrom", ALTERNATE)
+SAME = NS + "sameContentAs"  # stands beside an alternateOf that is of equal content alone: that ties nothing
 INFORMERS = (NS + "continuedFrom", NS + "carriedFrom", NS + "launchedBy")
 FEW = 1_000  # so many edges of a kind are read at once, instead of asking each node for them
 
@@ -83,7 +84,7 @@ def follow(
 def _few_alternates(reader: Reader) -> dict[str, list[str]] | None:
     """All that is alternateOf anything, by what that is; None where it is too much to read at once."""
     found: dict[str, list[str]] = {}
-    rows = list(reader.table(f"SELECT ?s ?o {{ ?s <{ALTERNATE}> ?o }} LIMIT {FEW + 1}"))
+    rows = list(reader.table(f"SELECT ?s ?o {{ ?s <{ALTERNATE}> ?o {_unless(ALTERNATE)} }} LIMIT {FEW + 1}"))
     for subject, object_ in rows:
         found.setdefault(object_, []).append(subject)
     return found if len(rows) <= FEW else None
@@ -130,9 +131,11 @@ def _said(walk: Walk, nodes: list[str], *predicates: str) -> set[str]:
     for iri in nodes:
         properties = said[iri]
         for predicate in predicates:
+            apart = properties.get(SAME, ()) if predicate == ALTERNATE else ()
             for object_ in properties.get(predicate, ()):
-                walk.edges[iri, predicate, object_] = None
-                found.add(object_)
+                if object_ not in apart:
+                    walk.edges[iri, predicate, object_] = None
+                    found.add(object_)
     return found
 
 
@@ -155,7 +158,12 @@ def _pointing(reader: Reader, walk: Walk, nodes: list[str], *predicates: str) ->
     found = set()
     for batch, predicate in product(batches(nodes), predicates):
         values = " ".join(f"<{iri}>" for iri in batch)
-        for subject, object_ in reader.table(f"SELECT ?s ?o {{ VALUES ?o {{ {values} }} ?s <{predicate}> ?o }}"):
+        query = f"SELECT ?s ?o {{ VALUES ?o {{ {values} }} ?s <{predicate}> ?o {_unless(predicate)} }}"
+        for subject, object_ in reader.table(query):
             walk.edges[subject, predicate, object_] = None
             found.add(subject)
     return found
+
+
+def _unless(predicate: str) -> str:
+    return f"FILTER NOT EXISTS {{ ?s <{SAME}> ?o }}" if predicate == ALTERNATE else ""

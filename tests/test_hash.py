@@ -40,7 +40,7 @@ def wait_for_hashes(project: Project) -> None:
 def test_what_a_run_wrote_and_nothing_else_has_its_hash(project: Project) -> None:
     """Files that are not empty, under their last name, copies too; neither what was read, nor what was overwritten."""
     project.sh("echo in > in; echo old > twice")
-    script = "cat in > out; cp out copy; echo 1 > twice; echo 2 > twice; : > empty; echo t > tmp; rm tmp; mv copy moved"
+    script = "head -c 1 in > out; cp out copy; echo 1 > twice; echo 2 > twice; : > empty; echo t > tmp; rm tmp; mv copy moved"
     project.provio("run", "--hash", "--quiet", "--", "bash", "-c", script)
     wait_for_hashes(project)
     assert hashes(project) == {name: digest(project.path / name) for name in ("out", "moved", "twice")}
@@ -134,3 +134,80 @@ def test_hashing_leaves_the_times_of_the_files_alone(project: Project) -> None:
     (project.path / ".provio" / "hashing" / run.name).touch()
     project.provio("merge")
     assert (hashes(project), os.stat(project.path / "x").st_atime_ns) == ({"x": digest(project.path / "x")}, 1)
+
+
+TIES = "SELECT ?from ?to { GRAPH ?g { ?a provio:%s ?b } ?a prov:specializationOf/provio:path ?from . "
+TIES += "?b prov:specializationOf/provio:path ?to }"
+
+
+def ties(project: Project, word: str) -> set[tuple[str, str]]:
+    """The pairs of files that a word ties, by their names."""
+    return {(os.path.basename(row["from"]), os.path.basename(row["to"])) for row in project.rows(TIES % word)}
+
+
+def run_hashed(project: Project, script: str) -> None:
+    """Run a script, and wait for its hashes."""
+    project.provio("run", "--hash", "--quiet", "--", "bash", "-c", script)
+    project.provio("merge", "--quiet")
+
+
+def test_equal_content_is_an_alternate_and_ties_no_lineage(project: Project) -> None:
+    """Within a run and between two: the same text from different inputs; empty files are nothing alike."""
+    project.sh("echo x > in1; sleep 0.02; echo y > in2")
+    run_hashed(project, "wc -l < in1 > a; : > e1")
+    run_hashed(project, "wc -l < in2 > b; wc -l < in1 > c; : > e2")
+    assert ties(project, "sameContentAs") == {("b", "a"), ("c", "a")}
+    assert project.count("?x prov:alternateOf ?y") == 2
+    assert (project.data("a"), project.data("b"), project.data("c")) == ({"in1"}, {"in2"}, {"in1"})
+    assert project.descendants("in1") == {"data": {"a", "c"}, "carried": set(), "control": set()}
+
+
+def test_an_untracked_copy_comes_from_the_one_file_that_has_its_content(project: Project) -> None:
+    """Copied by nobody that was seen, read by a later run: it leads back to what the original was made from."""
+    project.sh("echo in > in")
+    run_hashed(project, "sort in in > out")
+    project.sh("cp out copy")
+    run_hashed(project, "cat copy copy > end")
+    assert ties(project, "contentFrom") == {("copy", "out")}
+    assert project.data("end") == {"copy", "out", "in"}
+    assert project.data("out") == {"in"}
+    assert project.descendants("in")["data"] == {"out", "copy", "end"}
+    assert project.descendants("copy")["data"] == {"end"}
+
+
+def test_an_input_never_comes_from_the_copy_that_was_made_of_it(project: Project) -> None:
+    """Copies by a program, with the times kept and without: the original is older."""
+    project.sh("echo in > in")
+    run_hashed(project, "cat in > out; cp -p in kept; cat in > again")
+    assert ties(project, "contentFrom") == set()
+    assert (project.ancestors("in"), project.data("out")) == (
+        {"data": set(), "carried": set(), "control": set()},
+        {"in"},
+    )
+
+
+def test_of_several_origins_none_is_chosen(project: Project) -> None:
+    """Two files of one content before the copy: a gap, and no ancestor."""
+    project.sh("echo in > in")
+    run_hashed(project, "sort in in > out1; sort in in > out2")
+    project.sh("cp out1 copy")
+    run_hashed(project, "cat copy copy > end")
+    assert ties(project, "contentFrom") == set()
+    assert project.data("end") == {"copy"}
+    reason = "has the content that 2 recorded files had before it: which it comes from is not known"
+    assert [gap["reason"] for gap in project.lineage("end")["gaps"]] == [reason]
+
+
+def test_the_order_of_merges_changes_nothing_of_equal_content(project: Project) -> None:
+    """The store made anew from the folders, newest first, says the same."""
+    project.sh("echo in > in")
+    run_hashed(project, "sort in in > out")
+    project.sh("cp out copy")
+    run_hashed(project, "cat copy copy > end")
+    query = "SELECT ?s ?p ?o { GRAPH <https://w3id.org/provio/derived/content> { ?s ?p ?o } } ORDER BY ?s ?p ?o"
+    before = project.rows(query)
+    project.sh("rm -r .provio/store .provio/snapshots")
+    runs = sorted(path.name for path in (project.path / ".provio" / "runs").iterdir())
+    for run in reversed(runs):
+        project.provio("merge", run)
+    assert (len(before), project.rows(query)) == (3, before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from provio.vocab import NS, PROV
 
 # The graph of what follows from several runs together. It asserts nothing of its own: it is computed from the runs'.
 DERIVED = "https://w3id.org/provio/derived"
+CONTENT = "https://w3id.org/provio/derived/content"  # what equal content says, apart: it is renewed by its own rules
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
@@ -32,6 +33,25 @@ class Known(Protocol):
         """Yield the solutions of a SELECT over the union of all graphs."""
 
 
+class Kept(Known, Protocol):
+    """A store that can be asked what has a text, and in which a graph is renewed piece by piece."""
+
+    def has(self, predicate: str) -> bool:
+        """Tell whether anything is said by a property."""
+
+    def stating(self, predicate: str, text: str) -> list[str]:
+        """Return the subjects that have this text in any graph."""
+
+    def about(self, graph: str, subject: str) -> Iterator[tuple[str, str, str]]:
+        """Yield all that a graph says of a subject."""
+
+    def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
+        """Remove these statements from a graph."""
+
+    def add(self, graph: str, lines: Iterable[str]) -> None:
+        """Add N-Triples to a graph."""
+
+
 class Facts:
     """Reads a `Known` by the words of PROV and provio; what the derived graph says is left out."""
 
@@ -40,7 +60,7 @@ class Facts:
 
     def all(self, subject: str, term: str) -> list[tuple[str, str]]:
         """Return (object, graph) for each value of `term` (`prov:used`, `partOf` …)."""
-        return [found for found in self.known.objects(subject, iri(term)) if found[1] != DERIVED]
+        return [found for found in self.known.objects(subject, iri(term)) if found[1] not in (DERIVED, CONTENT)]
 
     def values(self, subject: str, term: str) -> list[str]:
         """Return each value of `term` once."""
@@ -52,7 +72,7 @@ class Facts:
 
     def subjects(self, term: str, object_: str | int) -> list[tuple[str, str]]:
         """Return (subject, graph) for each subject with this object."""
-        return [found for found in self.known.subjects(iri(term), object_) if found[1] != DERIVED]
+        return [found for found in self.known.subjects(iri(term), object_) if found[1] not in (DERIVED, CONTENT)]
 
     def moments(self, activity: str) -> tuple[int, int]:
         """Return when an activity started and ended, in ns since 1970; both the same where only one is stated."""

@@ -264,6 +264,7 @@ class _Tree:
             yield from (Step(used, how) for used in ways.objects(activity, "used"))
             yield from (Step(program, "code") for program in ways.objects(activity, "ran"))
         yield from (Step(old, "revised") for old in ways.objects(iri, "wasRevisionOf", "wasDerivedFrom"))
+        yield from (Step(first, "same content") for first in ways.objects(iri, "contentFrom"))
         yield from self._beside(iri)
         yield from (Step(whole, "part") for whole in ways.subjects(iri, "hadMember"))
 
@@ -273,6 +274,7 @@ class _Tree:
         yield from (Step(activity) for activity in ways.subjects(iri, "used"))
         yield from (Step(activity, "code") for activity in ways.subjects(iri, "ran"))
         yield from (Step(new, "revised") for new in ways.subjects(iri, "wasRevisionOf", "wasDerivedFrom"))
+        yield from (Step(copy, "same content") for copy in ways.subjects(iri, "contentFrom"))
         yield from self._beside(iri)
         yield from (Step(part, "part") for part in ways.objects(iri, "hadMember"))
 

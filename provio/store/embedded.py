@@ -111,6 +111,20 @@ class StoreWriter:
         for quad in self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph)):
             yield _value(quad.subject), quad.predicate.value, _value(quad.object)
 
+    def about(self, graph: str, subject: str) -> Iterator[tuple[str, str, str]]:
+        """Yield all that a graph says of a subject; literals by their lexical form."""
+        for quad in self.store.quads_for_pattern(ox.NamedNode(subject), None, None, ox.NamedNode(graph)):
+            yield subject, quad.predicate.value, _value(quad.object)
+
+    def has(self, predicate: str) -> bool:
+        """Tell whether anything is said by a property."""
+        return next(iter(self.store.quads_for_pattern(None, ox.NamedNode(predicate), None, None)), None) is not None
+
+    def stating(self, predicate: str, text: str) -> list[str]:
+        """Return the subjects that have this text in any graph."""
+        found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), ox.Literal(text), None)
+        return [_value(quad.subject) for quad in found]
+
     def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
         """Remove all that a graph says of these subjects by these properties with these values."""
         name = ox.NamedNode(graph)

@@ -71,6 +71,7 @@ _PREDICATES: Final = {
     "wasInformedBy": "control",
     "wasRevisionOf": "revision",
     "wasDerivedFrom": "revision",
+    "contentFrom": "same",
     "alternateOf": "same",
     "wasAssociatedWith": "program",
 }
