@@ -40,7 +40,8 @@ def wait_for_hashes(project: Project) -> None:
 def test_what_a_run_wrote_and_nothing_else_has_its_hash(project: Project) -> None:
     """Files that are not empty, under their last name, copies too; neither what was read, nor what was overwritten."""
     project.sh("echo in > in; echo old > twice")
-    script = "head -c 1 in > out; cp out copy; echo 1 > twice; echo 2 > twice; : > empty; echo t > tmp; rm tmp; mv copy moved"
+    script = "head -c 1 in > out; cp out copy; echo 1 > twice; echo 2 > twice; "
+    script += ": > empty; echo t > tmp; rm tmp; mv copy moved"
     project.provio("run", "--hash", "--quiet", "--", "bash", "-c", script)
     wait_for_hashes(project)
     assert hashes(project) == {name: digest(project.path / name) for name in ("out", "moved", "twice")}
