@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,12 @@ from typing import Any
 
 import pytest
 from posix_trace import POSIX, PROGRAMS, Trace
+
+from provio.errors import ProvioError
+from provio.home import Home
+from provio.store.embedded import StoreReader
+from provio.validate.check import check
+from provio.validate.rules import VIOLATION, Graph
 
 ROOT = Path(__file__).parent.parent
 SHIM = ROOT / "provio" / "libprovio.so"
@@ -121,15 +128,33 @@ def shim() -> Path:
     return SHIM
 
 
+def assert_valid(home: Path) -> None:
+    """What was merged into a `.provio`, if anything, violates no constraint and no shape."""
+    if not (home / "snapshots" / "current").exists():
+        return
+    try:
+        store = StoreReader(Home(home)).store
+    except ProvioError:  # damaged, or another version's, on purpose: nothing can be asked
+        return
+    outcome = check("all runs", [Graph(store, union=True)])
+    assert [(found.rule, found.message) for found in outcome.of(VIOLATION)] == []
+
+
 @pytest.fixture
-def project(tmp_path: Path, shim: Path) -> Project:
-    """An empty project folder with a `.provio` to come, and an environment without provio's own variables."""
+def project(tmp_path: Path, shim: Path, request: pytest.FixtureRequest) -> Iterator[Project]:
+    """An empty project folder with a `.provio` to come, and an environment without provio's own variables.
+
+    Whatever the test has merged by its end must be valid, unless it is marked `unvalidated`: for graphs that are made
+    by hand, or damaged, on purpose.
+    """
     folder = tmp_path / "project"
     folder.mkdir()
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
     env["HOME"] = str(tmp_path)
     (folder / ".provio").mkdir()
-    return Project(folder, env)
+    yield Project(folder, env)
+    if not request.node.get_closest_marker("unvalidated"):
+        assert_valid(folder / ".provio")
 
 
 @pytest.fixture
