@@ -10,6 +10,7 @@ from pathlib import Path
 
 from case import LEVELS, Unit
 from measure import Result, Spread
+from question import Figure
 from variants import PASS
 
 BEGIN, END = "<!-- written by `make bench` from here", "to here -->"
@@ -24,6 +25,9 @@ the lower to the upper quartile. Programs time themselves, the quickest of ten b
 itself is comes once a run and has a line of its own.
 
 ![what each level costs, beside its bound](cost.svg)
+
+What asking costs is measured in stores that are made up for it (`bench/invented.py`: merge's own code makes them, the
+I/O activities left out), in processor time; what is compared takes turns.
 
 `make bench` measures all this anew and writes this page; `make bench CASES=b1,tar ROUNDS=9` runs a part and only
 prints. A bound is what provio must keep: "missed" (a bug) where the median does not keep it, "held" where the
@@ -110,7 +114,14 @@ def _notes(notes: Mapping[str, Mapping[str, str]]) -> str:
     )
 
 
-def text(results: Sequence[Result], killed: Mapping[str, str], lines: Sequence[str], counts: str, rounds: int) -> str:
+def text(
+    results: Sequence[Result],
+    asked: Sequence[Figure],
+    killed: Mapping[str, str],
+    lines: Sequence[str],
+    counts: str,
+    rounds: int,
+) -> str:
     """Return all that was measured, as Markdown."""
     added = [result for result in results if result.case.unit is not Unit.RATIO]
     ratios = [result for result in results if result.case.unit is Unit.RATIO]
@@ -121,6 +132,7 @@ def text(results: Sequence[Result], killed: Mapping[str, str], lines: Sequence[s
     parts += [_added(added)] if added else []
     parts += [_ratios(ratios)] if ratios else []
     parts += [_notes(notes)] if notes else []
+    parts += [_table(("what asking costs", "measured", "bound", ""), [one.cells() for one in asked])] if asked else []
     parts += ["\n".join(lines) + "\n"] if lines else []
     parts += [counts] if counts else []
     return "\n".join(parts)

@@ -1,7 +1,7 @@
 """Runs the benchmarks and prints what they found: `python bench/run.py [--rounds N] [--cases b1,tar] [--write]`.
 
-A benchmark is a file in bench/cases that holds CASES; it is found there. With `--write` the page docs/cost.md and the
-drawing docs/cost.svg are made anew.
+A benchmark is a file in bench/cases that holds CASES or QUESTIONS; it is found there. With `--write` the page
+docs/cost.md and the drawing docs/cost.svg are made anew.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import instructions
 import plot
@@ -22,29 +23,30 @@ import report
 from case import HERE, LEVELS, Case, Place, Unit
 from killed import after_kill
 from measure import Result, measure
+from question import Question
 from variants import SHIM, plain_environment
 
 DOCS = HERE.parent / "docs"
 KILLED, RUN, INSTRUCTIONS = "killed", "run", "instructions"
 
 
-def all_cases() -> list[Case]:
-    """Return the cases of all files in bench/cases."""
+def found(what: str) -> list[Any]:
+    """Return the CASES or the QUESTIONS of all files in bench/cases."""
     names = sorted(path.stem for path in (HERE / "cases").glob("*.py"))
-    return [case for name in names for case in importlib.import_module(f"cases.{name}").CASES]
+    return [one for name in names for one in getattr(importlib.import_module(f"cases.{name}"), what, ())]
 
 
-def chosen(cases: list[Case], words: str) -> set[str]:
+def chosen(cases: list[Case | Question], words: str) -> set[str]:
     """Return the keys that a list names: a case's own key, or how several begin."""
     known = {case.key for case in cases} | {KILLED, RUN, INSTRUCTIONS}
     if not words:
         return known
     wanted = set()
     for word in words.replace(",", " ").split():
-        found = {key for key in known if key == word} or {key for key in known if key.startswith(word)}
-        if not found:
+        meant = {key for key in known if key == word} or {key for key in known if key.startswith(word)}
+        if not meant:
             sys.exit(f"bench: no case is named {word}; there are {', '.join(sorted(known))}")
-        wanted |= found
+        wanted |= meant
     return wanted
 
 
@@ -66,8 +68,8 @@ def whole_run(place: Place, rounds: int) -> str:
 def progress(result: Result) -> None:
     """Say how a case went as soon as it is known."""
     unit = result.case.unit
-    found = "  ".join(f"{level} {report.number(result.cost(level).median, unit)}" for level in LEVELS)
-    print(f"{result.case.key:12} {found} {'' if unit is Unit.RATIO else unit.sign}", file=sys.stderr, flush=True)
+    costs = "  ".join(f"{level} {report.number(result.cost(level).median, unit)}" for level in LEVELS)
+    print(f"{result.case.key:12} {costs} {'' if unit is Unit.RATIO else unit.sign}", file=sys.stderr, flush=True)
 
 
 def main() -> None:
@@ -79,8 +81,9 @@ def main() -> None:
     options = parser.parse_args()
     if not SHIM.exists():
         sys.exit(f"bench: {SHIM} is missing: make shim")
-    cases = all_cases()
-    wanted = chosen(cases, options.cases)
+    cases: list[Case] = found("CASES")
+    questions: list[Question] = found("QUESTIONS")
+    wanted = chosen([*cases, *questions], options.cases)
     memory = Path(tempfile.mkdtemp(prefix="provio-bench-", dir="/dev/shm"))
     try:
         with tempfile.TemporaryDirectory(prefix="provio-bench-") as name:
@@ -92,10 +95,15 @@ def main() -> None:
                 if case.key in wanted:
                     results.append(measure(case, place, options.rounds))
                     progress(results[-1])
+            asked = []
+            for question in questions:
+                if question.key in wanted:
+                    asked += question.measure(place, options.rounds)
+                    print(f"{question.key:12} {asked[-1].cells()[1]}", file=sys.stderr, flush=True)
             killed = after_kill(place) if KILLED in wanted else {}
             lines = [whole_run(place, options.rounds)] if RUN in wanted else []
             counts = instructions.table(place) if INSTRUCTIONS in wanted else ""
-            content = report.text(results, killed, lines, counts, options.rounds)
+            content = report.text(results, asked, killed, lines, counts, options.rounds)
             print(content)
             if options.write:
                 report.write(DOCS / "cost.md", content)

@@ -14,6 +14,7 @@ from provio.turtle import instant_text
 from provio.vocab import NS, PROV, RDF, RDFS
 
 BATCH = 2_000
+FEW = 4  # nodes: to parse and plan a query takes longer than to look at each of them
 # A set that keeps its order: two runs that saw one thing say the same of it twice.
 Properties = Mapping[str, Mapping[str, None]]
 
@@ -33,6 +34,8 @@ _TOLD = (NS + "size", NS + "modified")  # by the name of a version, which is mad
 _CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each told by the form of the name
 _VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
 _PHASE = re.compile(r"https://w3id\.org/provio/run/.*/phase/\d+")
+_KEPT = frozenset((RDF + "type", *_TOLD, *_WANTED))
+_GENERAL = (*_CLASSES, PROV + "Entity", PROV + "Activity")
 
 
 def _any(predicates: Iterable[str]) -> str:
@@ -40,12 +43,7 @@ def _any(predicates: Iterable[str]) -> str:
 
 
 _ALL = _any((RDF + "type", *_TOLD, *_WANTED))
-_REST = (
-    _any(_WANTED)
-    + f"||?p=<{RDF}type>&&?o NOT IN("
-    + ",".join(f"<{iri}>" for iri in (*_CLASSES, PROV + "Entity", PROV + "Activity"))
-    + ")"
-)
+_REST = _any(_WANTED) + f"||?p=<{RDF}type>&&?o NOT IN(" + ",".join(f"<{iri}>" for iri in _GENERAL) + ")"
 
 
 def batches(nodes: Iterable[str]) -> Iterator[list[str]]:
@@ -66,11 +64,22 @@ class Known:
         """Return a mapping that holds what is said of these IRIs (and of all asked about before)."""
         new = {iri: _told(iri) for iri in iris if iri not in self._said}
         self._said.update(new)
+        if len(new) <= FEW:
+            for iri in new:
+                self._look(iri)
+            return self._said
         for batch in batches(iri for iri, told in new.items() if told):
             self._read(batch, _REST)
         for batch in batches(iri for iri, told in new.items() if not told):
             self._read(batch, _ALL)
         return self._said
+
+    def _look(self, iri: str) -> None:
+        said = self._said[iri]
+        left_out, classes = (_TOLD, _GENERAL) if said else ((), ())
+        for predicate, value in self.reader.about(iri):
+            if predicate in _KEPT and predicate not in left_out and value not in classes:
+                said.setdefault(predicate, {})[value] = None
 
     def _read(self, batch: list[str], wanted: str) -> None:
         # A number stands for each node in the answer: it need not be looked up in the store for every row.

@@ -39,11 +39,12 @@ def test_pass_through_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_part_runs() -> None:
     """A part of the benchmarks prints its lines of the table, and what the traces hold."""
-    command = [sys.executable, ROOT / "bench" / "run.py", "--rounds", "1", "--cases", "b3,killed"]
+    command = [sys.executable, ROOT / "bench" / "run.py", "--rounds", "1", "--cases", "b3,killed,chain"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "| B3: `open`, `fstat`, `read`, `close` of a file, 50,000 files | " in done.stdout
     assert done.stdout.count("50,000 openings, 50,000 different right names") == 3
+    assert "| lineage through a chain of 200 steps, within the process | " in done.stdout
     assert "| after SIGKILL | 10 kills, " in done.stdout
 
 

@@ -17,3 +17,6 @@ class Reader(Protocol):
 
     def table(self, sparql: str) -> Iterator[list[str]]:
         """Yield them as lists of lexical values, unbound ones empty: several times as fast where there are many."""
+
+    def about(self, iri: str) -> Iterator[tuple[str, str]]:
+        """Yield what is said of one node, (predicate, lexical value): quicker than a query, where nodes are few."""

@@ -212,6 +212,12 @@ class StoreReader:
         next(lines)
         yield from lines
 
+    def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
+        """Yield what is said of one node, (predicate, lexical value)."""
+        for graph in [None] if graphs is None else map(ox.NamedNode, graphs):
+            for quad in self.store.quads_for_pattern(ox.NamedNode(iri), None, None, graph):
+                yield quad.predicate.value, _value(quad.object)
+
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or all of them with the index, as a document of quads."""
         quads = self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph) if graph else None)
@@ -250,6 +256,10 @@ class Confined:
     def table(self, sparql: str) -> Iterator[list[str]]:
         """Yield them as lists, as StoreReader does."""
         return self.reader.table(sparql, self.graphs)
+
+    def about(self, iri: str) -> Iterator[tuple[str, str]]:
+        """Yield what is said of one node, as StoreReader does."""
+        return self.reader.about(iri, self.graphs)
 
 
 class _Path:

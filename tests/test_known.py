@@ -1,0 +1,48 @@
+"""What is read of nodes for lineage: what names tell is what the store says, and both ways of reading say the same."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from conftest import Project
+
+from provio import known
+from provio.home import Home
+from provio.known import Known
+from provio.store.embedded import StoreReader
+from provio.vocab import NS, RDF
+
+
+def recorded(project: Project) -> tuple[StoreReader, list[str]]:
+    project.sh("echo b > a; ln a other")
+    script = "cat a > copy; sort < copy > sorted; cp sorted again; echo x >> again; mv again last"
+    project.run(f"{script}; touch -d 2001-01-01 last")
+    reader = StoreReader(Home(project.path / ".provio"))
+    return reader, sorted({row["s"] for row in reader.rows("SELECT DISTINCT ?s { ?s a ?class }")})
+
+
+def test_what_a_name_tells_is_what_the_store_says(project: Project) -> None:
+    """Class, size and time of each version, as its IRI says them, stand in the store."""
+    reader, nodes = recorded(project)
+    said = Known(reader).of(nodes)
+    versions = [iri for iri in nodes if "/version/" in iri]
+    assert len(versions) > 5
+    for iri in versions:
+        stated = dict(reader.about(iri))
+        assert NS + "FileVersion" in said[iri][RDF + "type"]
+        if NS + "size" in stated:
+            assert list(said[iri][NS + "size"]) == [stated[NS + "size"]]
+            (told,) = said[iri][NS + "modified"]
+            assert datetime.fromisoformat(told) == datetime.fromisoformat(stated[NS + "modified"])
+
+
+def test_few_nodes_and_many_are_read_alike(project: Project) -> None:
+    """One node looked at by itself says what it says in a query for all."""
+    reader, nodes = recorded(project)
+    together = Known(reader).of(nodes)
+    assert len(nodes) > known.FEW
+    for iri in nodes:
+        alone = Known(reader).of([iri])[iri]
+        assert {name: set(values) for name, values in alone.items()} == {
+            name: set(values) for name, values in together[iri].items()
+        }
