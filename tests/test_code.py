@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+from conftest import Project
 
 from provio.lineage.interpreters import rule_of, script_of
 
@@ -74,3 +77,27 @@ def test_the_file_of_a_module(module: str) -> None:
     assert script
     found = next(script.found(opened.split(b" ")), None)
     assert (found.decode() if found else None) == MODULES[module]
+
+
+JOB = """import sys
+b = open("b").read()
+import mine
+open(sys.argv[1], "w").write(open("a").read() * mine.K + b)
+"""
+
+
+def test_a_module_that_is_compiled_on_the_way(project: Project) -> None:
+    """What Python keeps of a module comes from its source alone, and is no product that ends what is read for another:
+    the next run, which reads what was kept, comes from the source and from no input of the first."""
+    project.env.pop("PYTHONDONTWRITEBYTECODE", None)
+    (project.path / "job.py").write_text(JOB)
+    project.sh("echo 1 > a; echo 2 > b; echo K = 2 > mine.py")
+    project.watch(sys.executable, "job.py", "x")
+    project.sh("echo 3 > b")
+    project.watch(sys.executable, "job.py", "y")
+    assert project.ancestors("x") == {"data": {"a", "b", "mine.py"}, "carried": set(), "control": set()}
+    kept = f"__pycache__/mine.{sys.implementation.cache_tag}.pyc"
+    assert project.ancestors("y") == {"data": {"a", "b", "mine.py", kept}, "carried": set(), "control": set()}
+    versions = [node["iri"] for node in project.lineage("y")["nodes"] if node["label"] == "b"]
+    assert versions == [project.lineage("b")["target"]]
+    assert project.data(kept) == {"mine.py"}

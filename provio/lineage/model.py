@@ -63,7 +63,7 @@ class Span:
     moment.
 
     `final` is the version at its end, where somebody saw it; `sources` are what it was copied from by the kernel alone;
-    `mapped`: through a shared writable map.
+    `mapped`: through a shared writable map; `by_the_way`: no product of the process, and so no end of what it takes in.
     """
 
     process: Process
@@ -77,6 +77,7 @@ class Span:
     sources: list[str] = field(default_factory=list)
     copied_only: bool = False
     mapped: bool = False
+    by_the_way: bool = False
 
     @property
     def wrote_content(self) -> bool:

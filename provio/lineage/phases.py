@@ -23,7 +23,7 @@ def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None
     """Give each process its phases, and each phase the versions it used."""
     written = _seen(conclusions)
     for span in conclusions.spans:
-        if span.wrote_content:
+        if span.wrote_content and not span.by_the_way:
             written.setdefault(span.process.iri, set()).add(span.last)
     _told_in_circles(channels, written)
     uses = _Uses(channels)

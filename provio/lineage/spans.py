@@ -4,6 +4,7 @@ out."""
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 
 from provio.facts import Event, Facts, Opening, Process, Stretch, Trace, Unwatched
@@ -16,6 +17,7 @@ from provio.lineage.reads import Changed, doubt, name_unread, narrow
 
 PROT_READ, PROT_WRITE = 1, 2
 STAMP_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})  # a store through a map changes a file's time there
+COMPILED = re.compile(rb"(.*/)__pycache__/([^/.]+)\.[^/]*\.pyc(\.\d+)?", re.DOTALL)
 HANDS_ON = frozenset({"Fork", "Spawn", "Exec"})
 
 
@@ -147,6 +149,9 @@ class _Collector:
             truncated, final, opening, [self.identity.version(copy.source.facts) for copy in copies],
             bool(copies) and not own, bool(shared),
         )  # fmt: skip
+        source = _compiled_from(opening) if own else None
+        if source:
+            span.sources, span.copied_only, span.by_the_way = [self.identity.version(source.facts)], True, True
         self._add(span, opening)
 
     def _end(self, opening: Opening, shared: list[Event]) -> tuple[int, Facts | None]:
@@ -234,6 +239,14 @@ def _making(opening: Opening, before: Facts, moment: int) -> bool:
     ours = opening.kind == "FileVersion" and opening.writable and inode_of(opening.facts) == inode_of(before)
     still = ours and opening.opened <= moment <= (opening.closed or moment)
     return still and (_made(opening) or opening.truncated or opening.facts.mtime != before.mtime)
+
+
+def _compiled_from(opening: Opening) -> Opening | None:
+    """The Python source of what is kept compiled in `__pycache__`: that alone is in it, whatever else was read."""
+    match = COMPILED.fullmatch(opening.path or b"")
+    name = match[1] + match[2] + b".py" if match else None
+    read = (o for o in opening.process.openings if o.path == name and o.kind == "FileVersion" and not o.writable)
+    return next(read, None) if name else None
 
 
 def _by_opening(process: Process, kind: str, name: str) -> dict[str, list[Event]]:
