@@ -69,7 +69,7 @@ def _node(iri: str, said: Mapping[str, Properties]) -> Node:
         node["process"] = min(row[PART_OF])
     node.update(_fields(row))
     kind = most_specific(row.get(TYPE, ()))
-    node.update(iri=iri, type=local_name(kind) if kind else "Entity")
+    node.update(iri=iri, type=local_name(kind) if kind else _told_by_name(iri))
     node["label"] = _label(iri, row, node)
     run = RUN.match(iri)
     if run:
@@ -87,6 +87,12 @@ def _fields(row: Properties) -> dict[str, object]:
     if "pathEncoded" in found and "path" not in found:
         found["path"] = unquote_to_bytes(str(found["pathEncoded"])).decode("utf-8", "replace")
     return found
+
+
+def _told_by_name(iri: str) -> str:
+    """The class of something of which no graph that is asked says it: other runs' are not, where runs were chosen."""
+    kinds = {"version": "FileVersion", "pipe": "Pipe", "socket": "Socket"}
+    return kinds.get(iri.removeprefix("https://w3id.org/provio/").partition("/")[0], "Entity")
 
 
 def _label(iri: str, row: Properties, node: dict[str, object]) -> str:

@@ -29,8 +29,9 @@ class Ways:
         self._known: Onward = {}
 
     def starts(self) -> list[str]:
-        """The targets, each content once."""
-        asked = [iri for iri in targets(self.lineage.document) if iri in self.lineage.node]
+        """The targets, and what was asked about beside them (of no depth), each content once."""
+        beside = (iri for iri, node in self.lineage.node.items() if node.get("depth") == 0)
+        asked = [iri for iri in dict.fromkeys([*targets(self.lineage.document), *beside]) if iri in self.lineage.node]
         return [iri for place, iri in enumerate(asked) if not set(self.same.get(iri, ())) & set(asked[:place])]
 
     def onward(self, iri: str) -> list[tuple[str, ...]]:

@@ -80,6 +80,9 @@ def only_stale(reader: Reader, document: LineageDocument) -> LineageDocument:
         edge["object"] for edge in document["edges"] if edge["subject"] in kept and edge["object"] in finder.programs
     }
     kept |= programs
+    asked = [*targets(document), *(iri for iri in finder.ways.starts() if iri in kept)]
+    if len(set(asked)) > 1:  # earlier versions, from which something stale was made
+        document = {**document, "targets": list(dict.fromkeys(asked))}
     return {
         **document,
         "nodes": [node for node in document["nodes"] if node["iri"] in kept],

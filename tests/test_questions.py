@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project
+from conftest import Project, provio_command
 
 from provio import paths, when
 from provio.document import Lineage, LineageDocument
@@ -328,6 +328,33 @@ def test_what_is_not_stale(project: Project) -> None:
     project.sh("echo 5 > a; echo 6 > b")
     assert stale(project, "y") == [("y", "a", "changed")]
     assert stale(project, "z") == [("z", "b", "changed")]
+
+
+def test_products_of_earlier_versions(project: Project) -> None:
+    """What was made from an earlier version is stale, and to be made again, also where the newest has its products."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "x")
+    project.sh("echo 2 >> a")
+    project.watch("cp", "a", "y")
+    assert stale(project, "a", "--forward") == [("x", "a", "changed")]
+    document = project.lineage("a", "--forward", "--stale")
+    assert named(project, document) == ["a", "a", "x"]
+    assert len(document["targets"]) == 2
+    assert document["targets"][0] == document["target"] == project.lineage("a")["target"]
+    shown = project.provio("lineage", "--forward", "a", "--stale").stdout
+    assert "x  2 B\n" in shown
+    assert "y" not in re.findall(r"(\w+)  \d+ B", shown)
+    assert [step[:2] for step in impact(project, "a")[0]] == [("x", "there"), ("y", "there")]
+
+
+def test_a_pipe_from_a_run_that_was_not_chosen(project: Project) -> None:
+    """Where a chosen run read from another's pipe, the way ends there."""
+    project.sh("echo 1 > a")
+    one, two = ("provio run --quiet --campaign " + name for name in ("one", "two"))
+    tool = Path(provio_command()[0])
+    project.sh(f"export PATH={tool.parent}:$PATH; {one} -- cat a | {two} -- sort -o z")
+    assert project.provio("lineage", "z", "--paths").stdout == "z ← sort ← pipe ← cat ← a\n"
+    assert project.provio("lineage", "z", "--paths", "--campaign", "two").stdout == "z ← sort ← pipe\n"
 
 
 def test_stale_through_a_pipe(project: Project) -> None:
