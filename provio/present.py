@@ -6,8 +6,8 @@ import os
 from functools import cache
 
 from provio import environment, statx
-from provio.facts import Facts
 from provio.identity import domain_segment, version_iri
+from provio.statx import Facts
 
 
 def version(path: bytes) -> str | None:

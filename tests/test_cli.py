@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,17 @@ def test_nothing_of_the_project_is_left_after_rm(recorded: Project) -> None:
     """The record is one folder: without it, nothing is known."""
     shutil.rmtree(recorded.path / ".provio")
     recorded.provio("lineage", "b", code=3)
+
+
+def test_a_question_loads_only_what_it_needs(recorded: Project) -> None:
+    """What takes long to load, and a question about one file has no use for, is not loaded."""
+    recorded.provio("lineage", "b")  # what is pending is merged
+    script = "import sys; sys.argv[1:] = ['lineage', 'b']; from provio.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", script], cwd=recorded.path, env=recorded.env, text=True,
+        capture_output=True, check=True,
+    )  # fmt: skip
+    loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert {"provio.ancestry", "provio.reports.tree"} <= loaded
+    dear = {"provio.facts", "provio.merge", "provio.graph", "provio.reports.table", "subprocess", "socket", "rdflib"}
+    assert dear & loaded == set()
