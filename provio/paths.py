@@ -55,7 +55,7 @@ class Ways:
         ways = self.lineage
         if self.forward:
             revised = ways.subjects(iri, "wasRevisionOf", "wasDerivedFrom", "contentFrom")
-            return [*ways.subjects(iri, "used"), *revised, *ways.objects(iri, "hadMember")]
+            return [*ways.subjects(iri, "used", "ran"), *revised, *ways.objects(iri, "hadMember")]
         revised = ways.objects(iri, "wasRevisionOf", "wasDerivedFrom", "contentFrom")
         return [*ways.objects(iri, "wasGeneratedBy"), *revised, *ways.subjects(iri, "hadMember")]
 
@@ -63,7 +63,7 @@ class Ways:
         informed = ("continuedFrom", "carriedFrom", "launchedBy")
         if self.forward:
             return [*self.lineage.subjects(iri, "wasGeneratedBy"), *self.lineage.subjects(iri, *informed)]
-        return [*self.lineage.objects(iri, "used"), *self.lineage.objects(iri, *informed)]
+        return [*self.lineage.objects(iri, "used", "ran"), *self.lineage.objects(iri, *informed)]
 
     def _is_entity(self, iri: str) -> bool:
         return self.lineage.node[iri]["type"] not in ACTIVITIES

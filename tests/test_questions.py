@@ -201,6 +201,19 @@ def test_paths_say_how(project: Project) -> None:
     assert project.provio("lineage", "log", "--paths").stdout.splitlines() == ["log ← log ← cat ← a", "log ← cat ← b"]
 
 
+def test_paths_through_code(project: Project) -> None:
+    """With --code, what a program was made from is a way too."""
+    project.sh("echo 1 > a; printf '#!/bin/sh\\nsort \"$1\"\\n' > template")
+    project.run("cat template > tool; chmod +x tool")
+    project.run("./tool a > x; true")
+    ways = [
+        line for line in project.provio("lineage", "x", "--paths", "--code").stdout.splitlines() if "hidden" not in line
+    ]
+    assert ways[0] == "x ← sort ← a"
+    assert ways[1].endswith(" ← tool (code) ← cat ← template (code)")
+    assert len(ways) == 2
+
+
 def lattice(levels: int) -> LineageDocument:
     """A document of 2 ** levels ways: at each level two files, each made from both of the next."""
     document = LineageDocument(

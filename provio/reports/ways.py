@@ -18,8 +18,9 @@ _MARKS = {"carriedFrom": "carried", "launchedBy": "control"}
 
 
 def render(document: LineageDocument, *, unicode: bool = True, folder: str | None = None) -> str:
-    """Return a line for each way, and what was left out."""
-    return "".join(printable(line, unicode) + "\n" for line in [*_lines(document, unicode, folder), *_notes(document)])
+    """Return a line for each way, and what was left out; ways that differ in phases of a process alone are one line."""
+    lines = dict.fromkeys(_lines(document, unicode, folder))
+    return "".join(printable(line, unicode) + "\n" for line in [*lines, *_notes(document)])
 
 
 def table(document: LineageDocument, *, width: int | None, unicode: bool = True, folder: str | None = None) -> str:
@@ -63,7 +64,8 @@ def _words(lineage: Lineage, way: list[str], folder: str | None) -> Iterator[str
         yield from _programs(lineage, run)
         run = []
         if node:
-            yield shorter_path(node.get("path") or node["label"], folder)
+            code = " (code)" if node.get("via") == "code" else ""
+            yield shorter_path(node.get("path") or node["label"], folder) + code
 
 
 def _programs(lineage: Lineage, run: list[str]) -> list[str]:
@@ -75,7 +77,7 @@ def _programs(lineage: Lineage, run: list[str]) -> list[str]:
         label = (lineage.program(iri) or lineage.node[iri])["label"]
         process = lineage.node[iri].get("process", iri)
         if words and (process == last or (how != "control" and words[-1][0] == label)):
-            words[-1] = label, how or words[-1][1]
+            words[-1] = label, max(how, words[-1][1], key=("", "carried", "control").index)
         else:
             words.append((label, how))
         last = process
