@@ -117,25 +117,28 @@ class _Names:
     """Where files of a trace are now: the renames and links in it, in the order of time."""
 
     def __init__(self, trace: Trace) -> None:
-        self.new: dict[tuple[str, int, int], list[bytes]] = {}
+        self.new: dict[tuple[str, int, int], list[tuple[int, bytes]]] = {}
         self.folders: list[tuple[int, bytes, bytes]] = []
         files = {_lasting(opening.facts) for opening in trace.openings()}
         events = (e for p in trace.processes.values() for e in p.events if e.kind in ("Rename", "Link"))
         for event in sorted(events, key=lambda event: event.at):
             old, new, facts = event.text("from"), event.text("to"), event.facts()
             if old and new and facts:
-                self.new.setdefault(_lasting(facts), []).append(new)
+                self.new.setdefault(_lasting(facts), []).append((event.at, new))
                 if event.kind == "Rename" and _lasting(facts) not in files:
                     self.folders.append((event.at, old + b"/", new + b"/"))
 
     def of(self, opening: Opening) -> list[bytes]:
         """Return the paths that may lead to the file of an opening now, the likeliest first."""
-        path = opening.path or b""
+        names = [(opening.opened, opening.path or b""), *self.new.get(_lasting(opening.facts), ())]
+        return [path for path in dict.fromkeys(self._moved(*name) for name in reversed(names)) if path]
+
+    def _moved(self, since: int, path: bytes) -> bytes:
+        """Where a path leads now that folders were moved."""
         for moment, old, new in self.folders:
-            if moment >= opening.opened and path.startswith(old):
+            if moment >= since and path.startswith(old):
                 path = new + path[len(old) :]
-        names = self.new.get(_lasting(opening.facts), [])[::-1]
-        return [name for name in dict.fromkeys([*names, path, opening.path or b""]) if name]
+        return path
 
 
 def _resolved(opening: Opening, resolve: _Resolver) -> bool:

@@ -4,9 +4,10 @@ Of a case, `before` is a bash script nobody watches, `files` are files to write 
 the case is left out. Each of `steps` is a bash script run under provio; `run: …` a command line run under provio
 without a shell between; `unwatched: …` a bash script that provio does not see. `back` says of a file what it comes
 from, `into` what it leads to, each as three exact sets of names (`data`, `carried`, `control`; one that is not named is
-empty), with no file but those, system files aside. `gaps` are those in `back` whose lineage shows a Gap; no other may.
-`fails` names the exit code of steps that do not end with 0. `mount` names a folder (`.` is the project's own) and the
-kind of file system (filesystems.py) to mount there; without the right to mount, the case is left out.
+empty), with no file but those, system files aside; a name that ends in `/` is one or more files in that folder. `gaps`
+are those in `back` whose lineage shows a Gap; no other may. `fails` names the exit code of steps that do not end with
+0. `mount` names a folder (`.` is the project's own) and the kind of file system (filesystems.py) to mount there;
+without the right to mount, the case is left out.
 """
 
 from __future__ import annotations
@@ -47,6 +48,15 @@ def expected(sets: dict[str, list[str]]) -> dict[str, set[str]]:
     return {way: set(sets.get(way, ())) for way in WAYS}
 
 
+def folded(found: dict[str, set[str]], sets: dict[str, list[str]]) -> dict[str, set[str]]:
+    """What was found, with the folders that are expected in place of the files in them."""
+    folders = {name for way in sets.values() for name in way if name.endswith("/")}
+    return {
+        way: {next((folder for folder in folders if name.startswith(folder)), name) for name in names}
+        for way, names in found.items()
+    }
+
+
 @pytest.fixture
 def undo() -> Iterator[ExitStack]:
     """What is to be undone when the test ends, however it ends."""
@@ -68,7 +78,7 @@ def test_exact_sets(project: Project, needs: Callable[..., None], undo: ExitStac
     for step in case["steps"]:
         take_step(project, step, case.get("fails", 0))
     asked = {name: project.lineage(name, "--via", "control") for name in case.get("back", {})}
-    back = {name: project.files(document) for name, document in asked.items()}
+    back = {name: folded(project.files(document), case["back"][name]) for name, document in asked.items()}
     assert back == {name: expected(sets) for name, sets in case.get("back", {}).items()}
     assert {name for name, document in asked.items() if document["gaps"]} == set(case.get("gaps", ()))
     into = {name: project.descendants(name) for name in case.get("into", {})}

@@ -51,11 +51,11 @@ class _Namer:
             if event.kind == "Rename":
                 self.there.pop(old, None)
             if inode_of(facts) in self.versions:
-                self._named(facts, new, event.at)
+                self._named(facts, old, new, event.at)
             elif event.kind == "Rename":
                 self._moved(old + b"/", new + b"/", event.at)
 
-    def _named(self, facts: Facts, path: bytes, moment: int) -> None:
+    def _named(self, facts: Facts, old: bytes, path: bytes, moment: int) -> None:
         """The file of `facts` has a new name, and so has its content under each key."""
         self.there[path] = inode_of(facts)
         versions = self.versions[inode_of(facts)]
@@ -67,7 +67,7 @@ class _Namer:
             elif retimed & same:
                 same.add(version.iri)
         for version in versions:
-            if version.iri in same and version.seen <= moment:
+            if version.iri in same or _later(version, old, moment):
                 self._call(version, path, moment)
 
     def _moved(self, old: bytes, new: bytes, moment: int) -> None:
@@ -77,8 +77,9 @@ class _Namer:
             self.there[new + path[len(old) :]] = inode
             known = [version for version in self.versions[inode] if version.seen <= moment]
             latest = max(known, key=lambda version: version.seen, default=None)
-            if latest:
-                self._call(latest, new + path[len(old) :], moment)
+            for version in self.versions[inode]:
+                if version is latest or _later(version, path, moment):
+                    self._call(version, new + path[len(old) :], moment)
 
     def _call(self, version: Version, path: bytes, moment: int) -> None:
         version.name(self.identity.file(path, version.facts.device), path, moment)
@@ -94,6 +95,12 @@ class _Namer:
         for version in bare:
             if inode_of(version.facts) in named:
                 self._call(version, named[inode_of(version.facts)], version.seen)
+
+
+def _later(version: Version, path: bytes, moment: int) -> bool:
+    """Tell whether a version was seen after a moment only, through an opening from before it by this path."""
+    opened = (first for (_, name), (first, _) in version.sightings.items() if name == path)
+    return version.seen > moment and any(first <= moment for first in opened)
 
 
 def _plain(path: bytes | None) -> bytes | None:

@@ -6,7 +6,7 @@ last is a version of its own, and whoever read or copied the key then had that o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from provio.facts import Process, Trace
 from provio.identity import contribution
@@ -31,10 +31,14 @@ class _Stretch:
 def part(trace: Trace, conclusions: Conclusions) -> None:
     """Divide the versions of `conclusions` that were several contents, and what read, copied and renamed them."""
     stretches = _stretches(trace, conclusions)
+    emptied: dict[tuple[str, int, int], list[int]] = {}
+    for span in conclusions.spans:
+        if span.truncated:
+            emptied.setdefault(span.inode, []).append(span.truncated)
     for version in list(conclusions.versions.values()):
         known = stretches.get((inode_of(version.facts), version.facts.mtime, version.facts.size))
         if known:
-            _divide(version, _apart(known), conclusions)
+            _divide(version, _apart(known, emptied.get(inode_of(version.facts), [])), conclusions)
     if conclusions.parts:
         _redirect(conclusions)
 
@@ -54,8 +58,9 @@ def _stretches(trace: Trace, conclusions: Conclusions) -> dict[Key, list[_Stretc
     return found
 
 
-def _apart(stretches: list[_Stretch]) -> list[_Stretch]:
-    """Join what overlaps: writers at the same time make one content together."""
+def _apart(stretches: list[_Stretch], emptied: list[int]) -> list[_Stretch]:
+    """Join what overlaps: writers at the same time make one content together. Each begins where the file was emptied
+    for it."""
     joined: list[_Stretch] = []
     for one in sorted(stretches, key=lambda stretch: (stretch.first, stretch.last)):
         if joined and one.first <= joined[-1].last:
@@ -63,7 +68,9 @@ def _apart(stretches: list[_Stretch]) -> list[_Stretch]:
             how = before.how if one.how == "times" else one.how
             joined.append(_Stretch(before.first, max(before.last, one.last), one.process, how))
         else:
-            joined.append(one)
+            since = joined[-1].last if joined else 0
+            first = max((moment for moment in emptied if since < moment <= one.first), default=one.first)
+            joined.append(replace(one, first=first))
     return joined
 
 

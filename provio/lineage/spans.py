@@ -94,7 +94,7 @@ class _Collector:
         version.seen = min(version.seen or seen, seen)
         path = opening.name if opening else None
         if opening and path and not opening.unlinked:
-            version.name(self.identity.file(path, facts.device), path, seen)
+            version.name(self.identity.file(path, facts.device), path, opening.opened)
         return version
 
     def _perhaps(self, opening: Opening, maps: list[Event]) -> None:
