@@ -101,3 +101,11 @@ def test_a_module_that_is_compiled_on_the_way(project: Project) -> None:
     versions = [node["iri"] for node in project.lineage("y")["nodes"] if node["label"] == "b"]
     assert versions == [project.lineage("b")["target"]]
     assert project.data(kept) == {"mine.py"}
+
+
+def test_a_dot_folder_of_the_home_of_the_run_is_noise(project: Project) -> None:
+    """Wherever the home is; not what lies in the project's own dot-folders."""
+    project.sh("mkdir ../.tools .mine; echo 1 > ../.tools/table; echo 2 > .mine/table")
+    project.run("cat < ../.tools/table > part; paste part - < .mine/table > x")
+    assert project.data("x") == {".mine/table", "part"}
+    assert "../.tools/table" in project.data("x", "--all")
