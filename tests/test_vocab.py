@@ -106,7 +106,9 @@ def used_in_python() -> Iterator[tuple[Path, str]]:
 
 def used_in_questions() -> Iterator[tuple[Path, str]]:
     for path in files("queries/**/*.rq", "examples/**/*.rq", "provio/**/*.py"):
-        yield from ((path, word) for word in re.findall(r"\bprovio:(\w++)(?!\{)", path.read_text(encoding="utf-8")))
+        yield from (
+            (path, word) for word in re.findall(r"(?<!urn:)\bprovio:(\w++)(?!\{)", path.read_text(encoding="utf-8"))
+        )
 
 
 def used_in_docs() -> Iterator[tuple[Path, str]]:
