@@ -35,6 +35,7 @@ def count(triples: Collection[ox.Triple]) -> Count:
     copies = {
         t.subject.value for t in triples if t.predicate.value == RDF + "type" and t.object.value == provio("Copy")
     }
+    files = {t.subject.value for t in triples if t.object.value == provio("FileVersion")}
     touched = {
         (t.subject.value, t.object.value) for t in triples if t.predicate.value in _TOUCHED and t.subject.value in files
     }
