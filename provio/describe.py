@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import unquote_to_bytes
 
 from provio.document import Edge, Gap, Node
@@ -19,6 +19,7 @@ SINGLE = {
     NS + "path": "path", NS + "pathEncoded": "pathEncoded", NS + "argv": "argv", NS + "cwd": "cwd", NS + "host": "host",
     NS + "pid": "pid", NS + "exitCode": "exitCode",
 }  # fmt: skip
+USED = PROV + "used"
 PART_OF, ASSOCIATED, PROGRAM, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "Program", NS + "noise"
 TYPE = RDF + "type"
 UPPER = (PROV + "specializationOf", PART_OF)  # what a node is a version or a part of says more of it
@@ -105,10 +106,31 @@ def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
     return path.rpartition("/")[2] or local_name(iri.rstrip("/")) or iri
 
 
-def noise(reader: Reader, entities: set[str], known: Known | None = None) -> set[str]:
-    """Those of these versions that are the system's own files."""
-    said = (known or Known(reader)).of(entities)
-    return {iri for iri in entities if NOISE in said[iri]}
+def noise(reader: Reader, edges: Iterable[tuple[str, str, str]], known: Known | None = None) -> set[str]:
+    """Those of the versions that these edges say were used that are the system's own files, to each run that used them
+    so.
+
+    The word for it is each run's own; `provio:noise false` beside it says that the runs do not agree.
+    """
+    users: dict[str, set[str]] = {}
+    for subject, predicate, object_ in edges:
+        if predicate == USED:
+            users.setdefault(object_, set()).add(subject)
+    said = (known or Known(reader)).of(users.keys())
+    hidden = {iri for iri in users if NOISE in said[iri]}
+    disputed = {iri for iri in hidden if "false" in said[iri][NOISE]}
+    for batch in batches(sorted(disputed)):
+        values = " ".join(f"<{iri}>" for iri in batch)
+        noisy: dict[str, set[str]] = {}
+        for row in reader.rows(f"SELECT ?s ?g {{ VALUES ?s {{ {values} }} GRAPH ?g {{ ?s <{NOISE}> true }} }}"):
+            noisy.setdefault(row["s"], set()).add(row["g"])
+        hidden -= {iri for iri in batch if not _bundles(users[iri]) <= noisy.get(iri, set())}
+    return hidden
+
+
+def _bundles(activities: Iterable[str]) -> set[str]:
+    """The graphs of the runs that activities belong to."""
+    return {found[0] + "/bundle" for activity in activities if (found := RUN.match(activity))}
 
 
 def gaps(reader: Reader, shown: set[str]) -> list[Gap]:

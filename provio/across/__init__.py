@@ -21,7 +21,7 @@ from provio.across.known import DERIVED, Facts, Known, nanoseconds
 from provio.lineage import Conclusions
 from provio.vocab import NS, PROV, RDF, local_name
 
-__all__ = ["DERIVED", "Derived", "Known", "Runs", "conclude", "open_in", "shared", "touched_in"]
+__all__ = ["DERIVED", "Derived", "Known", "Runs", "conclude", "disputed", "open_in", "shared", "touched_in"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,17 @@ def shared(known: Known, graph: str) -> set[str]:
     query = f"""SELECT DISTINCT ?v {{ GRAPH <{graph}> {{ ?v <{NS}inode> ?inode }}
         GRAPH ?other {{ ?also <{NS}inode> ?inode }} FILTER(?other != <{graph}> && ?also != ?v) }}"""
     return {key for row in known.rows(query) if (key := inodes.key_of(row["v"]))}
+
+
+def disputed(known: Known, graph: str) -> set[str]:
+    """Return the inodes of versions that are noise to a run and an input to another."""
+    here, there = f"GRAPH <{graph}> {{ ?v %s }} ", "GRAPH ?other { ?v %s }"
+    noise, read = f"<{NS}noise> true", f"<{NS}inode> ?inode"
+    found = set()
+    for one, other in ((noise, read), (read, noise)):
+        rows = known.rows(f"SELECT DISTINCT ?v {{ {here % one} {there % other} }}")
+        found |= {key for row in rows if (key := inodes.key_of(row["v"]))}
+    return found
 
 
 class Derived:

@@ -60,6 +60,9 @@ def conclude(facts: Facts, inode: str, run_at: RunAt) -> list[str]:
         writings = [w for version in chain for w in _writings(facts, version)]
         for version in unmade:
             _unmade(facts, graph, version, chain, writings, run_at)
+    for version in chain:
+        if facts.all(version.iri, "noise"):  # to one run, and an input to another: each is asked of its own
+            graph.say(version.iri, ("noise", turtle.boolean(False)))
     _join(facts, graph, chain)
     return graph.lines
 
