@@ -155,11 +155,12 @@ def step_quads(step: int) -> bytes:
     return quads(step_run(step))
 
 
-def chapters(steps: int) -> Iterator[bytes]:
-    """Yield the N-Quads of so many steps, and of a run that gathers what the last of the first pipeline would read."""
+def chapters(steps: int, length: int = STEPS) -> Iterator[bytes]:
+    """Yield the N-Quads of so many steps, and of a run that gathers what step `length` of the first pipeline would
+    read."""
     with Pool() as pool:
         yield from pool.imap(step_quads, range(steps))
-    yield quads(gather_run(STEPS - 1)[0])
+    yield quads(gather_run(length - 1)[0])
 
 
 class _Pipe(io.RawIOBase):

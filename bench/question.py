@@ -43,7 +43,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Question:
-    """A benchmark that is no command under a preload: `measure` is given where to work and how many rounds."""
+    """A benchmark that is no command under a preload: `measure` is given where to work and how many rounds. Where it is
+    `only_named` it takes long, and is left out unless it is asked for."""
 
     key: str
     measure: Callable[[Place, int], Sequence[Figure]]
+    only_named: bool = False

@@ -40,7 +40,7 @@ def chosen(cases: list[Case | Question], words: str) -> set[str]:
     """Return the keys that a list names: a case's own key, or how several begin."""
     known = {case.key for case in cases} | {KILLED, RUN, INSTRUCTIONS}
     if not words:
-        return known
+        return known - {case.key for case in cases if isinstance(case, Question) and case.only_named}
     wanted = set()
     for word in words.replace(",", " ").split():
         meant = {key for key in known if key == word} or {key for key in known if key.startswith(word)}
