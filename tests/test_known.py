@@ -46,3 +46,10 @@ def test_few_nodes_and_many_are_read_alike(project: Project) -> None:
         assert {name: set(values) for name, values in alone.items()} == {
             name: set(values) for name, values in together[iri].items()
         }
+
+
+def test_a_long_command_line_is_read_among_many(project: Project) -> None:
+    """A hundred and fifty thousand characters of arguments, in more processes than are looked at one by one."""
+    project.sh("echo a > a")
+    project.run("for n in 1 2 3 4 5 6; do sh -c \"cat a > o$n\" $(printf '%0100d ' $(seq 1500)); done; cat o? > all")
+    assert project.data("all") == {"a", *(f"o{number}" for number in range(1, 7))}

@@ -21,6 +21,7 @@ from provio.home import Home
 from provio.vocab import PREFIXES
 
 VERSION = "1"
+csv.field_size_limit(1 << 31)  # a command line may be of some MB: ARG_MAX
 
 
 class Busy(StoreError):
