@@ -78,11 +78,23 @@ def why(reader: Reader, target: Target) -> Reason:
 
 def _made(reader: Reader, version: str) -> tuple[str, str, str] | None:
     """The version (or another key of its content) that an activity made, the activity, and its process."""
-    query = f"""{PREFIXES} SELECT ?v ?a ?p {{ {{ BIND(<{version}> AS ?v) }} UNION
-        {{ <{version}> (prov:alternateOf | ^prov:alternateOf)+ ?v }}
+    values = " ".join(f"<{iri}>" for iri in _keys(reader, version))
+    query = f"""{PREFIXES} SELECT ?v ?a ?p {{ VALUES ?v {{ {values} }}
         ?v prov:wasGeneratedBy ?a . ?a provio:partOf ?p . ?p a provio:Process }}"""
     rows = sorted((row["v"] != version, row["v"], row["a"], row["p"]) for row in reader.rows(query))
     return rows[0][1:] if rows else None
+
+
+def _keys(reader: Reader, version: str) -> list[str]:
+    """All keys of a version's content; that another's is equal says nothing of who made this one."""
+    found = [version]
+    for iri in found:  # which grows
+        query = f"""{PREFIXES} SELECT DISTINCT ?v {{
+            {{ <{iri}> prov:alternateOf ?v FILTER NOT EXISTS {{ <{iri}> provio:sameContentAs ?v }} }}
+            UNION {{ ?v prov:alternateOf <{iri}> FILTER NOT EXISTS {{ ?v provio:sameContentAs <{iri}> }} }}
+            UNION {{ <{iri}> provio:contentFrom ?v }} }}"""
+        found += sorted({row["v"] for row in reader.rows(query)} - set(found))
+    return found
 
 
 def _facts(reader: Reader, iri: str) -> dict[str, str]:
@@ -114,7 +126,7 @@ def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, st
     query = f"""{PREFIXES} SELECT DISTINCT ?p ?start {{
         <{activity}> (provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+ ?b .
         ?b provio:partOf ?p . ?p a provio:Process ; prov:startedAtTime ?start }}"""
-    rows = sorted({(row["start"].rstrip("Z"), row["p"]) for row in reader.rows(query)} - {("", process)}, reverse=True)
+    rows = sorted({(row["start"].rstrip("Z"), row["p"]) for row in reader.rows(query)}, reverse=True)
     chain: list[dict[str, str]] = []
     last = _facts(reader, process)
     for _, iri in rows:

@@ -197,6 +197,7 @@ def test_of_several_origins_none_is_chosen(project: Project) -> None:
     assert project.data("end") == {"copy"}
     reason = "has the content that 2 recorded files had before it: which it comes from is not known"
     assert [gap["reason"] for gap in project.lineage("end")["gaps"]] == [reason]
+    assert reason in project.provio("why", "copy", code=3).stderr
 
 
 def test_the_order_of_merges_changes_nothing_of_equal_content(project: Project) -> None:
