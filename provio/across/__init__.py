@@ -75,9 +75,17 @@ def touched_in(known: Known, graph: str) -> set[str]:
 
 def shared(known: Known, graph: str) -> set[str]:
     """Return the inodes of which a run's graph knows one version and another run's a different one."""
-    query = f"""SELECT DISTINCT ?v {{ GRAPH <{graph}> {{ ?v <{NS}inode> ?inode }}
-        GRAPH ?other {{ ?also <{NS}inode> ?inode }} FILTER(?other != <{graph}> && ?also != ?v) }}"""
-    return {key for row in known.rows(query) if (key := inodes.key_of(row["v"]))}
+    own: dict[str, set[str]] = {}
+    for version in known.members(graph, NS + "inode"):
+        if key := inodes.key_of(version):
+            own.setdefault(key, set()).add(version)
+    return {key for key, versions in own.items() if _elsewhere(known, graph, key, versions)}
+
+
+def _elsewhere(known: Known, graph: str, key: str, versions: set[str]) -> bool:
+    """Whether another graph knows a version of the inode that is not the only one of these."""
+    others = (v for v, other in known.subjects(NS + "inode", inodes.number_of(key)) if other != graph)
+    return any(inodes.key_of(v) == key and versions != {v} for v in others)
 
 
 def disputed(known: Known, graph: str) -> set[str]:

@@ -8,6 +8,7 @@ an earlier one is recorded or a run was going on, is a Gap.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -51,6 +52,11 @@ def key_of(version: str) -> str | None:
     return found["inode"] if found else None
 
 
+def number_of(key: str) -> int:
+    """Return the inode's number."""
+    return int(key.rpartition("/")[2].partition(".")[0])
+
+
 def conclude(facts: Facts, inode: str, run_at: RunAt) -> list[str]:
     """Return N-Triples lines; `run_at` says which run went on at a moment, in ns since 1970."""
     chain = versions(facts, inode)
@@ -71,8 +77,7 @@ def versions(facts: Facts, inode: str) -> list[Version]:
     """Return the inode's recorded versions by their mtimes; what was only contributed is noted at its version."""
     found: dict[str, Version] = {}
     contributed = set()
-    number = VERSION.match(inode + ".0.0")
-    for iri, graph in facts.subjects("inode", int(number["number"]) if number else 0):
+    for iri, graph in facts.subjects("inode", number_of(inode)):
         known = VERSION.match(iri)
         if known is None or known["inode"] != inode:
             continue
@@ -198,13 +203,14 @@ def _join(facts: Facts, graph: Graph, chain: list[Version]) -> None:
     made = [version for version in chain if version.made_by]
     if len({run for version in made for run in version.made_by}) < 2:
         return
+    mtimes = [version.mtime for version in made]
     for version in made:
         own = _writings(facts, version)
         kept = max((_mtime(earlier) for earlier in version.earlier), default=None)
         since = kept if kept is not None else min((writing.start for writing in own), default=version.mtime)
-        for other in made:
+        for other in made[bisect_right(mtimes, since) : bisect_left(mtimes, version.mtime)]:
             apart = not other.made_by.keys() & version.made_by.keys()
-            if apart and since < other.mtime < version.mtime and other.iri not in version.earlier:
+            if apart and other.iri not in version.earlier:
                 _revision(graph, version.iri, other.iri)
 
 
