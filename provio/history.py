@@ -61,10 +61,12 @@ def held(reader: Reader, files: str, paths: Iterable[str] = (), seen: frozenset[
         version: start for start, _, version, _ in sorted(name.came, key=lambda one: one[0], reverse=True) if version
     }
     versions = [_held(iri, of_runs, moved.get(iri), name) for iri, of_runs in facts.items()]
+    earlier: dict[str, list[Held]] = {}  # asked once each: a log is rotated from the same name again and again
     for start, old, version, graph in name.came:
         if version is None:
-            pattern = f"?file provio:path {literal(old)} ."
-            before = [one for one in held(reader, pattern, [old], seen | name.paths) if one.since <= start]
+            if old not in earlier:
+                earlier[old] = held(reader, f"?file provio:path {literal(old)} .", [old], seen | name.paths)
+            before = [one for one in earlier[old] if one.since <= start]
             versions += [Held(one.iri, start, name.end(start), frozenset(), frozenset([graph])) for one in before[-1:]]
     return sorted(versions, key=lambda one: (one.since, "~" not in one.iri, one.iri))
 

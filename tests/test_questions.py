@@ -6,6 +6,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,10 @@ from conftest import Project, provio_command
 
 from provio import paths, when
 from provio.document import Lineage, LineageDocument
+from provio.history import held
+from provio.home import Home
+from provio.store.embedded import StoreReader
+from provio.turtle import literal
 
 
 def named(project: Project, document: dict[str, Any], nodes: list[dict[str, Any]] | None = None) -> list[str]:
@@ -552,3 +557,37 @@ def test_any_name(project: Project) -> None:
     why = json.loads(project.provio("why", odd + ".2", "--as", "json").stdout)
     assert why["process"]["argv"].startswith("cp out a%FF")
     assert project.provio("lineage", odd, "--at", "now", "--paths").stdout.count("\n") == 1
+
+
+class Counting:
+    """A reader that counts the questions it is asked."""
+
+    def __init__(self, reader: StoreReader) -> None:
+        self.reader = reader
+        self.asked = 0
+
+    def rows(self, sparql: str) -> Iterator[dict[str, str]]:
+        self.asked += 1
+        return self.reader.rows(sparql)
+
+    def table(self, sparql: str) -> Iterator[list[str]]:
+        self.asked += 1
+        return self.reader.table(sparql)
+
+    def about(self, iri: str) -> Iterator[tuple[str, str]]:
+        return self.reader.about(iri)
+
+
+def test_a_log_that_is_rotated_often_is_asked_by_each_name_once(project: Project) -> None:
+    """Three names, moved on six times: each name's own questions, not each way's through the moves."""
+    for number in range(6):
+        project.watch("mv", "log.2", "log.3", code=None)
+        project.watch("mv", "log.1", "log.2", code=None)
+        project.watch("mv", "log", "log.1", code=None)
+        project.run(f"echo {number} > log")
+    assert (project.path / "log.3").read_text() == "2\n"
+    reader = Counting(StoreReader(Home(project.path / ".provio")))
+    path = str(project.path / "log.3")
+    found = held(reader, f"?file provio:path {literal(path)} .", [path])
+    assert len({one.iri for one in found}) == 3
+    assert reader.asked <= 4 * 6
