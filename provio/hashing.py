@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from provio import config, environment, turtle
+from provio import config, environment, statx, turtle
 from provio import home as homes
 from provio.content import Unread, sha256
 from provio.errors import ProvioError
@@ -33,6 +33,7 @@ from provio.vocab import NS
 PREFIXES = f"PREFIX provio: <{NS}>"
 
 NOTES = "hashing"
+Key = tuple[str, int, int, int, int]  # a version's, as `Facts.key` has it
 NAMES = ("inode", "birthNs", "mtimeNs", "size")
 # ioprio_set(2) on x86-64: this process, class idle: the disk is ours when nobody else wants it.
 SYS_IOPRIO_SET, IDLE = 251, 3 << 13
@@ -136,13 +137,14 @@ def _hash_run(
     conclusions = conclude(trace, Identity(trace), settings)
     known = dict(_lines(progress))
     written = list(_written(trace, conclusions, host))
+    made, keys = {v.iri for v in written}, {v.facts.key for v in conclusions.versions.values()}
     with progress.open("a", encoding="utf-8") as so_far:
         for version in (*written, *_unknown(trace, conclusions, host, sizes | {v.facts.size for v in written})):
             subject = f"{trace.iri}/{host}/hash/{version.facts.inode}.{version.facts.mtime}"
             if subject not in known:
                 note(os.fsdecode(version.last_name))
-                line = _line(subject, version, conclusions)
-                if line and (version in written or ":sha256" in line):
+                line = _line(subject, version, keys)
+                if line and (version.iri in made or ":sha256" in line):
                     known[subject] = line
                     so_far.write(line)
                     so_far.flush()
@@ -186,7 +188,7 @@ def _sizes(home: Home) -> set[int]:
     return set()
 
 
-def _line(subject: str, version: Version, conclusions: Conclusions) -> str:
+def _line(subject: str, version: Version, keys: set[Key]) -> str:
     """What to say of a version: its hash; that it changed before that was known; nothing where the run replaced it."""
     facts, names = version.facts, dict.fromkeys([version.last_name, *version.names.values()])
     about = f"<{subject}> :device {turtle.literal(facts.device)}" + "".join(
@@ -197,15 +199,28 @@ def _line(subject: str, version: Version, conclusions: Conclusions) -> str:
         if not os.path.lexists(path):
             continue
         try:
-            digest, found = sha256(path)
+            digest = _digest(path, facts.key, keys)
         except Unread as error:
             reason = str(error)
             continue
-        if found.key == facts.key:
+        if digest:
             return f"{about} ; :sha256 {turtle.literal(digest)} .\n"
-        if not any(found.key == other.facts.key for other in conclusions.versions.values()):
-            reason = "changed before its SHA-256 was computed"
     return f"{about} ; a :Gap ; :reason {turtle.literal(reason)} .\n" if reason else ""
+
+
+def _digest(path: bytes, key: Key, keys: set[Key]) -> str:
+    """The SHA-256 of a version, empty where the path holds another of the run's, which is not read for it; raises
+    Unread."""
+    found = None
+    with contextlib.suppress(OSError):
+        found = statx.facts(path).key if os.path.isfile(path) else None
+    digest = ""
+    if found is None or found == key:
+        digest, facts = sha256(path)
+        found = facts.key
+    if found != key and found not in keys:
+        raise Unread("changed before its SHA-256 was computed")
+    return digest if found == key else ""
 
 
 if __name__ == "__main__":
