@@ -51,7 +51,8 @@ def held(reader: Reader, run: str | None = None, paths: Iterable[bytes] = ()) ->
     newest: dict[bytes, Recorded] = {}
     for row in reader.rows(query):
         key = row["g"], row["v"]
-        if not row["g"].endswith("/bundle") or key in before:
+        part = "~" in row["v"].rpartition("/")[2]  # of a content, or one on its way: never what a name holds in the end
+        if part or not row["g"].endswith("/bundle") or key in before:
             continue
         path = _bytes(row, "path", "coded")
         own = path if asked else _bytes(row, "last", "lastCoded") or path
