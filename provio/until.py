@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from glob import escape
 
 from provio.describe import PREFIXES, batches
 from provio.store import Reader
@@ -20,7 +21,8 @@ class Until:
     def __init__(self, reader: Reader, patterns: Iterable[str], folder: str) -> None:
         self.reader = reader
         self.patterns = {
-            text: os.path.normpath(os.path.join(folder, text)) if "/" in text else "*/" + text for text in patterns
+            text: os.path.normpath(os.path.join(escape(folder), text)) if "/" in text else "*/" + text
+            for text in patterns
         }
         self.unmatched = dict.fromkeys(self.patterns)
 

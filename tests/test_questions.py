@@ -261,6 +261,9 @@ def test_until(pipeline: Project) -> None:
     assert read(pipeline, "c", "--until", "./b") == ["b", "k"]
     assert read(pipeline, "c", "--until", f"{pipeline.path}/*") == ["b", "k"]
     assert read(pipeline, "a", "--forward", "--until", "b") == ["b", "d"]
+    pipeline.run("mkdir '[x]'; cat a > '[x]/f'; cat '[x]/f' > '[x]/g'")
+    odd = pipeline.provio("lineage", "g", "--until", "./f", cwd=pipeline.path / "[x]")
+    assert (odd.stdout.splitlines()[-1].split()[1], odd.stderr) == ("f", "")
     done = pipeline.provio("lineage", "d", "--until", "*.h5")
     assert done.stdout == pipeline.provio("lineage", "d").stdout
     assert done.stderr.startswith("provio: --until *.h5: no file on the way matches")
