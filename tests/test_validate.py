@@ -438,6 +438,9 @@ def test_what_cannot_be_asked(project: Project) -> None:
     project.provio("validate", "empty.ttl", "--as", "html", code=2)
     for nothing in ("empty.ttl", "missing.ttl", "norun"):
         assert project.provio("validate", nothing, code=3).stderr.count("\n") == 1
+    (project.path / "deep.json").write_text("[" * 100_000)
+    done = project.provio("validate", "deep.json", code=1)
+    assert done.stderr == "provio: deep.json: nested too deeply to be read\n"
 
 
 def test_pyshacl_too(project: Project) -> None:

@@ -99,6 +99,8 @@ def _read(path: Path) -> Iterator[ox.Quad]:
         ) from error
     except FileNotFoundError as error:
         raise NothingKnown(f"there is no file {path}") from error
+    except RecursionError as error:
+        raise ProvioError(f"{path}: nested too deeply to be read") from error
     except (AttributeError, TypeError, ValueError, ElementTree.ParseError) as error:
         raise ProvioError(f"{path}: not what its ending says: {' '.join(str(error).split())}") from error
 
