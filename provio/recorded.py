@@ -46,10 +46,12 @@ def held(reader: Reader, run: str | None = None, paths: Iterable[bytes] = ()) ->
     """Return what each name held when it was last seen: of all names, those of one run's files, or some paths."""
     graph = f"VALUES ?g {{ <{RUN_BASE}{run}/bundle> }} " if run else ""
     asked = " UNION ".join(map(_named, paths))
-    query = f"{PREFIXES} SELECT DISTINCT * {{ {graph}{asked} GRAPH ?g {{ {VERSIONS} }} }}"
-    seen, made, before = _seen(reader, graph), _made(reader, graph), _before(reader, graph)
+    rows = list(reader.rows(f"{PREFIXES} SELECT DISTINCT * {{ {graph}{asked} GRAPH ?g {{ {VERSIONS} }} }}"))
+    # Of a few names, no more is read of the store than what concerns them.
+    which = graph + (f"VALUES ?v {{ {' '.join({'<' + row['v'] + '>' for row in rows})} }} " if asked else "")
+    seen, made, before = _seen(reader, which), _made(reader, which), _before(reader, which)
     newest: dict[bytes, Recorded] = {}
-    for row in reader.rows(query):
+    for row in rows:
         key = row["g"], row["v"]
         part = "~" in row["v"].rpartition("/")[2]  # of a content, or one on its way: never what a name holds in the end
         if part or not row["g"].endswith("/bundle") or key in before:
