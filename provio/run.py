@@ -21,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -112,18 +112,31 @@ def prepare(
     try:
         home = find_or_make()
         run_id = uuid7()
-        folder = home.runs / run_id
-        folder.mkdir(mode=0o700)
-        trace_folder = _trace_folder(folder, run_id)
-        recording = Recording(home, run_id, command, name, time.time_ns(), trace_folder, detail, campaign)
-        _host_folder(recording).mkdir(mode=0o700)
-        recording.facts = _facts(recording)
-        write_run(recording, None)
+        with _whole_or_gone(home.runs / run_id) as folder:
+            trace_folder = _trace_folder(folder, run_id)
+            recording = Recording(home, run_id, command, name, time.time_ns(), trace_folder, detail, campaign)
+            _host_folder(recording).mkdir(mode=0o700)
+            recording.facts = _facts(recording)
+            write_run(recording, None)
     except ProvioError as error:
         raise CannotRecord(str(error)) from error
     except OSError as error:
         raise CannotRecord(f"cannot write the run folder ({error}): set PROVIO_HOME to a folder with room") from error
     return recording
+
+
+@contextlib.contextmanager
+def _whole_or_gone(folder: Path) -> Iterator[Path]:
+    """Make a run folder, and take it away again where it cannot be filled: it would be a damaged run."""
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    except OSError:
+        import shutil
+
+        for made in (folder, _shared_memory() / folder.name):
+            shutil.rmtree(made, ignore_errors=True)
+        raise
 
 
 def watch(command: Sequence[bytes], recording: Recording | None, say: Callable[[str], None] = lambda _: None) -> End:
@@ -281,11 +294,15 @@ def _host_folder(recording: Recording) -> Path:
     return recording.trace_folder / turtle.segment(environment.system_facts()["host"])
 
 
+def _shared_memory() -> Path:
+    return Path(f"/dev/shm/provio-{os.geteuid()}")  # noqa: S108 (owner and type are checked where it is used)
+
+
 def _trace_folder(folder: Path, run_id: str) -> Path:
     """Where live files go: the run folder, or shared memory where the run folder's file system is not to be trusted."""
     if _file_system_type(folder) in SAFE_FOR_MAPS:
         return folder
-    shared = Path(f"/dev/shm/provio-{os.geteuid()}")  # noqa: S108 (owner and type are checked)
+    shared = _shared_memory()
     try:
         shared.mkdir(mode=0o700, exist_ok=True)
         found = shared.lstat()

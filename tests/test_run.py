@@ -146,6 +146,17 @@ def test_a_folder_that_cannot_be_written(project: Project) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_run_folder_that_cannot_be_filled_is_taken_away(project: Project) -> None:
+    """As on a full disk: one line, the command runs, and no damaged run is left behind."""
+    project.provio("run", "--", "true")
+    full = ["bash", "-c", 'ulimit -f 0; exec "$@"', "bash", *provio_command(), "run", "--", "touch", "ran"]
+    done = subprocess.run(full, cwd=project.path, env=project.env, capture_output=True, text=True)
+    assert "not recording: cannot write the run folder" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert (project.path / "ran").exists()
+    assert project.provio("merge").stderr == "0 runs merged, 1 unchanged\n"
+
+
 def test_a_missing_shim_is_said_and_harmless(project: Project, tmp_path: Path) -> None:
     """Without the shim the command runs untracked; --strict refuses."""
     code = (
