@@ -57,7 +57,11 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     coded = tied_by_code(walk, shown, limit) if scope.code else set()
     shown |= coded
     made = {subject for subject, predicate, _ in walk.edges if predicate == PROV + "wasGeneratedBy"}
-    gone = set() if scope.everything else (noise(reader, walk.edges, walk.known) & shown) - made - set(starts)
+    gone = (
+        set()
+        if scope.everything
+        else noise(reader, shown & set(walk.entities), walk.edges, walk.known) - made - set(starts)
+    )
     gone |= _dead_ends(walk, shown - gone)
     shown -= gone
     nodes = describe(reader, shown, walk.known)
@@ -111,7 +115,7 @@ def run_document(reader: Reader, run: str, *, everything: bool = False) -> Linea
     edges = {(row["s"], row["p"], row["o"]): None for row in reader.rows(query)}
     shown = {end for subject, _, object_ in edges for end in (subject, object_)} - {iri}
     made = {subject for subject, predicate, _ in edges if predicate == PROV + "wasGeneratedBy"}
-    gone = set() if everything else noise(reader, edges) - made
+    gone = set() if everything else noise(reader, shown, edges) - made
     shown -= gone
     nodes = describe(reader, shown)
     ran = programs(reader, shown)

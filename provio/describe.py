@@ -19,7 +19,7 @@ SINGLE = {
     NS + "path": "path", NS + "pathEncoded": "pathEncoded", NS + "argv": "argv", NS + "cwd": "cwd", NS + "host": "host",
     NS + "pid": "pid", NS + "exitCode": "exitCode",
 }  # fmt: skip
-USED = PROV + "used"
+USES = (PROV + "used", NS + "ran")
 PART_OF, ASSOCIATED, PROGRAM, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "Program", NS + "noise"
 TYPE = RDF + "type"
 UPPER = (PROV + "specializationOf", PART_OF)  # what a node is a version or a part of says more of it
@@ -106,19 +106,22 @@ def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
     return path.rpartition("/")[2] or local_name(iri.rstrip("/")) or iri
 
 
-def noise(reader: Reader, edges: Iterable[tuple[str, str, str]], known: Known | None = None) -> set[str]:
-    """Those of the versions that these edges say were used that are the system's own files, to each run that used them
-    so.
+def noise(
+    reader: Reader, entities: set[str], edges: Iterable[tuple[str, str, str]], known: Known | None = None
+) -> set[str]:
+    """Those of these versions that are the system's own files, to each run that used them by one of these edges.
 
     The word for it is each run's own; `provio:noise false` beside it says that the runs do not agree.
     """
-    users: dict[str, set[str]] = {}
-    for subject, predicate, object_ in edges:
-        if predicate == USED:
-            users.setdefault(object_, set()).add(subject)
-    said = (known or Known(reader)).of(users.keys())
-    hidden = {iri for iri in users if NOISE in said[iri]}
+    said = (known or Known(reader)).of(entities)
+    hidden = {iri for iri in entities if NOISE in said[iri]}
     disputed = {iri for iri in hidden if "false" in said[iri][NOISE]}
+    if not disputed:
+        return hidden
+    users: dict[str, set[str]] = {iri: set() for iri in disputed}
+    for subject, predicate, object_ in edges:
+        if predicate in USES and object_ in disputed:
+            users[object_].add(subject)
     for batch in batches(sorted(disputed)):
         values = " ".join(f"<{iri}>" for iri in batch)
         noisy: dict[str, set[str]] = {}
