@@ -53,6 +53,13 @@ def test_touched_changed_and_missing_are_told_apart(hashed: Project) -> None:
     ]  # fmt: skip
 
 
+def test_a_table_with_nothing_to_say_has_no_column_for_it(hashed: Project) -> None:
+    """And it is ASCII where the stream is."""
+    run = runs(hashed)[0][:13]
+    table = hashed.provio("verify", "a", env=hashed.env | {"PYTHONIOENCODING": "ascii"}).stdout
+    assert table == f"state  file  run\n-----  ----  -------------\nsame   a     {run}\n1 same\n"
+
+
 def test_a_copy_put_in_its_place_is_told_by_its_content(hashed: Project) -> None:
     """Another inode of the same content is touched, not changed."""
     hashed.sh("cp a d; mv d a")

@@ -15,7 +15,13 @@ from provio.verify import Finding
 
 
 def render(
-    found: Sequence[Finding], form: str, *, every: bool = False, width: int | None = None, folder: str | None = None
+    found: Sequence[Finding],
+    form: str,
+    *,
+    every: bool = False,
+    width: int | None = None,
+    unicode: bool = True,
+    folder: str | None = None,
 ) -> str:
     """Return a table of what is not the same (or of `every` one) and a line that counts; or all of it as JSON."""
     counts = Counter(one.state for one in found)
@@ -23,7 +29,10 @@ def render(
         return json.dumps({"files": [_fields(one) for one in found], "counts": dict(counts)}, indent=1) + "\n"
     shown = [one for one in found if every or one.state != "same"]
     cells = [[one.state, shorter_path(_text(one.path), folder), one.word, one.run[:13]] for one in shown]
-    table = align(["state", "file", "", "run"], cells, width=width) if cells else ""
+    header = ["state", "file", "", "run"]
+    if not any(one.word for one in shown):
+        header, *cells = ([*row[:2], *row[3:]] for row in (header, *cells))
+    table = align(header, cells, width=width, unicode=unicode) if cells else ""
     total = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
     return f"{table}{total or 'nothing to verify'}\n"
 

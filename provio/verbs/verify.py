@@ -35,7 +35,8 @@ def command(what: tuple[str, ...], contents: bool, form: str) -> int:
     files = [name for name in what if os.path.lexists(name) or "/" in name]
     reader = asking.reader(files[0] if files else None)
     found = list(_findings(reader, Verifier(reader, contents, _progress()), what, files))
-    terminal.out(findings.render(found, form, every=bool(files), width=terminal.width(), folder=terminal.folder()))
+    width, unicode, folder = terminal.width(), terminal.unicode(), terminal.folder()
+    terminal.out(findings.render(found, form, every=bool(files), width=width, unicode=unicode, folder=folder))
     states = Counter(one.state for one in found)
     if what and states.total() == states["unknown"] > 0:
         return 3
