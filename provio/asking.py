@@ -45,7 +45,7 @@ class Asked:
 
 def files(paths: Sequence[str], which: Which = Which()) -> Asked:
     """Return what `paths` mean, of those that are known; raises NothingKnown where none is."""
-    if which.at and which.run:
+    if which.at and which.run is not None:
         raise click.UsageError("--at and --run both say which version is meant: say one of them")
     if not paths:
         raise click.UsageError("no file was named")
@@ -53,7 +53,7 @@ def files(paths: Sequence[str], which: Which = Which()) -> Asked:
         raise click.UsageError("these files lie in different projects, each with its own .provio: ask one at a time")
     store = reader(paths[0])
     confined = confine(store, which)
-    run = run_id(store, which.run) if which.run else None
+    run = None if which.run is None else run_id(store, which.run)
     targets, texts, unknown = [], [], None
     for path in dict.fromkeys(paths):
         try:

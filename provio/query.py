@@ -21,6 +21,8 @@ def text_of(question: str) -> str:
         return Path("/dev/stdin").read_text(encoding="utf-8")
     if re.match(r"\s*(#|(PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b)", question, re.IGNORECASE) or "{" in question:
         return question
+    if not question.strip():
+        raise BadQuery("no question was asked: give SPARQL, a file that holds it, or - (provio query --help)")
     try:
         return Path(question).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

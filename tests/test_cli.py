@@ -98,6 +98,13 @@ def test_unknown_runs(recorded: Project) -> None:
         assert "nope" in complaint(recorded.provio(*arguments, code=3))
 
 
+def test_an_empty_argument_is_not_everything(recorded: Project) -> None:
+    """As of a variable of a script that was not set: no run, no version, no question has that name."""
+    for arguments in (("export", ""), ("validate", ""), ("show", ""), ("lineage", "b", "--run", "")):
+        assert "no run ''" in complaint(recorded.provio(*arguments, code=3))
+    assert "no question was asked" in complaint(recorded.provio("query", " ", code=1))
+
+
 def test_somebody_elses_store(recorded: Project) -> None:
     """A .provio that belongs to another user is not used silently."""
     if os.geteuid() != 0:

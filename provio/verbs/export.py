@@ -23,7 +23,7 @@ def command(run: str | None, form: str, output: str | None) -> int:
     if form not in exports.formats():
         raise click.BadParameter(f"{form!r} is not one of {', '.join(exports.formats())}", param_hint="--as")
     reader = asking.reader(None)
-    graph = bundle_iri(RUN_BASE + asking.run_id(reader, run)) if run else None
+    graph = bundle_iri(RUN_BASE + asking.run_id(reader, run)) if run is not None else None
     data = exports.exporter(form).export(reader, graph)
     if output:
         terminal.write(output, data)

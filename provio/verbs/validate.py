@@ -30,13 +30,13 @@ def command(what: tuple[str, ...], form: str, strict: bool, shacl: bool) -> int:
     from provio.reports import validation
     from provio.validate.rules import VIOLATION
 
-    outcomes = [_outcome(one, shacl) for one in what or ("",)]
+    outcomes = [_outcome(one, shacl) for one in what or (None,)]
     show = {"table": validation.table, "json": validation.as_json, "junit": validation.junit}
     terminal.out(show[form](outcomes))
     return int(any(outcome.findings if strict else outcome.of(VIOLATION) for outcome in outcomes))
 
 
-def _outcome(what: str, shacl: bool) -> Outcome:
+def _outcome(what: str | None, shacl: bool) -> Outcome:
     from provio.errors import NothingKnown
     from provio.facts import RUN_BASE
     from provio.graph import bundle_iri
@@ -50,7 +50,7 @@ def _outcome(what: str, shacl: bool) -> Outcome:
             raise NothingKnown(f"{what} says nothing: name a file that holds a graph")
         return check(what, graphs, shacl=shacl)
     reader = asking.reader(None)
-    if not what:
+    if what is None:
         return check("all runs", [Graph(reader.store, union=True)], shacl=shacl)
     run = asking.run_id(reader, what)
     return check(f"run {run}", [Graph(reader.store, bundle_iri(RUN_BASE + run))], shacl=shacl)
