@@ -63,11 +63,12 @@ class _Collector:
                     self._input(opening, mapped)
                     self._perhaps(opening, mapped)
                 self._span(opening, mapped, cuts.get(opening.iri, []))
+        written = _written(process)
         for event in process.events:
             if event.kind == "Truncate" and "object" not in event.record:
                 self._truncated_by_name(event)
             elif event.kind == "SetTimes":
-                self._times_set(event)
+                self._times_set(event, written)
 
     def _code(self, process: Process) -> set[str]:
         """Note the versions of the code that a process ran, and return them."""
@@ -207,7 +208,7 @@ class _Collector:
             if path:
                 version.name(self.identity.file(path, after.device), path, end)
 
-    def _times_set(self, event: Event) -> None:
+    def _times_set(self, event: Event, written: dict[tuple[str, int, int], list[Opening]]) -> None:
         """The content before and after has two keys: whichever of the two is asked for, the other is its alternate."""
         after, path = event.facts(), event.text("path")
         if after is None or path is None or event.record.get("directory") == "true":
@@ -215,7 +216,7 @@ class _Collector:
         before = replace(after, mtime=event.number("previousMtimeNs", after.mtime))
         if before.mtime == after.mtime:
             return
-        made = any(_making(opening, before, event.at) for opening in event.process.openings)
+        made = any(_making(opening, before, event.at) for opening in written.get(inode_of(before), ()))
         for facts in (after,) if made else (before, after):
             version = self.version(facts, None, False, event.at)
             version.name(self.identity.file(os.path.normpath(path), facts.device), os.path.normpath(path), event.at)
@@ -234,10 +235,18 @@ def _made(opening: Opening) -> bool:
     return bool(created) and (birth == 0 or birth >= opening.opened - opening.elapsed - TICK)
 
 
+def _written(process: Process) -> dict[tuple[str, int, int], list[Opening]]:
+    """What a process opened for writing, by inode: an archive's extractor sets the times of each of its many files."""
+    found: dict[tuple[str, int, int], list[Opening]] = {}
+    for opening in process.openings:
+        if opening.kind == "FileVersion" and opening.writable:
+            found.setdefault(inode_of(opening.facts), []).append(opening)
+    return found
+
+
 def _making(opening: Opening, before: Facts, moment: int) -> bool:
     """Tell whether a file was still being written through this opening: what it was `before` is no finished content."""
-    ours = opening.kind == "FileVersion" and opening.writable and inode_of(opening.facts) == inode_of(before)
-    still = ours and opening.opened <= moment <= (opening.closed or moment)
+    still = opening.opened <= moment <= (opening.closed or moment)
     return still and (_made(opening) or opening.truncated or opening.facts.mtime != before.mtime)
 
 
