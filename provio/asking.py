@@ -95,10 +95,10 @@ def confine(store: StoreReader, which: Which) -> Reader:
     chosen = graphs(store, which)
     if chosen is None:
         return store
-    from provio.across import DERIVED
+    from provio.across.known import CONTENT, DERIVED
     from provio.store.embedded import Confined
 
-    return Confined(store, [*chosen, DERIVED])
+    return Confined(store, [*chosen, DERIVED, CONTENT])
 
 
 def _home(target: str | None) -> Home:

@@ -213,3 +213,15 @@ def test_the_order_of_merges_changes_nothing_of_equal_content(project: Project) 
     for run in reversed(runs):
         project.provio("merge", run)
     assert (len(before), project.rows(query)) == (3, before)
+
+
+def test_equal_content_is_followed_among_chosen_runs(project: Project) -> None:
+    """Where both runs are of the campaign that is asked, the copy between them leads back as it does without."""
+    project.sh("echo in > in")
+    project.provio("run", "--hash", "--campaign", "c", "--quiet", "--", "bash", "-c", "sort in in > out")
+    project.provio("merge", "--quiet")
+    project.sh("cp out copy")
+    project.provio("run", "--hash", "--campaign", "c", "--quiet", "--", "bash", "-c", "cat copy copy > end")
+    project.provio("merge", "--quiet")
+    chosen = project.lineage("end", "--campaign", "c")
+    assert {node["label"] for node in chosen["nodes"] if node["type"] == "FileVersion"} == {"end", "copy", "out", "in"}
