@@ -32,7 +32,7 @@ def find_target(reader: Reader, text: str) -> Target:
     if is_iri(text):
         return _known_iri(reader, text)
     if not text:
-        raise NothingKnown("no file was named: provio lineage PATH")
+        raise NothingKnown("no file was named: the name is empty")
     path = os.fsencode(text)
     full = os.path.abspath(path)
     iri = present.version(path)

@@ -73,6 +73,12 @@ def test_an_unknown_file(recorded: Project) -> None:
         assert name in complaint(recorded.provio("lineage", name, code=3))
 
 
+def test_an_empty_name_is_no_file(recorded: Project) -> None:
+    """Exit 3, and a line that fits every verb."""
+    for verb in ("lineage", "why", "impact"):
+        assert complaint(recorded.provio(verb, "", code=3)) == "provio: no file was named: the name is empty\n"
+
+
 def test_a_changed_file_is_said(recorded: Project) -> None:
     """A file that was changed since: the newest recorded version answers, and provio says so."""
     recorded.sh("echo more >> b")
