@@ -57,11 +57,10 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     coded = tied_by_code(walk, shown, limit) if scope.code else set()
     shown |= coded
     made = {subject for subject, predicate, _ in walk.edges if predicate == PROV + "wasGeneratedBy"}
-    gone = (
-        set()
-        if scope.everything
-        else noise(reader, shown & set(walk.entities), walk.edges, walk.known) - made - set(starts)
-    )
+    tied = {iri for iri in walk.entities if strengths.get(iri) == 2 and limit < 2} - coded
+    looked = set() if scope.everything else (shown & set(walk.entities)) | tied
+    system = noise(reader, looked, walk.edges, walk.known) - made - set(starts)
+    gone = shown & system
     gone |= _dead_ends(walk, shown - gone)
     shown -= gone
     nodes = describe(reader, shown, walk.known)
@@ -72,14 +71,13 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     _name_targets(nodes, targets)
     ran = programs(reader, shown & walk.activities, walk.known)
     name_phases(nodes, ran)
-    control = sum(1 for iri in walk.entities if strengths.get(iri) == 2 and limit < 2 and iri not in coded)
     document = LineageDocument(
         target=targets[0].iri,
         nodes=sorted(nodes, key=order) + ran[0],
         edges=_edges(walk, shown) + ran[1],
         gaps=gaps(reader, shown),
         hidden=len(gone & walk.entities.keys()),
-        control=control,
+        control=len(tied - system),
         direction="forward" if scope.forward else "backward",
     )
     if len(targets) > 1:

@@ -594,3 +594,13 @@ def test_a_log_that_is_rotated_often_is_asked_by_each_name_once(project: Project
     found = held(reader, f"?file provio:path {literal(path)} .", [path])
     assert len({one.iri for one in found}) == 3
     assert reader.asked <= 4 * 6
+
+
+def test_control_is_counted_as_it_would_be_shown(project: Project) -> None:
+    """The system files that an interpreter read before it launched something are no control ancestors."""
+    project.sh("echo a > in; echo b > list")
+    script = "import subprocess; open('list').read(); subprocess.run('sort in > out', shell=True)"
+    project.watch("python3", "-c", script)
+    nodes = project.lineage("out", "--via", "control")["nodes"]
+    assert [node["label"] for node in nodes if node.get("via") == "control" and "depth" in node] == ["list"]
+    assert project.lineage("out")["control"] == 1
