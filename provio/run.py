@@ -50,7 +50,7 @@ OWN = frozenset(
 
 @dataclass(frozen=True)
 class Detail:
-    """How much is recorded: a level (`LEVELS`), and classes (`ASKED_FOR`) that are left out unless asked for."""
+    """How much is recorded: a level, and classes left out unless asked for (`detail` and `record` of the settings)."""
 
     level: str = "op"
     classes: frozenset[str] = frozenset()
@@ -59,8 +59,6 @@ class Detail:
         return ",".join((self.level, *sorted(self.classes)))
 
 
-LEVELS = ("file", "op", "call")
-ASKED_FOR = ("stat", "list")
 DEFAULT_DETAIL = Detail()
 
 
