@@ -89,6 +89,12 @@ static bool object_hold(struct object *object) {
 
 static bool table_add(int fd, struct object *object);
 
+// Whether turns are followed there: asked where the opening may be another one by now, so kept as an atomic of its own.
+static void channel_note(struct object *object) {
+    bool channel = S_ISFIFO(object->facts.mode) || S_ISSOCK(object->facts.mode);
+    atomic_store_explicit(&object->channel, channel, memory_order_relaxed);
+}
+
 // What the parent has open, as the child of its vfork sees it: an opening of the child's own.
 static struct object *overlay_copy(int fd, struct object *parents) {
     struct object *copy = object_hold(parents) ? object_new() : NULL;
@@ -96,6 +102,7 @@ static struct object *overlay_copy(int fd, struct object *parents) {
     copy->kind = parents->kind;
     copy->flags = parents->flags;
     copy->facts = parents->facts;
+    channel_note(copy);
     copy->unlinked = parents->unlinked;
     copy->inherited = true;
     if (S_ISSOCK(parents->facts.mode)) {
@@ -278,6 +285,7 @@ static struct object *object_meet(int fd) {
     object->inherited = true;
     object->flags = (uint32_t)flags;
     object->kind = statx_facts(fd, "", AT_EMPTY_PATH, &object->facts) ? kind_of(object->facts.mode) : NULL;
+    channel_note(object);
     object->unlinked = object->facts.links == 0;
     bool named = object->kind != NULL && !S_ISSOCK(object->facts.mode);
     size_t length = room == NULL || !named ? 0 : path_of_fd(fd, room, &object->unlinked);
@@ -349,6 +357,7 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     if (object == NULL) return table_ignore(fd);
     object->kind = kind;
     object->facts = facts;
+    channel_note(object);
     object->flags = (uint32_t)flags;
     atomic_store_explicit(&object->stream, stream, memory_order_relaxed);
     object->unlinked = facts.links == 0 && facts.mode != 0;

@@ -435,6 +435,7 @@ struct object {
     char *path;       // NULL: none
     uint32_t path_length;
     _Atomic bool stream, shared;     // shared: several threads write to the stream
+    _Atomic bool channel;            // a pipe or a connection; read also where another thread closes it
     bool inherited, unlinked, plain; // the last: the path needs no escapes
     union {
         char short_path[128];

@@ -17,7 +17,7 @@ void turn_to(enum side side) {
 // The ends of pipes and connections.
 bool turns_seen(const struct counters *counters) {
     const struct access *access = (const struct access *)(counters - counters->side);
-    return S_ISFIFO(access->object->facts.mode) || S_ISSOCK(access->object->facts.mode);
+    return relaxed(access->object->channel);
 }
 
 static void turn_keep(struct counters *counters) {
