@@ -129,7 +129,7 @@ def _conclude_across(store: StoreWriter, graph: str, conclusions: Conclusions, b
     """Renew what the derived graph says because of what a run touches, or touched before it was merged anew."""
     runs, derived = across.Runs.of(store), across.Derived(store)
     keys = before | across.open_in(conclusions, runs) | across.shared(store, graph)
-    keys |= across.disputed(store, graph)
+    keys |= across.disputed(store, graph) | across.during(store, graph, runs)
     if derived.keys:
         keys |= derived.keys & across.touched_in(store, graph)
     store.withdraw(across.DERIVED, derived.because_of(keys))

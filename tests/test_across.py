@@ -82,6 +82,13 @@ def test_the_order_of_merges_changes_nothing(project: Project) -> None:
     shell(project, "$provio sort b | $provio gzip -n > b.gz")
     project.sh("echo 3 >> a")
     project.run("cat a > c")
+    asleep = start(project, "bash", "-c", "touch begun; until test -e go; do sleep 0.01; done")
+    wait_for(project.path / "begun")
+    project.sh("echo 4 > unseen")
+    project.run("cat unseen > d")
+    project.sh("touch go")
+    assert asleep.wait(timeout=60) == 0
+    assert [reason[:16] for reason in reasons(project, "d")] == ["made while run 0"]
     before = quads(project)
     runs = sorted(folder.name for folder in (project.path / ".provio" / "runs").iterdir())
     for order in (runs, runs[::-1]):

@@ -16,12 +16,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
+from provio import turtle
 from provio.across import channels, inodes
 from provio.across.known import DERIVED, Facts, Known, nanoseconds
+from provio.facts import RUN_BASE
+from provio.graph import bundle_iri
 from provio.lineage import Conclusions
 from provio.vocab import NS, PROV, RDF, local_name
 
-__all__ = ["DERIVED", "Derived", "Known", "Runs", "conclude", "disputed", "open_in", "shared", "touched_in"]
+__all__ = ["DERIVED", "Derived", "Known", "Runs", "conclude", "disputed", "during", "open_in", "shared", "touched_in"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,24 @@ def disputed(known: Known, graph: str) -> set[str]:
         rows = known.rows(f"SELECT DISTINCT ?v {{ {here % one} {there % other} }}")
         found |= {key for row in rows if (key := inodes.key_of(row["v"]))}
     return found
+
+
+def during(known: Known, graph: str, runs: Runs) -> set[str]:
+    """Return the inodes of which other runs, that ended after this one began, know a version made while it went on."""
+    own = next((times for times in runs.times if graph == _bundle(times[2])), None)
+    if own is None:
+        return set()
+    start, end = turtle.instant(own[0]), turtle.instant(own[1])
+    found = set()
+    for other in (_bundle(run) for _, ended, run in runs.times if ended >= own[0] and run != own[2]):
+        rows = known.rows(f"""SELECT ?v {{ GRAPH <{other}> {{ ?v provio:inode ?inode ; provio:modified ?modified
+            FILTER(?modified >= {start} && ?modified <= {end}) }} }}""")
+        found |= {key for row in rows if (key := inodes.key_of(row["v"]))}
+    return found
+
+
+def _bundle(run: str) -> str:
+    return bundle_iri(RUN_BASE + run)
 
 
 class Derived:
