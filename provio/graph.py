@@ -42,8 +42,8 @@ def _typing(kind: str) -> tuple[str, ...]:
 def _counters(access: Access, side: str) -> dict[str, int]:
     """What an access's side (`read`, `write`) counted; nothing of detail `file`.
 
-    RDF is dear: of the sizes only those that occurred (an empty read has none); the longest call where several moved
-    something; the consecutive bytes where they are not all.
+    RDF is dear: of the sizes only those that occurred (an empty read has none), and none where one call moved all; the
+    longest call where several moved something; the consecutive bytes where they are not all.
     """
     if side + "s" not in access.counts:
         return {}
@@ -56,8 +56,8 @@ def _counters(access: Access, side: str) -> dict[str, int]:
         counters["maxElapsed"] = access.count(side + "Longest")
     if access.consecutive(side) != counters["bytes"]:
         counters["consecutiveBytes"] = access.consecutive(side)
-    sizes = enumerate(access.sizes(side), start=1)
-    return counters | {f"size{number}": count for number, count in sizes if count}
+    sizes = {f"size{number}": count for number, count in enumerate(access.sizes(side), start=1) if count}
+    return counters | sizes if sum(sizes.values()) > 1 else counters
 
 
 class Graph:
