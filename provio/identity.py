@@ -92,8 +92,8 @@ def _below(path: bytes, point: bytes) -> bool:
 
 
 def domain_segment(domain: str) -> str:
-    """Return a storage domain as one percent-encoded authority."""
-    return quote(domain, safe="-._~")
+    """Return a storage domain as one percent-encoded authority; a `~` too, for it marks what is not a whole version."""
+    return quote(domain, safe="-._").replace("~", "%7E")
 
 
 def version_iri(domain: str, facts: Facts) -> str:

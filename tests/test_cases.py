@@ -7,7 +7,7 @@ from, `into` what it leads to, each as three exact sets of names (`data`, `carri
 empty), with no file but those, system files aside; a name that ends in `/` is one or more files in that folder. `gaps`
 are those in `back` whose lineage shows a Gap; no other may. `fails` names the exit code of steps that do not end with
 0. `mount` names a folder (`.` is the project's own) and the kind of file system (filesystems.py) to mount there;
-without the right to mount, the case is left out.
+without the right to mount, the case is left out. What is not `everyday` is left to the run of all tests.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from conftest import Project
 
 WAYS = ("data", "carried", "control")
 TABLE = [
-    pytest.param(case, id=case["name"], marks=[pytest.mark.slow] if case.get("slow") else [])
+    pytest.param(case, id=case["name"], marks=[] if case.get("everyday") else [pytest.mark.slow])
     for path in sorted((Path(__file__).parent / "cases").glob("*.toml"))
     for case in tomllib.loads(path.read_text())["case"]
 ]
-KEYS = {"name", "needs", "before", "files", "steps", "back", "into", "gaps", "fails", "slow", "mount"}
+KEYS = {"name", "needs", "before", "files", "steps", "back", "into", "gaps", "fails", "everyday", "mount"}
 
 
 def take_step(project: Project, step: str, code: int | None) -> None:

@@ -8,6 +8,8 @@ import os
 import pytest
 from conftest import Project
 
+from provio.identity import domain_segment
+
 NAMES = {
     "space": b"two words",
     "quotes": b"a \"double\" and 'single'",
@@ -54,3 +56,8 @@ def test_a_path_of_4000_bytes(project: Project) -> None:
     project.watch("cp", source, "x")
     assert project.data("x") == {os.path.relpath(os.fsdecode(source), project.path)}
     project.provio("lineage", "--forward", source)
+
+
+def test_a_tilde_in_the_name_of_a_storage_domain_is_encoded() -> None:
+    """What follows the first `~` of a version's IRI is a process's part of it, whatever the mount's source is called."""
+    assert domain_segment("server:/~ada") == "server%3A%2F%7Eada"

@@ -21,6 +21,8 @@ from provio.home import Home
 from provio.store.embedded import StoreReader
 from provio.turtle import literal
 
+pytestmark = pytest.mark.slow
+
 
 def named(project: Project, document: dict[str, Any], nodes: list[dict[str, Any]] | None = None) -> list[str]:
     """The names of a document's files, relative to the project, sorted."""
