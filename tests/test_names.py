@@ -59,5 +59,5 @@ def test_a_path_of_4000_bytes(project: Project) -> None:
 
 
 def test_a_tilde_in_the_name_of_a_storage_domain_is_encoded() -> None:
-    """What follows the first `~` of a version's IRI is a process's part of it, whatever the mount's source is called."""
+    """What follows the first `~` of a version's IRI is one process's part of it, whatever a mount is called."""
     assert domain_segment("server:/~ada") == "server%3A%2F%7Eada"
