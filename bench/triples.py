@@ -1,20 +1,22 @@
 """How many triples the merged graph has for what happened to files: a graph in, three counts out.
 
 An operation is an I/O activity that a file's version points to, or a Copy that made one; a pair is a version and an
-operation on it. Counted for them is every triple whose subject or object is an operation, such a version or its file.
+operation on it. Counted for them is every triple whose subject or object is a file, a version or an operation.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
 import pyoxigraph as ox
 
 from provio.graph import INFLUENCES
-from provio.vocab import PROV, RDF, provio
+from provio.vocab import RDF, provio
 
 _TOUCHED = frozenset(map(provio, INFLUENCES.values()))
+_FILES = frozenset(map(provio, ("File", "FileVersion")))
 
 
 @dataclass(frozen=True)
@@ -32,16 +34,13 @@ class Count:
 
 def count(triples: Collection[ox.Triple]) -> Count:
     """Count what one run's graph holds."""
-    copies = {
-        t.subject.value for t in triples if t.predicate.value == RDF + "type" and t.object.value == provio("Copy")
-    }
-    files = {t.subject.value for t in triples if t.object.value == provio("FileVersion")}
-    touched = {
-        (t.subject.value, t.object.value) for t in triples if t.predicate.value in _TOUCHED and t.subject.value in files
-    }
+    classes: dict[str, set[str]] = defaultdict(set)
+    for triple in triples:
+        if triple.predicate.value == RDF + "type":
+            classes[triple.subject.value].add(triple.object.value)
+    copies = {iri for iri, found in classes.items() if provio("Copy") in found}
+    mine = copies | {iri for iri, found in classes.items() if found & _FILES}
+    touched = {(t.subject.value, t.object.value) for t in triples if t.predicate.value in _TOUCHED}
     pairs = touched | {(t.subject.value, t.object.value) for t in triples if t.object.value in copies}
-    mine = {end for pair in pairs for end in pair}
-    mine |= {
-        t.object.value for t in triples if t.subject.value in mine and t.predicate.value == PROV + "specializationOf"
-    }
+    mine |= {operation for _, operation in pairs}
     return Count(sum(t.subject.value in mine or t.object.value in mine for t in triples), len(pairs))
