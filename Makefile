@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+# As many workers as there are cores; WORKERS=0 runs the tests one after the other, in one process.
+PYTEST := $(BIN)/python -m pytest --dist worksteal --maxprocesses 4 -n $(or $(WORKERS),auto)
 SHIM := provio/libprovio.so
 SHIM_SOURCES := $(filter-out %/vocab.h,$(wildcard interceptors/posix/*))
 C_SOURCES := $(wildcard interceptors/posix/*.[ch])
@@ -21,10 +23,10 @@ demo: $(VENV)/examples $(SHIM)  ## install, run the example pipeline under provi
 
 test: $(VENV)/test $(SHIM)  ## install what the tests need, then run all of them
 	@.ci/needs
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 quick: $(VENV)/test $(SHIM)  ## the tests of every day: all but the slow ones
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(PYTEST) -q -m "not slow"
 
 lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
 	@.ci/needs >/dev/null

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from posix_trace import POSIX, PROGRAMS, Trace
+from workers import common_folder, made_once, turn
 
 from provio.errors import ProvioError
 from provio.home import Home
@@ -120,6 +121,16 @@ class Project:
         return sorted((self.path / ".provio" / "runs").glob("*/*/*.ttl"))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """With several workers, each test waits for its turn: one that is marked `alone` has the machine to itself."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    alone = item.get_closest_marker("alone") is not None
+    with turn(common_folder(item.config._tmp_path_factory), alone):  # type: ignore[attr-defined]
+        return (yield)
+
+
 @pytest.fixture(scope="session")
 def shim() -> Path:
     """The built shim; made here only where nothing else has made it."""
@@ -172,7 +183,11 @@ def needs() -> Any:
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shim and every test program, compiled once."""
-    folder = tmp_path_factory.mktemp("posix")
+    return made_once(tmp_path_factory, "posix", compile_programs)
+
+
+def compile_programs(folder: Path) -> None:
+    """Compile the shim and every test program into a folder."""
     compiler = os.environ.get("CC", "cc").split()
     fortified = ["-O2", "-D_FORTIFY_SOURCE=2"]
     plain = ["-O1", "-fno-builtin", "-D__NO_INLINE__"]
@@ -185,7 +200,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shim = together.submit(subprocess.run, [POSIX / "build", folder / "libprovio.so"], check=True, env=environment)
         list(together.map(lambda command: subprocess.run([*command, "-lpthread"], check=True), commands))
         shim.result()
-    return folder
 
 
 @pytest.fixture

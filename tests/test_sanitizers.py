@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from posix_trace import POSIX, PROGRAMS, Trace, counts, parsed
+from workers import made_once
 
 pytestmark = pytest.mark.slow
 
@@ -36,20 +37,22 @@ SUPPRESSED = "race_top:libtsan\n"
 @pytest.fixture(scope="session", params=sorted(FLAGS))
 def sanitized(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the shim and the programs, all built with a sanitizer."""
-    folder = tmp_path_factory.mktemp(str(request.param))
     flags = ["-g", *FLAGS[request.param]]
-    empty = folder / "empty.c"
+    empty = tmp_path_factory.mktemp("empty") / "empty.c"
     empty.write_text("int main(void) { return 0; }\n")
     compiler = os.environ.get("CC", "cc").split()
-    if subprocess.run([*compiler, *flags, "-o", folder / "empty", empty], capture_output=True).returncode:
+    if subprocess.run([*compiler, *flags, "-o", empty.with_suffix(""), empty], capture_output=True).returncode:
         pytest.skip(f"the compiler has no {flags[1]} (apt-get install gcc)")
-    environment = {**os.environ, "CFLAGS": " ".join(flags)}
-    subprocess.run([POSIX / "build", folder / "libprovio.so"], check=True, env=environment)
-    for name in CALLS:
-        built = [*compiler, *flags, "-O1", "-w", "-o", folder / name, PROGRAMS / f"{name}.c", "-lpthread"]
-        subprocess.run(built, check=True)
-    (folder / "suppressed").write_text(SUPPRESSED)
-    return folder
+
+    def compile_all(folder: Path) -> None:
+        environment = {**os.environ, "CFLAGS": " ".join(flags)}
+        subprocess.run([POSIX / "build", folder / "libprovio.so"], check=True, env=environment)
+        for name in CALLS:
+            built = [*compiler, *flags, "-O1", "-w", "-o", folder / name, PROGRAMS / f"{name}.c", "-lpthread"]
+            subprocess.run(built, check=True)
+        (folder / "suppressed").write_text(SUPPRESSED)
+
+    return made_once(tmp_path_factory, f"sanitizer-{request.param}", compile_all)
 
 
 def options(folder: Path) -> dict[str, str]:
