@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from provio.config import Config
     from provio.home import Home
-    from provio.store import Reader
-    from provio.store.embedded import StoreReader
+    from provio.store import Reader, Store
     from provio.target import Target
 
 
@@ -79,7 +78,7 @@ def _target(reader: Reader, path: str, at: datetime | None, run: str | None) -> 
     return target_at(reader, path, at) if at else target_of_run(reader, path, run or "")
 
 
-def graphs(store: StoreReader, which: Which) -> list[str] | None:
+def graphs(store: Store, which: Which) -> list[str] | None:
     """Return the graphs of the runs that are asked; None for all."""
     if which.campaign is None and which.name is None:
         return None
@@ -90,13 +89,13 @@ def graphs(store: StoreReader, which: Which) -> list[str] | None:
     return [bundle_iri(RUN_BASE + run) for run in runs.chosen(store, which.campaign, which.name) or ()]
 
 
-def confine(store: StoreReader, which: Which) -> Reader:
+def confine(store: Store, which: Which) -> Reader:
     """Return a reader of these runs' graphs, and of what follows from several; or of all."""
     chosen = graphs(store, which)
     if chosen is None:
         return store
     from provio.across.known import CONTENT, DERIVED
-    from provio.store.embedded import Confined
+    from provio.store import Confined
 
     return Confined(store, [*chosen, DERIVED, CONTENT])
 
@@ -112,22 +111,22 @@ def _folder(target: str | None) -> Path | None:
     return Path(target).parent if target and not target.startswith(("https:", "http:", "file:")) else None
 
 
-def reader(target: str | None) -> StoreReader:
+def reader(target: str | None) -> Store:
     """Return the store that answers for a target, after what is pending was merged."""
-    from provio.store.embedded import Damaged, StoreReader
+    from provio.store import Damaged, open_reader, pending
 
     home = _home(target)
     configured = settings(_folder(target))
-    _merge_pending(home, home.pending(configured.conclusions), configured)
+    _merge_pending(home, pending(home, configured), configured)
     try:
-        return StoreReader(home)
+        return open_reader(home, configured)
     except Damaged as error:
         terminal.complain(f"{error}; making it anew")
         import shutil
 
         shutil.rmtree(home.snapshots)
         _merge_pending(home, home.run_folders(), configured)
-        return StoreReader(home)
+        return open_reader(home, configured)
 
 
 def settings(target: Path | None = None) -> Config:
@@ -152,7 +151,7 @@ def _merge_pending(home: Home, folders: list[Path], configured: Config) -> None:
         terminal.complain(f"{plural(len(folders), 'run')} pending: {error}")
 
 
-def run_id(reader: StoreReader, name: str) -> str:
+def run_id(reader: Store, name: str) -> str:
     """Return the id of the run that `name` means; raises NothingKnown where there is none."""
     from provio import runs
 

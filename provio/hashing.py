@@ -26,7 +26,7 @@ from provio.identity import Identity
 from provio.lineage import conclude
 from provio.lineage.model import FOREVER, Conclusions, Version
 from provio.merge import merge
-from provio.store.embedded import StoreReader
+from provio.store import open_reader
 from provio.trace import folders_of, read_run
 from provio.vocab import NS
 
@@ -114,7 +114,7 @@ def _alone(home: Home, wait: bool) -> Iterator[None]:
 
 
 def _work(home: Home, settings: config.Config, note: Callable[[str], None] = lambda _: None) -> list[str]:
-    done, sizes = [], _sizes(home)
+    done, sizes = [], _sizes(home, settings)
     for run_id in wanted(home):
         folder, progress = home.runs / run_id, home.path / NOTES / run_id
         with contextlib.suppress(OSError, ProvioError, ValueError, LookupError):
@@ -180,11 +180,11 @@ def _unknown(trace: Trace, conclusions: Conclusions, host: str, sizes: set[int])
             yield version
 
 
-def _sizes(home: Home) -> set[int]:
+def _sizes(home: Home, settings: config.Config) -> set[int]:
     """The sizes of all versions whose hash is known."""
     query = f"{PREFIXES} SELECT DISTINCT ?size {{ ?version provio:sha256 ?hash ; provio:size ?size }}"
     with contextlib.suppress(ProvioError):
-        return {int(row["size"]) for row in StoreReader(home).rows(query)} - {0}
+        return {int(row["size"]) for row in open_reader(home, settings).rows(query)} - {0}
     return set()
 
 

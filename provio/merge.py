@@ -23,7 +23,7 @@ from provio.graph import Graph, bundle_iri, triples
 from provio.home import Home
 from provio.identity import Identity
 from provio.lineage import Conclusions, conclude
-from provio.store.embedded import StoreWriter
+from provio.store import Writer, open_writer
 from provio.vocab import PROV, RDF, provio
 
 
@@ -52,7 +52,7 @@ def merge(
     settings = settings or Config()
     outcome = Outcome()
     marks = {}
-    with StoreWriter(home, wait) as store:
+    with open_writer(home, settings, wait) as store:
         hashes = store.indexed(provio("contentHash"))
         every = folders is None or store.begun
         for folder in home.run_folders() if every or folders is None else folders:
@@ -72,7 +72,7 @@ def merge(
 
 
 def _merge_run(
-    store: StoreWriter,
+    store: Writer,
     folder: Path,
     trace: Trace | None,
     hashes: dict[str, str],
@@ -111,7 +111,7 @@ def _hash(content_hash: str, settings: Config) -> str:
     return f"{content_hash}.{settings.conclusions}" if settings.conclusions else content_hash
 
 
-def _replace(store: StoreWriter, trace: Trace, settings: Config) -> None:
+def _replace(store: Writer, trace: Trace, settings: Config) -> None:
     """Put a run's graph in place of what there was, and conclude anew what follows from it and other runs."""
     identity = Identity(trace)
     conclusions = conclude(trace, identity, settings)
@@ -125,7 +125,7 @@ def _replace(store: StoreWriter, trace: Trace, settings: Config) -> None:
     store.index(index_of(trace, settings))
 
 
-def _conclude_across(store: StoreWriter, graph: str, conclusions: Conclusions, before: set[str]) -> None:
+def _conclude_across(store: Writer, graph: str, conclusions: Conclusions, before: set[str]) -> None:
     """Renew what the derived graph says because of what a run touches, or touched before it was merged anew."""
     runs, derived = across.Runs.of(store), across.Derived(store)
     keys = before | across.open_in(conclusions, runs) | across.shared(store, graph)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-
-import pyoxigraph as ox
+from typing import TYPE_CHECKING
 
 from provio.errors import BadQuery
-from provio.store.embedded import StoreReader
+
+if TYPE_CHECKING:
+    from provio.store import Answer, Store
 
 MOST = 160  # of a parser's complaint: it may be the whole grammar
-Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 
 
 def text_of(question: str) -> str:
@@ -30,7 +30,7 @@ def text_of(question: str) -> str:
         raise BadQuery(f"{question}: neither SPARQL nor a file that can be read ({reason})") from error
 
 
-def ask(reader: StoreReader, sparql: str, graphs: Sequence[str] | None = None) -> Answer:
+def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None) -> Answer:
     """Ask the union of all runs, or of the graphs named alone; provio's prefixes need not be declared.
 
     Raises BadQuery with the place of the mistake.

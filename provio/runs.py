@@ -11,7 +11,7 @@ from provio.document import command_line
 from provio.errors import NothingKnown
 from provio.facts import RUN_BASE
 from provio.reports.text import cut_path, duration, moment, printable, size
-from provio.store.embedded import StoreReader
+from provio.store import Store
 from provio.vocab import NS, PROV
 
 PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "
@@ -25,7 +25,7 @@ COLUMNS = ["run", "start", "seconds", "end", "name", "campaign", "command"]
 MANY = 40
 
 
-def chosen(reader: StoreReader, campaign: str | None, name: str | None) -> list[str] | None:
+def chosen(reader: Store, campaign: str | None, name: str | None) -> list[str] | None:
     """Return the ids of the runs of a campaign, or of a name, or both; None where neither is said: all runs.
 
     Raises NothingKnown where there is no such run.
@@ -40,9 +40,7 @@ def chosen(reader: StoreReader, campaign: str | None, name: str | None) -> list[
     return found
 
 
-def listing(
-    reader: StoreReader, only: Collection[str] | None = None
-) -> tuple[list[str], list[list[ox.Literal | None]]]:
+def listing(reader: Store, only: Collection[str] | None = None) -> tuple[list[str], list[list[ox.Literal | None]]]:
     """Return the columns and rows of the list of runs (`only` these ids), oldest first; `end` is an exit code or a
     signal."""
     rows: list[list[ox.Literal | None]] = []
@@ -62,7 +60,7 @@ def listing(
     return COLUMNS, rows
 
 
-def shortest(reader: StoreReader) -> int:
+def shortest(reader: Store) -> int:
     """Return how many characters of a run's id are enough to tell all runs apart: what a table shows."""
     ids = [row["run"] for row in reader.rows(LISTING)]
     return next((n for n in (13, 18, 23) if len({run[:n] for run in ids}) == len(ids)), 36)
@@ -74,14 +72,14 @@ def _end(row: dict[str, str]) -> str:
     return f"exit {row['exit']}" if "exit" in row else "not seen"
 
 
-def title(reader: StoreReader, run: str) -> str:
+def title(reader: Store, run: str) -> str:
     """Return what to call a run: its command, and when it began."""
     row = next(row for row in reader.rows(LISTING) if row["run"] == run)
     command = command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")})
     return f"{cut_path(command, 80)} – {moment(row['start'])}" if "start" in row else command or run
 
 
-def find(reader: StoreReader, name: str) -> str | None:
+def find(reader: Store, name: str) -> str | None:
     """Return the id of the run that `name` means: `last`, an id, the beginning of one, or a run's name (the newest)."""
     rows = list(reader.rows(LISTING))
     if not name:
@@ -95,7 +93,7 @@ def find(reader: StoreReader, name: str) -> str | None:
     return (named or begun)[-1] if named or begun else None
 
 
-def show(reader: StoreReader, run: str, unicode: bool = True) -> str:
+def show(reader: Store, run: str, unicode: bool = True) -> str:
     """Return the summary of a run as lines of text."""
     iri = RUN_BASE + run
     facts: dict[str, str] = {}
@@ -126,7 +124,7 @@ def show(reader: StoreReader, run: str, unicode: bool = True) -> str:
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
 
-def _processes(reader: StoreReader, iri: str) -> list[str]:
+def _processes(reader: Store, iri: str) -> list[str]:
     query = f"""{PREFIXES} SELECT ?argv ?pid WHERE {{ ?p a provio:Process ; provio:partOf <{iri}> ; provio:pid ?pid ;
         prov:startedAtTime ?start . OPTIONAL {{ ?p provio:argv ?argv }} }} ORDER BY ?start ?pid"""
     return [
@@ -135,7 +133,7 @@ def _processes(reader: StoreReader, iri: str) -> list[str]:
     ]
 
 
-def _files(reader: StoreReader, iri: str, kind: str) -> list[str]:
+def _files(reader: Store, iri: str, kind: str) -> list[str]:
     """Each file and how many bytes were read or written, system files left out."""
     query = f"""{PREFIXES} SELECT ?path (SUM(?b) AS ?bytes) WHERE {{ GRAPH <{iri}/bundle> {{
         ?io a provio:{kind} ; provio:bytes ?b . ?v provio:was{"Written" if kind == "Write" else "Read"}By ?io .

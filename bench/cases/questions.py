@@ -19,7 +19,7 @@ from variants import plain_environment
 
 from provio.ancestry import Scope, lineage
 from provio.identity import version_iri
-from provio.store.embedded import StoreReader
+from provio.store import open_reader
 from provio.target import Target
 from provio.validate import rules, shapes
 from provio.walk import follow
@@ -46,7 +46,7 @@ def _ancestors(size: tuple[int, int], place: Place, rounds: int) -> Sequence[Fig
     began = time.perf_counter()
     home = invented.store(place.data / f"store{runs}", invented.chapters(runs, steps))
     made = time.perf_counter() - began
-    reader = StoreReader(home)
+    reader = open_reader(home)
     target = version_iri("5e1f", invented.gather_run(steps - 1)[1])
     found = sum(1 for _ in reader.rows(PATH.format(target)))
     if found != steps * invented.USED:
@@ -73,7 +73,7 @@ def _ancestors(size: tuple[int, int], place: Place, rounds: int) -> Sequence[Fig
 def _chain(place: Place, rounds: int) -> Sequence[Figure]:
     """Ask for the lineage of the last of a chain, within this process."""
     trace, last = invented.chain_run(LONG)
-    reader = StoreReader(invented.store(place.data / "chain", [invented.quads(trace)]))
+    reader = open_reader(invented.store(place.data / "chain", [invented.quads(trace)]))
     target = Target(version_iri("5e1f", last))
     nodes = lineage(reader, [target], Scope())["nodes"]
     if sum(node["type"] == "FileVersion" for node in nodes) != LONG + 1:
@@ -128,14 +128,14 @@ def _graph(place: Place, _: int) -> Sequence[Figure]:
 def _constraints(place: Place, rounds: int) -> Sequence[Figure]:
     """Ask each constraint, lint and shape of a store by itself; tell the slowest."""
     steps = (invented.step_quads(step) for step in range(CONSTRAINED))
-    reader = StoreReader(invented.store(place.data / "constrained", steps))
-    graph = rules.Graph(reader.store, union=True)
+    quads = open_reader(invented.store(place.data / "constrained", steps)).quads()
+    graph = rules.Graph(quads, union=True)
     took = {
         rule.label: Spread.of([_seconds(lambda rule=rule: list(rules.findings(graph, [rule]))) for _ in range(rounds)])
         for rule in (*rules.rules(), *shapes.rules())
     }
     slowest = max(took, key=lambda label: took[label].median)
-    title = f"`provio validate` of {len(reader.store):,} quads, the slowest of {len(took)} rules ({slowest})"
+    title = f"`provio validate` of {len(quads):,} quads, the slowest of {len(took)} rules ({slowest})"
     return [Figure(title, took[slowest], "s", 1)]
 
 

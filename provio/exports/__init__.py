@@ -10,7 +10,7 @@ import pkgutil
 from importlib import import_module
 from typing import Protocol, cast
 
-from provio.store.embedded import StoreReader
+from provio.store import Store
 
 
 class Exporter(Protocol):
@@ -18,7 +18,7 @@ class Exporter(Protocol):
 
     TITLE: str
 
-    def export(self, reader: StoreReader, graph: str | None) -> bytes:
+    def export(self, reader: Store, graph: str | None) -> bytes:
         """Return one run's graph (an IRI), or everything, as a document."""
 
 

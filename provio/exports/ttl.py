@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyoxigraph import RdfFormat
 
-from provio.store.embedded import StoreReader
+from provio.store import Store
 
 TITLE = "Turtle, the union of the graphs"
 
 
-def export(reader: StoreReader, graph: str | None) -> bytes:
+def export(reader: Store, graph: str | None) -> bytes:
     """Return one run's graph (an IRI), or the union of all."""
     return reader.triples(graph, RdfFormat.TURTLE)

@@ -1,12 +1,39 @@
-"""What a question needs of a store: SPARQL in, rows out; the embedded Oxigraph is in `embedded`.
+"""The store's one interface: a `.provio` and what is set in, a store open for asking or for merging out.
 
-A reader never sees half a merge: it opens the snapshot that the last writer published.
+    Reader     what a question asks: rows of a SELECT, what is said of a node
+    Store      a store open for asking: a Reader of all runs, or of the graphs named; whole answers, exports
+    Writer     the one writer: whole graphs, the index, single triples of the graphs that are derived
+    Confined   a Reader of some graphs of a Store and of no other
+    embedded   pyoxigraph on disk      remote   any server of SPARQL 1.1
+
+A reader never sees half a merge: what a run's graph holds counts from when the index names the graph. Nothing outside
+this package names a backend.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from provio.errors import StoreError
+
+if TYPE_CHECKING:
+    import pyoxigraph as ox
+
+    from provio.config import Config
+    from provio.home import Home
+
+    Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
+
+
+class Busy(StoreError):
+    """Another process is merging."""
+
+
+class Damaged(StoreError):
+    """The store's files are not what a store is; the run folders still hold everything."""
 
 
 class Reader(Protocol):
@@ -20,3 +47,132 @@ class Reader(Protocol):
 
     def about(self, iri: str) -> Iterator[tuple[str, str]]:
         """Yield what is said of one node, (predicate, lexical value): quicker than a query, where nodes are few."""
+
+
+class Store(Reader, Protocol):
+    """A store open for asking: the union of all graphs and the index, or of the `graphs` named and no other."""
+
+    def query(self, sparql: str, graphs: Sequence[str] | None = None) -> Answer:
+        """Ask anything, provio's prefixes known; raises SyntaxError for what is not SPARQL."""
+
+    def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
+        """Yield the solutions of a SELECT, as a Reader does."""
+
+    def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
+        """Yield them as lists, as a Reader does."""
+
+    def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
+        """Yield what is said of one node, as a Reader does."""
+
+    def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
+        """Return one named graph, or all of them with the index, as a document of quads."""
+
+    def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
+        """Return one named graph, or the union of all, as a document of triples."""
+
+    def quads(self, graph: str | None = None) -> ox.Store:
+        """Return all quads, or those of one graph at least, for who asks more than servers answer."""
+
+
+class Writer(Protocol):
+    """The one writer of a store, as a context manager; `begun` tells that the store was empty."""
+
+    begun: bool
+
+    def __enter__(self) -> Writer:
+        """Return itself."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let others write."""
+
+    def replace(self, graph: str, pieces: Iterable[str]) -> None:
+        """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet."""
+
+    def index(self, lines: Iterable[str]) -> None:
+        """Say in the index what is in the graphs, last of all: a run that it does not name is not merged."""
+
+    def drop(self, graph: str) -> None:
+        """Remove a graph and its index."""
+
+    def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
+        """Return the objects of a subject's property in every graph, each with its graph."""
+
+    def subjects(self, predicate: str, object_: str | int) -> list[tuple[str, str]]:
+        """Return the subjects that have this object (an IRI, or an integer) in any graph, each with its graph."""
+
+    def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
+        """Yield the subjects that have a property in a graph."""
+
+    def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
+        """Yield all that a graph says; literals by their lexical form."""
+
+    def about(self, graph: str, subject: str) -> Iterator[tuple[str, str, str]]:
+        """Yield all that a graph says of a subject; literals by their lexical form."""
+
+    def has(self, predicate: str) -> bool:
+        """Tell whether anything is said by a property."""
+
+    def stating(self, predicate: str, text: str) -> list[str]:
+        """Return the subjects that have this text in any graph."""
+
+    def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
+        """Remove all that a graph says of these subjects by these properties with these values."""
+
+    def add(self, graph: str, lines: Iterable[str]) -> None:
+        """Add N-Triples to a graph."""
+
+    def rows(self, sparql: str) -> Iterator[dict[str, str]]:
+        """Ask the union of all graphs: the solutions of a SELECT as a Reader gives them."""
+
+    def indexed(self, predicate: str) -> dict[str, str]:
+        """Return what the index says: graph → value of `predicate`."""
+
+    def publish(self) -> None:
+        """Let readers see what was written since."""
+
+
+class Confined:
+    """A reader that sees some graphs and no other."""
+
+    def __init__(self, store: Store, graphs: Sequence[str]) -> None:
+        self.store = store
+        self.graphs = graphs
+
+    def rows(self, sparql: str) -> Iterator[dict[str, str]]:
+        """Yield the solutions of a SELECT."""
+        return self.store.rows(sparql, self.graphs)
+
+    def table(self, sparql: str) -> Iterator[list[str]]:
+        """Yield them as lists."""
+        return self.store.table(sparql, self.graphs)
+
+    def about(self, iri: str) -> Iterator[tuple[str, str]]:
+        """Yield what is said of one node."""
+        return self.store.about(iri, self.graphs)
+
+
+def open_reader(home: Home, settings: Config | None = None) -> Store:  # noqa: ARG001
+    """Open the store of a `.provio` for asking.
+
+    Raises NothingKnown where nothing has been merged yet, Damaged where its files are broken, StoreError.
+    """
+    from provio.store.embedded import StoreReader
+
+    return StoreReader(home)
+
+
+def open_writer(home: Home, settings: Config | None, wait: bool) -> Writer:  # noqa: ARG001
+    """Open the store of a `.provio` for merging, alone.
+
+    Raises Busy where somebody else holds it and `wait` is false, StoreError where it cannot be opened.
+    """
+    from provio.store.embedded import StoreWriter
+
+    return StoreWriter(home, wait)
+
+
+def pending(home: Home, settings: Config) -> list[Path]:
+    """Return the run folders that the store does not hold as they are now, as far as times tell."""
+    return home.pending(settings.conclusions)

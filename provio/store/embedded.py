@@ -18,18 +18,11 @@ import pyoxigraph as ox
 
 from provio.errors import NotAllowed, NothingKnown, StoreError
 from provio.home import Home
+from provio.store import Busy, Damaged
 from provio.vocab import PREFIXES
 
 VERSION = "1"
 csv.field_size_limit(1 << 31)  # a command line may be of some MB: ARG_MAX
-
-
-class Busy(StoreError):
-    """Another process is merging."""
-
-
-class Damaged(StoreError):
-    """The store's files are not what a store is; the run folders still hold everything."""
 
 
 class StoreWriter:
@@ -230,6 +223,10 @@ class StoreReader:
         union = dict.fromkeys(quad.triple for quad in quads)
         return ox.serialize(union, format=form, prefixes=PREFIXES) or b""
 
+    def quads(self, graph: str | None = None) -> ox.Store:  # noqa: ARG002 - all are at hand
+        """Return the store itself."""
+        return self.store
+
 
 def _value(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:
     return str(term) if isinstance(term, ox.Triple) else term.value
@@ -241,26 +238,6 @@ def _rows(solutions: object) -> Iterator[dict[str, str]]:
     names = [variable.value for variable in solutions.variables]
     for solution in solutions:
         yield {name: solution[name].value for name in names if solution[name] is not None}
-
-
-class Confined:
-    """A reader that sees some graphs and no other."""
-
-    def __init__(self, reader: StoreReader, graphs: Sequence[str]) -> None:
-        self.reader = reader
-        self.graphs = graphs
-
-    def rows(self, sparql: str) -> Iterator[dict[str, str]]:
-        """Yield the solutions of a SELECT, as StoreReader does."""
-        return self.reader.rows(sparql, self.graphs)
-
-    def table(self, sparql: str) -> Iterator[list[str]]:
-        """Yield them as lists, as StoreReader does."""
-        return self.reader.table(sparql, self.graphs)
-
-    def about(self, iri: str) -> Iterator[tuple[str, str]]:
-        """Yield what is said of one node, as StoreReader does."""
-        return self.reader.about(iri, self.graphs)
 
 
 class _Path:

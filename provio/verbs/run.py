@@ -112,7 +112,7 @@ def _finish(recording: Any, end: Any, no_merge: bool, settings: Config) -> str:
     """Settle and merge a run that ended; return the line to say of it."""
     from provio import environment, run, settle, turtle
     from provio.merge import merge
-    from provio.store.embedded import Busy
+    from provio.store import Busy
     from provio.trace import content_hash, read_run
 
     run.write_run(recording, end)

@@ -51,6 +51,7 @@ def _outcome(what: str | None, shacl: bool) -> Outcome:
         return check(what, graphs, shacl=shacl)
     reader = asking.reader(None)
     if what is None:
-        return check("all runs", [Graph(reader.store, union=True)], shacl=shacl)
+        return check("all runs", [Graph(reader.quads(), union=True)], shacl=shacl)
     run = asking.run_id(reader, what)
-    return check(f"run {run}", [Graph(reader.store, bundle_iri(RUN_BASE + run))], shacl=shacl)
+    bundle = bundle_iri(RUN_BASE + run)
+    return check(f"run {run}", [Graph(reader.quads(bundle), bundle)], shacl=shacl)
