@@ -26,6 +26,8 @@ STARTS = {"start": "one process without I/O", "start-open": "one process that op
 TITLES = CALLS | STARTS
 SO_MANY = {"pread": 2_000, "fread": 4_000, "getc": 4_000, "open": 1_000}
 
+PREFIX = "provio-bench-"  # of the folder that all of it happens in
+
 Figures = dict[str, dict[str, int]]
 
 
@@ -106,7 +108,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="write bench/instructions.json")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="provio-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
         place = Place(Path(name).resolve(), Path(name), Path(name).resolve())
         figures = measured(place, LEVELS)
         for what, by_level in figures.items():
