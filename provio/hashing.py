@@ -26,8 +26,9 @@ from provio.identity import Identity
 from provio.lineage import conclude
 from provio.lineage.model import FOREVER, Conclusions, Version
 from provio.merge import merge
+from provio.runfiles import folders_of
 from provio.store import open_reader
-from provio.trace import folders_of, read_run
+from provio.trace import read_run
 from provio.vocab import NS
 
 PREFIXES = f"PREFIX provio: <{NS}>"

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from provio import runfiles
 from provio.errors import NotAllowed, NothingKnown
 
 NAME = ".provio"
@@ -57,11 +58,14 @@ class Home:
         return self.snapshots / "merged"
 
     def run_folders(self) -> list[Path]:
-        """The run folders, oldest first (run ids sort by time); what is not named as a run is not one."""
+        """The run folders, oldest first (run ids sort by time), packed ones too (`runfiles.of` finds their files);
+        what is not named as a run is not one."""
         try:
-            found = [e.name for e in os.scandir(self.runs) if e.is_dir(follow_symlinks=False)]
+            entries = list(os.scandir(self.runs))
         except FileNotFoundError:
             return []
+        found = {e.name for e in entries if e.is_dir(follow_symlinks=False)}
+        found |= {e.name.removesuffix(runfiles.ENDING) for e in entries if e.name.endswith(runfiles.ENDING)}
         return [self.runs / name for name in sorted(found) if RUN_ID.fullmatch(name)]
 
     def pending(self, settings: str = "") -> list[Path]:
@@ -98,11 +102,8 @@ class Home:
 
 
 def changed(folder: Path) -> int:
-    """When anything in a run folder last changed, as far as times tell (ns since 1970)."""
-    times = [folder.stat().st_mtime_ns]
-    for path, folders, files in os.walk(folder):
-        times += [os.lstat(os.path.join(path, name)).st_mtime_ns for name in (*folders, *files)]
-    return max(times)
+    """When anything in a run's files last changed, as far as times tell (ns since 1970)."""
+    return runfiles.of(folder).changed()
 
 
 def find(target: Path | None = None) -> Home:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from provio import statx, turtle
 from provio.facts import Facts, Opening, Process, Trace
-from provio.trace import folders_of
+from provio.runfiles import folders_of
 from provio.vocab import NS
 
 NUMBERS = ("inode", "birthNs", "mtimeNs", "ctimeNs", "size")

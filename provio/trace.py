@@ -9,10 +9,12 @@ import contextlib
 import hashlib
 import os
 import re
+from itertools import chain
 from pathlib import Path
 
 import pyoxigraph
 
+from provio import runfiles
 from provio.facts import (
     RUN_BASE,
     Access,
@@ -31,61 +33,39 @@ from provio.facts import (
     Unwatched,
     path_of,
 )
+from provio.runfiles import RunFile
 from provio.vocab import NS, local_name, vocabulary
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 Records = dict[str, Record]
-CALLS_ENDING = ".calls.ttl"
 AFTER = ("settled.ttl", "hashes.ttl")  # what was found after the run
 NUMBER = re.compile(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of stacked file systems
-
-
-def folders_of(run_folder: Path, record: Record) -> list[Path]:
-    """Return the folders that hold thread files of a run: one a host, here and where live files were kept."""
-    roots = [run_folder]
-    elsewhere = Path(record.get("traceFolder", "/"))
-    if elsewhere.name == run_folder.name and elsewhere.is_dir():
-        roots.append(elsewhere)
-    try:
-        return [Path(entry.path) for root in roots for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
-
-
-def thread_files(place: Path) -> list[os.DirEntry[str]]:
-    """Return the Turtle files of a host's folder, by name, but for those of single calls; what is no plain file is not
-    one."""
-    try:
-        entries = sorted(os.scandir(place), key=lambda entry: entry.name)
-    except OSError:
-        return []
-    names = (e for e in entries if e.name.endswith(".ttl") and not e.name.endswith(CALLS_ENDING))
-    return [e for e in names if e.is_file(follow_symlinks=False)]
 
 
 def read_run(folder: Path) -> Trace:
     """Read the run folder `folder`; never fails on content, see `Trace.damages`."""
     damages: list[Damage] = []
     digest = hashlib.sha256()
-    head = _load(folder / "run.ttl", digest, damages)
+    source = runfiles.of(folder)
+    head = _load(source.head(), digest, damages)
     run_id = folder.name
     run = head.get(RUN_BASE + run_id, {})
     if not run and not damages:
-        damages.append(Damage(folder / "run.ttl", 1, "says nothing of the run"))
+        damages.append(Damage(source.head().path, 1, "says nothing of the run"))
     trace = Trace(folder, run_id, run, [r for r in head.values() if r.get("a") == "Mount"], {}, [], damages, "")
     trace.environment = {r["name"]: r["value"] for r in head.values() if r.get("a") == "Environment"}
     settled: Records = {}
     late: list[Records] = []
-    for place in sorted(folders_of(folder, run)):
-        for entry in thread_files(place):
-            records = _load(Path(entry.path), digest, damages)
-            if entry.name in AFTER:
-                settled.update(records)
-            else:
-                late.append(_assemble(trace, records))
-        for gap in sorted(place.glob("*.gap")):
-            if gap.is_symlink():
-                _file_gap(trace, place.name, gap)
+    for file in source.files(run):
+        if file.gap is not None:
+            digest.update(os.fsencode(file.gap))
+            _file_gap(trace, file, file.gap)
+            continue
+        records = _load(file, digest, damages)
+        if file.name in AFTER:
+            settled.update(records)
+        else:
+            late.append(_assemble(trace, records))
     openings = {opening.iri: opening for opening in trace.openings()}
     threads = {thread.iri: thread for process in trace.processes.values() for thread in process.threads}
     for records in late:
@@ -103,17 +83,16 @@ def read_run(folder: Path) -> Trace:
 def content_hash(folder: Path, record: Record) -> str:
     """Return the hash that `read_run` would give, without parsing anything but `run.ttl`."""
     digest = hashlib.sha256()
-    places = [folder / "run.ttl"]
-    places += [Path(entry.path) for place in sorted(folders_of(folder, record)) for entry in thread_files(place)]
-    for path in places:
+    source = runfiles.of(folder)
+    for file in chain([source.head()], source.files(record)):  # a pack is read as it is asked
         with contextlib.suppress(OSError):
-            digest.update(path.read_bytes())
+            digest.update(file.load() if file.gap is None else os.fsencode(file.gap))
     return digest.hexdigest()
 
 
 def read_head(folder: Path) -> Record:
     """Return the facts about the run itself, from `run.ttl`; empty where it is missing or damaged."""
-    return _load(folder / "run.ttl", None, []).get(RUN_BASE + folder.name, {})
+    return _load(runfiles.of(folder).head(), None, []).get(RUN_BASE + folder.name, {})
 
 
 def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
@@ -138,15 +117,15 @@ def _whole(records: Records, path: Path, damages: list[Damage]) -> Records:
     return records
 
 
-def _load(path: Path, digest: hashlib._Hash | None, damages: list[Damage]) -> Records:
+def _load(file: RunFile, digest: hashlib._Hash | None, damages: list[Damage]) -> Records:
     try:
-        data = path.read_bytes()
+        data = file.load()
     except OSError as error:
-        damages.append(Damage(path, 0, error.strerror or "cannot be read"))
+        damages.append(Damage(file.path, 0, error.strerror or "cannot be read"))
         return {}
     if digest is not None:
         digest.update(data)
-    return parse(data, path, damages)
+    return parse(data, file.path, damages)
 
 
 def _good_prefix(data: bytes, line: int) -> Records:
@@ -360,8 +339,7 @@ def _damage_gap(trace: Trace, damage: Damage) -> tuple[str, str, str]:
     return f"{about.rstrip('/')}/damage", about, f"the trace is damaged from line {damage.line} of {damage.path.name}"
 
 
-def _file_gap(trace: Trace, host: str, entry: Path) -> None:
-    image = entry.name.rsplit(".", 2)[0]
-    iri = f"{trace.iri}/{host}/{image}/"
+def _file_gap(trace: Trace, file: RunFile, reason: str) -> None:
+    iri = f"{trace.iri}/{file.host}/{file.name.rsplit('.', 2)[0]}/"
     if _process(trace, iri):
-        trace.gaps.append((iri + "gap", iri, os.readlink(entry)))
+        trace.gaps.append((iri + "gap", iri, reason))

@@ -1,0 +1,37 @@
+"""Where a run's files come from: the folder of a run in, its files out, whether they lie there or in a pack beside it.
+
+    files       what a reader asks for
+    folder      a run folder, with what it keeps in shared memory
+    pack        one compressed file, `<run id>.tar.xz`
+
+Both give the same files in the same order, so that what is made of them is the same to the byte.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, RunFile, RunFiles
+from provio.runfiles.folder import Folder, folders_of
+
+__all__ = [
+    "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "Folder", "RunFile", "RunFiles", "folders_of", "of", "pack_of",
+]  # fmt: skip
+
+ENDING = ".tar.xz"
+
+
+def of(folder: Path) -> RunFiles:
+    """Return the files of a run, by its run folder: where both are there, the folder counts, for a pack is of use only
+    once the folder is gone."""
+    packed = pack_of(folder)
+    if folder.is_dir() or not packed.is_file():
+        return Folder(folder)
+    from provio.runfiles.pack import Pack  # dear to load, and most runs that are merged are new
+
+    return Pack(folder, packed)
+
+
+def pack_of(folder: Path) -> Path:
+    """Return where the pack of a run lies, if it is packed."""
+    return folder.with_name(folder.name + ENDING)

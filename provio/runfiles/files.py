@@ -1,0 +1,53 @@
+"""What a reader of runs asks for, wherever a run's files lie: the `RunFiles` of a run, and each `RunFile` in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from provio.facts import Record
+
+
+CALLS_ENDING = ".calls.ttl"
+GAP_ENDING = ".gap"
+HEAD = "run.ttl"
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """One file of a run: of which host (empty for `run.ttl`), its name, and the path that a complaint names.
+
+    `load` returns its bytes and raises OSError; a pack is read once, from its beginning to its end, so that there it
+    must be called before the next file is asked for. A gap has its reason in `gap`, and nothing to load.
+    """
+
+    host: str
+    name: str
+    path: Path
+    load: Callable[[], bytes]
+    gap: str | None = None
+
+
+class RunFiles(Protocol):
+    """The files of one run. `record` is what `run.ttl` says of it, which may name a folder elsewhere."""
+
+    folder: Path  # the run folder that it is, or was made of: its name is the run's id
+    place: Path  # where the files lie now
+
+    def head(self) -> RunFile:
+        """Return `run.ttl`."""
+
+    def files(self, record: Record) -> Iterator[RunFile]:
+        """Yield the thread files, gaps and what was found after the run, by host and name."""
+
+    def calls(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files of single calls, in the same order."""
+
+    def changed(self) -> int:
+        """Return when anything in it last changed, as far as times tell (ns since 1970)."""
+
+    def extent(self) -> tuple[int, int]:
+        """Return how many bytes it takes on the disk, and in how many files."""

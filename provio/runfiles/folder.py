@@ -1,0 +1,90 @@
+"""A run folder, and the folder in shared memory where its live files may be: a folder in, its files out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, RunFile
+
+if TYPE_CHECKING:
+    from provio.facts import Record
+
+
+class Folder:
+    """The files of a run that is not packed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = self.place = folder
+
+    def head(self) -> RunFile:
+        """Return `run.ttl`."""
+        path = self.folder / HEAD
+        return RunFile("", HEAD, path, path.read_bytes)
+
+    def files(self, record: Record) -> Iterator[RunFile]:
+        """Yield the thread files and gaps of each host, by name."""
+        for place in sorted(folders_of(self.folder, record)):
+            entries = _entries(place)
+            yield from (_file(place, entry) for entry in entries if _is_turtle(entry) or _is_gap(entry))
+
+    def calls(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files of single calls."""
+        for place in sorted(folders_of(self.folder, record)):
+            yield from (_file(place, entry) for entry in _entries(place) if _is_calls(entry))
+
+    def changed(self) -> int:
+        """Return when anything in the run folder last changed."""
+        times = [self.folder.stat().st_mtime_ns]
+        for path, folders, files in os.walk(self.folder):
+            times += [os.lstat(os.path.join(path, name)).st_mtime_ns for name in (*folders, *files)]
+        return max(times)
+
+    def extent(self) -> tuple[int, int]:
+        """Return the bytes on the disk of the run folder, and the number of its files and folders."""
+        found = [os.lstat(self.folder)]
+        for path, folders, files in os.walk(self.folder):
+            found += [os.lstat(os.path.join(path, name)) for name in (*folders, *files)]
+        return sum(each.st_blocks * 512 for each in found), len(found)
+
+
+def folders_of(run_folder: Path, record: Record) -> list[Path]:
+    """Return the folders that hold thread files of a run: one a host, here and where live files were kept."""
+    roots = [run_folder]
+    elsewhere = Path(record.get("traceFolder", "/"))
+    if elsewhere.name == run_folder.name and elsewhere.is_dir():
+        roots.append(elsewhere)
+    try:
+        return [Path(entry.path) for root in roots for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _entries(place: Path) -> list[os.DirEntry[str]]:
+    try:
+        return sorted(os.scandir(place), key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _is_turtle(entry: os.DirEntry[str]) -> bool:
+    """What is no plain file is none, nor is one of single calls."""
+    named = entry.name.endswith(".ttl") and not entry.name.endswith(CALLS_ENDING)
+    return named and entry.is_file(follow_symlinks=False)
+
+
+def _is_calls(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(CALLS_ENDING) and entry.is_file(follow_symlinks=False)
+
+
+def _is_gap(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(GAP_ENDING) and entry.is_symlink()
+
+
+def _file(place: Path, entry: os.DirEntry[str]) -> RunFile:
+    path = Path(entry.path)
+    if entry.is_symlink():
+        return RunFile(place.name, entry.name, path, bytes, os.readlink(path))
+    return RunFile(place.name, entry.name, path, path.read_bytes)

@@ -1,0 +1,133 @@
+"""A run packed into one file, read: a tar archive compressed by xz in, the files of the run out.
+
+tar tells links from files and can be read by anything; xz sees all files as one text, and thread files are much alike:
+they take a thirtieth of their room, where zip, which compresses each alone, leaves a sixth. Nothing is unpacked to the
+disk, no path in it is followed, and none of its sizes is believed: what is larger than `MOST` is damage.
+"""
+
+from __future__ import annotations
+
+import errno
+import lzma
+import tarfile
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, RunFile
+
+if TYPE_CHECKING:
+    from provio.facts import Record
+
+MOST = 1 << 30  # bytes of one file; a larger one is not packed
+MEMORY = 64 << 20  # bytes that xz may take: what packs need is 2 MB
+CHUNK = 1 << 16
+
+
+class Pack:
+    """The files of a run that is packed. Where it is damaged, the last file that it yields raises OSError."""
+
+    def __init__(self, folder: Path, place: Path) -> None:
+        self.folder = folder
+        self.place = place
+
+    def head(self) -> RunFile:
+        """Return `run.ttl`, which comes first: the rest is not read."""
+        members = self._members()
+        first = next(members)
+
+        def load() -> bytes:
+            try:
+                return first.load()
+            finally:
+                members.close()
+
+        is_head = not first.host and first.name == HEAD
+        return RunFile("", HEAD, self.place / HEAD, load if is_head else _refusal("it does not begin with run.ttl"))
+
+    def files(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002 (all of it is here)
+        """Yield the thread files and gaps of each host, by name."""
+        for member in self._members():
+            if member.name.endswith(CALLS_ENDING):  # they come last
+                return
+            if member.host or member.name != HEAD:
+                yield member
+
+    def calls(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002
+        """Yield the files of single calls."""
+        return (member for member in self._members() if member.name.endswith(CALLS_ENDING))
+
+    def changed(self) -> int:
+        """Return when it was last changed."""
+        return self.place.stat().st_mtime_ns
+
+    def extent(self) -> tuple[int, int]:
+        """Return the bytes on the disk, and that it is one file."""
+        return self.place.stat().st_blocks * 512, 1
+
+    def _members(self) -> Generator[RunFile]:
+        """All that is in it, in order; where it is damaged, lastly a file that says so."""
+        try:
+            with self.place.open("rb") as file:
+                stream = _Stream(file)
+                with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|", errors="surrogateescape") as archive:
+                    while member := archive.next():
+                        yield self._file(archive, member)
+                        archive.members.clear()  # type: ignore[attr-defined]  # it would remember each
+                        stream.left = MOST
+                while stream.read(CHUNK):  # the checksum comes last
+                    pass
+        except (OSError, ValueError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
+            yield RunFile("", self.place.name, self.place, _refusal(getattr(error, "strerror", None) or str(error)))
+
+    def _file(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> RunFile:
+        """A member by the parts of its name; of one that is not as packs are made, why it cannot be loaded."""
+        run, *hosts, name = member.name.split("/")
+        host = hosts[0] if hosts else ""
+        path = self.place / host / name
+        is_gap = member.issym() and name.endswith(GAP_ENDING)
+        if run != self.folder.name or len(hosts) > 1 or {host, name} & {".", ".."} or not (member.isreg() or is_gap):
+            return RunFile(host, name, self.place, _refusal(f"{member.name!r} does not belong in it"))
+        if is_gap:
+            return RunFile(host, name, path, bytes, member.linkname)
+        return RunFile(host, name, path, lambda: _read(archive, member))
+
+
+def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    try:
+        held = archive.extractfile(member)
+        return held.read() if held else b""
+    except (ValueError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
+        raise OSError(errno.EIO, f"the pack is damaged here: {error}") from error
+
+
+def _refusal(reason: str) -> Callable[[], bytes]:
+    """What loads nothing, and says why."""
+
+    def load() -> bytes:
+        raise OSError(errno.EIO, f"the pack is damaged: {reason}")
+
+    return load
+
+
+class _Stream:
+    """The archive within the compressed file; raises ValueError where more than `left` bytes are asked for."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.left = MOST
+        self.decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY)
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most `size`; none at the end."""
+        self.left -= size
+        if self.left < 0:
+            raise ValueError("a file in it is too large")
+        pieces: list[bytes] = []
+        while size and not self.decompressor.eof:
+            data = self.file.read(CHUNK) if self.decompressor.needs_input else b""
+            if not data and self.decompressor.needs_input:
+                raise EOFError("it ends too soon")
+            pieces.append(self.decompressor.decompress(data, size))
+            size -= len(pieces[-1])
+        return b"".join(pieces)
