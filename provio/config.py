@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from provio.errors import ConfigError
-from provio.settings import BOOLEAN, FOLDERS, INTERPRETERS, TEXT, Interpreter, Kind, choice, some, suggestion
+from provio.settings import BOOLEAN, FOLDERS, INTERPRETERS, NAMES, TEXT, Interpreter, Kind, choice, some, suggestion
 
 FILE = "provio.toml"
 # Variables that are no settings: where the record lies, which file is the project's, what the shim is told.
@@ -57,6 +57,8 @@ class Config:
     hash: bool = _row("hash", BOOLEAN, False, "SHA-256 of what a run wrote, after it")
     noise_add: tuple[str, ...] = _row("noise.add", FOLDERS, (), "the system's files: hidden where only read", True)
     noise_keep: tuple[str, ...] = _row("noise.keep", FOLDERS, (), "never the system's files", True)
+    redact_add: tuple[str, ...] = _row("redact.add", NAMES, (), "names whose values are secrets", True)
+    redact_keep: tuple[str, ...] = _row("redact.keep", NAMES, (), "names whose values never are", True)
     interpreters: Mapping[str, Interpreter] = _row(
         "interpreters", INTERPRETERS, MappingProxyType({}), "programs that run scripts", True
     )

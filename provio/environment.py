@@ -13,6 +13,8 @@ from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
+from provio.redact import without_passwords
+
 JOB_VARIABLES = re.compile(
     r"(SLURM|PBS|LSB|LSF|FLUX|PALS|OMPI_COMM_WORLD|PMI|PMIX)_[A-Z0-9_]*|COBALT_JOBID|JOB_ID|SGE_TASK_ID"
 )
@@ -21,7 +23,6 @@ SOFTWARE_VARIABLES = re.compile(
     r"LOADEDMODULES|_LMFILES_|CONDA_PREFIX|CONDA_DEFAULT_ENV|VIRTUAL_ENV|EBROOT\w*|R_LIBS\w*|JULIA_DEPOT_PATH"
 )
 JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
-SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
 FS_IOC_GETFSUUID = 0x80111500  # linux/fs.h, since 6.9: struct fsuuid2 { __u8 len; __u8 uuid[16]; }
 SHARED = re.compile(
     r"nfs4?|cifs|smb3?|lustre|gpfs|beegfs|ceph|fuse\.(ceph|glusterfs|sshfs)|panfs|pvfs2|orangefs|9p|virtiofs"
@@ -70,11 +71,11 @@ def system_facts() -> dict[str, str]:
 
 
 def job_variables() -> dict[str, str]:
-    """Batch-job variables and loaded modules; what looks secret is left out."""
+    """Batch-job variables and loaded modules."""
     return {
         name: value
         for name, value in sorted(os.environ.items())
-        if (JOB_VARIABLES.fullmatch(name) or SOFTWARE_VARIABLES.fullmatch(name)) and not SECRET.search(name)
+        if JOB_VARIABLES.fullmatch(name) or SOFTWARE_VARIABLES.fullmatch(name)
     }
 
 
@@ -107,7 +108,7 @@ def mounts(devices: Container[str] | None = None) -> list[Mount]:
         point, device = _octal(fields[4]), fields[2].decode()
         if devices is not None and device not in devices:
             continue
-        name = _octal(source).decode("utf-8", "replace")
+        name = without_passwords(_octal(source).decode("utf-8", "replace"))
         domain = _domain(point, device, kind.decode(), name)
         found.append(Mount(int(fields[0]), device, _octal(fields[3]), point, kind.decode(), name, domain))
     return found

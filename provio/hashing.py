@@ -42,8 +42,9 @@ SYS_IOPRIO_SET, IDLE = 251, 3 << 13
 
 def ask(home: Home, run_id: str) -> None:
     """Note that a run wants the SHA-256 of what it wrote."""
-    (home.path / NOTES).mkdir(mode=0o700, exist_ok=True)
-    (home.path / NOTES / run_id).touch(mode=0o600)
+    with home.closed():
+        (home.path / NOTES).mkdir(exist_ok=True)
+        (home.path / NOTES / run_id).touch()
 
 
 def wanted(home: Home) -> list[str]:
@@ -80,7 +81,7 @@ def finish(home: Home, settings: config.Config, note: Callable[[str], None] = la
     """Compute what is wanted, here and now, after whoever is at it already; return the ids of the runs done."""
     if not wanted(home) or not os.access(home.path / NOTES, os.W_OK):
         return []
-    with _alone(home, wait=True):
+    with home.closed(), _alone(home, wait=True):
         return _work(home, settings, note)
 
 
@@ -94,7 +95,7 @@ def main() -> None:
     tried: set[str] = set()
     while set(wanted(home)) - tried:
         try:
-            with _alone(home, wait=False):
+            with home.closed(), _alone(home, wait=False):
                 tried |= set(wanted(home))
                 done = _work(home, settings)
         except BlockingIOError:

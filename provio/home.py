@@ -6,8 +6,11 @@ Order: `PROVIO_HOME`; the nearest `.provio` above the target of the question; th
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +29,24 @@ class Home:
     """A `.provio` folder."""
 
     path: Path
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is a group's: its mode says so (`rwxrws---`)."""
+        shared = stat.S_ISGID | stat.S_IRWXG
+        try:
+            return self.path.stat().st_mode & shared == shared
+        except OSError:
+            return False
+
+    @contextlib.contextmanager
+    def closed(self) -> Iterator[None]:
+        """What is made meanwhile is its owner's alone (the group's too where this is shared), whatever the umask."""
+        before = os.umask(0o007 if self.shared else 0o077)
+        try:
+            yield
+        finally:
+            os.umask(before)
 
     @property
     def runs(self) -> Path:
@@ -78,15 +99,17 @@ class Home:
 
     def mark(self, folder: Path, time: int) -> None:
         """Note that a run was merged as it was at `time` (ns since 1970)."""
-        self.marks.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (self.marks / folder.name).touch()
+        with self.closed():
+            self.marks.mkdir(parents=True, exist_ok=True)
+            (self.marks / folder.name).touch()
         os.utime(self.marks / folder.name, ns=(time, time))
 
     def mark_settings(self, settings: str) -> None:
         """Note under which settings all runs are merged."""
         if settings != self._settings():
-            self.marks.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (self.marks / "settings").write_text(settings, encoding="ascii")
+            with self.closed():
+                self.marks.mkdir(parents=True, exist_ok=True)
+                (self.marks / "settings").write_text(settings, encoding="ascii")
 
     def _settings(self) -> str:
         try:
@@ -155,16 +178,26 @@ def make(home: Home) -> None:
     """Make what a `.provio` consists of; what is there stays."""
     try:
         home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        home.runs.mkdir(mode=0o700, exist_ok=True)
-        for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", CACHEDIR_TAG)):
-            if not (home.path / name).exists():
-                (home.path / name).write_text(text, encoding="utf-8")
+        with home.closed():
+            home.runs.mkdir(exist_ok=True)
+            for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", CACHEDIR_TAG)):
+                if not (home.path / name).exists():
+                    (home.path / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise NotAllowed(
             f"cannot write {home.path} ({error.strerror}): set PROVIO_HOME to a folder of yours"
         ) from error
     if not os.access(home.runs, os.W_OK | os.X_OK):
         raise NotAllowed(f"cannot write {home.runs}: set PROVIO_HOME to a folder of yours")
+
+
+def share(home: Home, folder: Path) -> None:
+    """Let the group into a run folder of a `.provio` that is shared: its thread files are their writer's alone."""
+    for path, _, files in os.walk(folder) if home.shared else ():
+        os.chmod(path, 0o2770)
+        for name in files:
+            with contextlib.suppress(OSError):
+                os.chmod(os.path.join(path, name), 0o660, follow_symlinks=os.chmod not in os.supports_follow_symlinks)
 
 
 def _here() -> Path:

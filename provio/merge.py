@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from provio import across, environment, settle, turtle
+from provio import across, environment, redact, settle, turtle
 from provio import trace as traces
 from provio.across import content
 from provio.across.known import CONTENT
@@ -52,7 +52,7 @@ def merge(
     settings = settings or Config()
     outcome = Outcome()
     marks = {}
-    with open_writer(home, settings, wait) as store:
+    with home.closed(), open_writer(home, settings, wait) as store:
         hashes = store.indexed(provio("contentHash"))
         every = folders is None or store.begun
         for folder in home.run_folders() if every or folders is None else folders:
@@ -115,6 +115,7 @@ def _replace(store: Writer, trace: Trace, settings: Config) -> None:
     """Put a run's graph in place of what there was, and conclude anew what follows from it and other runs."""
     identity = Identity(trace)
     conclusions = conclude(trace, identity, settings)
+    redact.trace(trace, redact.Redaction(settings.redact_add, settings.redact_keep))
     graph = bundle_iri(trace.iri)
     keys = across.touched_in(store, graph)
     equal = content.touched(store, graph)

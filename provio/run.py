@@ -32,6 +32,7 @@ from provio.executable import Unwatchable, unwatchable
 from provio.facts import RUN_BASE
 from provio.home import Home, find_or_make
 from provio.needs import needed
+from provio.redact import Redaction
 from provio.vocab import NS
 
 SHIM = Path(__file__).with_name("libprovio.so")
@@ -60,6 +61,7 @@ class Detail:
 
 
 DEFAULT_DETAIL = Detail()
+NOTHING_MORE = Redaction()
 
 
 @dataclass
@@ -74,6 +76,7 @@ class Recording:
     trace_folder: Path
     detail: Detail = DEFAULT_DETAIL
     campaign: str | None = None
+    redaction: Redaction = NOTHING_MORE
     facts: list[tuple[str, str]] = field(default_factory=list)
     gap: list[tuple[str, str]] = field(default_factory=list)
 
@@ -100,7 +103,11 @@ def uuid7() -> str:
 
 
 def prepare(
-    command: Sequence[bytes], name: str | None, detail: Detail = DEFAULT_DETAIL, campaign: str | None = None
+    command: Sequence[bytes],
+    name: str | None,
+    detail: Detail = DEFAULT_DETAIL,
+    campaign: str | None = None,
+    redaction: Redaction = NOTHING_MORE,
 ) -> Recording:
     """Make the run folder and write `run.ttl`; raises CannotRecord with the reason where that cannot be."""
     if not SHIM.exists():
@@ -110,10 +117,11 @@ def prepare(
     try:
         home = find_or_make()
         run_id = uuid7()
-        with _whole_or_gone(home.runs / run_id) as folder:
+        with home.closed(), _whole_or_gone(home.runs / run_id) as folder:
             trace_folder = _trace_folder(folder, run_id)
-            recording = Recording(home, run_id, command, name, time.time_ns(), trace_folder, detail, campaign)
-            _host_folder(recording).mkdir(mode=0o700)
+            started = time.time_ns()
+            recording = Recording(home, run_id, command, name, started, trace_folder, detail, campaign, redaction)
+            _host_folder(recording).mkdir()
             recording.facts = _facts(recording)
             write_run(recording, None)
     except ProvioError as error:
@@ -126,7 +134,7 @@ def prepare(
 @contextlib.contextmanager
 def _whole_or_gone(folder: Path) -> Iterator[Path]:
     """Make a run folder, and take it away again where it cannot be filled: it would be a damaged run."""
-    folder.mkdir(mode=0o700)
+    folder.mkdir()
     try:
         yield folder
     except OSError:
@@ -179,7 +187,7 @@ def _note_unwatched(recording: Recording, blind: Unwatchable, pid: int) -> None:
             ("about", f"<{RUN_BASE}{recording.run_id}/{host}/{pid}.{tick}.0/>"),
             ("reason", turtle.literal(blind.reason)),
             turtle.text_or_encoded("executable", blind.path),
-            ("argv", turtle.literal(turtle.encode_argv(list(recording.command)))),
+            ("argv", turtle.literal(turtle.encode_argv(recording.redaction.arguments(recording.command)))),
             ("startedNs", str(time.time_ns())),
         ]
         write_run(recording, None)
@@ -225,7 +233,8 @@ def write_run(recording: Recording, end: End | None) -> None:
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/unwatched>", "Gap", recording.gap))
     target = recording.folder / "run.ttl"
     temporary = target.with_suffix(".new")
-    temporary.write_text("".join(text), encoding="utf-8")
+    with recording.home.closed():
+        temporary.write_text("".join(text), encoding="utf-8")
     temporary.replace(target)
 
 
@@ -238,7 +247,7 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
     cwd = Path.cwd()
     pairs = [(name, turtle.literal(value)) for name, value in system.items()]
     pairs += [
-        ("commandLine", turtle.literal(turtle.encode_argv(list(recording.command)))),
+        ("commandLine", turtle.literal(turtle.encode_argv(recording.redaction.arguments(recording.command)))),
         turtle.text_or_encoded("cwd", os.fsencode(cwd)),
         ("user", turtle.literal(environment.user_name())),
         ("uid", str(os.geteuid())),
@@ -263,9 +272,11 @@ def _environment_statements(recording: Recording) -> list[str]:
     base = f"{RUN_BASE}{recording.run_id}/environment/"
     return [
         _statement(
-            f"<{base}{turtle.segment(k)}>", "Environment", [("name", turtle.literal(k)), ("value", turtle.literal(v))]
+            f"<{base}{turtle.segment(name)}>",
+            "Environment",
+            [("name", turtle.literal(name)), ("value", turtle.literal(recording.redaction.variable(name, value)))],
         )
-        for k, v in environment.job_variables().items()
+        for name, value in environment.job_variables().items()
     ]
 
 
@@ -306,7 +317,7 @@ def _trace_folder(folder: Path, run_id: str) -> Path:
         found = shared.lstat()
         if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode):
             return folder
-        (shared / run_id).mkdir(mode=0o700)
+        (shared / run_id).mkdir()
     except OSError:
         return folder
     return shared / run_id

@@ -91,6 +91,16 @@ def _folders(value: object) -> tuple[str, ...]:
     return tuple(os.path.expanduser(item) for item in value)
 
 
+def _names(value: object) -> tuple[str, ...]:
+    allowed = "a list of names or globs"
+    if not isinstance(value, list | tuple):
+        raise _wrong(value, allowed)
+    for item in value:
+        if not (isinstance(item, str) and item.strip() and item.isprintable()):
+            raise _wrong(item, allowed)
+    return tuple(item.strip() for item in value)
+
+
 def _interpreters(value: object) -> Mapping[str, Interpreter]:
     if not isinstance(value, Mapping):
         raise _wrong(value, 'a table, such as {"Rscript*" = {value = ["-g"], no-script = ["-e"]}}')
@@ -165,4 +175,5 @@ def some(*words: str) -> Kind:
 BOOLEAN = Kind("true or false", _boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 TEXT = Kind("a text of one line", _text)
 FOLDERS = Kind("a list of folders or globs (in a variable with `:` between)", _folders, _split(":"))
+NAMES = Kind("a list of names or globs (in a variable with `,` between)", _names, _split(","))
 INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, _toml, _both)

@@ -50,6 +50,8 @@ DEFAULTS = {
     "hash": False,
     "noise_add": (),
     "noise_keep": (),
+    "redact_add": (),
+    "redact_keep": (),
     "interpreters": {},
 }
 
@@ -110,7 +112,7 @@ def test_tables_and_lists_from_files_and_variables(
     assert values(load([alone])) == DEFAULTS | expected
 
 
-KNOWN = "(known: campaign, detail, hash, interpreters, name, noise.add, noise.keep, record)"
+KNOWN = "(known: campaign, detail, hash, interpreters, name, noise.add, noise.keep, record, redact.add, redact.keep)"
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ static char *file_name(char *room, uint32_t number, uint32_t ordinal, const char
 
 static long file_create(char *room, uint32_t number, uint32_t ordinal) {
     file_name(room, number, ordinal, ".ttl");
-    return RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
 // The first file of an image also claims its number: by exclusive creation against other images of this pid,
@@ -491,7 +491,7 @@ static struct live *calls_begin(struct thread *thread) {
     *live = (struct live){.next = FIRST_CHUNK, .of_calls = true, .ordinal = thread->live->ordinal};
     if (thread->calls != NULL) live->ordinal = atomic_fetch_add(&process.ordinals, 1) + 1;
     file_name(room, relaxed(process.number) - 1, live->ordinal, ending_of(live));
-    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     long gained = fd < 0 ? fd : chunk_gain(live, (int)fd, PREFIX_ROOM + base_room());
     if (fd >= 0) RAW(close, fd);
     struct block block;

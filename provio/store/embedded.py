@@ -146,7 +146,7 @@ class StoreWriter:
         """Make a snapshot and let readers see it; older ones go once no reader can be opening them."""
         self.store.flush()
         snapshots = self.home.snapshots
-        snapshots.mkdir(mode=0o700, exist_ok=True)
+        snapshots.mkdir(exist_ok=True)
         numbers = [int(entry.name) for entry in os.scandir(snapshots) if entry.name.isdigit()]
         number = max(numbers, default=0) + 1
         self.store.backup(self.path / f"snapshots/{number}")

@@ -64,7 +64,8 @@ def command(
     try:
         settings = config.load(homes.project_folders(), flags, forgive)
         detailed = run.Detail(settings.detail, frozenset(settings.record))
-        recording = run.prepare(arguments, settings.name or None, detailed, settings.campaign or None)
+        redaction = run.Redaction(settings.redact_add, settings.redact_keep)
+        recording = run.prepare(arguments, settings.name or None, detailed, settings.campaign or None, redaction)
     except Exception as error:
         if strict:
             raise CannotRecord(str(error)) from error
@@ -111,13 +112,16 @@ def _after(recording: Any, end: Any, no_merge: bool, settings: Config) -> str:
 def _finish(recording: Any, end: Any, no_merge: bool, settings: Config) -> str:
     """Settle and merge a run that ended; return the line to say of it."""
     from provio import environment, run, settle, turtle
+    from provio.home import share
     from provio.merge import merge
     from provio.store import Busy
     from provio.trace import content_hash, read_run
 
     run.write_run(recording, end)
     trace = read_run(recording.folder)
-    settle.settle(trace, turtle.segment(environment.system_facts()["host"]))
+    with recording.home.closed():
+        settle.settle(trace, turtle.segment(environment.system_facts()["host"]))
+    share(recording.home, recording.folder)
     trace.content_hash = content_hash(trace.folder, trace.run)
     count = f"{plural(len(trace.processes), 'process', 'processes')}, {plural(_files(trace), 'file')}"
     if not trace.processes:

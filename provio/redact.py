@@ -1,0 +1,118 @@
+"""What a record must not hold: names, values and command lines in, the same without their secrets out.
+
+A value is taken for a secret because of its name (`*TOKEN*`, `*PASSWORD*` …), or because it stands where an address has
+its password (`https://ada:secret@host`). The name stays, the value becomes `REDACTED`: one sees that it was there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from provio import turtle
+from provio.facts import Trace, decode_argv
+
+REDACTED = "REDACTED"
+SECRET = "TOKEN SECRET PASSW PASSPHRASE KEY CREDENTIAL AUTH COOKIE SESSION SIGNATURE PRIVATE".split()
+# The words of an option's name (`--api-key`, `--max-tokens` has none); `key` alone is what one sorts by.
+WORDS = frozenset(
+    "token secret password passwd passphrase credential credentials auth authorization cookie apikey".split()
+)
+ADDRESS = re.compile(r"(//)([^/?#@\s:'\"]*)(:?)([^/?#\s'\"]*)@")
+HEADER = re.compile(r"(?i)\b((?:proxy-)?authorization|cookie|x-[\w-]*(?:key|token))(\s*:\s*)[^'\"]+")
+ASSIGNED = re.compile(r"(?<![^\s;&|(\"'])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
+GIVEN = re.compile(r"(?<![^\s;&|(\"'])(--?)([A-Za-z][\w.-]*)(=|\s+)(?!-)(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
+OPTION = re.compile(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
+# What has none of these is let through at once.
+SUSPECT = re.compile(r"@|=|(?i:TOKEN|SECRET|PASS|KEY|CREDENTIAL|AUTH|COOKIE)")
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """Which names are secret: the usual ones and those that match `add`, less those that match `keep` (globs)."""
+
+    add: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+
+    def variable(self, name: str, value: str) -> str:
+        """Return what may be said of an environment variable's value."""
+        upper = name.upper()
+        usual = any(word in upper for word in SECRET)
+        return REDACTED if value and self._is_secret(name, usual) else without_passwords(value)
+
+    def arguments(self, arguments: Iterable[bytes]) -> list[bytes]:
+        """Return a command line without its secrets."""
+        return [text.encode("latin-1") for text in self._argued(a.decode("latin-1") for a in arguments)]
+
+    def command_line(self, encoded: str) -> str:
+        """Return a command line as the trace format writes it, without its secrets."""
+        return _command_line(self, encoded) if self.add or SUSPECT.search(encoded) else encoded
+
+    def _argued(self, arguments: Iterator[str]) -> Iterator[str]:
+        follows = False
+        for text in arguments:
+            option = OPTION.fullmatch(text)
+            secret = option is not None and self._is_secret(option[2], _is_secret_option(option[2]))
+            if follows and not text.startswith("-"):
+                yield REDACTED
+            elif option and secret and option[3] and (option[1] or not re.search(r"\s", text)):
+                yield option[1] + option[2] + "=" + REDACTED
+            else:
+                yield self._inside(text)
+            follows = option is not None and secret and bool(option[1]) and not option[3]
+
+    def _inside(self, text: str) -> str:
+        """A text that may hold a script: secret variables that are set, options that are given, headers, addresses."""
+
+        def assigned(match: re.Match[str]) -> str:
+            return match[1] + "=" + (REDACTED if self.variable(match[1], match[2]) == REDACTED else match[2])
+
+        def given(match: re.Match[str]) -> str:
+            secret = self._is_secret(match[2], _is_secret_option(match[2]))
+            return match[1] + match[2] + match[3] + (REDACTED if secret else match[4])
+
+        text = GIVEN.sub(given, ASSIGNED.sub(assigned, without_passwords(text)))
+        return HEADER.sub(rf"\1\2{REDACTED}", text)
+
+    def _is_secret(self, name: str, usual: bool) -> bool:
+        return (usual or _matches(name, self.add)) and not _matches(name, self.keep)
+
+
+def without_passwords(text: str) -> str:
+    """Return a text without the passwords of addresses in it; a user without one stays, unless it is a web address's:
+    there it is a token."""
+    return ADDRESS.sub(_address, text) if "@" in text else text
+
+
+def trace(found: Trace, redaction: Redaction) -> None:
+    """Take the secrets out of a trace's command lines and environment, before anything of it is kept or shown."""
+    for record, name in ((found.run, "commandLine"), *((p.record, "argv") for p in found.processes.values())):
+        if name in record:
+            record[name] = redaction.command_line(record[name])
+    found.environment = {name: redaction.variable(name, value) for name, value in found.environment.items()}
+
+
+@lru_cache(1024)
+def _command_line(redaction: Redaction, encoded: str) -> str:
+    return turtle.encode_argv(redaction.arguments(decode_argv(encoded)))
+
+
+def _address(match: re.Match[str]) -> str:
+    user = match[2] + ":" if match[3] else ""
+    web = match.string[: match.start()].endswith(("http:", "https:"))
+    return match[0] if not (match[3] or web) else f"{match[1]}{user}{REDACTED}@"
+
+
+def _is_secret_option(name: str) -> bool:
+    words = re.split(r"[-_.]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower())
+    return not WORDS.isdisjoint(words) or (words[-1] == "key" and len(words) > 1)
+
+
+def _matches(name: str, globs: Iterable[str]) -> bool:
+    if not globs:
+        return False
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(name.upper(), glob.upper()) for glob in globs)

@@ -1,0 +1,96 @@
+"""Secrets are not kept: neither in what `provio run` writes down, nor in what is merged, nor in an answer."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from provio.redact import REDACTED, Redaction
+
+SECRET = "hunter2hunter2"
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        (["curl", f"https://ada:{SECRET}@host/x"], ["curl", f"https://ada:{REDACTED}@host/x"]),
+        (["curl", f"https://{SECRET}@host/x"], ["curl", f"https://{REDACTED}@host/x"]),
+        (["curl", f"https://ada:a@{SECRET}@host"], ["curl", f"https://ada:{REDACTED}@host"]),
+        (["mount", f"//ada:{SECRET}@host/share"], ["mount", f"//ada:{REDACTED}@host/share"]),
+        (["git", "clone", "ssh://git@host/x"], ["git", "clone", "ssh://git@host/x"]),
+        (["x", "--password", SECRET, "in"], ["x", "--password", REDACTED, "in"]),
+        (["x", f"--api-key={SECRET}"], ["x", f"--api-key={REDACTED}"]),
+        (["x", f"--authToken={SECRET}"], ["x", f"--authToken={REDACTED}"]),
+        (["sort", "--key=2", "-k", "2"], ["sort", "--key=2", "-k", "2"]),
+        (["x", "--max-tokens=3", "--tokenizer", "bert"], ["x", "--max-tokens=3", "--tokenizer", "bert"]),
+        (["x", "-H", f"Authorization: Bearer {SECRET}"], ["x", "-H", f"Authorization: {REDACTED}"]),
+        (["env", f"DB_PASSWORD={SECRET}", "x"], ["env", f"DB_PASSWORD={REDACTED}", "x"]),
+        (["sh", "-c", f"A_TOKEN={SECRET} x; echo y"], ["sh", "-c", f"A_TOKEN={REDACTED} x; echo y"]),
+        (["sh", "-c", f"export A_TOKEN='{SECRET} x'; y"], ["sh", "-c", f"export A_TOKEN={REDACTED}; y"]),
+        (["sh", "-c", f"x --password {SECRET} --n 3; y"], ["sh", "-c", f"x --password {REDACTED} --n 3; y"]),
+        (["echo", "a@b", "x=1", "", "mail:ada@host"], ["echo", "a@b", "x=1", "", "mail:ada@host"]),
+    ],
+)
+def test_a_command_line_keeps_its_shape_and_loses_its_secrets(command: list[str], kept: list[str]) -> None:
+    """Passwords of addresses, values of options and variables of secret names, headers; nothing else."""
+    assert Redaction().arguments(map(str.encode, command)) == list(map(str.encode, kept))
+
+
+def test_bytes_that_are_no_text_stay_as_they_are() -> None:
+    """A name that is not UTF-8 goes through."""
+    assert Redaction().arguments([b"x", b"\xff=\xfe@", b"--token=\xff"]) == [b"x", b"\xff=\xfe@", b"--token=REDACTED"]
+
+
+def test_settings_say_of_more_names_that_they_are_secret_and_of_others_that_they_are_not() -> None:
+    """`redact.add`, and over it `redact.keep`; globs of names, in any case."""
+    found = Redaction(add=("*_pin", "plain"), keep=("monkey*", "plain"))
+    values = {name: found.variable(name, "v") for name in ("CARD_PIN", "PLAIN", "MONKEY_ISLAND", "A_KEY", "HOME")}
+    assert values == {"CARD_PIN": REDACTED, "PLAIN": "v", "MONKEY_ISLAND": "v", "A_KEY": REDACTED, "HOME": "v"}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
+    """A project with a run whose command line and environment hold secrets, recorded whatever the umask."""
+    folder = tmp_path_factory.mktemp("redacted")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
+    names = ("SLURM_JWT_TOKEN", "PBS_PASSWORD", "OMPI_COMM_WORLD_SESSION_KEY", "SLURM_CARD")
+    env |= {"HOME": str(folder), **dict.fromkeys(names, SECRET), "EBROOTX": f"https://ada:{SECRET}@host/x"}
+    (folder / "provio.toml").write_text('[redact]\nadd = ["*_CARD", "card"]\n', encoding="utf-8")
+    project = Project(folder, env)
+    script = f"export API_TOKEN={SECRET}; cat provio.toml > out; /bin/echo --password {SECRET} https://a:{SECRET}@h"
+    done = project.provio("run", "--", "bash", "-c", script, preexec_fn=lambda: os.umask(0))
+    assert SECRET in done.stdout  # the command itself is as it was
+    project.provio("run", "--", "/bin/echo", f"--card={SECRET}")
+    return project
+
+
+def test_what_provio_run_writes_of_command_and_environment_holds_no_secret(recorded: Project) -> None:
+    """The names are there, with the word that says so."""
+    texts = [file.read_text(encoding="utf-8") for file in recorded.path.glob(".provio/runs/*/run.ttl")]
+    assert len(texts) == 2
+    for text in texts:
+        assert SECRET not in text
+        for name in ("SLURM_JWT_TOKEN", "PBS_PASSWORD", "OMPI_COMM_WORLD_SESSION_KEY", "SLURM_CARD"):
+            assert f':name "{name}" ; :value "{REDACTED}"' in text
+        assert f':value "https://ada:{REDACTED}@host/x"' in text
+
+
+def test_no_answer_holds_a_secret(recorded: Project) -> None:
+    """The processes' own command lines lose theirs when they are merged."""
+    for question in (["export"], ["runs"], ["show", "last"], ["lineage", "out", "--all"], ["why", "out"]):
+        assert SECRET not in recorded.provio(*question).stdout, question
+    shown = recorded.rows("SELECT DISTINCT ?argv { ?p a provio:Process ; provio:argv ?argv }")
+    assert any("API_TOKEN=REDACTED" in row["argv"] for row in shown)
+    assert any(row["argv"] == "/bin/echo --password REDACTED https://a:REDACTED@h" for row in shown)
+
+
+def test_only_the_owner_reads_what_is_recorded_whatever_the_umask(recorded: Project) -> None:
+    """Folders 0700, files 0600 (DESIGN: the trace itself holds what the programs were called with)."""
+    for path in (recorded.path / ".provio").rglob("*"):
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISLNK(mode):
+            assert stat.S_IMODE(mode) & 0o077 == 0, path
