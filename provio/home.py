@@ -194,7 +194,7 @@ def make(home: Home) -> None:
 def share(home: Home, folder: Path) -> None:
     """Let the group into a run folder of a `.provio` that is shared: its thread files are their writer's alone."""
     for path, _, files in os.walk(folder) if home.shared else ():
-        os.chmod(path, 0o2770)
+        os.chmod(path, 0o2770)  # noqa: S103 (the group is let in on purpose)
         for name in files:
             with contextlib.suppress(OSError):
                 os.chmod(os.path.join(path, name), 0o660, follow_symlinks=os.chmod not in os.supports_follow_symlinks)
