@@ -57,6 +57,7 @@ def command(
     """
     from provio import config, run
     from provio import home as homes
+    from provio.redact import Redaction
 
     arguments = [os.fsencode(argument) for argument in command]
     flags = {"name": name, "campaign": campaign, "detail": detail, "record": record or None, "hash": hashed}
@@ -64,7 +65,7 @@ def command(
     try:
         settings = config.load(homes.project_folders(), flags, forgive)
         detailed = run.Detail(settings.detail, frozenset(settings.record))
-        redaction = run.Redaction(settings.redact_add, settings.redact_keep)
+        redaction = Redaction(settings.redact_add, settings.redact_keep)
         recording = run.prepare(arguments, settings.name or None, detailed, settings.campaign or None, redaction)
     except Exception as error:
         if strict:
