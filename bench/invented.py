@@ -19,8 +19,8 @@ from provio.facts import Access, Facts, Opening, Process, Thread, Trace
 from provio.graph import bundle_iri, triples
 from provio.home import Home, make
 from provio.identity import Identity
+from provio.intake import index_of
 from provio.lineage import conclude
-from provio.merge import index_of
 from provio.store.embedded import StoreWriter
 
 WORKERS, OUTPUTS, INPUTS = 100, 10, 6

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provio import terminal
-from provio.errors import NothingKnown, ProvioError
+from provio.errors import Busy, NothingKnown, ProvioError
 from provio.reports.text import plural
 
 if TYPE_CHECKING:
@@ -122,10 +122,7 @@ def reader(target: str | None) -> Store:
         return open_reader(home, configured)
     except Damaged as error:
         terminal.complain(f"{error}; making it anew")
-        import shutil
-
-        shutil.rmtree(home.snapshots)
-        _merge_pending(home, home.run_folders(), configured)
+        _merge_pending(home, home.run_folders(), configured, publish=True)
         return open_reader(home, configured)
 
 
@@ -137,16 +134,27 @@ def settings(target: Path | None = None) -> Config:
     return config.load(homes.project_folders(target))
 
 
-def _merge_pending(home: Home, folders: list[Path], configured: Config) -> None:
+def _merge_pending(home: Home, folders: list[Path], configured: Config, publish: bool = False) -> None:
+    """Merge what is pending, unless somebody else is merging: no question waits for that."""
     if not folders:
         return
-    from provio import hashing
-    from provio.merge import merge
+    from provio.lock import Lock
 
-    hashing.begin(home)
     try:
-        for damage in merge(home, folders, progress=terminal.progress(), settings=configured).damages:
+        lock = Lock(home, wait=False)
+        from provio import hashing
+        from provio.merge import merge
+
+        hashing.begin(home)
+        note = terminal.progress()
+        outcome = merge(home, folders, lock=lock, publish=publish, progress=note, settings=configured)
+        for damage in outcome.damages:
             terminal.complain(f"damaged: {damage}")
+    except Busy:
+        count = plural(len(folders), "run")
+        terminal.complain(
+            f"{count} pending, not in this answer yet: another process is merging; ask again when it ends"
+        )
     except ProvioError as error:
         terminal.complain(f"{plural(len(folders), 'run')} pending: {error}")
 
@@ -163,7 +171,7 @@ def run_id(reader: Store, name: str) -> str:
 
 def run_folder(home: Home, name: str) -> Path:
     """Return the folder of the one run whose id begins with `name`, merged or not."""
-    found = [folder for folder in home.run_folders() if folder.name.startswith(name)]
+    found = [folder for folder in home.run_folders() if name and folder.name.startswith(name)]
     if len(found) != 1:
         raise NothingKnown(f"{'no run' if not found else 'more than one run'} begins with {name!r} in {home.runs}")
     return found[0]

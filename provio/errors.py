@@ -2,7 +2,8 @@
 
     ProvioError                 1   anything else that went wrong
     ├── NotAllowed              1   the folder belongs to somebody else, or cannot be written
-    ├── StoreError              1   the store cannot be opened, or is of a newer version
+    ├── StoreError              1   the store cannot be opened or written, or is of a newer version
+    │   └── Busy                1   another process holds it
     ├── BadQuery                1   a question that is not SPARQL, or that was refused
     ├── UnknownTerm             1   a word that the ontology does not have
     ├── NothingKnown            3   no `.provio` here, or nothing recorded of the file, run or question asked for
@@ -27,7 +28,11 @@ class NotAllowed(ProvioError):
 
 
 class StoreError(ProvioError):
-    """The store cannot be opened."""
+    """The store cannot be opened or written."""
+
+
+class Busy(StoreError):
+    """Another process is merging."""
 
 
 class BadQuery(ProvioError):

@@ -69,13 +69,18 @@ class Home:
         return self.path / "store"
 
     @property
+    def unfinished(self) -> Path:
+        """The file that is there while the store holds what is not published."""
+        return self.path / "store.unfinished"
+
+    @property
     def snapshots(self) -> Path:
         """The folder of published snapshots; `current` in it names the newest."""
         return self.path / "snapshots"
 
     @property
     def marks(self) -> Path:
-        """The folder of marks: an empty file for each merged run, as old as what was merged."""
+        """The folder of marks: a file for each merged run, as old as what was merged, that names what was damaged."""
         return self.snapshots / "merged"
 
     def run_folders(self) -> list[Path]:
@@ -97,12 +102,19 @@ class Home:
             return folders
         return [folder for folder in folders if self._mark_time(folder) < changed(folder)]
 
-    def mark(self, folder: Path, time: int) -> None:
-        """Note that a run was merged as it was at `time` (ns since 1970)."""
+    def mark(self, folder: Path, time: int, damaged: str = "") -> None:
+        """Note that a run was merged as it was at `time` (ns since 1970), and what of it was `damaged`."""
         with self.closed():
             self.marks.mkdir(parents=True, exist_ok=True)
-            (self.marks / folder.name).touch()
+            (self.marks / folder.name).write_text(damaged, encoding="utf-8", errors="surrogateescape")
         os.utime(self.marks / folder.name, ns=(time, time))
+
+    def marked(self, folder: Path) -> str | None:
+        """Return what of a merged run was damaged; None where nothing is noted of it."""
+        try:
+            return (self.marks / folder.name).read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return None
 
     def mark_settings(self, settings: str) -> None:
         """Note under which settings all runs are merged."""

@@ -1,30 +1,43 @@
 """Brings runs into the store: run folders in, a named graph a run out. Doing it again changes nothing.
 
-A run counts as merged when the store's index has the hash of its files. A crash in between leaves the published
-snapshot as
-it was, and the next merge replaces the unfinished graph.
+A run counts as merged when the store's index has the hash of its files. What is merged is seen by nobody until it is
+published, whole; a merge that was cut short is undone by the next one, which does it again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from provio import across, environment, redact, settle, turtle
+from provio import environment, intake, settle, turtle
 from provio import trace as traces
-from provio.across import content
-from provio.across.known import CONTENT
 from provio.config import Config
-from provio.facts import RUN_BASE, Damage, Trace
-from provio.graph import Graph, bundle_iri, triples
+from provio.facts import RUN_BASE, Trace
+from provio.graph import bundle_iri
 from provio.home import Home
-from provio.identity import Identity
-from provio.lineage import Conclusions, conclude
-from provio.store import Writer, open_writer
-from provio.vocab import PROV, RDF, provio
+from provio.lock import Lock
+from provio.store import Writer, open_writer, writing
+from provio.vocab import provio
+
+BETWEEN = 60.0  # seconds after which a long merge publishes what it has: so much at most is done again after a kill
+
+
+# What a run that is not what it should be may raise; a store that cannot be written is no fault of a run.
+FAULTS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass
@@ -33,7 +46,7 @@ class Outcome:
 
     merged: list[str] = field(default_factory=list)
     unchanged: int = 0
-    damages: list[Damage] = field(default_factory=list)
+    damages: list[str] = field(default_factory=list)
 
 
 def merge(
@@ -42,110 +55,103 @@ def merge(
     *,
     known: Trace | None = None,
     wait: bool = True,
+    lock: Lock | None = None,
+    rebuild: bool = False,
+    publish: bool = False,
     progress: Callable[[str], None] = lambda _: None,
     settings: Config | None = None,
 ) -> Outcome:
-    """Merge run folders (all by default); `known` is a trace already read. Raises Busy unless `wait`, StoreError.
+    """Merge run folders (all by default); `known` is a trace already read, `lock` one already held.
 
-    A store that had to be begun anew is given all runs, whatever was asked for.
+    A store that had to be begun anew is given all runs, whatever was asked for; `rebuild` begins one, beside the old
+    one until it is whole. `publish` has a snapshot made even where nothing changed. Raises Busy unless `wait`,
+    StoreError.
     """
     settings = settings or Config()
-    outcome = Outcome()
-    marks = {}
-    with home.closed(), open_writer(home, settings, wait) as store:
-        hashes = store.indexed(provio("contentHash"))
+    lock = lock or Lock(home, wait)
+    with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store:
+        work = _Merge(home, store, settings, known, not rebuild)
         every = folders is None or store.begun
-        for folder in home.run_folders() if every or folders is None else folders:
-            marks[folder] = time.time_ns()
-            trace = known if known and known.folder == folder else None
-            try:
-                _merge_run(store, folder, trace, hashes, outcome, progress, settings)
-            except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
-                outcome.damages.append(Damage(folder, 0, f"cannot be merged ({type(error).__name__}: {error})"))
-        if outcome.merged or not (home.snapshots / "current").exists():
+        work.all(home.run_folders() if every or folders is None else list(folders), progress)
+        if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
-    for folder, moment in marks.items():
-        home.mark(folder, moment)
-    if set(home.run_folders()) <= marks.keys():
-        home.mark_settings(settings.conclusions)
-    return outcome
+        work.mark()
+    return work.outcome
 
 
-def _merge_run(
-    store: Writer,
-    folder: Path,
-    trace: Trace | None,
-    hashes: dict[str, str],
-    outcome: Outcome,
-    progress: Callable[[str], None],
-    settings: Config,
-) -> None:
-    if trace is None and _is_merged(folder, hashes, settings):
-        outcome.unchanged += 1
-        return
-    progress(folder.name)
-    trace = trace or _settled(traces.read_run(folder))
-    outcome.damages += trace.damages
-    if hashes.get(bundle_iri(trace.iri)) == _hash(trace.content_hash, settings):
-        outcome.unchanged += 1
-        return
-    _replace(store, trace, settings)
-    outcome.merged.append(trace.run_id)
+class _Merge:
+    """A merge at work: what it has done so far, and what is known of the store."""
+
+    def __init__(self, home: Home, store: Writer, settings: Config, known: Trace | None, between: bool) -> None:
+        self.home, self.store, self.settings, self.known, self.between = home, store, settings, known, between
+        self.hashes = store.indexed(provio("contentHash"))
+        self.outcome = Outcome()
+        self.marks: dict[Path, tuple[int, str]] = {}
+        self.seen: set[Path] = set()
+        self.unpublished = False
+
+    def all(self, folders: list[Path], progress: Callable[[str], None]) -> None:
+        """Merge run folders, one after the other; what fails of one costs no other."""
+        published = time.monotonic()
+        for number, folder in enumerate(folders):
+            progress(f"merging: {number} of {len(folders)} runs")
+            self._one(folder)
+            if self.between and self.unpublished and time.monotonic() - published > BETWEEN:
+                self.store.publish()
+                self.unpublished, published = False, time.monotonic()
+        progress("")
+
+    def _one(self, folder: Path) -> None:
+        moment = time.time_ns()
+        self.seen.add(folder)
+        try:
+            noted = self.home.marked(folder)
+            trace = None if noted is not None and self._is_merged(folder) else self._read(folder)
+            damages = [str(damage) for damage in trace.damages] if trace else (noted or "").splitlines()
+            if trace is None or self._holds(trace):
+                self.outcome.unchanged += 1
+            else:
+                self._put(trace)
+        except FAULTS as error:
+            reason = " ".join(str(error).split())
+            self.outcome.damages.append(f"{folder}: cannot be merged ({type(error).__name__}: {reason})")
+        else:
+            self.outcome.damages += damages
+            self.marks[folder] = moment, "".join(" ".join(line.split()) + "\n" for line in damages)
+
+    def _is_merged(self, folder: Path) -> bool:
+        found = self.hashes.get(bundle_iri(RUN_BASE + folder.name))
+        if found is None:
+            return False
+        content = traces.content_hash(folder, traces.read_head(folder))
+        return found == intake.hash_of(content, self.settings)
+
+    def _read(self, folder: Path) -> Trace:
+        if self.known and self.known.folder == folder:
+            return self.known
+        return settled(traces.read_run(folder))
+
+    def _holds(self, trace: Trace) -> bool:
+        return self.hashes.get(bundle_iri(trace.iri)) == intake.hash_of(trace.content_hash, self.settings)
+
+    def _put(self, trace: Trace) -> None:
+        self.unpublished = True
+        with writing(self.home):
+            intake.put(self.store, trace, self.settings)
+        self.outcome.merged.append(trace.run_id)
+
+    def mark(self) -> None:
+        """Note what was merged, and when it was read; where that cannot be noted it is looked at again."""
+        with contextlib.suppress(OSError):
+            for folder, (moment, damaged) in self.marks.items():
+                self.home.mark(folder, moment, damaged)
+            if set(self.home.run_folders()) <= self.seen:
+                self.home.mark_settings(self.settings.conclusions)
 
 
-def _settled(trace: Trace) -> Trace:
+def settled(trace: Trace) -> Trace:
     """Look at what processes that outlived the run on this host have left."""
     if os.access(trace.folder, os.W_OK):
         settle.settle(trace, turtle.segment(environment.system_facts()["host"]))
         trace.content_hash = traces.content_hash(trace.folder, trace.run)
     return trace
-
-
-def _is_merged(folder: Path, hashes: dict[str, str], settings: Config) -> bool:
-    found = hashes.get(bundle_iri(RUN_BASE + folder.name))
-    return found is not None and found == _hash(traces.content_hash(folder, traces.read_head(folder)), settings)
-
-
-def _hash(content_hash: str, settings: Config) -> str:
-    """What a graph is known to be made from: the trace files, and what the project sets that conclusions turn on."""
-    return f"{content_hash}.{settings.conclusions}" if settings.conclusions else content_hash
-
-
-def _replace(store: Writer, trace: Trace, settings: Config) -> None:
-    """Put a run's graph in place of what there was, and conclude anew what follows from it and other runs."""
-    identity = Identity(trace)
-    conclusions = conclude(trace, identity, settings)
-    redact.trace(trace, redact.Redaction(settings.redact_add, settings.redact_keep))
-    graph = bundle_iri(trace.iri)
-    keys = across.touched_in(store, graph)
-    equal = content.touched(store, graph)
-    store.replace(graph, triples(trace, identity, conclusions))
-    _conclude_across(store, graph, conclusions, keys)
-    if content.renew(store, graph, equal):
-        store.index(_bundle(CONTENT))
-    store.index(index_of(trace, settings))
-
-
-def _conclude_across(store: Writer, graph: str, conclusions: Conclusions, before: set[str]) -> None:
-    """Renew what the derived graph says because of what a run touches, or touched before it was merged anew."""
-    runs, derived = across.Runs.of(store), across.Derived(store)
-    keys = before | across.open_in(conclusions, runs) | across.shared(store, graph)
-    keys |= across.disputed(store, graph) | across.during(store, graph, runs)
-    if derived.keys:
-        keys |= derived.keys & across.touched_in(store, graph)
-    store.withdraw(across.DERIVED, derived.because_of(keys))
-    store.add(across.DERIVED, across.conclude(store, sorted(keys), runs))
-
-
-def index_of(trace: Trace, settings: Config) -> list[str]:
-    """Return what the index says of a run's graph, as N-Triples lines."""
-    graph = Graph()
-    bundle = bundle_iri(trace.iri)
-    graph.lines += _bundle(bundle) + _bundle(across.DERIVED)
-    content = turtle.literal(_hash(trace.content_hash, settings))
-    graph.say(bundle, ("ofRun", f"<{trace.iri}>"), ("contentHash", content))
-    return graph.lines
-
-
-def _bundle(graph: str) -> list[str]:
-    return [f"<{graph}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]

@@ -30,11 +30,12 @@ def notes(project: Project) -> list[str]:
 
 
 def wait_for_hashes(project: Project) -> None:
-    """Wait for the background to be done, at most a minute."""
+    """Wait for the background to be done, at most a minute, and for its merge, for which no question waits."""
     deadline = time.monotonic() + 60
     while notes(project):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    project.provio("merge")
 
 
 def test_what_a_run_wrote_and_nothing_else_has_its_hash(project: Project) -> None:

@@ -71,7 +71,15 @@ def test_a_damaged_file_is_named_and_costs_only_itself(project: Project) -> None
     assert f"{victim}:4:" in done.stderr
     assert project.data("x") == {"a"}
     assert project.count('?p a provio:Process ; provio:argv "cat b"') == 1
-    project.provio("merge", code=0)
+    again = project.provio("merge", code=1)
+    assert f"{victim}:4:" in again.stderr
+    assert "0 runs merged, 1 unchanged" in again.stderr
+
+
+def test_an_empty_name_is_no_run(project: Project) -> None:
+    """`provio merge ""` names no run, rather than the only one that there is."""
+    project.watch("true")
+    project.provio("merge", "", code=3)
 
 
 def test_an_empty_and_a_foreign_file_do_no_harm(project: Project) -> None:

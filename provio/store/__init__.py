@@ -12,11 +12,13 @@ this package names a backend.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
+from provio.errors import Busy as Busy
 from provio.errors import StoreError
 
 if TYPE_CHECKING:
@@ -24,12 +26,9 @@ if TYPE_CHECKING:
 
     from provio.config import Config
     from provio.home import Home
+    from provio.lock import Lock
 
     Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
-
-
-class Busy(StoreError):
-    """Another process is merging."""
 
 
 class Damaged(StoreError):
@@ -163,14 +162,33 @@ def open_reader(home: Home, settings: Config | None = None) -> Store:  # noqa: A
     return StoreReader(home)
 
 
-def open_writer(home: Home, settings: Config | None, wait: bool) -> Writer:  # noqa: ARG001
-    """Open the store of a `.provio` for merging, alone.
+def open_writer(
+    home: Home,
+    settings: Config | None,  # noqa: ARG001
+    wait: bool,
+    lock: Lock | None = None,
+    anew: bool = False,
+) -> Writer:
+    """Open the store of a `.provio` for merging, alone: with the `lock` that the caller has, or else one of its own.
 
-    Raises Busy where somebody else holds it and `wait` is false, StoreError where it cannot be opened.
+    `anew` begins an empty one beside it, which takes its place when it is published. Raises Busy where somebody else
+    holds it and `wait` is false, StoreError where it cannot be opened.
     """
     from provio.store.embedded import StoreWriter
 
-    return StoreWriter(home, wait)
+    return StoreWriter(home, wait, lock, anew)
+
+
+@contextlib.contextmanager
+def writing(home: Home) -> Iterator[None]:
+    """Say of what the disk refuses what it means and what to do, as a StoreError."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"cannot write the store in {home.path} ({error.strerror or error}): make room, or see who may write "
+            "there; what was published is as before, and no run is lost"
+        ) from error
 
 
 def pending(home: Home, settings: Config) -> list[Path]:

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,9 +16,10 @@ from types import TracebackType
 
 import pyoxigraph as ox
 
-from provio.errors import NotAllowed, NothingKnown, StoreError
+from provio.errors import NothingKnown, StoreError
 from provio.home import Home
-from provio.store import Busy, Damaged
+from provio.lock import Lock
+from provio.store import Damaged, snapshots, writing
 from provio.vocab import PREFIXES
 
 VERSION = "1"
@@ -32,22 +33,43 @@ class StoreWriter:
     Raises Busy where somebody else holds it and `wait` is false, StoreError where the store cannot be opened.
     """
 
-    def __init__(self, home: Home, wait: bool) -> None:
+    def __init__(self, home: Home, wait: bool, lock: Lock | None = None, anew: bool = False) -> None:
         self.home = home
-        self.lock = _locked(home, wait)
+        self.anew = anew
+        self.lock = lock or Lock(home, wait)
         self.path = _Path(home.path)
+        self.changed = False
         try:
-            _check_version(home)
-            self.begun = not home.store.exists()
-            try:
-                self.store = _opened(ox.Store, self.path / "store", home.store)
-            except Damaged:
-                self.begun = True
-                home.store.rename(home.store.with_name(f"store.damaged-{time.time_ns()}"))
-                self.store = _opened(ox.Store, self.path / "store", home.store)
+            with writing(home):
+                _check_version(home)
+                if home.unfinished.exists():
+                    snapshots.restore(home)
+                if home_new(home).exists():
+                    shutil.rmtree(home_new(home))  # it was never whole
+            self.begun = anew or not home.store.exists()
+            self.store = self._open()
         except BaseException:
-            os.close(self.lock)
+            self.lock.close()
             raise
+
+    def _open(self) -> ox.Store:
+        folder = home_new(self.home) if self.anew else self.home.store
+        try:
+            store = _opened(ox.Store, self.path / folder.name, folder)
+        except Damaged:
+            self.begun = True
+            folder.rename(folder.with_name(f"store.damaged-{time.time_ns()}"))
+            store = _opened(ox.Store, self.path / folder.name, folder)
+        for entry in os.scandir(folder):
+            if entry.name.startswith("LOG.old."):  # RocksDB keeps a thousand of them, of 140 KB
+                os.unlink(entry)
+        return store
+
+    def _change(self) -> None:
+        """Note that from here on the store holds what is not published."""
+        if not self.changed and not self.anew:
+            self.home.unfinished.touch()
+        self.changed = True
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -57,7 +79,7 @@ class StoreWriter:
     ) -> None:
         del self.store
         self.path.close()
-        os.close(self.lock)
+        self.lock.close()
 
     def replace(self, graph: str, pieces: Iterable[str]) -> None:
         """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet."""
@@ -68,10 +90,12 @@ class StoreWriter:
 
     def index(self, lines: Iterable[str]) -> None:
         """Say in the default graph what is in the others, last of all: a run that it does not name is not merged."""
+        self._change()
         self.store.load(input="".join(lines).encode(), format=ox.RdfFormat.N_TRIPLES)
 
     def drop(self, graph: str) -> None:
         """Remove a graph and its index."""
+        self._change()
         name = ox.NamedNode(graph)
         for quad in list(self.store.quads_for_pattern(name, None, None, ox.DefaultGraph())):
             self.store.remove(quad)
@@ -121,6 +145,7 @@ class StoreWriter:
 
     def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
         """Remove all that a graph says of these subjects by these properties with these values."""
+        self._change()
         name = ox.NamedNode(graph)
         for subject, predicate, value in statements:
             found = self.store.quads_for_pattern(ox.NamedNode(subject), ox.NamedNode(predicate), None, name)
@@ -131,6 +156,7 @@ class StoreWriter:
         """Add N-Triples to a graph."""
         text = "".join(lines).encode()
         if text:
+            self._change()
             self.store.load(input=text, format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
@@ -143,21 +169,16 @@ class StoreWriter:
         return {row["graph"]: row["value"] for row in _rows(self.store.query(query))}
 
     def publish(self) -> None:
-        """Make a snapshot and let readers see it; older ones go once no reader can be opening them."""
-        self.store.flush()
-        snapshots = self.home.snapshots
-        snapshots.mkdir(exist_ok=True)
-        numbers = [int(entry.name) for entry in os.scandir(snapshots) if entry.name.isdigit()]
-        number = max(numbers, default=0) + 1
-        self.store.backup(self.path / f"snapshots/{number}")
-        link = snapshots / "current.new"
-        link.unlink(missing_ok=True)
-        link.symlink_to(str(number))
-        link.replace(snapshots / "current")
-        import shutil  # dear to load, and a reader does not need it
-
-        for old in sorted(numbers)[:-1]:
-            shutil.rmtree(snapshots / str(old), ignore_errors=True)
+        """Make a snapshot and let readers see it; a store that was made anew takes the old one's place."""
+        with writing(self.home):
+            if self.anew:
+                self.home.unfinished.touch()
+            snapshots.publish(self.home, lambda name: self.store.backup(self.path / f"snapshots/{name}"))
+            if self.anew:
+                shutil.rmtree(self.home.store, ignore_errors=True)
+                home_new(self.home).rename(self.home.store)
+            self.home.unfinished.unlink(missing_ok=True)
+        self.changed = False
 
 
 class StoreReader:
@@ -168,16 +189,21 @@ class StoreReader:
 
     def __init__(self, home: Home) -> None:
         _check_version(home)
-        snapshot = home.snapshots / "current"
-        if not snapshot.exists():
+        held = snapshots.hold(home)
+        if held is None:
             recorded = len(home.run_folders())
             said = f"{recorded} recorded in {home.path}, none merged: provio merge says why" if recorded else ""
             raise NothingKnown(
                 said or f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)"
             )
         self.path = _Path(home.path)
-        name = os.readlink(snapshot)
-        self.store = _opened(ox.Store.read_only, self.path / f"snapshots/{name}", snapshot)
+        name, self.held = held
+        self.store = _opened(ox.Store.read_only, self.path / f"snapshots/{name}", home.snapshots / name)
+
+    def __del__(self) -> None:
+        """Let the snapshot go."""
+        if hasattr(self, "held"):
+            os.close(self.held)
 
     def query(
         self, sparql: str, graphs: Sequence[str] | None = None
@@ -261,6 +287,11 @@ class _Path:
             os.close(self.fd)
 
 
+def home_new(home: Home) -> Path:
+    """Where a store that is made anew lies until it is whole."""
+    return home.path / "store.new"
+
+
 def _opened(how: Callable[[str], ox.Store], path: str, shown: Path) -> ox.Store:
     try:
         return how(path)
@@ -268,19 +299,6 @@ def _opened(how: Callable[[str], ox.Store], path: str, shown: Path) -> ox.Store:
         raise StoreError(f"cannot open the store {shown} ({error}): make room, or see who may write there") from error
     except Exception as error:
         raise Damaged(f"the store {shown} is damaged ({error}): delete it, provio merge makes it again") from error
-
-
-def _locked(home: Home, wait: bool) -> int:
-    try:
-        fd = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise NotAllowed(f"cannot write {home.path} ({error.strerror}): what is pending there is not merged") from error
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        os.close(fd)
-        raise Busy(f"the store {home.store} is busy: the run is kept and merged by the next question") from None
-    return fd
 
 
 def _check_version(home: Home) -> None:

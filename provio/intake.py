@@ -1,0 +1,91 @@
+"""One run into the store, or out of it: a trace in, its graph and what follows from it and other runs out.
+
+What fails in the middle leaves nothing of the run that is visible: neither its graph nor what was concluded from it.
+"""
+
+from __future__ import annotations
+
+from provio import across, redact, turtle
+from provio.across import content
+from provio.across.known import CONTENT
+from provio.config import Config
+from provio.errors import ProvioError
+from provio.facts import Trace
+from provio.graph import Graph, bundle_iri, triples
+from provio.identity import Identity
+from provio.lineage import Conclusions, conclude
+from provio.store import Writer
+from provio.vocab import PROV, RDF
+
+
+def put(store: Writer, trace: Trace, settings: Config) -> None:
+    """Put a run's graph in place of what there was, and conclude anew what follows from it and other runs.
+
+    Raises OSError or a ProvioError where the store is to blame, anything else where the run is: it is then forgotten.
+    """
+    identity = Identity(trace)
+    conclusions = conclude(trace, identity, settings)
+    redact.trace(trace, redact.Redaction(settings.redact_add, settings.redact_keep))
+    graph = bundle_iri(trace.iri)
+    keys = across.touched_in(store, graph)
+    equal = content.touched(store, graph)
+    try:
+        store.replace(graph, triples(trace, identity, conclusions))
+        _conclude_across(store, graph, conclusions, keys)
+        _renew_equal(store, graph, equal)
+        store.index(index_of(trace, settings))
+    except (OSError, ProvioError):
+        raise
+    except Exception:
+        _forget(store, graph, keys, equal)
+        raise
+
+
+def forget(store: Writer, graph: str) -> None:
+    """Take a run's graph out of the store, and all that followed from it."""
+    runs = across.Runs.of(store)
+    keys = across.shared(store, graph) | across.disputed(store, graph) | across.during(store, graph, runs)
+    _forget(store, graph, keys, content.touched(store, graph))
+
+
+def _forget(store: Writer, graph: str, keys: set[str], equal: dict[str, set[str]]) -> None:
+    keys |= across.touched_in(store, graph)
+    equal |= content.touched(store, graph)
+    store.drop(graph)
+    _conclude_across(store, graph, None, keys)
+    _renew_equal(store, graph, equal)
+
+
+def _conclude_across(store: Writer, graph: str, conclusions: Conclusions | None, before: set[str]) -> None:
+    """Renew what the derived graph says because of what a run touches, or touched before it was merged anew."""
+    runs, derived = across.Runs.of(store), across.Derived(store)
+    keys = before | (across.open_in(conclusions, runs) if conclusions else set()) | across.shared(store, graph)
+    keys |= across.disputed(store, graph) | across.during(store, graph, runs)
+    if derived.keys:
+        keys |= derived.keys & across.touched_in(store, graph)
+    store.withdraw(across.DERIVED, derived.because_of(keys))
+    store.add(across.DERIVED, across.conclude(store, sorted(keys), runs))
+
+
+def _renew_equal(store: Writer, graph: str, before: dict[str, set[str]]) -> None:
+    if content.renew(store, graph, before):
+        store.index(_bundle(CONTENT))
+
+
+def hash_of(content_hash: str, settings: Config) -> str:
+    """What a graph is known to be made from: the trace files, and what the project sets that conclusions turn on."""
+    return f"{content_hash}.{settings.conclusions}" if settings.conclusions else content_hash
+
+
+def index_of(trace: Trace, settings: Config) -> list[str]:
+    """Return what the index says of a run's graph, as N-Triples lines."""
+    graph = Graph()
+    bundle = bundle_iri(trace.iri)
+    graph.lines += _bundle(bundle) + _bundle(across.DERIVED)
+    content = turtle.literal(hash_of(trace.content_hash, settings))
+    graph.say(bundle, ("ofRun", f"<{trace.iri}>"), ("contentHash", content))
+    return graph.lines
+
+
+def _bundle(graph: str) -> list[str]:
+    return [f"<{graph}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]

@@ -1,0 +1,46 @@
+"""The lock of a `.provio`: who holds it, and no other, writes its store. A home in, a held lock or an error out.
+
+It is tried before anything dear is loaded, so that whoever finds it taken goes on at once. The kernel lets it go when
+its holder ends, however that is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+from provio.errors import Busy, NotAllowed
+from provio.home import Home
+
+
+class Lock:
+    """Held from the start until `close`, or until the process and its children that have it end.
+
+    Raises Busy where somebody else holds it and `wait` is false, NotAllowed where the folder cannot be written.
+    """
+
+    def __init__(self, home: Home, wait: bool) -> None:
+        try:
+            with home.closed():
+                self.fd = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise NotAllowed(
+                f"cannot write {home.path} ({error.strerror}): what is pending there is not merged; see who may write "
+                "there"
+            ) from error
+        try:
+            fcntl.flock(self.fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            self.close()
+            raise Busy("another process is merging: ask again when it has ended") from None
+        except OSError as error:
+            self.close()
+            raise NotAllowed(
+                f"cannot lock {home.lock} ({error.strerror}): put .provio on another file system"
+            ) from error
+
+    def close(self) -> None:
+        """Let it go; a child that has it keeps it."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1

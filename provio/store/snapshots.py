@@ -1,0 +1,115 @@
+"""What readers see: a writer publishes snapshots of its store, a reader holds the newest while it asks.
+
+`.provio/snapshots/N` are hard-linked copies of the store, `current` is a link to the newest. A reader holds a shared
+lock on the folder of the one it asks; a writer takes away only what nobody holds: the older ones, and what a kill left
+half made. A store that a merge did not leave whole is put back to what was published last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from provio.home import Home
+
+KEPT = frozenset({"current", "merged"})
+TRIES = 1000  # a link that leads nowhere is broken, not just overtaken, when it does so again and again
+
+
+def hold(home: Home) -> tuple[str, int] | None:
+    """Return the name of the published snapshot, and a descriptor that keeps it there; None where there is none."""
+    for _ in range(TRIES):
+        try:
+            name = os.readlink(home.snapshots / "current")
+        except OSError:
+            return None
+        fd = _held(home.snapshots / name)
+        if fd is not None:
+            return name, fd
+    return None
+
+
+def _held(folder: Path) -> int | None:
+    """A shared lock on a snapshot; None where a writer has taken it away, or is about to."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        _lock(fd, fcntl.LOCK_SH)
+        if os.path.samestat(os.fstat(fd), os.stat(folder)):
+            return fd
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(fd)
+    return None
+
+
+def _lock(fd: int, how: int) -> None:
+    """Lock at once or raise BlockingIOError; a file system without locks has nobody hold anything."""
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return
+
+
+def publish(home: Home, backup: Callable[[str], None]) -> None:
+    """Have `backup` make a snapshot of the given name (in `snapshots`), and let readers see it from here on."""
+    home.snapshots.mkdir(exist_ok=True)
+    number = 1 + max(map(_number, os.listdir(home.snapshots)), default=0)
+    backup(str(number))
+    link = home.snapshots / "current.new"
+    link.unlink(missing_ok=True)
+    link.symlink_to(str(number))
+    link.replace(home.snapshots / "current")
+    sweep(home)
+
+
+def _number(name: str) -> int:
+    digits = name.partition(".")[0]
+    return int(digits) if digits.isascii() and digits.isdigit() else 0
+
+
+def sweep(home: Home) -> None:
+    """Take away the snapshots that are neither published nor held, and what is left of half-made ones."""
+    current = os.readlink(home.snapshots / "current")
+    for entry in list(os.scandir(home.snapshots)):
+        if entry.name not in KEPT and entry.name != current and entry.is_dir(follow_symlinks=False):
+            with contextlib.suppress(OSError), _alone(entry.path):
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _lock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def restore(home: Home) -> None:
+    """Put the store back to what was published last, or to nothing, after a merge that did not end."""
+    shutil.rmtree(home.store, ignore_errors=True)
+    published = home.snapshots / "current"
+    if published.is_dir():
+        home.store.mkdir()
+        for entry in os.scandir(published):
+            _same(entry.path, str(home.store / entry.name))
+    home.unfinished.unlink()
+
+
+def _same(source: str, target: str) -> None:
+    """A second name for a table, which is never written again; a copy of any other file, which is."""
+    if source.endswith(".sst"):
+        with contextlib.suppress(OSError):
+            return os.link(source, target)
+    shutil.copyfile(source, target)
+    return None
