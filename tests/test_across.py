@@ -57,7 +57,7 @@ def reasons(project: Project, name: str) -> list[str]:
     return [gap["reason"] for gap in project.lineage(name)["gaps"]]
 
 
-@pytest.mark.parametrize("mode", ["wb", "ab"])
+@pytest.mark.parametrize("mode", ["wb", pytest.param("ab", marks=pytest.mark.slow)])
 def test_a_reader_in_another_run_has_what_the_writer_had_read_by_then(project: Project, mode: str) -> None:
     """A: r(a) w(x) r(b) w(x), while B: r(x) w(z): z comes from a and never from b; x from both."""
     project.sh("echo 1 > a; echo 2 > b; echo 0 > x")
@@ -71,6 +71,7 @@ def test_a_reader_in_another_run_has_what_the_writer_had_read_by_then(project: P
     assert reasons(project, "z") == []
 
 
+@pytest.mark.slow
 def test_the_order_of_merges_changes_nothing(project: Project) -> None:
     """Whichever of two runs that met over a file and a pipe is merged first, the quads are the same; nor do they change
     when one is merged again."""
@@ -142,7 +143,7 @@ connection.sendall(open("a", "rb").read())
 """
 
 
-@pytest.mark.parametrize("kind", ["internet", "local"])
+@pytest.mark.parametrize("kind", ["internet", pytest.param("local", marks=pytest.mark.slow)])
 def test_a_connection_between_two_runs(project: Project, kind: str) -> None:
     """What a client in one run sends to a server in another is followed."""
     port = kind == "internet"

@@ -80,6 +80,7 @@ def test_tricky_bytes(driver: Path, tmp_path: Path) -> None:
     check(driver, TRICKY, tmp_path / "inputs")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(some.lists(some.binary(max_size=64) | some.text(max_size=40).map(str.encode), min_size=20, max_size=60))
 def test_any_bytes(driver: Path, tmp_path: Path, inputs: list[bytes]) -> None:

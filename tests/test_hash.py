@@ -9,6 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
 from conftest import Project, provio_command
 
 PATH = "?v prov:specializationOf/provio:path ?n OPTIONAL { ?v provio:path ?own } BIND(COALESCE(?own, ?n) AS ?path)"
@@ -96,6 +97,7 @@ def test_what_was_killed_is_taken_up_again_and_what_was_done_is_kept(project: Pr
     assert hashes(project) == {"x": "0" * 64, "y": digest(project.path / "y")}
 
 
+@pytest.mark.slow
 def test_one_process_hashes_for_a_folder_at_a_time(project: Project) -> None:
     """Ten runs at once: every hash is there, and no process is left."""
     project.run("true")
@@ -201,6 +203,7 @@ def test_of_several_origins_none_is_chosen(project: Project) -> None:
     assert reason in project.provio("why", "copy", code=3).stderr
 
 
+@pytest.mark.slow
 def test_the_order_of_merges_changes_nothing_of_equal_content(project: Project) -> None:
     """The store made anew from the folders, newest first, says the same."""
     project.sh("echo in > in")

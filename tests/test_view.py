@@ -188,7 +188,9 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape", [pytest.param(shape, marks=[pytest.mark.slow] * (SHAPES[shape][0] > 1000)) for shape in SHAPES]
+)
 def test_layout(shape):
     """Every node has a place, no two overlap, twice is the same, and data goes one way where there is room."""
     count, edges = SHAPES[shape]

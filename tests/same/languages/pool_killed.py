@@ -1,3 +1,4 @@
+# slow: workers are waited for
 # order: any
 # writes: done-0 done-5
 # also: run

@@ -1,3 +1,4 @@
+// slow: 64 threads × 10,000 writes
 // order: any
 // writes: file0 file63 all
 // 64 threads write 10,000 times each, to a file of their own and to one that all append to.
