@@ -39,10 +39,16 @@ class Identity:
         self.fallback = f"{trace.run.get('host', 'host')}.{self.boot}"
         self.places = sorted((_place(r) for r in trace.mounts), key=lambda p: -len(p.point))
         self._domains = {place.device: place.domain for place in reversed(self.places)}
+        self._segments: dict[str, str] = {}
+        self._files: dict[tuple[bytes, str], str] = {}
 
     def domain(self, device: str) -> str:
         """Return the storage domain of a device, percent-encoded: one authority."""
-        return domain_segment(self._domains.get(device) or f"{self.fallback}.{device}")
+        known = self._segments.get(device)
+        if known is None:
+            known = domain_segment(self._domains.get(device) or f"{self.fallback}.{device}")
+            self._segments[device] = known
+        return known
 
     def version(self, facts: Facts) -> str:
         """Return the IRI of a file version: domain, inode, birth, mtime and size."""
@@ -50,6 +56,12 @@ class Identity:
 
     def file(self, path: bytes, device: str) -> str:
         """Return the IRI of a file's name: the same folder mounted elsewhere gives the same name."""
+        known = self._files.get((path, device))
+        if known is None:
+            known = self._files[path, device] = self._file(path, device)
+        return known
+
+    def _file(self, path: bytes, device: str) -> str:
         for place in self.places:
             if place.device == device and _below(path, place.point):
                 inside = path[len(place.point.rstrip(b"/")) :]

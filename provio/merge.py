@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from provio import environment, intake, settle, turtle
+from provio import cycles, environment, intake, settle, turtle
 from provio import trace as traces
 from provio.config import Config
 from provio.facts import RUN_BASE, Trace
@@ -95,7 +95,8 @@ class _Merge:
         published = time.monotonic()
         for number, folder in enumerate(folders):
             progress(f"merging: {number} of {len(folders)} runs")
-            self._one(folder)
+            with cycles.kept():
+                self._one(folder)
             if self.between and self.unpublished and time.monotonic() - published > BETWEEN:
                 self.store.publish()
                 self.unpublished, published = False, time.monotonic()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from dataclasses import dataclass
+from functools import cache
 
 Record = dict[str, str]
 AT_FDCWD = -100
@@ -25,8 +26,11 @@ class Facts:
     @staticmethod
     def of(record: Record) -> Facts:
         """The facts that a record states of a file."""
-        times = (int(record.get(name, 0)) for name in ("inode", "birthNs", "mtimeNs", "ctimeNs", "size"))
-        return Facts(record.get("device", ""), *times)
+        get = record.get
+        return Facts(
+            get("device", ""), int(get("inode", 0)), int(get("birthNs", 0)), int(get("mtimeNs", 0)),
+            int(get("ctimeNs", 0)), int(get("size", 0)),
+        )  # fmt: skip
 
     @property
     def key(self) -> tuple[str, int, int, int, int]:
@@ -35,8 +39,14 @@ class Facts:
 
     def later(self, record: Record, prefix: str) -> Facts:
         """What a record states of the same file later, under names that begin with `prefix`."""
-        names = (prefix + name if prefix else name[0].lower() + name[1:] for name in ("MtimeNs", "CtimeNs", "Size"))
-        return Facts(self.device, self.inode, self.birth, *(int(record.get(name, 0)) for name in names))
+        get, (mtime, ctime, size) = record.get, _later_names(prefix)
+        return Facts(self.device, self.inode, self.birth, int(get(mtime, 0)), int(get(ctime, 0)), int(get(size, 0)))
+
+
+@cache
+def _later_names(prefix: str) -> tuple[str, ...]:
+    names = ("MtimeNs", "CtimeNs", "Size")
+    return tuple(prefix + name if prefix else name[0].lower() + name[1:] for name in names)
 
 
 class _Time(ctypes.Structure):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyoxigraph
 
-from provio import runfiles
+from provio import blocks, runfiles
 from provio.facts import (
     RUN_BASE,
     Access,
@@ -97,6 +97,9 @@ def read_head(folder: Path) -> Record:
 
 def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
     """Return the records of a Turtle document: subject → property's local name → value. Appends what is damaged."""
+    known = blocks.quickly(data)
+    if known is not None:
+        return known
     try:
         return _whole(_records(data), path, damages)
     except (SyntaxError, ValueError, MemoryError) as error:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from urllib.parse import quote, quote_from_bytes
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PATH_SAFE = "/-._~!$&'()*+,;=:@"
 _SPECIAL = re.compile(r'[\x00-\x1f"\\\x7f\ud800-\udfff\ufffe\uffff]')
 _PLAIN_PATH = re.compile(rb"[A-Za-z0-9/\-._~!$&'()*+,;=:@]*")
+_PLAIN_SEGMENT = re.compile(r"[A-Za-z0-9\-._~]*")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
@@ -22,7 +24,7 @@ def _escape(match: re.Match[str]) -> str:
 
 def literal(text: str) -> str:
     """Return `text` as a quoted literal, valid in N-Triples and Turtle; lone surrogates become U+FFFD."""
-    return '"' + _SPECIAL.sub(_escape, text) + '"'
+    return f'"{_SPECIAL.sub(_escape, text)}"' if _SPECIAL.search(text) else f'"{text}"'
 
 
 def integer(number: int) -> str:
@@ -45,16 +47,25 @@ def instant(ns: int) -> str:
 def instant_text(ns: int) -> str:
     """Return the lexical form of `instant`; what a calendar cannot hold is clamped to the years 1 to 9999."""
     seconds, rest = divmod(ns, 1_000_000_000)
+    second = _second(seconds)
+    return f"{second}.{rest // 1000:06d}Z" if second else "0001-01-01T00:00:00.000000Z"
+
+
+@lru_cache(maxsize=4096)
+def _second(seconds: int) -> str:
+    """Return the whole seconds of an instant, nothing before the year 1000; a run's are few."""
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
-        moment = datetime.min if ns < 0 else datetime.max
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z" if moment.year > 999 else "0001-01-01T00:00:00.000000Z"
+        moment = datetime.min if seconds < 0 else datetime.max
+    return f"{moment:%Y-%m-%dT%H:%M:%S}" if moment.year > 999 else ""
 
 
 def segment(text: str | bytes) -> str:
     """Return one path segment of an IRI, percent-encoded."""
-    return quote(text, safe="-._~") if isinstance(text, str) else quote_from_bytes(text, safe="-._~")
+    if isinstance(text, bytes):
+        return quote_from_bytes(text, safe="-._~")
+    return text if _PLAIN_SEGMENT.fullmatch(text) else quote(text, safe="-._~")
 
 
 def path_iri(path: bytes) -> str:

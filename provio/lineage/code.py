@@ -20,6 +20,7 @@ from provio.settings import Interpreter
 
 SYSTEM = tuple(b"/etc /dev /usr /bin /boot /lib /lib32 /lib64 /opt /sbin /sys /proc /var /cvmfs".split())
 NOT_SYSTEM = tuple(b"/dev/shm /var/tmp /var/home".split())
+SLASH = ord("/")
 ROOT_VARIABLES = re.compile(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
 
 
@@ -94,11 +95,21 @@ class Noise:
         homes = [rb"/root", rb"/home/[^/]+", *([re.escape(home)] if home else [])]
         self.hidden = re.compile(rb"(" + b"|".join(homes) + rb")/\.[^/]+")
         self.named = {path for process in trace.processes.values() for path in _named(process)}
+        self._known: dict[tuple[bytes, bytes | None], bool] = {}
 
     def __call__(self, opening: Opening) -> bool:
         """Tell whether an opening is noise."""
-        names = {os.path.normpath(path) for path in (opening.name or b"/", opening.path) if path}
-        return not (opening.writable or names & self.named) and self._of_system(os.path.normpath(opening.name or b"/"))
+        if opening.writable:
+            return False
+        names = opening.name or b"/", opening.path
+        known = self._known.get(names)
+        if known is None:
+            known = self._known[names] = self._by_name(*names)
+        return known
+
+    def _by_name(self, name: bytes, path: bytes | None) -> bool:
+        names = {os.path.normpath(one) for one in (name, path) if one}
+        return not names & self.named and self._of_system(os.path.normpath(name))
 
     def of_code(self, code: Code) -> bool:
         """Tell whether a program or script is noise."""
@@ -142,7 +153,7 @@ class _Places:
 
 
 def _under(path: bytes, roots: Iterable[bytes]) -> bool:
-    return any(path == root or path.startswith(root + b"/") for root in roots)
+    return any(path.startswith(root) and (len(path) == len(root) or path[len(root)] == SLASH) for root in roots)
 
 
 def _interpreter_prefixes(trace: Trace) -> Iterable[bytes]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from provio.settings import Interpreter
 
@@ -81,10 +82,14 @@ class Script:
 
 def rule_of(name: str, own: Mapping[str, Interpreter]) -> Interpreter | None:
     """Return how the program of this name reads its options, where it is an interpreter; `own` rules come first."""
-    for names, rule in (*((glob, rule) for glob, rule in own.items()), *INTERPRETERS.items()):
-        if any(fnmatchcase(name, glob) for glob in names.split(" ")):
-            return rule
-    return None
+    added = next((rule for glob, rule in own.items() if fnmatchcase(name, glob)), None) if own else None
+    return added or _known_rule(name)
+
+
+@lru_cache(maxsize=1024)
+def _known_rule(name: str) -> Interpreter | None:
+    globs = ((glob, rule) for names, rule in INTERPRETERS.items() for glob in names.split(" "))
+    return next((rule for glob, rule in globs if fnmatchcase(name, glob)), None)
 
 
 def script_of(arguments: list[bytes], cwd: bytes, rule: Interpreter) -> Script | None:

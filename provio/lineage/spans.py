@@ -117,7 +117,7 @@ class _Collector:
             return
         inputs, first, last = self.out.inputs[opening.process.iri], min(moments), max(moments)
         grown = opening.at_close
-        if grown is None or opening.writable or self._key(grown) == self._key(opening.facts):
+        if grown is None or opening.writable or grown.key == opening.facts.key:
             inputs.append(Input(opening.process, version.iri, first, last, noise))
             return
         before = [moment for moment in moments if moment < grown.mtime]
@@ -172,7 +172,7 @@ class _Collector:
         """Tell whether a file's time is what it was, where a store through a map would have changed it."""
         if final is None or opening.facts.device not in self.stamps or final.mtime % SECOND == 0:
             return False
-        return self._key(final) == self._key(opening.facts)
+        return final.key == opening.facts.key
 
     def handed_on(self, program: Unwatched, opening: Opening) -> None:
         """What a program that could not be watched left of a file that it was started with."""
@@ -222,9 +222,6 @@ class _Collector:
             version.name(self.identity.file(os.path.normpath(path), facts.device), os.path.normpath(path), event.at)
         if not made:
             self.version(after, None, False, event.at).retimed.append((event.at, self.identity.version(before)))
-
-    def _key(self, facts: Facts) -> Facts:
-        return replace(facts, ctime=0)
 
 
 def _made(opening: Opening) -> bool:
