@@ -43,7 +43,7 @@ class _Part:
 def unwatchable(program: bytes) -> Unwatchable | None:
     """Return why the program that `program` names (along PATH, as exec finds it) cannot be watched; None where it can,
     or where it cannot be looked at."""
-    path = _found(program)
+    path = found_program(program)
     file = path
     for _ in range(SCRIPTS if path else 0):
         try:
@@ -62,8 +62,8 @@ def unwatchable(program: bytes) -> Unwatchable | None:
     return None
 
 
-def _found(program: bytes) -> bytes:
-    """The absolute path of a program, an empty one where there is none."""
+def found_program(program: bytes) -> bytes:
+    """Return the absolute path of a program, as exec finds it along PATH; an empty one where there is none."""
     folders = [] if b"/" in program else [os.fsencode(folder) for folder in os.get_exec_path()]
     for place in [os.path.join(folder, program) for folder in folders] or [program]:
         if os.path.isfile(place) and os.access(place, os.X_OK):

@@ -15,8 +15,8 @@ from urllib.parse import unquote_to_bytes
 
 from provio.statx import Facts as Facts  # noqa: PLC0414
 from provio.statx import Record as Record  # noqa: PLC0414
+from provio.vocab import RUN_BASE as RUN_BASE  # noqa: PLC0414
 
-RUN_BASE = "https://w3id.org/provio/run/"
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR
 # The largest access of each of the ten sizes but the last, in bytes (Darshan's access-size counters).
 SIZE_LIMITS = (100, 1024, 10240, 102400, 1048576, 4194304, 10485760, 104857600, 1073741824)

@@ -10,9 +10,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from provio import turtle
-from provio.facts import Trace, decode_argv
+
+if TYPE_CHECKING:
+    from provio.facts import Trace
 
 REDACTED = "REDACTED"
 SECRET = "TOKEN SECRET PASSW PASSPHRASE KEY CREDENTIAL AUTH COOKIE SESSION SIGNATURE PRIVATE".split()
@@ -96,6 +99,8 @@ def trace(found: Trace, redaction: Redaction) -> None:
 
 @lru_cache(1024)
 def _command_line(redaction: Redaction, encoded: str) -> str:
+    from provio.facts import decode_argv  # dear, and who records has loaded none of it
+
     return turtle.encode_argv(redaction.arguments(decode_argv(encoded)))
 
 

@@ -7,18 +7,14 @@ are the caller's own. What cannot be recorded never keeps the command from runni
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
 import resource
-import secrets
-import shutil
 import signal
 import stat
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,17 +24,16 @@ from types import FrameType
 
 from provio import environment, turtle
 from provio.errors import CannotRecord, ProvioError
-from provio.executable import Unwatchable, unwatchable
-from provio.facts import RUN_BASE
+from provio.executable import Unwatchable, found_program, unwatchable
 from provio.home import Home, find_or_make
 from provio.needs import needed
 from provio.redact import Redaction
-from provio.vocab import NS
+from provio.vocab import NS, RUN_BASE
 
 SHIM = Path(__file__).with_name("libprovio.so")
 FORMAT_VERSION = "1"
-# File systems whose shared maps a kill -9 and a full disk leave intact (statfs f_type): ext2/3/4, xfs, tmpfs.
-SAFE_FOR_MAPS = frozenset({0xEF53, 0x58465342, 0x01021994})
+# File systems whose shared maps a kill -9 and a full disk leave intact.
+SAFE_FOR_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "tmpfs"})
 # Libraries that must be the first of all.
 SANITIZERS = ("libasan.so", "libclang_rt.asan", "libhwasan.so")
 FROM_TERMINAL = frozenset({signal.SIGINT, signal.SIGQUIT})
@@ -78,6 +73,7 @@ class Recording:
     campaign: str | None = None
     redaction: Redaction = NOTHING_MORE
     facts: list[tuple[str, str]] = field(default_factory=list)
+    around: str = ""
     gap: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -96,7 +92,7 @@ class End:
 
 def uuid7() -> str:
     """Return a UUID version 7 (RFC 9562): 48 bits of milliseconds, then random: such names sort by time."""
-    value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10), "big")
     value = value & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
     text = f"{value:032x}"
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
@@ -118,11 +114,13 @@ def prepare(
         home = find_or_make()
         run_id = uuid7()
         with home.closed(), _whole_or_gone(home.runs / run_id) as folder:
-            trace_folder = _trace_folder(folder, run_id)
+            mounts = environment.mounts()
+            trace_folder = _trace_folder(folder, run_id, mounts)
             started = time.time_ns()
             recording = Recording(home, run_id, command, name, started, trace_folder, detail, campaign, redaction)
-            _host_folder(recording).mkdir()
+            host_folder(recording).mkdir()
             recording.facts = _facts(recording)
+            recording.around = "".join(_environment_statements(recording) + _mount_statements(recording, mounts))
             write_run(recording, None)
     except ProvioError as error:
         raise CannotRecord(str(error)) from error
@@ -215,7 +213,7 @@ def trace_variable(recording: Recording) -> bytes:
         recording.run_id,
         host,
         str(recording.home.path),
-        str(_host_folder(recording)),
+        str(host_folder(recording)),
     ]
     encoded = (os.fsencode(f).replace(b"%", b"%25").replace(b";", b"%3B") for f in fields)
     return b";".join(encoded)
@@ -227,8 +225,7 @@ def write_run(recording: Recording, end: End | None) -> None:
     if end:
         pairs.append(("endedNs", str(time.time_ns())))
         pairs.append(("exitCode", str(end.exit_code)) if end.signal is None else ("signal", str(end.signal)))
-    text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs)]
-    text += _environment_statements(recording) + _mount_statements(recording)
+    text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs), recording.around]
     if recording.gap:
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/unwatched>", "Gap", recording.gap))
     target = recording.folder / "run.ttl"
@@ -280,7 +277,7 @@ def _environment_statements(recording: Recording) -> list[str]:
     ]
 
 
-def _mount_statements(recording: Recording) -> list[str]:
+def _mount_statements(recording: Recording, mounts: list[environment.Mount]) -> list[str]:
     base = f"{RUN_BASE}{recording.run_id}/mount/"
     return [
         _statement(
@@ -295,11 +292,12 @@ def _mount_statements(recording: Recording) -> list[str]:
                 ("storageDomain", turtle.literal(mount.domain)),
             ],
         )
-        for mount in environment.mounts()
+        for mount in mounts
     ]
 
 
-def _host_folder(recording: Recording) -> Path:
+def host_folder(recording: Recording) -> Path:
+    """Return where the live files of a run on this host lie."""
     return recording.trace_folder / turtle.segment(environment.system_facts()["host"])
 
 
@@ -307,9 +305,11 @@ def _shared_memory() -> Path:
     return Path(f"/dev/shm/provio-{os.geteuid()}")  # noqa: S108 (owner and type are checked where it is used)
 
 
-def _trace_folder(folder: Path, run_id: str) -> Path:
+def _trace_folder(folder: Path, run_id: str, mounts: list[environment.Mount]) -> Path:
     """Where live files go: the run folder, or shared memory where the run folder's file system is not to be trusted."""
-    if _file_system_type(folder) in SAFE_FOR_MAPS:
+    device = os.stat(folder).st_dev
+    here = f"{os.major(device)}:{os.minor(device)}"
+    if any(mount.device == here and mount.file_system in SAFE_FOR_MAPS for mount in mounts):
         return folder
     shared = _shared_memory()
     try:
@@ -321,16 +321,6 @@ def _trace_folder(folder: Path, run_id: str) -> Path:
     except OSError:
         return folder
     return shared / run_id
-
-
-class _Statfs(ctypes.Structure):
-    _fields_ = [("f_type", ctypes.c_long), ("rest", ctypes.c_long * 40)]
-
-
-def _file_system_type(folder: Path) -> int:
-    answer = _Statfs()
-    libc = ctypes.CDLL(None, use_errno=True)
-    return int(answer.f_type) if libc.statfs(os.fsencode(folder), ctypes.byref(answer)) == 0 else 0
 
 
 def _clock_source() -> str:
@@ -353,8 +343,8 @@ def _preloads(program: bytes, before: bytes) -> bytes:
     A sanitizer's library that the command itself needs comes first of all, as it must. The empty name after it is the
     shim's sign to take it out again, for programs that do without it would be held to it too.
     """
-    found = shutil.which(os.fsdecode(program))
-    first = [name for name in (needed(Path(found)) if found else []) if name.startswith(SANITIZERS)]
+    found = found_program(program)
+    first = [name for name in (needed(Path(os.fsdecode(found))) if found else []) if name.startswith(SANITIZERS)]
     names = [os.fsencode(_preload()), *([before] if before else [])]
     return b":".join([os.fsencode(first[0]), b"", *names] if first else names)
 
@@ -363,6 +353,8 @@ def _preload() -> Path:
     """The shim by a path without space or colon, where the loader splits LD_PRELOAD."""
     if not set(str(SHIM)) & {" ", ":"}:
         return SHIM
+    import tempfile  # dear, and hardly ever needed
+
     link = Path(tempfile.mkdtemp(prefix="provio-")) / SHIM.name
     link.symlink_to(SHIM)
     return link

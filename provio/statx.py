@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
+import struct
 from dataclasses import dataclass
 from functools import cache
 
 Record = dict[str, str]
 AT_FDCWD = -100
 STATX_BASIC_STATS, STATX_BTIME = 0x7FF, 0x800
+# struct statx: mask, inode, size; birth, change and modification as seconds and nanoseconds; the device's two numbers.
+STATX = "=I28xQQ32xqI4xqI4xqI4x8xII"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,32 +51,17 @@ def _later_names(prefix: str) -> tuple[str, ...]:
     return tuple(prefix + name if prefix else name[0].lower() + name[1:] for name in names)
 
 
-class _Time(ctypes.Structure):
-    _fields_ = [("sec", ctypes.c_int64), ("nsec", ctypes.c_uint32), ("pad", ctypes.c_int32)]
-
-    def ns(self) -> int:
-        return int(self.sec) * 1_000_000_000 + int(self.nsec)
-
-
-class _Statx(ctypes.Structure):
-    _fields_ = [
-        ("mask", ctypes.c_uint32), ("blksize", ctypes.c_uint32), ("attributes", ctypes.c_uint64),
-        ("nlink", ctypes.c_uint32), ("uid", ctypes.c_uint32), ("gid", ctypes.c_uint32),
-        ("mode", ctypes.c_uint16), ("pad", ctypes.c_uint16), ("ino", ctypes.c_uint64), ("size", ctypes.c_uint64),
-        ("blocks", ctypes.c_uint64), ("attributes_mask", ctypes.c_uint64),
-        ("atime", _Time), ("btime", _Time), ("ctime", _Time), ("mtime", _Time),
-        ("rdev_major", ctypes.c_uint32), ("rdev_minor", ctypes.c_uint32),
-        ("dev_major", ctypes.c_uint32), ("dev_minor", ctypes.c_uint32), ("spare", ctypes.c_uint64 * 14),
-    ]  # fmt: skip
-
-
 def facts(path: bytes) -> Facts:
     """Return the facts of the file at `path` (links followed); raises OSError as `stat` does."""
-    answer = _Statx()
+    import ctypes  # dear, and most runs leave nothing to look at
+
+    answer = ctypes.create_string_buffer(256)
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME, ctypes.byref(answer)) != 0:
+    if libc.statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME, answer) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), os.fsdecode(path))
-    birth = answer.btime.ns() if answer.mask & STATX_BTIME else 0
-    device = f"{answer.dev_major}:{answer.dev_minor}"
-    return Facts(device, answer.ino, birth, answer.mtime.ns(), answer.ctime.ns(), answer.size)
+    mask, inode, size, *times, major, minor = struct.unpack_from(STATX, answer)
+    birth, ctime, mtime = (
+        seconds * 1_000_000_000 + rest for seconds, rest in zip(times[::2], times[1::2], strict=True)
+    )
+    return Facts(f"{major}:{minor}", inode, birth if mask & STATX_BTIME else 0, mtime, ctime, size)

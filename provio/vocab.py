@@ -11,8 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import pyoxigraph
-
 from provio.errors import UnknownTerm
 
 NS = "https://w3id.org/provio/ns#"
@@ -20,6 +18,7 @@ PROV = "http://www.w3.org/ns/prov#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+RUN_BASE = "https://w3id.org/provio/run/"
 PREFIXES = {"provio": NS, "prov": PROV, "xsd": XSD, "rdf": RDF, "rdfs": RDFS}
 
 ONTOLOGY = Path(__file__).with_name("ontology") / "provio.ttl"
@@ -37,6 +36,8 @@ class Vocabulary(NamedTuple):
 @cache
 def vocabulary() -> Vocabulary:
     """Return the ontology's words; read once, in some 3 ms."""
+    import pyoxigraph  # dear, and who records needs no more than the names
+
     terms: dict[str, str] = {}
     parents: dict[str, frozenset[str]] = {}
     integers = set()

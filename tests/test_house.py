@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
     errors cycles vocab turtle statx facts blocks runfiles content settings config home lock redact environment
-    executable trace needs run settle identity present lineage graph across store intake merge hashing
+    executable trace needs run pressing settle identity present lineage graph across store intake merge hashing
     query document known describe walk code when history target earlier paths until ancestry roots stale why impact
     stats validate recorded verify tracking reports runs view exports
     ranks batch containers doctor terminal asking verbs cli

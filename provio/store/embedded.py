@@ -11,6 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 
@@ -23,6 +24,7 @@ from provio.store import Damaged, snapshots, writing
 from provio.vocab import PREFIXES
 
 VERSION = "1"
+FEW, SMALL = 16, 100_000  # pieces, and bytes of N-Triples, that are loaded as they are
 csv.field_size_limit(1 << 31)  # a command line may be of some MB: ARG_MAX
 
 
@@ -85,7 +87,12 @@ class StoreWriter:
         """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet."""
         self.drop(graph)
         name = ox.NamedNode(graph)
-        for piece in pieces:
+        rest = iter(pieces)
+        first = "".join(islice(rest, FEW))
+        if first and len(first) < SMALL:  # a table of its own would cost ten times as much
+            self.store.load(input=first.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=name, lenient=True)
+            first = ""
+        for piece in chain([first] if first else [], rest):
             self.store.bulk_load(input=piece.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=name, lenient=True)
 
     def index(self, lines: Iterable[str]) -> None:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provio import terminal
-from provio.errors import CannotRecord
+from provio.errors import Busy, CannotRecord
 from provio.reports.text import plural
 
 if TYPE_CHECKING:
     from provio.config import Config
+    from provio.lock import Lock
+    from provio.run import Recording
 
 
 @click.command(
@@ -75,67 +77,113 @@ def command(
         recording, settings = None, config.Config()
     end = run.watch(arguments, recording, (lambda _: None) if quiet else terminal.complain)
     if recording:
-        _apart(lambda: _after(recording, end, no_merge, settings), quiet, recording.run_id)
+        word = _after(recording, end, no_merge, settings)
+        if word and not quiet:
+            terminal.complain(word)
     return run.end_as(end)
 
 
-def _apart(work: Callable[[], str], quiet: bool, run_id: str) -> None:
-    """Do what comes after the command in a process of its own: however it ends, the command's end is passed on."""
+def _after(recording: Recording, end: Any, no_merge: bool, settings: Config) -> str:
+    """Finish a run that ended, and have it merged where nobody else is merging; return the line to say of it."""
+    from provio import environment, run
+    from provio.errors import ProvioError
+    from provio.lock import Lock
+
+    what, home = f"run {recording.run_id}", recording.home
+    try:
+        run.write_run(recording, end)
+        apart = no_merge or environment.job_id()
+        lock = None if apart else Lock(home, wait=False)
+    except Busy:
+        return _leave(recording, settings, True, f"{what}: pending in {home.path} (the store is busy)")
+    except (OSError, ProvioError) as error:
+        return f"{what} is kept, but: {error}"
+    if lock is None:
+        return _leave(recording, settings, False, f"{what}: pending in {home.path}")
+    return _apart(lambda: _merged(recording, lock, settings), lock, recording.run_id)
+
+
+def _leave(recording: Recording, settings: Config, then_merge: bool, word: str) -> str:
+    """Leave a run pending: at once, but for what has to be looked at now."""
+    from provio import run
+    from provio.home import share
+    from provio.pressing import presses
+
+    hashes = settings.hash or (recording.home.path / "hashing").exists()
+    if hashes or presses(str(run.host_folder(recording))):
+        return _apart(lambda: _settled(recording, settings, then_merge, word), None, recording.run_id)
+    share(recording.home, recording.folder)
+    return word
+
+
+def _apart(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
+    """Do what is dear after the command in a process of its own: however it ends, the command's end is passed on.
+
+    Returns the line that it has to say.
+    """
+    told, tell = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             word = work()
         except BaseException as error:
             word = f"run {run_id} is kept, but: {str(error) or type(error).__name__}"
-        if not quiet:
-            terminal.complain(word)
+        os.write(tell, os.fsencode(word[:4000]))  # what a pipe takes without waiting
         os._exit(0)
+    os.close(tell)
+    if lock:
+        lock.close()
     try:
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except KeyboardInterrupt:
         status = 130
-    if status and not quiet:
-        terminal.complain(f"run {run_id} is kept; merging it failed (it ended with {status}): provio merge tries again")
+    if status:
+        return f"run {run_id} is kept; merging it failed (it ended with {status}): provio merge tries again"
+    return os.fsdecode(os.read(told, 1 << 16))
 
 
-def _after(recording: Any, end: Any, no_merge: bool, settings: Config) -> str:
-    """Finish a run, and have what it wrote hashed by a process that nobody waits for; return the line to say of it."""
-    from provio import environment, hashing
-
-    if settings.hash:
-        hashing.ask(recording.home, recording.run_id)
-    try:
-        return _finish(recording, end, no_merge, settings) + ("; hashes follow" if settings.hash else "")
-    finally:
-        hashing.begin(recording.home, then_merge=not (no_merge or environment.job_id()))
-
-
-def _finish(recording: Any, end: Any, no_merge: bool, settings: Config) -> str:
-    """Settle and merge a run that ended; return the line to say of it."""
-    from provio import environment, run, settle, turtle
+def _settled(recording: Recording, settings: Config, then_merge: bool, word: str) -> str:
+    """Look at what only now can be told of a run that is left pending, and have hashed what it wrote."""
     from provio.home import share
-    from provio.merge import merge
-    from provio.store import Busy
-    from provio.trace import content_hash, read_run
+    from provio.merge import settled
+    from provio.trace import read_run
 
-    run.write_run(recording, end)
-    trace = read_run(recording.folder)
     with recording.home.closed():
-        settle.settle(trace, turtle.segment(environment.system_facts()["host"]))
+        settled(read_run(recording.folder))
     share(recording.home, recording.folder)
-    trace.content_hash = content_hash(trace.folder, trace.run)
+    return word + _hashed(recording, settings, then_merge)
+
+
+def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
+    """Merge a run that ended; return the line to say of it."""
+    from provio.home import share
+    from provio.merge import merge, settled
+    from provio.trace import read_run
+
+    with recording.home.closed():
+        trace = settled(read_run(recording.folder))
+    share(recording.home, recording.folder)
     count = f"{plural(len(trace.processes), 'process', 'processes')}, {plural(_files(trace), 'file')}"
     if not trace.processes:
         count = "no process that read or wrote a file"
-    what = f"run {recording.run_id}: {count}"
-    if no_merge or environment.job_id():
-        return f"{what}, pending in {recording.home.path}"
     try:
-        outcome = merge(recording.home, [recording.folder], wait=False, settings=settings)
-    except Busy:
-        return f"{what}, pending in {recording.home.path} (the store is busy)"
+        outcome = merge(recording.home, [recording.folder], known=trace, lock=lock, settings=settings)
+    finally:
+        follow = _hashed(recording, settings, True)
     damaged = f"; {outcome.damages[0]}" if outcome.damages else ""
-    return f"{what}, recorded in {recording.home.path}{damaged}"
+    return f"run {recording.run_id}: {count}, recorded in {recording.home.path}{damaged}{follow}"
+
+
+def _hashed(recording: Recording, settings: Config, then_merge: bool) -> str:
+    """Have what a run wrote hashed by a process that nobody waits for; return what to say of that."""
+    if not settings.hash and not (recording.home.path / "hashing").exists():
+        return ""
+    from provio import hashing
+
+    if settings.hash:
+        hashing.ask(recording.home, recording.run_id)
+    hashing.begin(recording.home, then_merge=then_merge)
+    return "; hashes follow" if settings.hash else ""
 
 
 def _files(trace: Any) -> int:

@@ -1,0 +1,53 @@
+"""What of a run that ended cannot wait for its merge: the folder of a host's thread files in, yes or no out.
+
+What a file is whose close nobody saw, and where a path through links leads, can be told right after the run alone. Most
+runs have neither; that is told without parsing, so that a run that is left pending ends at once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+CALLS, TURTLE = ".calls.ttl", ".ttl"
+OPENED = re.compile(rb"<([^>\n]*)> a :FileVersion [^\n]*?; :flags (\d+) ;")
+CLOSED = re.compile(rb"<([^>\n]*)>[^\n<]*? :closedMtimeNs ")
+PATH = re.compile(rb'^ <[^>\n]*> a :(?:FileVersion|Directory|Pipe) +; :path "([^"\\\n]*)"', re.MULTILINE)
+# Links of the system's own, for which nobody waits: what is read there is known by its name as it is.
+MERGED = (b"/bin/", b"/lib/", b"/lib64/", b"/sbin/")
+
+
+def presses(place: str) -> bool:
+    """Tell whether something has to be looked at now."""
+    opened: set[tuple[str, bytes]] = set()
+    closed: set[tuple[str, bytes]] = set()
+    paths: set[bytes] = set()
+    for process, data in _files(place):
+        opened |= {(process, name) for name, flags in OPENED.findall(data) if int(flags) & (os.O_WRONLY | os.O_RDWR)}
+        closed |= {(process, name) for name in CLOSED.findall(data)}
+        paths |= set(PATH.findall(data))
+    return bool(opened - closed) or any(map(_Links(), paths))
+
+
+def _files(place: str) -> Iterator[tuple[str, bytes]]:
+    """The process that each thread file is of, and what it holds."""
+    for entry in os.scandir(place):
+        if entry.name.endswith(TURTLE) and not entry.name.endswith(CALLS) and entry.is_file(follow_symlinks=False):
+            with open(entry.path, "rb") as file:
+                yield ".".join(entry.name.split(".")[:3]), file.read()
+
+
+class _Links:
+    """Whether a path leads through `..` or a link; folders are remembered."""
+
+    def __init__(self) -> None:
+        self.straight: dict[bytes, bool] = {}
+
+    def __call__(self, path: bytes) -> bool:
+        folder, _, name = path.rpartition(b"/")
+        if path.startswith(MERGED):
+            return False
+        if folder not in self.straight:
+            self.straight[folder] = os.path.realpath(folder or b"/") == (folder or b"/")
+        return not self.straight[folder] or name in (b"", b"..") or os.path.islink(path)
