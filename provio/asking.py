@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from provio import terminal
+from provio import stopping, terminal
 from provio.errors import Busy, NothingKnown, ProvioError
 from provio.reports.text import plural
 
@@ -147,7 +147,8 @@ def _merge_pending(home: Home, folders: list[Path], configured: Config, publish:
 
         hashing.begin(home)
         note = terminal.progress()
-        outcome = merge(home, folders, lock=lock, publish=publish, progress=note, settings=configured)
+        with stopping.not_counted():
+            outcome = merge(home, folders, lock=lock, publish=publish, progress=note, settings=configured)
         for damage in outcome.damages:
             terminal.complain(f"damaged: {damage}")
     except Busy:

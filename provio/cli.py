@@ -1,6 +1,7 @@
 """The command line: arguments in, the verb they name (`provio/verbs/`) carried out, its exit code or one complaint out.
 
-Exit codes: 0 done; 1 an error or a finding (a damaged trace); 2 a wrong call; 3 nothing recorded answers; of `run`, the
+Exit codes: 0 done; 1 an error or a finding (a damaged trace); 2 a wrong call; 3 nothing recorded answers;
+124 a question was stopped at its time-out; of `run`, the
 command's own, or 125 for a wrong call, 126 not executable, 127 not found.
 """
 
@@ -36,7 +37,7 @@ def main() -> NoReturn:
     except ProvioError as error:
         terminal.complain(str(error))
         code = error.exit_code
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # the second is how click ends where a reader went away
         code = 141
     except OSError as error:
         what = error.filename or "the output"

@@ -17,7 +17,19 @@ from types import MappingProxyType
 from typing import Any
 
 from provio.errors import ConfigError
-from provio.settings import BOOLEAN, FOLDERS, INTERPRETERS, NAMES, TEXT, Interpreter, Kind, choice, some, suggestion
+from provio.settings import (
+    BOOLEAN,
+    FOLDERS,
+    INTERPRETERS,
+    NAMES,
+    SECONDS,
+    TEXT,
+    Interpreter,
+    Kind,
+    choice,
+    some,
+    suggestion,
+)
 
 FILE = "provio.toml"
 # Variables that are no settings: where the record lies, which file is the project's, what the shim is told.
@@ -55,6 +67,7 @@ class Config:
     detail: str = _row("detail", choice("file", "op", "call"), "op", "how much of each file is recorded")
     record: tuple[str, ...] = _row("record", some("stat", "list"), (), "classes recorded beside the usual ones")
     hash: bool = _row("hash", BOOLEAN, False, "SHA-256 of what a run wrote, after it")
+    timeout: float = _row("timeout", SECONDS, 0.0, "how long a question may take; 0: as long as it takes")
     noise_add: tuple[str, ...] = _row("noise.add", FOLDERS, (), "the system's files: hidden where only read", True)
     noise_keep: tuple[str, ...] = _row("noise.keep", FOLDERS, (), "never the system's files", True)
     redact_add: tuple[str, ...] = _row("redact.add", NAMES, (), "names whose values are secrets", True)

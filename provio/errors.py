@@ -7,6 +7,7 @@
     ├── BadQuery                1   a question that is not SPARQL, or that was refused
     ├── UnknownTerm             1   a word that the ontology does not have
     ├── NothingKnown            3   no `.provio` here, or nothing recorded of the file, run or question asked for
+    ├── TimedOut              124   a question that took longer than `--timeout` allows, as timeout(1) ends
     ├── ConfigError             2   a setting that is misspelt or has a value that is not allowed
     └── CannotRecord          125   `provio run --strict`: the command was not started
 
@@ -50,6 +51,16 @@ class NothingKnown(ProvioError):
     """Nothing recorded answers the question."""
 
     exit_code = 3
+
+
+class TimedOut(ProvioError):
+    """A question that took longer than it may."""
+
+    exit_code = 124
+
+    def __init__(self, seconds: float) -> None:
+        remedy = "ask for less (--campaign, --depth, LIMIT), or allow more with --timeout"
+        super().__init__(f"stopped: no answer within {seconds:g} s: {remedy}")
 
 
 class ConfigError(ProvioError):

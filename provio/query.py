@@ -1,17 +1,22 @@
-"""SPARQL questions: a text, a file or a name in, an answer out; updates and `SERVICE` are not asked."""
+"""SPARQL questions: a text, a file or a name in, an answer out; updates and `SERVICE` only where they are asked for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provio.errors import BadQuery
+from provio.store import open_writer
 
 if TYPE_CHECKING:
+    from provio.config import Config
+    from provio.home import Home
     from provio.store import Answer, Store
 
+FIRST = "PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE|INSERT|DELETE|WITH|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD"
 MOST = 160  # of a parser's complaint: it may be the whole grammar
 
 
@@ -19,7 +24,7 @@ def text_of(question: str) -> str:
     """Return the SPARQL of a question: the content of a file (`-` is standard input), or the text itself."""
     if question == "-":
         return Path("/dev/stdin").read_text(encoding="utf-8")
-    if re.match(r"\s*(#|(PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b)", question, re.IGNORECASE) or "{" in question:
+    if re.match(rf"\s*(#|({FIRST})\b)", question, re.IGNORECASE) or "{" in question:
         return question
     if not question.strip():
         raise BadQuery("no question was asked: give SPARQL, a file that holds it, or - (provio query --help)")
@@ -30,19 +35,40 @@ def text_of(question: str) -> str:
         raise BadQuery(f"{question}: neither SPARQL nor a file that can be read ({reason})") from error
 
 
-def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None) -> Answer:
+def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, service: bool = False) -> Answer:
     """Ask the union of all runs, or of the graphs named alone; provio's prefixes need not be declared.
 
-    Raises BadQuery with the place of the mistake.
+    Raises BadQuery with the place of the mistake, or for SERVICE unless `service`.
     """
-    if re.search(r"\bSERVICE\b", re.sub(r"<[^>]*>|\"[^\"]*\"|'[^']*'|#.*", "", sparql), re.IGNORECASE):
-        raise BadQuery("SERVICE is refused: provio does not fetch from elsewhere")
-    try:
+    from provio import sparql as grammar
+
+    if not service and grammar.calls_service(sparql):
+        raise BadQuery("SERVICE is refused, for it asks another server: say --service to allow it")
+    if grammar.updates(sparql):
+        raise BadQuery("this is an update, and a question changes nothing: say --update to carry it out")
+    with reading():
         return reader.query(sparql, graphs)
+
+
+def update(home: Home, settings: Config, sparql: str, *, service: bool = False) -> None:
+    """Carry out an update, and let readers see it. Raises BadQuery, as for LOAD and SERVICE unless `service`."""
+    from provio import sparql as grammar
+
+    if not service and (grammar.loads(sparql) or grammar.calls_service(sparql)):
+        raise BadQuery("LOAD and SERVICE are refused, for they ask another server: say --service to allow them")
+    with open_writer(home, settings, wait=True) as writer, reading():
+        writer.update(sparql)
+        writer.publish()
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Whatever fails while a text is read, or its answer is, is a BadQuery."""
+    try:
+        yield
     except SyntaxError as error:
         reason = " ".join(str(error).split())
-        raise BadQuery(
-            f"not SPARQL: {reason if len(reason) < MOST else reason[:MOST] + ' …'} (provio query --help)"
-        ) from error
+        reason = reason if len(reason) < MOST else reason[:MOST] + " …"
+        raise BadQuery(f"not SPARQL: {reason} (provio query --help)") from error
     except (ValueError, OSError, RuntimeError) as error:
         raise BadQuery(f"the query failed: {error}") from error

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+LONGEST = 1e9  # seconds: thirty years
 YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
@@ -73,6 +74,19 @@ def _boolean(value: object) -> bool:
         right = str(YES_OR_NO[value.lower()]).lower()
         raise ValueError(f"{value!r} is not allowed: did you mean {right}, without quotes? (allowed: true or false)")
     raise _wrong(value, "true or false")
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST:
+        return float(value)
+    raise _wrong(value, "a number of seconds, 0 for no limit")
+
+
+def _number(text: str) -> object:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _text(value: object) -> str:
@@ -173,6 +187,7 @@ def some(*words: str) -> Kind:
 
 
 BOOLEAN = Kind("true or false", _boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
+SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)
 FOLDERS = Kind("a list of folders or globs (in a variable with `:` between)", _folders, _split(":"))
 NAMES = Kind("a list of names or globs (in a variable with `,` between)", _names, _split(","))

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from provio import stopping
 from provio.errors import ProvioError
 
 
@@ -35,10 +36,13 @@ def drop_output() -> None:
 
 def out(answer: str | bytes) -> None:
     """Print an answer: text as the stream can show it, bytes as they are."""
+    stopping.may_print()
     sys.stdout.flush()
     if isinstance(answer, str):
         answer = answer.encode(sys.stdout.encoding if unicode() else "ascii", "backslashreplace")
-    sys.stdout.buffer.write(answer)
+    left = memoryview(answer)
+    while left:  # without a buffer (PYTHONUNBUFFERED) a pipe takes a part at a time
+        left = left[sys.stdout.buffer.write(left) :]
     sys.stdout.buffer.flush()
 
 
@@ -58,6 +62,7 @@ def complain(message: str, hint: str = "") -> None:
 
 def write(output: str, data: bytes) -> None:
     """Write a file that the caller named."""
+    stopping.may_print()
     try:
         Path(output).write_bytes(data)
     except OSError as error:

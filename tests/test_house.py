@@ -12,9 +12,11 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 FLOORS = """
     errors cycles vocab turtle statx facts blocks runfiles content settings config home lock redact environment
     executable trace needs run pressing settle identity present lineage graph across store intake merge hashing
+    sparql
     query document known describe walk code when history target earlier paths until ancestry roots stale why impact
     stats validate recorded verify tracking reports runs view exports
-    ranks batch containers doctor terminal asking verbs cli
+    ranks batch containers doctor stopping
+    terminal asking verbs cli
 """.split()
 
 # Links to the repository's own folders: they have rules of their own.

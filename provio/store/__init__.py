@@ -128,6 +128,9 @@ class Writer(Protocol):
     def indexed(self, predicate: str) -> dict[str, str]:
         """Return what the index says: graph → value of `predicate`."""
 
+    def update(self, sparql: str) -> None:
+        """Carry out an update, or nothing of it; raises BadQuery where it changes what is provio's, SyntaxError."""
+
     def publish(self) -> None:
         """Let readers see what was written since."""
 

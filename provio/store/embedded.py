@@ -175,6 +175,13 @@ class StoreWriter:
         query = f"SELECT ?graph ?value {{ ?graph <{predicate}> ?value }}"
         return {row["graph"]: row["value"] for row in _rows(self.store.query(query))}
 
+    def update(self, sparql: str) -> None:
+        """Carry out an update, or nothing of it."""
+        from provio.store import updating
+
+        self._change()  # what is not published is undone by the next writer
+        updating.update(self.store, sparql)
+
     def publish(self) -> None:
         """Make a snapshot and let readers see it; a store that was made anew takes the old one's place."""
         with writing(self.home):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
@@ -39,6 +40,22 @@ class Time(click.ParamType):  # type: ignore[type-arg]
 
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+def stoppable(verb: Callable[..., int]) -> Callable[..., int]:
+    """Offer `--timeout`, and have the verb carried out where it can be stopped."""
+
+    @wraps(verb)
+    def apart(timeout: float | None, **options: Any) -> int:
+        from provio import config, stopping
+        from provio import home as homes
+
+        seconds = config.load(homes.project_folders(), {"timeout": timeout}).timeout
+        code = stopping.apart(seconds)
+        return verb(**options) if code is None else code
+
+    says = "Stop after so many SECONDS without an answer (124); 0 (the default): never."
+    return click.option("--timeout", type=float, metavar="SECONDS", help=says)(apart)
 
 
 def version_options(verb: Verb) -> Verb:

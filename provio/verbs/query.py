@@ -3,45 +3,74 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from provio import asking, terminal
-from provio.verbs import FORMS, runs_options
+from provio.verbs import FORMS, runs_options, stoppable
+
+if TYPE_CHECKING:
+    from provio.store import Answer
 
 
 @click.command("query", short_help="Ask a SPARQL question.")
 @click.argument("question")
 @click.option("--as", "form", type=FORMS, default=None, help="table on a terminal, else tsv.  [table|json|csv|tsv]")
+@click.option("--service", is_flag=True, help="Allow SERVICE (and LOAD in an update), which ask other servers.")
+@click.option("--update", is_flag=True, help="Carry out an update, of graphs of your own.")
 @runs_options
-def command(question: str, form: str | None, campaign: str | None, name: str | None) -> int:
+@stoppable
+def command(
+    question: str, form: str | None, service: bool, update: bool, campaign: str | None, name: str | None
+) -> int:
     """Ask the union of all runs a SPARQL QUESTION: the text, a file, or - for standard input.
 
     With --campaign or --name, the union of these runs' graphs and of no other.
 
     The prefixes provio, prov, xsd, rdf, rdfs are known. CONSTRUCT and DESCRIBE print Turtle. Where several runs saw
-    one file, what they all say of it is found once for each: say DISTINCT.
+    one file, what they all say of it is found once for each: say DISTINCT. What an update added is forgotten when the
+    store is made anew.
 
     Example: provio query 'SELECT ?file WHERE { ?file a provio:File }'
     """
+    from provio import query
+
+    sparql = query.text_of(question)
+    if update:
+        _update(sparql, service, campaign or name)
+        return 0
+    store = asking.reader(None)
+    with query.reading():
+        answer = query.ask(
+            store, sparql, asking.graphs(store, asking.Which(campaign=campaign, name=name)), service=service
+        )
+        shown = _shown(answer, form or ("table" if sys.stdout.isatty() else "tsv"))
+    terminal.out(shown)
+    return 0
+
+
+def _update(sparql: str, service: bool, chosen: str | None) -> None:
+    from provio import home as homes
+    from provio import query
+
+    if chosen is not None:
+        raise click.UsageError("--update is of the whole store: leave out --campaign and --name")
+    asking.reader(None)
+    query.update(homes.find(), asking.settings(), sparql, service=service)
+
+
+def _shown(answer: Answer, form: str) -> str:
     import pyoxigraph as ox
 
-    from provio.query import ask, text_of
     from provio.reports import rows
 
-    sparql = text_of(question)
-    store = asking.reader(None)
-    answer = ask(store, sparql, asking.graphs(store, asking.Which(campaign=campaign, name=name)))
-    form = form or ("table" if sys.stdout.isatty() else "tsv")
     if isinstance(answer, ox.QueryTriples):
         from provio.vocab import PREFIXES
 
-        terminal.out((ox.serialize(answer, format=ox.RdfFormat.TURTLE, prefixes=PREFIXES) or b"").decode())
-    elif isinstance(answer, ox.QueryBoolean):
-        terminal.out(rows.boolean(bool(answer), form))
-    else:
-        names = [variable.value for variable in answer.variables]
-        found = ([solution[name] for name in names] for solution in answer)
-        width = terminal.width()
-        terminal.out(rows.render(names, found, form, width=width, unicode=terminal.unicode()))
-    return 0
+        return (ox.serialize(answer, format=ox.RdfFormat.TURTLE, prefixes=PREFIXES) or b"").decode()
+    if isinstance(answer, ox.QueryBoolean):
+        return rows.boolean(bool(answer), form)
+    names = [variable.value for variable in answer.variables]
+    found = ([solution[name] for name in names] for solution in answer)
+    return rows.render(names, found, form, width=terminal.width(), unicode=terminal.unicode())

@@ -10,7 +10,7 @@ import click
 from provio import asking, terminal
 from provio.errors import NothingKnown
 from provio.reports.text import plural
-from provio.verbs import VIA, runs_options, version_options
+from provio.verbs import VIA, runs_options, stoppable, version_options
 
 if TYPE_CHECKING:
     from provio.document import LineageDocument
@@ -31,6 +31,7 @@ OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
 @runs_options
 @click.option("--roots", is_flag=True, help="Only what no recorded program made: the primary sources.")
 @click.option("--stale", is_flag=True, help="Only what was made from other inputs than there are now.")
+@stoppable
 def command(what: tuple[str, ...], output: str, **options: Any) -> int:
     """Draw the lineage of files, or a whole RUN (default: the last), as one HTML page that needs no network.
 

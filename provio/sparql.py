@@ -1,0 +1,111 @@
+"""Tells from the text of a SPARQL 1.1 query or update whether it would fetch from elsewhere, before anyone parses it.
+
+Oxigraph cannot be told to leave `SERVICE` and `LOAD` alone. So the text is cut into the tokens of the grammar
+(https://www.w3.org/TR/sparql11-query/#sparqlGrammar, rules 139 to 173): what stands in an IRI, a string, a comment, a
+variable or behind the colon of a prefixed name is no keyword. Where a text can be read in several ways, each counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_BASE = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f\u2c00-\u2fef"
+    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_CHARS = _BASE + "_0-9\u00b7\u0300-\u036f\u203f-\u2040-"
+_HEX = "[0-9A-Fa-f]"
+_CODE = rf"\\u{_HEX}{{4}}|\\U{_HEX}{{8}}"
+_ESCAPED = rf"%{_HEX}{_HEX}|\\[_~.\-!$&'()*+,;=/?#@%]"
+_PREFIX = rf"[{_BASE}](?:[{_CHARS}.]*[{_CHARS}])?"
+_LOCAL = rf"(?:[{_CHARS}:]|{_ESCAPED})(?:(?:[{_CHARS}.:]|{_ESCAPED})*(?:[{_CHARS}:]|{_ESCAPED}))?"
+TOKEN = re.compile(
+    rf"""(?P<iri><(?:[^<>"{{}}|^`\\\x00-\x20]|{_CODE})*>)
+    |(?P<string>'''(?:'{{0,2}}(?:[^'\\]|\\.))*'''|\"\"\"(?:"{{0,2}}(?:[^"\\]|\\.))*\"\"\"
+               |'(?:[^'\\\n\r]|\\.)*'|"(?:[^"\\\n\r]|\\.)*")
+    |(?P<comment>\#[^\n\r]*)
+    |(?P<variable>[?$][{_CHARS}]+)
+    |(?P<name>(?:{_PREFIX})?:(?:{_LOCAL})?)
+    |(?P<blank>_:[{_CHARS}.]*)
+    |(?P<language>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)
+    |(?P<word>[{_BASE}][{_CHARS}]*)
+    |(?P<other>[^\s])""",
+    re.VERBOSE | re.DOTALL,
+)
+_UPDATES = {"INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD"}
+_NAMES_A_GRAPH = {"graph", "from", "named"}  # a prefixed name behind one of these is a graph's
+
+
+class Token(NamedTuple):
+    """A token: its kind, by the groups of `TOKEN`, and its text."""
+
+    kind: str
+    text: str
+
+
+NONE = Token("", "")
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text, comments left out."""
+    for found in TOKEN.finditer(text):
+        if found.lastgroup != "comment":
+            yield Token(found.lastgroup or "", found[0])
+
+
+def calls_service(text: str) -> bool:
+    """Tell whether a query or update has the keyword SERVICE, which asks another server."""
+    return any(_calls_service(list(tokens(reading))) for reading in _readings(text, "service"))
+
+
+def loads(text: str) -> bool:
+    """Tell whether an update has the keyword LOAD, which fetches a document."""
+    return any(_loads(list(tokens(reading))) for reading in _readings(text, "load"))
+
+
+def updates(text: str) -> bool:
+    """Tell whether a text begins, behind its prologue, as an update does."""
+    found = [token for token in tokens(text) if token.kind == "word"]
+    first = next((word.text.upper() for word in found if word.text.upper() not in ("PREFIX", "BASE")), "")
+    return first in _UPDATES
+
+
+def _readings(text: str, word: str) -> list[str]:
+    r"""The text as it stands, and with `\u0053` decoded before all else, as the standard has it: whether one behind a
+    backslash counts too is read in both ways. Those in which the word is nowhere are left out."""
+    found = [text]
+    if "\\" in text:
+        found += [re.sub(_CODE, _decoded, text), re.sub(rf"{_CODE}|\\.", _decoded, text, flags=re.DOTALL)]
+    return [reading for reading in found if word in reading.casefold()]
+
+
+def _decoded(found: re.Match[str]) -> str:
+    if found[0][:2] not in ("\\u", "\\U"):
+        return found[0]
+    code = int(found[0][2:], 16) if len(found[0]) > 2 else -1
+    return chr(code) if 0 <= code <= 0x10FFFF else found[0]
+
+
+def _calls_service(found: list[Token]) -> bool:
+    """Parsers take a keyword without a space on either side of it: `trueSERVICE<…>`, `SERVICEex:name{`."""
+    for before, token, after in zip([NONE, *found], found, [*found[1:], NONE], strict=False):
+        if token.kind == "word" and "service" in token.text.casefold():
+            return True
+        prefix = token.text.partition(":")[0].casefold()
+        named = before.kind == "word" and before.text.casefold() in _NAMES_A_GRAPH
+        if token.kind == "name" and "service" in prefix and after.text == "{" and not named:
+            return True
+    return False
+
+
+def _loads(found: list[Token]) -> bool:
+    """An operation begins the text, or stands behind a `;` or the IRI of a prologue."""
+    for before, token in zip([NONE, *found], found, strict=False):
+        if token.kind == "word" and "load" in token.text.casefold():
+            return True
+        begins = before.kind in ("", "iri") or before.text == ";"
+        if token.kind == "name" and begins and token.text.casefold().startswith("load"):
+            return True
+    return False

@@ -1,0 +1,127 @@
+"""Has a question answered where it can be stopped: in a child process, ended at a time-out or at Ctrl-C.
+
+In: how long answering may take. Out: in the child nothing (it goes on and answers), in the parent its exit code.
+A running query of the embedded store heeds no signal and has no time-out. The child asks the parent before it prints,
+so that an answer comes whole or not at all; and it does not outlive the parent, however that ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from typing import NoReturn
+
+from provio.errors import ProvioError, TimedOut
+
+PR_SET_PDEATHSIG = 1
+# What the child tells: it merges, which no time-out ends; it answers from now on; it would print.
+MERGES, ANSWERS, PRINTS = b"m", b"a", b"p"
+
+
+class _Parent:
+    """The child's line to its parent; none in a process that is no such child."""
+
+    line: socket.socket | None = None
+
+
+def apart(seconds: float) -> int | None:
+    """Fork. In the child return None; in the parent wait for it, at most so many seconds (0: as long as it takes).
+
+    Raises TimedOut in the parent when they have passed, KeyboardInterrupt at Ctrl-C: the child is no more then.
+    """
+    ours, theirs = socket.socketpair()
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        ours.close()
+        _Parent.line = theirs
+        _die_with(parent)
+        return None
+    theirs.close()
+    try:
+        _attend(ours, seconds)
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    return _end_of(child)
+
+
+@contextlib.contextmanager
+def not_counted() -> Iterator[None]:
+    """What is done inside is no part of the time that answering may take, which begins again after it."""
+    _tell(MERGES)
+    try:
+        yield
+    finally:
+        _tell(ANSWERS)
+
+
+def may_print() -> None:
+    """Wait for leave to print the answer; after it no time-out comes."""
+    _tell(PRINTS)
+    if _Parent.line:
+        if not _Parent.line.recv(1):
+            _vanish()
+        _Parent.line.close()
+        _Parent.line = None
+
+
+def _tell(what: bytes) -> None:
+    if _Parent.line:
+        try:
+            _Parent.line.send(what)
+        except OSError:
+            _vanish()
+
+
+def _vanish() -> NoReturn:
+    """Nobody is left to answer."""
+    os._exit(1)
+
+
+def _die_with(parent: int) -> None:
+    """Have the kernel end this process with its parent; Ctrl-C, which both are sent, is the parent's to heed."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        _vanish()
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: None)
+
+
+def _attend(line: socket.socket, seconds: float) -> None:
+    """Heed what the child tells until it ends or prints."""
+    deadline = time.monotonic() + seconds if seconds else None
+    while True:
+        line.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
+        try:
+            told = line.recv(1)
+        except TimeoutError:
+            raise TimedOut(seconds) from None
+        except ConnectionError:
+            return
+        if told == PRINTS:
+            with contextlib.suppress(OSError):
+                line.send(b".")
+        if told in (PRINTS, b""):
+            return
+        deadline = time.monotonic() + seconds if seconds and told == ANSWERS else None
+
+
+def _end_of(child: int) -> int:
+    """Wait until the child has printed and ended."""
+    try:
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except KeyboardInterrupt:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    if code < 0:
+        name = signal.Signals(-code).name
+        raise ProvioError(f"the question was ended by {name} (by the kernel, where memory ran out): ask for less")
+    return code

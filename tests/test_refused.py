@@ -1,0 +1,212 @@
+"""What a question may not do unless it is asked to: call another server, fetch a document, change the store."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pyoxigraph as ox
+import pytest
+from conftest import Project
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as some
+
+from provio import sparql
+from provio.vocab import PREFIXES
+
+
+class Server:
+    """A real server on loopback that answers every request, and notes it."""
+
+    def __init__(self) -> None:
+        self.called: list[str] = []
+        answer = b'{"head":{"vars":["x"]},"results":{"bindings":[{"x":{"type":"literal","value":"elsewhere"}}]}}'
+        called = self.called
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                called.append(self.command)
+                loads = self.command == "GET"
+                body = b"<urn:a> <urn:b> <urn:loaded> ." if loads else answer
+                self.send_response(200)
+                self.send_header("Content-Type", "text/turtle" if loads else "application/sparql-results+json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_POST = do_GET  # noqa: N815
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}/"
+        self.thread = threading.Thread(target=self.http.serve_forever, daemon=True)
+        self.thread.start()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    found = Server()
+    yield found
+    found.http.shutdown()
+    found.thread.join()
+    found.http.server_close()
+
+
+@pytest.fixture
+def recorded(project: Project) -> Project:
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    return project
+
+
+CALLS = [
+    "SELECT * { SERVICE <URL> { ?s ?p ?o } }",
+    "SELECT * { FILTER(1 < 2) SERVICE <URL> { ?s ?p ?o } }",
+    "SELECT * {FILTER(1<2)sErViCe<URL>{?s ?p ?o}}",
+    "PREFIX e: <URL#it> SELECT * { SERVICE SILENT e: { ?s ?p ?o } }",
+    "PREFIX e: <URL#it> SELECT * { SERVICEe:{ ?s ?p ?o } }",
+    "PREFIX : <URL> SELECT * {?s ?p trueSERVICE:{?s ?p ?o}}",
+    "SELECT * { { ?a ?b '\\'' } UNION { SERVICE <URL> { ?s ?p ?o } } }",
+    "SELECT * { { ?a ?b '''it's''' } UNION { SERVICE # <x>\n<URL> { ?s ?p ?o } } }",
+    "SELECT * { { <x:a#b> ?b 1 } UNION { SERVICE <URL> { ?s ?p ?o } } }",
+    "SELECT * { { <x:\\u0061#b> ?b 1 } UNION { SERVICE <URL> { ?s ?p ?o } } }",
+    "SELECT * { VALUES ?where { <URL> } SERVICE ?where { ?s ?p ?o } }",
+    "ASK { FILTER EXISTS { SERVICE <URL> { ?s ?p ?o } } }",
+]
+HARMLESS = [
+    "SELECT ?service { ?service ?p ?o } # SERVICE <URL> {}",
+    "PREFIX service: <x:> SELECT * { GRAPH service:x { service:a a service:service } }",
+    'SELECT * { ?s ?p \'SERVICE <URL> {}\' , """it" SERVICE <URL> {}""" , \'x\'@service , <URL#SERVICE> , _:service }',
+    "SELECT * { ?s ?p 'it\\'s a SERVICE', 'a\\\\' }",
+    "SELECT * FROM <URL> { ?s ?p ?o }",
+    "DESCRIBE <URL>",
+]
+
+
+@pytest.mark.parametrize("question", CALLS)
+def test_a_service_is_refused(recorded: Project, server: Server, question: str) -> None:
+    """However the keyword is hidden from who looks with half an eye: exit 1, one line, and nobody is called."""
+    server.called.clear()
+    done = recorded.provio("query", question.replace("URL", server.url), code=1)
+    assert done.stderr.startswith("provio: SERVICE is refused")
+    assert "--service" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert (done.stdout, server.called) == ("", [])
+
+
+def test_the_escaped_keyword_is_one(recorded: Project) -> None:
+    r"""`\u0053ERVICE` is SERVICE to whom the standard binds, whatever Oxigraph makes of it."""
+    assert "is refused" in recorded.provio("query", r"SELECT * { \u0053ERVICE <x:> {} }", code=1).stderr
+    assert "is refused" in recorded.provio("query", "SELECT * { ?s ?p '\\u0027 SERVICE <x:> {} # ' }", code=1).stderr
+
+
+@pytest.mark.parametrize("question", HARMLESS)
+def test_the_word_elsewhere_is_harmless(recorded: Project, server: Server, question: str) -> None:
+    """In a variable, a name, a string, a language, an IRI, a comment it is no keyword; FROM fetches nothing."""
+    server.called.clear()
+    recorded.provio("query", question.replace("URL", server.url))
+    assert server.called == []
+
+
+def test_a_service_that_is_asked_for(recorded: Project, server: Server) -> None:
+    """--service allows it; one that does not answer is one line."""
+    server.called.clear()
+    question = f"SELECT ?x {{ SERVICE <{server.url}> {{ ?s ?p ?x }} }}"
+    assert recorded.provio("query", "--service", question).stdout == '?x\n"elsewhere"\n'
+    assert server.called
+    done = recorded.provio("query", "--service", "SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }", code=1)
+    assert done.stderr.startswith("provio: the query failed: ")
+    assert done.stderr.count("\n") == 1
+
+
+PIECES = [
+    "SERVICE", "service", "SERVICE ", " SILENT ", "<U>", "<", ">", "#", "\n", "'", "\"", "'''", "\"\"\"", "\\", "\\'",
+    "?", "?x", "$", ":", "e:", "service:", "e:x", "{", "}", "{}", "{ ?s ?p ?o }", "}{", "true", "a", "1", "1<2",
+    "FILTER(", ")", ".", ";", "@", "en", "_:b", "UNION", "GRAPH ", " ", "\\u0053", "\\u003c", "\\u0027", "%53",
+    "<x:#", "BIND(", " AS ?y)", "OPTIONAL", "MINUS", "ſ",
+]  # fmt: skip
+
+
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(inner=some.lists(some.sampled_from(PIECES), max_size=12).map("".join))
+@example(inner="?s ?p trueSERVICE:{}")
+@example(inner="FILTER(1<2)SERVICE<U>{ ?s ?p ?o }")
+def test_what_is_let_through_calls_nobody(server: Server, inner: str) -> None:
+    """Whatever Oxigraph can read and the look at its tokens allows, no server is called."""
+    server.called.clear()
+    question = f"PREFIX : <{server.url}> PREFIX e: <{server.url}> PREFIX service: <{server.url}> SELECT * {{ {inner} }}"
+    question = question.replace("<U>", f"<{server.url}>")
+    if sparql.calls_service(question):
+        return
+    store = ox.Store()
+    store.add(ox.Quad(ox.NamedNode("x:a"), ox.NamedNode("x:b"), ox.Literal("c")))
+    with contextlib.suppress(SyntaxError, RuntimeError, ValueError, OSError):
+        list(store.query(question, prefixes=PREFIXES, use_default_graph_as_union=True))  # type: ignore[arg-type]
+    assert server.called == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=some.text(some.sampled_from("<>\"'#\\u0053sERVICErvice?:{} \n@._"), max_size=40))
+def test_every_text_is_cut_into_tokens(text: str) -> None:
+    """Nothing but white space and comments is left out, in any text."""
+    found = "".join(match[0] for match in sparql.TOKEN.finditer(text))
+    assert found == "".join(c for c in text if not c.isspace()) or any(c.isspace() for c in found)
+
+
+def test_an_update_must_be_asked_for(recorded: Project) -> None:
+    """Exit 1 and how to ask; nothing is changed; a question is not carried out as an update."""
+    add = "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } }"
+    for text in (add, "CLEAR ALL", "PREFIX e: <urn:> DELETE WHERE { GRAPH ?g { ?s ?p ?o } }"):
+        assert "--update" in recorded.provio("query", text, code=1).stderr
+    assert "not SPARQL" in recorded.provio("query", "--update", "ASK {}", code=1).stderr
+    assert recorded.count("GRAPH <urn:mine> { ?s ?p ?o }") == 0
+    assert recorded.data("b") == {"a"}
+
+
+def test_an_update_of_a_graph_of_ones_own(recorded: Project) -> None:
+    """What it adds is there for every question, next to later runs, until the store is made anew."""
+    recorded.provio("query", "--update", "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } }")
+    recorded.watch("cp", "b", "c")
+    assert recorded.count("<urn:a> ?p ?o") == 1
+    recorded.provio("query", "--update", "CLEAR GRAPH <urn:mine>")
+    assert recorded.count("<urn:a> ?p ?o") == 0
+    assert recorded.data("c") == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CLEAR ALL",
+        "DELETE WHERE { GRAPH ?g { ?s prov:used ?o } }",
+        "INSERT DATA { <urn:a> <urn:b> 'c' }",
+        "INSERT DATA { GRAPH <https://w3id.org/provio/derived> { <urn:a> <urn:b> 'c' } }",
+        "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } } ; DROP DEFAULT",
+    ],
+)
+def test_what_provio_keeps_is_not_an_updates_to_change(recorded: Project, text: str) -> None:
+    """Runs' graphs, what follows from several, the index: refused as a whole, every quad is as before."""
+    before = set(recorded.provio("export", "--as", "nquads").stdout.splitlines())
+    assert "a graph of your own" in recorded.provio("query", "--update", text, code=1).stderr
+    assert set(recorded.provio("export", "--as", "nquads").stdout.splitlines()) == before
+    assert sorted(path.name for path in (recorded.path / ".provio").glob("store*")) == ["store", "store.version"]
+
+
+def test_a_document_is_loaded_only_where_that_is_allowed(recorded: Project, server: Server) -> None:
+    """LOAD fetches: refused with --update alone, in every disguise; --service allows it."""
+    server.called.clear()
+    for text in (
+        f"LOAD <{server.url}>",
+        f"PREFIX x: <{server.url}> LOADx:a",
+        f"CREATE GRAPH <urn:g>;load<{server.url}>",
+    ):
+        assert "--service" in recorded.provio("query", "--update", text, code=1).stderr
+    insert = f"INSERT {{ GRAPH <urn:g> {{ ?s ?p ?o }} }} WHERE {{ SERVICE <{server.url}> {{ ?s ?p ?o }} }}"
+    assert "--service" in recorded.provio("query", "--update", insert, code=1).stderr
+    assert server.called == []
+    recorded.provio("query", "--update", "--service", f"LOAD <{server.url}> INTO GRAPH <urn:g>")
+    assert server.called == ["GET"]
+    assert recorded.count("<urn:a> <urn:b> <urn:loaded>") == 1

@@ -1,0 +1,183 @@
+"""A question can be stopped: at its time-out, by Ctrl-C, with whoever asked it; an answer comes whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Project, provio_command
+
+# A cross product: hours of work in any store.
+ENDLESS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n1 ?o }"
+
+
+@pytest.fixture
+def recorded(project: Project) -> Project:
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    return project
+
+
+def until(found: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not found():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def works(pid: int) -> bool:
+    """Whether a process has begun to compute."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK") > 0.3
+
+
+def gone(pid: int) -> bool:
+    """Whether a process is no more, or only waits to be asked how it ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def asked(project: Project) -> tuple[subprocess.Popen[str], int]:
+    """A question that would not end, and the process that works at it."""
+    asking = subprocess.Popen(
+        [*provio_command(), "query", ENDLESS],
+        cwd=project.path,
+        env=project.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    until(lambda: children(asking.pid) and works(children(asking.pid)[0]))
+    return asking, children(asking.pid)[0]
+
+
+@pytest.mark.parametrize("verb", ["query", "variable", "file"])
+def test_a_question_is_stopped_at_its_time_out(recorded: Project, verb: str) -> None:
+    """By the option, the variable, the setting: 124, nothing on stdout, one line that says what to do."""
+    if verb == "variable":
+        recorded.env["PROVIO_TIMEOUT"] = "0.5"
+    elif verb == "file":
+        (recorded.path / "provio.toml").write_text("timeout = 0.5\n")
+    option = ["--timeout", "0.5"] if verb == "query" else []
+    done = recorded.provio("query", ENDLESS, *option, code=124)
+    assert done.stdout == ""
+    assert done.stderr == (
+        "provio: stopped: no answer within 0.5 s: "
+        "ask for less (--campaign, --depth, LIMIT), or allow more with --timeout\n"
+    )
+    assert recorded.data("b") == {"a"}
+
+
+@pytest.mark.parametrize("verb", [("lineage", "b"), ("why", "b"), ("impact", "a"), ("validate",), ("runs",)])
+def test_every_question_has_one(recorded: Project, verb: tuple[str, ...]) -> None:
+    """A time too short for any answer, and one that is long enough."""
+    done = recorded.provio(*verb, "--timeout", "0.000001", code=124)
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
+    assert recorded.provio(*verb, "--timeout", "600").stdout == recorded.provio(*verb).stdout
+
+
+def test_merging_is_not_counted(recorded: Project) -> None:
+    """What is pending is merged however long that takes; the time begins after it."""
+    for _ in range(12):
+        recorded.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "c")
+    recorded.provio("query", ENDLESS, "--timeout", "0.2", code=124)
+    assert recorded.count("?run a provio:Run") == 13
+
+
+@pytest.mark.parametrize("wrong", ["-1", "nan", "inf", "1e99", "soon"])
+def test_no_time(recorded: Project, wrong: str) -> None:
+    """What is no number of seconds: exit 2."""
+    done = recorded.provio("query", "ASK {}", f"--timeout={wrong}", code=2)
+    assert done.stderr.count("\n") == 1
+    assert recorded.provio("query", "ASK {}", "--timeout=0").stdout == "true\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
+)
+def test_who_asked_is_ended(recorded: Project, number: int, code: int) -> None:
+    """Ctrl-C (130, nothing printed), a kill, a kill that cannot be heeded: nobody goes on working at the answer."""
+    asking, worker = asked(recorded)
+    asking.send_signal(number)
+    out, err = asking.communicate(timeout=60)
+    assert (asking.returncode, out, err.strip()) == (code, "", "")
+    until(lambda: gone(worker))
+
+
+def test_a_terminals_interrupt_reaches_both(recorded: Project) -> None:
+    """Ctrl-C is sent to all of the group: the end is the same, and no stack is shown."""
+    asking, worker = asked(recorded)
+    os.killpg(asking.pid, signal.SIGINT)
+    out, err = asking.communicate(timeout=60)
+    assert (asking.returncode, out, err.strip()) == (130, "", "")
+    until(lambda: gone(worker))
+
+
+def test_the_one_who_works_is_killed(recorded: Project) -> None:
+    """As by the kernel, where memory ran out: exit 1, one line."""
+    asking, worker = asked(recorded)
+    os.kill(worker, signal.SIGKILL)
+    out, err = asking.communicate(timeout=60)
+    assert (asking.returncode, out) == (1, "")
+    assert "SIGKILL" in err
+    assert err.count("\n") == 1
+
+
+DIGITS = " ".join(f"VALUES ?d{place} {{ 0 1 2 3 4 5 6 7 8 9 }}" for place in range(5))
+MANY = f"SELECT ?n {{ {DIGITS} BIND(CONCAT({', '.join(f'STR(?d{place})' for place in range(5))}) AS ?n) }}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_large_answer_is_whole(recorded: Project, unbuffered: str) -> None:
+    """A hundred thousand rows; a slow reader, with or without a buffer, uses up no time-out."""
+    recorded.env["PYTHONUNBUFFERED"] = unbuffered
+    command = [*provio_command(), "query", "--timeout", "5", MANY]
+    reader = subprocess.Popen(command, cwd=recorded.path, env=recorded.env, stdout=subprocess.PIPE, text=True)
+    assert reader.stdout
+    first = reader.stdout.readline()
+    time.sleep(5.5)
+    rest = reader.stdout.read().split()
+    assert (reader.wait(), first) == (0, "?n\n")
+    assert sorted(rest) == [f'"{number:05}"' for number in range(100_000)]
+
+
+def test_a_reader_that_goes_away(recorded: Project) -> None:
+    """`provio query … | head`: ended by the closed pipe, without a word."""
+    command = [*provio_command(), "query", MANY]
+    asking = subprocess.Popen(
+        command, cwd=recorded.path, env=recorded.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert asking.stdout
+    assert asking.stderr
+    asking.stdout.readline()
+    asking.stdout.close()
+    assert asking.stderr.read() == ""
+    assert asking.wait(timeout=60) == 141
+
+
+def test_an_update_that_is_stopped_changed_nothing(recorded: Project) -> None:
+    """Stopped on its way: the store answers as before, and takes the next one."""
+    endless = "INSERT { GRAPH <urn:mine> { ?a ?b ?c } } WHERE { ?a ?b ?c . ?d ?e ?f . GRAPH ?x { ?g ?h ?i } "
+    endless += "GRAPH ?y { ?j ?k ?l } GRAPH ?z { ?m ?n ?o } }"
+    recorded.provio("query", "--update", endless, "--timeout", "0.5", code=124)
+    assert recorded.count("GRAPH <urn:mine> { ?s ?p ?o }") == 0
+    recorded.provio("query", "--update", "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 1 } }")
+    assert recorded.count("GRAPH <urn:mine> { ?s ?p ?o }") == 1
+    recorded.watch("cp", "b", "c")
+    assert recorded.data("c") == {"a", "b"}
