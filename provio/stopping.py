@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import select
 import signal
-import socket
 import time
 from collections.abc import Iterator
 from typing import NoReturn
@@ -24,9 +24,9 @@ MERGES, ANSWERS, PRINTS = b"m", b"a", b"p"
 
 
 class _Parent:
-    """The child's line to its parent; none in a process that is no such child."""
+    """The child's two pipes, from and to its parent; none in a process that is no such child."""
 
-    line: socket.socket | None = None
+    heard = told = -1
 
 
 def apart(seconds: float) -> int | None:
@@ -34,22 +34,29 @@ def apart(seconds: float) -> int | None:
 
     Raises TimedOut in the parent when they have passed, KeyboardInterrupt at Ctrl-C: the child is no more then.
     """
-    ours, theirs = socket.socketpair()
+    leave, give = os.pipe()
+    listen, tell = os.pipe()
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        ours.close()
-        _Parent.line = theirs
+        os.close(give)
+        os.close(listen)
+        _Parent.heard, _Parent.told = leave, tell
         _die_with(parent)
         return None
-    theirs.close()
+    os.close(leave)
+    os.close(tell)
     try:
-        _attend(ours, seconds)
+        _attend(listen, give, seconds)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except BaseException:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         raise
-    return _end_of(child)
+    if code < 0:
+        name = signal.Signals(-code).name
+        raise ProvioError(f"the question was ended by {name} (by the kernel, where memory ran out): ask for less")
+    return code
 
 
 @contextlib.contextmanager
@@ -64,18 +71,19 @@ def not_counted() -> Iterator[None]:
 
 def may_print() -> None:
     """Wait for leave to print the answer; after it no time-out comes."""
+    if _Parent.told < 0:
+        return
     _tell(PRINTS)
-    if _Parent.line:
-        if not _Parent.line.recv(1):
-            _vanish()
-        _Parent.line.close()
-        _Parent.line = None
+    if not os.read(_Parent.heard, 1):
+        _vanish()
+    os.close(_Parent.told)
+    _Parent.told = -1
 
 
 def _tell(what: bytes) -> None:
-    if _Parent.line:
+    if _Parent.told >= 0:
         try:
-            _Parent.line.send(what)
+            os.write(_Parent.told, what)
         except OSError:
             _vanish()
 
@@ -94,34 +102,17 @@ def _die_with(parent: int) -> None:
         signal.signal(signal.SIGINT, lambda *_: None)
 
 
-def _attend(line: socket.socket, seconds: float) -> None:
+def _attend(listen: int, give: int, seconds: float) -> None:
     """Heed what the child tells until it ends or prints."""
     deadline = time.monotonic() + seconds if seconds else None
     while True:
-        line.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
-        try:
-            told = line.recv(1)
-        except TimeoutError:
-            raise TimedOut(seconds) from None
-        except ConnectionError:
-            return
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not select.select([listen], [], [], left)[0]:
+            raise TimedOut(seconds)
+        told = os.read(listen, 1)
         if told == PRINTS:
-            with contextlib.suppress(OSError):
-                line.send(b".")
+            with contextlib.suppress(BrokenPipeError):
+                os.write(give, b".")
         if told in (PRINTS, b""):
             return
         deadline = time.monotonic() + seconds if seconds and told == ANSWERS else None
-
-
-def _end_of(child: int) -> int:
-    """Wait until the child has printed and ended."""
-    try:
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    except KeyboardInterrupt:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        raise
-    if code < 0:
-        name = signal.Signals(-code).name
-        raise ProvioError(f"the question was ended by {name} (by the kernel, where memory ran out): ask for less")
-    return code

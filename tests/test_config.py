@@ -48,6 +48,7 @@ DEFAULTS = {
     "detail": "op",
     "record": (),
     "hash": False,
+    "timeout": 0.0,
     "noise_add": (),
     "noise_keep": (),
     "redact_add": (),
@@ -112,7 +113,7 @@ def test_tables_and_lists_from_files_and_variables(
     assert values(load([alone])) == DEFAULTS | expected
 
 
-KNOWN = "(known: campaign, detail, hash, interpreters, name, noise.add, noise.keep, record, redact.add, redact.keep)"
+KNOWN = f"(known: {', '.join(sorted(KEYS))})"
 
 
 @pytest.mark.parametrize(
