@@ -192,7 +192,9 @@ def test_what_provio_keeps_is_not_an_updates_to_change(recorded: Project, text: 
     before = set(recorded.provio("export", "--as", "nquads").stdout.splitlines())
     assert "a graph of your own" in recorded.provio("query", "--update", text, code=1).stderr
     assert set(recorded.provio("export", "--as", "nquads").stdout.splitlines()) == before
-    assert sorted(path.name for path in (recorded.path / ".provio").glob("store*")) == ["store", "store.version"]
+    recorded.watch("cp", "b", "c")
+    assert recorded.data("c") == {"a", "b"}
+    assert recorded.count("<urn:a> ?p ?o") == 0
 
 
 def test_a_document_is_loaded_only_where_that_is_allowed(recorded: Project, server: Server) -> None:
