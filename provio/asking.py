@@ -176,3 +176,11 @@ def run_folder(home: Home, name: str) -> Path:
     if len(found) != 1:
         raise NothingKnown(f"{'no run' if not found else 'more than one run'} begins with {name!r} in {home.runs}")
     return found[0]
+
+
+def extent(folders: Sequence[Path]) -> tuple[int, int]:
+    """Return how many bytes these runs take on the disk, and in how many files; nothing where they are gone."""
+    from provio import runfiles
+
+    found = [runfiles.of(folder).extent() for folder in folders if runfiles.exists(folder)]
+    return sum(size for size, _ in found), sum(files for _, files in found)

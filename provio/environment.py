@@ -65,9 +65,14 @@ def user_name() -> str:
         return str(os.geteuid())
 
 
+def host() -> str:
+    """The name of this host."""
+    return os.uname().nodename
+
+
 def system_facts() -> dict[str, str]:
     """Host, operating system, kernel and processor."""
-    return {"host": os.uname().nodename, "system": _os_name(), "kernel": platform.release(), "cpu": _cpu()}
+    return {"host": host(), "system": _os_name(), "kernel": platform.release(), "cpu": _cpu()}
 
 
 def job_variables() -> dict[str, str]:

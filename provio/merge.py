@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from provio import cycles, environment, intake, settle, turtle
+from provio import cycles, environment, intake, removal, settle, turtle
 from provio import trace as traces
 from provio.config import Config
 from provio.facts import RUN_BASE, Trace
@@ -71,10 +71,12 @@ def merge(
     lock = lock or Lock(home, wait)
     with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store:
         work = _Merge(home, store, settings, known, not rebuild)
+        work.unpublished = removal.forget(home, store)
         every = folders is None or store.begun
         work.all(home.run_folders() if every or folders is None else list(folders), progress)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
+        removal.clear(home)
         work.mark()
     return work.outcome
 

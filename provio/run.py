@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from provio import environment, turtle
+from provio import environment, going, runfiles, turtle
 from provio.errors import CannotRecord, ProvioError
 from provio.executable import Unwatchable, found_program, unwatchable
 from provio.home import Home, find_or_make
@@ -75,6 +75,7 @@ class Recording:
     facts: list[tuple[str, str]] = field(default_factory=list)
     around: str = ""
     gap: list[tuple[str, str]] = field(default_factory=list)
+    held: int = -1
 
     @property
     def folder(self) -> Path:
@@ -119,6 +120,7 @@ def prepare(
             started = time.time_ns()
             recording = Recording(home, run_id, command, name, started, trace_folder, detail, campaign, redaction)
             host_folder(recording).mkdir()
+            recording.held = going.hold(folder)
             recording.facts = _facts(recording)
             recording.around = "".join(_environment_statements(recording) + _mount_statements(recording, mounts))
             write_run(recording, None)
@@ -138,7 +140,7 @@ def _whole_or_gone(folder: Path) -> Iterator[Path]:
     except OSError:
         import shutil
 
-        for made in (folder, _shared_memory() / folder.name):
+        for made in (folder, runfiles.shared_memory() / folder.name):
             shutil.rmtree(made, ignore_errors=True)
         raise
 
@@ -301,17 +303,13 @@ def host_folder(recording: Recording) -> Path:
     return recording.trace_folder / turtle.segment(environment.system_facts()["host"])
 
 
-def _shared_memory() -> Path:
-    return Path(f"/dev/shm/provio-{os.geteuid()}")  # noqa: S108 (owner and type are checked where it is used)
-
-
 def _trace_folder(folder: Path, run_id: str, mounts: list[environment.Mount]) -> Path:
     """Where live files go: the run folder, or shared memory where the run folder's file system is not to be trusted."""
     device = os.stat(folder).st_dev
     here = f"{os.major(device)}:{os.minor(device)}"
     if any(mount.device == here and mount.file_system in SAFE_FOR_MAPS for mount in mounts):
         return folder
-    shared = _shared_memory()
+    shared = runfiles.shared_memory()
     try:
         shared.mkdir(mode=0o700, exist_ok=True)
         found = shared.lstat()

@@ -51,6 +51,16 @@ def note(line: str) -> None:
     print(line, file=sys.stderr)
 
 
+def confirm(question: str) -> None:
+    """Have somebody at the terminal say yes; raises ProvioError where nobody does, or nobody is there."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise ProvioError("nobody can be asked here: say --yes to do it without being asked")
+    sys.stderr.write(f"{''.join(c if c.isprintable() else repr(c)[1:-1] for c in question)} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise ProvioError("nothing was done: the answer was not yes")
+
+
 def complain(message: str, hint: str = "") -> None:
     """Say in one line what is wrong; `hint` stands behind it as it is. A stream that is gone is no further trouble."""
     line = " ".join(message.split())

@@ -12,10 +12,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, RunFile, RunFiles
-from provio.runfiles.folder import Folder, folders_of
+from provio.runfiles.folder import Folder, folders_of, shared_memory
 
 __all__ = [
-    "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "Folder", "RunFile", "RunFiles", "folders_of", "of", "pack_of",
+    "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "Folder", "RunFile", "RunFiles", "exists", "folders_of", "of",
+    "pack_of", "shared_memory",
 ]  # fmt: skip
 
 ENDING = ".tar.xz"
@@ -30,6 +31,11 @@ def of(folder: Path) -> RunFiles:
     from provio.runfiles.pack import Pack  # dear to load, and most runs that are merged are new
 
     return Pack(folder, packed)
+
+
+def exists(folder: Path) -> bool:
+    """Tell whether there are files of a run."""
+    return folder.is_dir() or pack_of(folder).is_file()
 
 
 def pack_of(folder: Path) -> Path:

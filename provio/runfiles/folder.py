@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,18 +38,28 @@ class Folder:
             yield from (_file(place, entry) for entry in _entries(place) if _is_calls(entry))
 
     def changed(self) -> int:
-        """Return when anything in the run folder last changed."""
-        times = [self.folder.stat().st_mtime_ns]
-        for path, folders, files in os.walk(self.folder):
-            times += [os.lstat(os.path.join(path, name)).st_mtime_ns for name in (*folders, *files)]
-        return max(times)
+        """Return when anything in the run folder, or in shared memory, last changed."""
+        return max((found.st_mtime_ns for found in self._all()), default=0)
 
     def extent(self) -> tuple[int, int]:
-        """Return the bytes on the disk of the run folder, and the number of its files and folders."""
-        found = [os.lstat(self.folder)]
-        for path, folders, files in os.walk(self.folder):
-            found += [os.lstat(os.path.join(path, name)) for name in (*folders, *files)]
-        return sum(each.st_blocks * 512 for each in found), len(found)
+        """Return the bytes that the run folder takes, in shared memory too, and the number of its files."""
+        found = list(self._all())
+        return sum(each.st_blocks * 512 for each in found), sum(not stat.S_ISDIR(each.st_mode) for each in found)
+
+    def _all(self) -> Iterator[os.stat_result]:
+        """All that is there; what somebody takes away meanwhile is not."""
+        names = [str(self.folder)]
+        for root in (self.folder, shared_memory() / self.folder.name):
+            for path, folders, files in os.walk(root):
+                names += [os.path.join(path, name) for name in (*folders, *files)]
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                yield os.lstat(name)
+
+
+def shared_memory() -> Path:
+    """Return the folder that holds a user's run folders in shared memory."""
+    return Path(f"/dev/shm/provio-{os.geteuid()}")  # noqa: S108 (owner and type are checked where it is used)
 
 
 def folders_of(run_folder: Path, record: Record) -> list[Path]:

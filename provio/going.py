@@ -1,0 +1,72 @@
+"""Whether a run still goes on: its folder and what `run.ttl` says of it in, yes or no out.
+
+It does while the `provio run` that began it is there, which holds a lock on the run folder that the kernel lets go when
+it ends, and while any process is there that has a thread file in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+
+from provio import environment, runfiles, turtle
+from provio.facts import Record
+
+
+def hold(folder: Path) -> int:
+    """Take the lock that says a run goes on; return its descriptor, which no command inherits (-1 where there is none
+    to be had)."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_SH)
+        return fd
+    return -1
+
+
+def going(folder: Path, record: Record) -> bool:
+    """Tell whether a run still goes on, as far as can be seen from this host: what began on another and has no end yet
+    is taken to."""
+    if not folder.is_dir():  # packed
+        return False
+    if _held(folder):
+        return True
+    if not here(record):
+        return "endedNs" not in record
+    return record.get("bootId") == environment.boot_id() and any(map(_alive, _images(folder, record)))
+
+
+def here(record: Record) -> bool:
+    """Tell whether a run began on this host."""
+    return record.get("host") == environment.host()
+
+
+def _held(folder: Path) -> bool:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # a file system without locks: its processes tell
+    finally:
+        os.close(fd)
+    return False
+
+
+def _images(folder: Path, record: Record) -> set[tuple[str, str]]:
+    """The process id and start tick of each process of this host, by the names of its files."""
+    host = turtle.segment(environment.host())
+    names = (file.name.split(".") for file in runfiles.Folder(folder).files(record) if file.host == host)
+    return {(parts[0], parts[1]) for parts in names if len(parts) == 5}
+
+
+def _alive(image: tuple[str, str]) -> bool:
+    pid, tick = image
+    try:
+        status = Path(f"/proc/{int(pid)}/stat").read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        return False
+    return status.rpartition(")")[2].split()[19] == tick

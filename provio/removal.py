@@ -1,0 +1,97 @@
+"""Takes runs away: their ids in; their graphs, what followed from them, their files and notes gone.
+
+A run's files are first moved aside, to `.provio/removed/`: from there on it is gone, and whoever writes the store next
+finishes what a kill left undone: its graph is taken out, readers see that, and only then are its files deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from provio import intake, runfiles
+from provio.across.known import CONTENT, DERIVED
+from provio.config import Config
+from provio.facts import RUN_BASE
+from provio.graph import bundle_iri
+from provio.home import RUN_ID, Home
+from provio.store import Writer, open_writer, writing
+from provio.vocab import provio
+
+NOTES = ("hashing", "unpacked")  # folders of notes, a file for each run
+
+
+def remove(home: Home, runs: Iterable[str], settings: Config) -> None:
+    """Take runs away, for good and seen by all when this returns; raises StoreError, OSError where that cannot be."""
+    with home.closed(), open_writer(home, settings, wait=True) as store:
+        for run in runs:
+            _set_aside(home, run)
+        if forget(home, store):
+            store.publish()
+        clear(home)
+
+
+def forget(home: Home, store: Writer) -> bool:
+    """Take the graphs of the runs that are set aside out of the store; tell whether that changed it."""
+    runs = aside(home)
+    if not runs:
+        return False
+    gone = [bundle_iri(RUN_BASE + run) for run in runs]
+    for run in runs:
+        _set_aside(home, run)  # what a kill left in its place
+    with writing(home):
+        for graph in gone:
+            intake.forget(store, graph)
+        if not store.indexed(provio("contentHash")):
+            store.drop(DERIVED)
+        if next(store.statements(CONTENT), None) is None:
+            store.drop(CONTENT)
+    return True
+
+
+def clear(home: Home) -> None:
+    """Delete the files and the notes of the runs that are set aside, of which the store says no more."""
+    for run in aside(home):
+        for note in (home.marks / run, *(home.path / name / run for name in NOTES)):
+            note.unlink(missing_ok=True)
+        _delete(runfiles.shared_memory() / run)
+        for place in (_aside(home) / (run + runfiles.ENDING), _aside(home) / run):
+            _delete(place)
+    with contextlib.suppress(OSError):
+        _aside(home).rmdir()
+
+
+def aside(home: Home) -> list[str]:
+    """Return the ids of the runs that are set aside: a removal that did not end."""
+    try:
+        names = {entry.name.removesuffix(runfiles.ENDING) for entry in os.scandir(_aside(home))}
+    except OSError:
+        return []
+    return sorted(name for name in names if RUN_ID.fullmatch(name))
+
+
+def _set_aside(home: Home, run: str) -> None:
+    _aside(home).mkdir(exist_ok=True)
+    places = [place for name in (run, run + runfiles.ENDING) if os.path.lexists(place := home.runs / name)]
+    for place in places:
+        _delete(_aside(home) / place.name)
+        place.rename(_aside(home) / place.name)
+    if not places and run not in aside(home):
+        (_aside(home) / run).mkdir()  # its files are gone already: what the store says of it goes now
+
+
+def _aside(home: Home) -> Path:
+    return home.path / "removed"
+
+
+def _delete(place: Path) -> None:
+    """Delete a file, or a folder of the caller's own; what is not there is gone."""
+    with contextlib.suppress(FileNotFoundError):
+        if place.is_dir() and not place.is_symlink():
+            import shutil  # dear to load, and every merge loads this module
+
+            shutil.rmtree(place)
+        else:
+            place.unlink()

@@ -1,0 +1,70 @@
+"""`provio rm`: runs by name in; they, and all that followed from them, gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from provio import asking, terminal
+from provio.errors import NothingKnown, ProvioError
+from provio.reports.text import plural, size
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provio.home import Home
+
+
+@click.command("rm", short_help="Remove runs, and all that followed from them.")
+@click.argument("runs", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(runs: tuple[str, ...], yes: bool) -> int:
+    """Remove RUNS: what the store says of them, what it concluded from them, and their files in .provio. There is no
+    way back.
+
+    A run is an id, a beginning of one that no other has, a name that no other has, or `last`. A run that still goes on
+    stays, and with it all that were named. The files that runs wrote are not touched. Example: provio rm 0193c1f2
+    """
+    from provio import home as homes
+    from provio import removal
+
+    home = homes.find()
+    known = _known(home)
+    found = [home.runs / run for run in dict.fromkeys(_meant(known, name) for name in runs)]
+    taken, files = asking.extent(found)
+    what = f"{plural(len(found), 'run')} ({plural(files, 'file')}, {size(taken)})"
+    for folder in found:
+        _check_ended(folder)
+    if not yes:
+        terminal.confirm(f"remove {what}: {', '.join(folder.name for folder in found[:4])}{' …' * (len(found) > 4)}?")
+    removal.remove(home, [folder.name for folder in found], asking.settings())
+    terminal.note(f"{what} removed")
+    return 0
+
+
+def _known(home: Home) -> dict[str, str | None]:
+    """The id of each run that is recorded, merged or not, with its name."""
+    from provio import runs
+
+    ids: dict[str, str | None] = {folder.name: None for folder in home.run_folders()}
+    return ids | {row["run"]: row.get("name") for row in asking.reader(None).rows(runs.LISTING)}
+
+
+def _meant(known: dict[str, str | None], name: str) -> str:
+    if not name:
+        raise click.UsageError("no run was named: the name is empty")
+    named = [run for run, given in known.items() if name in (given, run)] or ([max(known)] if name == "last" else [])
+    found = named or [run for run in known if run.startswith(name)]
+    if not found:
+        raise NothingKnown(f"no run {name!r} is recorded (provio runs lists them)")
+    if len(found) > 1:
+        raise ProvioError(f"{len(found)} runs are meant by {name!r}: name them by id ({', '.join(sorted(found)[:3])})")
+    return found[0]
+
+
+def _check_ended(folder: Path) -> None:
+    from provio import going, trace
+
+    if going.going(folder, trace.read_head(folder)):
+        raise ProvioError(f"run {folder.name} still goes on: end its processes first, nothing was removed")

@@ -1,0 +1,194 @@
+"""`provio rm`: a run is gone, with all that followed from it; every other answer is as if it had never been."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from itertools import permutations
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+from conftest import Project, provio_command
+from test_across import growing, shell, start, wait_for
+
+from provio.config import Config
+from provio.home import Home
+from provio.merge import merge
+from provio.removal import remove
+from provio.store import open_reader
+
+
+def quads(home: Path) -> set[str]:
+    """All that is published, the index included."""
+    return set(str(open_reader(Home(home)).dataset(None, ox.RdfFormat.N_QUADS), "utf-8").splitlines())
+
+
+def runs(home: Path) -> list[str]:
+    return sorted(entry.name.partition(".")[0] for entry in (home / "runs").iterdir())
+
+
+def over_a_file(project: Project) -> None:
+    """A writer, a reader of what it had written by then, and one of the end."""
+    writer = growing(project, "wb")
+    project.run("cat x > z")
+    project.sh("touch seen")
+    assert writer.wait(timeout=60) == 0
+    project.run("cat x > y")
+
+
+def over_a_pipe(project: Project) -> None:
+    """Three runs joined by pipes."""
+    shell(project, "$provio cat a | $provio sort -r | $provio gzip -n > x.gz")
+
+
+def unseen(project: Project) -> None:
+    """A run that goes on while a file appears, what made an earlier version of it, and what read it."""
+    project.run("cat a > new")
+    asleep = start(project, "bash", "-c", "touch begun; until test -e go; do sleep 0.01; done")
+    wait_for(project.path / "begun")
+    project.sh("echo 4 > new")
+    project.run("cat new > d")
+    project.sh("touch go")
+    assert asleep.wait(timeout=60) == 0
+
+
+def equal(project: Project) -> None:
+    """Two runs that made the same content, and one that read a copy which nobody saw made."""
+    for name in ("b", "c"):
+        project.provio("run", "--quiet", "--hash", "--", "cp", "a", name)
+    project.sh("cp b unseen")
+    project.provio("run", "--quiet", "--hash", "--", "sort", "unseen", "-o", "sorted")
+    project.provio("merge")
+
+
+def appended(project: Project) -> None:
+    """A log that one run made and two append to, and a system file that is an input to one and noise to another."""
+    project.run("cat a > log")
+    project.watch("python3", "-c", "open('log', 'a').write(open('/etc/hostname').read())")
+    project.run("cat b >> log; cat /etc/hostname > h")
+
+
+MET = {met.__name__: met for met in (over_a_file, over_a_pipe, unseen, equal, appended)}
+
+
+@pytest.mark.parametrize("met", sorted(MET))
+@pytest.mark.slow
+def test_neither_the_order_of_merges_nor_a_removed_run_changes_an_answer(project: Project, met: str) -> None:
+    """Three runs that met: merged in any order the quads are the same, and with any one of them removed again they are
+    those of a store that never had it."""
+    project.sh("echo 1 > a; echo 2 > b")
+    MET[met](project)
+    original = project.path / ".provio"
+    ids = runs(original)
+    assert len(ids) == 3
+
+    def merged(order: tuple[str, ...]) -> tuple[Path, set[str]]:
+        home = project.path.parent / "home" / ".provio"
+        shutil.rmtree(home, ignore_errors=True)
+        (home / "runs").mkdir(parents=True)
+        for run in order:
+            shutil.copytree(original / "runs" / run, home / "runs" / run, symlinks=True)
+            merge(Home(home))
+        return home, quads(home)
+
+    whole = quads(original)
+    without = {run: merged(tuple(other for other in ids if other != run))[1] for run in ids}
+    for order in permutations(ids):
+        home, found = merged(order)
+        assert found == whole, f"merged in the order {order}"
+        remove(Home(home), [order[0]], Config())
+        assert quads(home) == without[order[0]], f"{order[0]} removed of {order}"
+
+
+def test_a_removed_run_is_gone(project: Project) -> None:
+    """Its graph, its files, its marks and notes; a question knows nothing of what it made; another one's answer
+    stays."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    kept = quads(project.path / ".provio")
+    project.provio("run", "--quiet", "--name", "second", "--", "cp", "b", "c")
+    home = project.path / ".provio"
+    first, second = runs(home)
+    done = project.provio("rm", "--yes", "second")
+    assert "1 run (" in done.stderr
+    assert runs(home) == [first]
+    assert not [path for path in home.rglob("*") if second in path.name]
+    assert quads(home) == kept
+    project.provio("lineage", "c", code=3)
+    project.provio("rm", "--yes", first)
+    assert quads(home) == set()
+    assert "nothing" in project.provio("lineage", "b", code=3).stderr
+
+
+def test_what_is_not_removed(project: Project) -> None:
+    """An empty name, a beginning or a name of several, one that is unknown, a wish that nobody confirms: nothing goes,
+    of any run named."""
+    project.sh("echo 1 > a")
+    for name in ("b", "c"):
+        project.provio("run", "--quiet", "--name", "same", "--", "cp", "a", name)
+    home = project.path / ".provio"
+    before, first = quads(home), runs(home)[0]
+    project.provio("rm", "--yes", "", code=2)
+    project.provio("rm", "--yes", code=2)
+    assert "2 runs are meant" in project.provio("rm", "--yes", "same", code=1).stderr
+    assert "2 runs are meant" in project.provio("rm", "--yes", "0", code=1).stderr
+    project.provio("rm", "--yes", first, "ffff", code=3)
+    assert "--yes" in project.provio("rm", first, code=1).stderr
+    assert quads(home) == before
+
+
+def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
+    """While its supervisor or a process of its own is there it stays; once they are gone, killed as well, it goes."""
+    project.sh("echo 1 > a")
+    script = "cat a > b; (sleep 60; cat a > c) >&- 2>&- <&- & echo $! > pid; cat wait"
+    os.mkfifo(project.path / "wait")
+    supervisor = start(project, "bash", "-c", script)
+    wait_for(project.path / "pid", b"\n")
+    (run,) = runs(project.path / ".provio")
+    assert "still goes on" in project.provio("rm", "--yes", run, code=1).stderr
+    supervisor.kill()
+    supervisor.wait()
+    assert "still goes on" in project.provio("rm", "--yes", run, code=1).stderr
+    (project.path / "wait").write_text("on")
+    sleeper = int((project.path / "pid").read_text())
+    os.kill(sleeper, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while (done := project.provio("rm", "--yes", run, code=None)).returncode:
+        assert "still goes on" in done.stderr
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert runs(project.path / ".provio") == []
+
+
+@pytest.mark.slow
+def test_a_removal_that_was_killed_is_finished(project: Project) -> None:
+    """However far it came: the run is still there, whole, or gone with the next merge."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    kept = quads(project.path / ".provio")
+    project.watch("cp", "b", "c")
+    home = project.path.parent / "home" / ".provio"
+    env = {**project.env, "PROVIO_HOME": str(home)}
+    whole = quads(project.path / ".provio")
+    run = runs(project.path / ".provio")[1]
+    outcomes = set()
+    for step in range(12):
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.copytree(project.path / ".provio", home, symlinks=True)
+        removal = subprocess.Popen([*provio_command(), "rm", "--yes", run], cwd=project.path, env=env)
+        deadline = time.monotonic() + 60
+        while not (home / "removed").exists() and removal.poll() is None:
+            assert time.monotonic() < deadline
+        time.sleep(step * 0.004)
+        removal.kill()
+        removal.wait()
+        project.provio("merge", env=env)
+        found = quads(home)
+        outcomes.add(found == kept)
+        assert found in (kept, whole)
+        assert not (home / "removed").exists()
+    assert True in outcomes
