@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,10 +81,30 @@ def write(output: str, data: bytes) -> None:
 
 
 def progress() -> Callable[[str], None]:
-    """Return what tells people which run is being merged; programs are not told."""
-    if not sys.stderr.isatty():
-        return lambda _: None
-    return lambda run: note(f"merging {run}")
+    """Return what shows people how far a long work is, in one line that is written over; nothing (`""`) ends it.
+
+    Programs are shown nothing, nor is anybody of work that takes under a second.
+    """
+    return _Line() if sys.stderr.isatty() else lambda _: None
+
+
+class _Line:
+    """The last line of a terminal, written anew ten times a second at most."""
+
+    def __init__(self) -> None:
+        self.begun = time.monotonic()
+        self.written = 0.0
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self.begun < 1 or (text and now - self.written < 0.1) or not (text or self.written):
+            return
+        self.written = now if text else 0.0
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+        shown = "".join(c if c.isprintable() and c.isascii() else "?" for c in text)[: columns - 1]
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"\r\x1b[K{shown}")
+            sys.stderr.flush()
 
 
 def width() -> int | None:

@@ -218,3 +218,17 @@ def test_the_source_of_a_copy_in_a_damaged_part(project: Project) -> None:
         path.write_bytes(re.sub(rb'(:path "[^"]*/a" .*?:inode )\d+', rb"\g<1>" + b"1" * 30, path.read_bytes()))
     project.provio("merge", code=1)
     assert project.data("d") == {"c"}
+
+
+def test_rebuild_makes_the_same_store(project: Project) -> None:
+    """`merge --rebuild`: the quads of before, whatever order the runs came in by; names of runs are a wrong call."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "b", "c", code=1)
+    project.run("tar cf - a | gzip -n > b")
+    project.watch("cp", "b", "c")
+    before = quads(project)
+    shutil.rmtree(project.path / ".provio" / "store")
+    assert "3 runs merged, 0 unchanged" in project.provio("merge", "--rebuild").stderr
+    assert quads(project) == before
+    assert {path.name for path in (project.path / ".provio").glob("store*")} == {"store", "store.version"}
+    project.provio("merge", "--rebuild", "x", code=2)

@@ -10,23 +10,28 @@ from provio.reports.text import plural
 
 @click.command("merge", short_help="Bring recorded runs into the store.")
 @click.argument("runs", nargs=-1)
+@click.option(
+    "--rebuild", is_flag=True, help="Make the store anew from all recorded runs; the old one stays until then."
+)
 @click.option("--quiet", is_flag=True, help="Say nothing but what is wrong.")
-def command(runs: tuple[str, ...], quiet: bool) -> int:
+def command(runs: tuple[str, ...], rebuild: bool, quiet: bool) -> int:
     """Bring recorded runs into the store (all that are new or changed, or the RUNS named).
 
     Merging again changes nothing. A damaged file is named with its line, and costs only itself; the exit code is
-    then 1. Hashes that runs still want are computed first, here and now. Example: provio merge 0193c1f2
+    then 1, each time. Hashes that runs still want are computed first, here and now. Example: provio merge 0193c1f2
     """
     from provio import hashing
     from provio import home as homes
     from provio.merge import merge
 
+    if runs and rebuild:
+        raise click.UsageError("--rebuild makes the store of all runs: name none")
     home = homes.find()
     folders = [asking.run_folder(home, name) for name in runs] if runs else None
     note = terminal.progress() if not quiet else lambda _: None
     settings = asking.settings()
-    hashing.finish(home, settings, note)
-    outcome = merge(home, folders, progress=note, settings=settings)
+    hashing.finish(home, settings, lambda path: note(f"hashing {path}"))
+    outcome = merge(home, folders, rebuild=rebuild, progress=note, settings=settings)
     for damage in outcome.damages:
         terminal.complain(f"damaged: {damage}")
     if not quiet:
