@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from provio.components import components
 from provio.facts import Opening, Process, Stretch, Trace
 from provio.identity import Identity
 from provio.lineage.model import Conclusions
@@ -126,39 +127,10 @@ def _place(parts: list[Part]) -> None:
 
 def circles(channels: Iterable[Channel]) -> dict[str, int]:
     """Return for each process that writes or reads a number: the same for those that each hear from the other, by
-    whatever ways (strongly connected components, R. E. Tarjan 1972, without recursion)."""
+    whatever ways."""
     onward: dict[str, set[str]] = {}
     for channel in channels:
         readers = {part.process.iri for part in channel.reads}
         for iri in {part.process.iri for part in channel.writes}:
             onward.setdefault(iri, set()).update(readers)
-    order: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    found: dict[str, int] = {}
-    open_ones: list[str] = []
-    for root in sorted(onward):
-        waiting = [(root, iter(sorted(onward[root])))] if root not in order else []
-        while waiting:
-            iri, rest = waiting[-1]
-            if iri not in order:
-                order[iri] = lowest[iri] = len(order)
-                open_ones.append(iri)
-            following = next((other for other in rest if other not in found), None)
-            if following is None:
-                waiting.pop()
-                if waiting:
-                    above = waiting[-1][0]
-                    lowest[above] = min(lowest[above], lowest[iri])
-                if lowest[iri] == order[iri]:
-                    _close_circle(iri, open_ones, found)
-            elif following in order:
-                lowest[iri] = min(lowest[iri], order[following])
-            else:
-                waiting.append((following, iter(sorted(onward.get(following, ())))))
-    return found
-
-
-def _close_circle(iri: str, open_ones: list[str], found: dict[str, int]) -> None:
-    number = len(found)
-    while iri not in found:
-        found[open_ones.pop()] = number
+    return components(onward)

@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TypeVar
 
+from provio.components import components
+
 Node = TypeVar("Node")
 
 
@@ -25,7 +27,10 @@ def loops(steps: Iterable[tuple[Node, Node, bool]]) -> list[tuple[Node, Node]]:
     left = _peeled(edges) if strict else set()
     if not left:
         return []
-    part = _parts(left)
+    onward: dict[int, list[int]] = defaultdict(list)
+    for one, other in left:
+        onward[one].append(other)
+    part = components(onward)
     names = list(numbers)
     return [(names[a], names[b]) for a, b in sorted(strict & left) if part[a] == part[b]]
 
@@ -46,37 +51,3 @@ def _peeled(edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
                 gone.add(after)
                 free.append(after)
     return {edge for edge in edges if edge[0] not in gone}
-
-
-def _parts(edges: set[tuple[int, int]]) -> dict[int, int]:
-    """Return the strongly connected part of each node (Kosaraju, without recursion: a chain may be long)."""
-    forth: dict[int, list[int]] = defaultdict(list)
-    back: dict[int, list[int]] = defaultdict(list)
-    for before, after in edges:
-        forth[before].append(after)
-        back[after].append(before)
-    part: dict[int, int] = {}
-    for root in reversed(_finished(forth, [*forth, *back])):
-        reached = [root] if root not in part else []
-        while reached:
-            node = reached.pop()
-            if part.setdefault(node, root) == root:
-                reached += [other for other in back[node] if other not in part]
-    return part
-
-
-def _finished(leads: dict[int, list[int]], nodes: Iterable[int]) -> list[int]:
-    """Return the nodes in the order in which a walk in depth leaves them."""
-    order: list[int] = []
-    seen: set[int] = set()
-    for first in nodes:
-        stack = [(first, False)]
-        while stack:
-            node, leaving = stack.pop()
-            if leaving:
-                order.append(node)
-            elif node not in seen:
-                seen.add(node)
-                stack.append((node, True))
-                stack += [(other, False) for other in leads.get(node, ())]
-    return order
