@@ -69,3 +69,22 @@ def runs_options(verb: Verb) -> Verb:
     """Offer the choice of runs: `--campaign` and `--name`."""
     campaign = click.option("--campaign", metavar="C", help="Only runs of this campaign.")
     return campaign(click.option("--name", metavar="N", help="Only runs of this name.")(verb))
+
+
+def walk_options(verb: Verb) -> Verb:
+    """Offer what a walk from files is told: which way, how far, over which ties, from which version, in which runs."""
+    via = "Show what is tied at least this strongly."
+    for option in (
+        click.option("--stale", is_flag=True, help="Only what was made from other inputs than there are now."),
+        click.option("--roots", is_flag=True, help="Only what no recorded program made: the primary sources."),
+        runs_options,
+        version_options,
+        click.option("--code", is_flag=True, help="Show programs and scripts too, and what they were made from."),
+        click.option("--all", "everything", is_flag=True, help="Show system files too."),
+        click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, and go no further."),
+        click.option("--via", type=VIA, default="carried", show_default=True, help=via),
+        click.option("--depth", type=click.IntRange(min=1), help="At most so many steps from file to file."),
+        click.option("--forward", is_flag=True, help="What was made from it, instead of where it came from."),
+    ):
+        verb = option(verb)
+    return verb

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provio import asking, terminal
-from provio.verbs import VIA, runs_options, stoppable, version_options
+from provio.verbs import stoppable, walk_options
 
 if TYPE_CHECKING:
     from provio.ancestry import Scope
@@ -20,16 +20,7 @@ MOST_PATHS = 100
 
 @click.command("lineage", short_help="Where did a file come from, what is it in?")
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True)
-@click.option("--forward", is_flag=True, help="What was made from it, instead of where it came from.")
-@click.option("--depth", type=click.IntRange(min=1), help="At most so many steps from file to file.")
-@click.option("--via", type=VIA, default="carried", show_default=True, help="Show what is tied at least this strongly.")
-@click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, and go no further.")
-@click.option("--all", "everything", is_flag=True, help="Show system files too.")
-@click.option("--code", is_flag=True, help="Show programs and scripts too, and what they were made from.")
-@version_options
-@runs_options
-@click.option("--roots", is_flag=True, help="Only what no recorded program made: the primary sources.")
-@click.option("--stale", is_flag=True, help="Only what was made from other inputs than there are now.")
+@walk_options
 @click.option("--paths", "ways", is_flag=True, help="Each way from the file to its sources, one a line.")
 @click.option("--most", type=click.IntRange(min=1), default=MOST_PATHS, show_default=True, help="So many --paths.")
 @click.option(

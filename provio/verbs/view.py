@@ -10,7 +10,7 @@ import click
 from provio import asking, terminal
 from provio.errors import NothingKnown
 from provio.reports.text import plural
-from provio.verbs import VIA, runs_options, stoppable, version_options
+from provio.verbs import stoppable, walk_options
 
 if TYPE_CHECKING:
     from provio.document import LineageDocument
@@ -21,16 +21,7 @@ OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
 @click.command("view", short_help="Draw the graph as one HTML page.")
 @click.argument("what", metavar="[FILE... | RUN]", nargs=-1)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="The page to write.")
-@click.option("--forward", is_flag=True, help="What was made from it, instead of where it came from.")
-@click.option("--via", type=VIA, default="carried", show_default=True, help="Show what is tied at least this strongly.")
-@click.option("--depth", type=click.IntRange(min=1), help="At most so many steps from file to file.")
-@click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, and go no further.")
-@click.option("--all", "everything", is_flag=True, help="Show system files too.")
-@click.option("--code", is_flag=True, help="Show programs and scripts too, and what they were made from.")
-@version_options
-@runs_options
-@click.option("--roots", is_flag=True, help="Only what no recorded program made: the primary sources.")
-@click.option("--stale", is_flag=True, help="Only what was made from other inputs than there are now.")
+@walk_options
 @stoppable
 def command(what: tuple[str, ...], output: str, **options: Any) -> int:
     """Draw the lineage of files, or a whole RUN (default: the last), as one HTML page that needs no network.
