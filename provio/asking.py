@@ -149,6 +149,8 @@ def _merge_pending(home: Home, folders: list[Path], configured: Config, publish:
         note = terminal.progress()
         with stopping.not_counted():
             outcome = merge(home, folders, lock=lock, publish=publish, progress=note, settings=configured)
+        if outcome.shut:
+            terminal.complain(f"{plural(outcome.shut, 'run')} of others cannot be read yet: not in this answer")
         for damage in outcome.damages:
             terminal.complain(f"damaged: {damage}")
     except Busy:

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from provio.errors import ConfigError
+from provio.owners import trusted_beside
 from provio.settings import (
     BOOLEAN,
     FOLDERS,
@@ -201,7 +202,7 @@ def _text(path: Path, trusted: bool) -> str:
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         raise ValueError("is no plain file")
-    if not trusted and found.st_uid not in (0, os.geteuid()):
+    if not trusted and found.st_uid not in trusted_beside(path.parent / ".provio"):
         raise ValueError(f"belongs to user {found.st_uid}: set PROVIO_CONFIG={path} to use it all the same")
     try:
         return path.read_text(encoding="utf-8")

@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from provio import runfiles
+from provio import owners, runfiles
 from provio.errors import NotAllowed, NothingKnown
 
 NAME = ".provio"
@@ -33,9 +32,8 @@ class Home:
     @property
     def shared(self) -> bool:
         """Whether it is a group's: its mode says so (`rwxrws---`)."""
-        shared = stat.S_ISGID | stat.S_IRWXG
         try:
-            return self.path.stat().st_mode & shared == shared
+            return owners.is_shared(self.path.stat())
         except OSError:
             return False
 
@@ -106,6 +104,7 @@ class Home:
         """Note that a run was merged as it was at `time` (ns since 1970), and what of it was `damaged`."""
         with self.closed():
             self.marks.mkdir(parents=True, exist_ok=True)
+            (self.marks / folder.name).unlink(missing_ok=True)  # only an owner sets times
             (self.marks / folder.name).write_text(damaged, encoding="utf-8", errors="surrogateescape")
         os.utime(self.marks / folder.name, ns=(time, time))
 
@@ -174,6 +173,15 @@ def find_or_make() -> Home:
     return home
 
 
+def here() -> tuple[Home, Path | None]:
+    """Return the `.provio` that is, or would be, right here (or where PROVIO_HOME says), and the nearest one above."""
+    named = os.environ.get("PROVIO_HOME")
+    if named:
+        return Home(Path(named).absolute()), None
+    above = _nearest(_here().parent)
+    return Home(_here() / NAME), above
+
+
 def project_folders(target: Path | None = None) -> list[Path]:
     """Return where a project's settings may lie: beside the `.provio` that answers for `target`, or at the root of the
     git checkout (or here)."""
@@ -204,12 +212,18 @@ def make(home: Home) -> None:
 
 
 def share(home: Home, folder: Path) -> None:
-    """Let the group into a run folder of a `.provio` that is shared: its thread files are their writer's alone."""
+    """Let the group into a folder of a `.provio` that is shared: thread files, and the store's, are their writer's."""
     for path, _, files in os.walk(folder) if home.shared else ():
-        os.chmod(path, 0o2770)  # noqa: S103 (the group is let in on purpose)
+        with contextlib.suppress(OSError):  # another's: who made it has let the group in
+            os.chmod(path, 0o2770)  # noqa: S103 (the group is let in on purpose)
         for name in files:
             with contextlib.suppress(OSError):
-                os.chmod(os.path.join(path, name), 0o660, follow_symlinks=os.chmod not in os.supports_follow_symlinks)
+                _let_in(os.path.join(path, name))
+
+
+def _let_in(path: str) -> None:
+    if not os.path.islink(path):
+        os.chmod(path, 0o660)
 
 
 def _here() -> Path:
@@ -235,7 +249,13 @@ def _git_root(start: Path) -> Path:
 
 
 def _owned(path: Path) -> Home:
-    owner = path.stat().st_uid
-    if owner != os.geteuid():
-        raise NotAllowed(f"{path} belongs to user {owner}: set PROVIO_HOME={path} to use it all the same")
-    return Home(path)
+    """A `.provio` that may be trusted: one's own, or that of a group one is in, which its owner shared with it."""
+    found = path.stat()
+    if owners.is_ours(found):
+        return Home(path)
+    if owners.is_shared(found):
+        raise NotAllowed(
+            f"{path} is shared by user {found.st_uid} with group {found.st_gid}, which you are not in: ask to be "
+            "added, or set PROVIO_HOME to a folder of yours"
+        )
+    raise NotAllowed(f"{path} belongs to user {found.st_uid}: set PROVIO_HOME={path} to use it all the same")

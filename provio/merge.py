@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from provio import cycles, environment, intake, removal, settle, turtle
+from provio import cycles, environment, intake, owners, removal, settle, turtle
 from provio import trace as traces
 from provio.config import Config
 from provio.facts import RUN_BASE, Trace
@@ -42,11 +42,13 @@ FAULTS = (
 
 @dataclass
 class Outcome:
-    """What a merge did: the ids of the runs it brought in, how many were there already, what was damaged."""
+    """What a merge did: the ids of the runs it brought in, how many were there already, what was damaged;
+    how many are of others who have not let us in."""
 
     merged: list[str] = field(default_factory=list)
     unchanged: int = 0
     damages: list[str] = field(default_factory=list)
+    shut: int = 0
 
 
 def merge(
@@ -106,6 +108,9 @@ class _Merge:
 
     def _one(self, folder: Path) -> None:
         moment = time.time_ns()
+        if self.home.shared and owners.is_shut(folder):
+            self.outcome.shut += 1
+            return
         self.seen.add(folder)
         try:
             noted = self.home.marked(folder)

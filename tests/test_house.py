@@ -10,7 +10,9 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
-    errors cycles components vocab turtle statx facts blocks runfiles content settings config home lock redact
+    owners
+    errors cycles components vocab turtle statx facts blocks runfiles content settings config home sharing
+    lock redact
     environment executable trace needs going run pressing settle identity present lineage graph across store intake
     removal merge hashing sparql
     query document known describe walk code when history target earlier paths until ancestry roots stale why impact

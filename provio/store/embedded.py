@@ -18,7 +18,7 @@ from types import TracebackType
 import pyoxigraph as ox
 
 from provio.errors import NothingKnown, StoreError
-from provio.home import Home
+from provio.home import Home, share
 from provio.lock import Lock
 from provio.store import Damaged, snapshots, writing
 from provio.vocab import PREFIXES
@@ -81,6 +81,8 @@ class StoreWriter:
     ) -> None:
         del self.store
         self.path.close()
+        share(self.home, self.home.store)
+        share(self.home, self.home.snapshots)
         self.lock.close()
 
     def replace(self, graph: str, pieces: Iterable[str]) -> None:

@@ -35,5 +35,6 @@ def command(runs: tuple[str, ...], rebuild: bool, quiet: bool) -> int:
     for damage in outcome.damages:
         terminal.complain(f"damaged: {damage}")
     if not quiet:
-        terminal.note(f"{plural(len(outcome.merged), 'run')} merged, {outcome.unchanged} unchanged")
+        shut = f", {outcome.shut} of others cannot be read yet" if outcome.shut else ""
+        terminal.note(f"{plural(len(outcome.merged), 'run')} merged, {outcome.unchanged} unchanged{shut}")
     return 1 if outcome.damages else 0

@@ -1,0 +1,194 @@
+"""Which `.provio` is meant, and how one is made: one's own, or a group's that each of its members records in."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Project, provio_command
+
+GROUP, ADA, BOB, EVE = 64100, 64101, 64102, 64103
+
+
+@pytest.fixture
+def places(project: Project) -> Project:
+    """A tree without any `.provio`: `here/below` to call from, `there/data` with what is asked about."""
+    (project.path / ".provio").rmdir()
+    project.sh("mkdir -p here/below there/data named; echo 1 > there/data/x")
+    return project
+
+
+def homes_in(project: Project) -> set[str]:
+    """Every `.provio`, relative to the project, and how many runs each holds."""
+    found = project.path.rglob("CACHEDIR.TAG")
+    runs = {tag.parent: len(list((tag.parent / "runs").iterdir())) for tag in found}
+    return {f"{os.path.relpath(home, project.path)}:{count}" for home, count in runs.items()}
+
+
+@pytest.mark.parametrize(("named", "above_target", "above_here"), list(itertools.product([False, True], repeat=3)))
+def test_the_order_in_which_a_question_looks(
+    places: Project, named: bool, above_target: bool, above_here: bool
+) -> None:
+    """PROVIO_HOME, else the nearest above the target, else the nearest above the current folder; else exit 3."""
+    below = places.path / "here" / "below"
+    made = {"named/.provio": named, "there/.provio": above_target, "here/.provio": above_here}
+    for name, wanted in made.items():
+        if wanted:
+            env = {**places.env, "PROVIO_HOME": str(places.path / name)}
+            places.provio("run", "--quiet", "--name", name, "--", "cat", "there/data/x", env=env)
+    if named:
+        places.env["PROVIO_HOME"] = str(places.path / "named" / ".provio")
+    expected = next((name for name, wanted in made.items() if wanted), None)
+    done = places.provio("lineage", "--forward", "../../there/data/x", cwd=below, code=0 if expected else 3)
+    if expected is None:
+        assert "provio run" in done.stderr
+        return
+    for name in filter(made.get, made):  # only the one that answers knows a run by its own name
+        asked = places.provio("lineage", "../../there/data/x", "--run", name, cwd=below, code=None)
+        assert asked.returncode == (0 if name == expected else 3)
+
+
+@pytest.mark.parametrize(("named", "above", "git"), list(itertools.product([False, True], repeat=3)))
+def test_the_order_in_which_a_run_looks(places: Project, named: bool, above: bool, git: bool) -> None:
+    """PROVIO_HOME, else the nearest above, else one is made at the root of the git checkout, or here."""
+    below = places.path / "here" / "below"
+    if above:
+        places.provio("init", cwd=places.path / "here")
+    if git:
+        (places.path / ".git").mkdir()
+    if named:
+        places.env["PROVIO_HOME"] = str(places.path / "named" / "mine")
+    places.provio("run", "--quiet", "--", "true", cwd=below)
+    where = "named/mine" if named else "here/.provio" if above else ".provio" if git else "here/below/.provio"
+    assert homes_in(places) == {f"{where}:1"} | ({"here/.provio:0"} if above and named else set())
+
+
+def test_init_makes_one_here(places: Project) -> None:
+    """Below another it says which one it takes the place of; where there is one it says so; nothing is lost."""
+    assert places.provio("init").stderr == f"made {places.path}/.provio\n"
+    assert (places.path / ".provio").stat().st_mode & 0o7777 == 0o700
+    places.provio("run", "--quiet", "--", "true")
+    below = places.path / "here"
+    said = places.provio("init", cwd=below).stderr
+    assert said.startswith(f"made {below}/.provio; from here on it answers in place of {places.path}/.provio")
+    assert places.provio("init").stderr == f"{places.path}/.provio is there already\n"
+    assert homes_in(places) == {".provio:1", "here/.provio:0"}
+    places.env["PROVIO_HOME"] = str(places.path / "named" / "mine")
+    assert places.provio("init").stderr == f"made {places.path}/named/mine\n"
+
+
+def test_a_group_that_there_is_not(places: Project) -> None:
+    """Exit 1, one line."""
+    done = places.provio("init", "--shared", "no-such-group-64", code=1)
+    assert "no group 'no-such-group-64'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+class Users:
+    """A folder that a group shares, and provio as each of three users calls it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def provio(self, user: int, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        groups = f"--groups={GROUP}" if user != EVE else "--clear-groups"
+        command = ["setpriv", f"--reuid={user}", f"--regid={user}", groups, "--", *provio_command(), *arguments]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=120, umask=0o077
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def newest(self) -> Path:
+        return max((self.folder / ".provio" / "runs").iterdir())
+
+
+@pytest.fixture
+def users(needs: object, shim: Path) -> Iterator[Users]:
+    if os.geteuid() != 0:
+        pytest.skip("only root can be several users")
+    needs("setpriv")  # type: ignore[operator]
+    folder = Path(tempfile.mkdtemp(prefix="provio-shared-"))
+    folder.chmod(0o777)
+    found = Users(folder)
+    probe = ["setpriv", f"--reuid={ADA}", "--clear-groups", "--", *provio_command(), "--version"]
+    if subprocess.run(probe, cwd=folder, env=found.env, capture_output=True, check=False).returncode:
+        shutil.rmtree(folder)
+        pytest.skip("other users cannot read this installation")
+    found.provio(ADA, "init", "--shared", str(GROUP))
+    yield found
+    shutil.rmtree(folder)
+
+
+def test_members_record_and_ask_together(users: Users) -> None:
+    """Each runs, each merges what the other left, either asks and sees both; whatever umask they have."""
+    (users.folder / "a").write_text("1\n")
+    (users.folder / "a").chmod(0o644)
+    users.provio(ADA, "run", "--quiet", "--", "sh", "-c", "umask 022; cat a > b")
+    users.provio(BOB, "run", "--quiet", "--", "sh", "-c", "umask 022; cat b > c")
+    users.provio(ADA, "run", "--quiet", "--no-merge", "--", "sh", "-c", "umask 022; cat c > d")
+    for user in (BOB, ADA):
+        done = users.provio(user, "lineage", "d", "--as", "table")
+        assert done.stderr == ""
+        assert all(f"{users.folder}/{name}" in done.stdout for name in "abcd")
+    users.provio(BOB, "merge")
+    for path in (users.folder / ".provio").rglob("*"):
+        found = path.lstat()
+        assert found.st_gid == GROUP, path
+        assert path.is_symlink() or found.st_mode & 0o077 == (0o070 if path.is_dir() else 0o060), path
+
+
+def test_who_is_not_in_the_group(users: Users) -> None:
+    """Is refused in one line, with what to do; the command runs all the same."""
+    users.provio(ADA, "run", "--quiet", "--", "true")
+    done = users.provio(EVE, "runs", code=1)
+    assert f"shared by user {ADA} with group {GROUP}, which you are not in: ask to be added" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "not recording" in users.provio(EVE, "run", "--", "true").stderr
+    assert len(list((users.folder / ".provio" / "runs").iterdir())) == 1
+
+
+def test_a_run_that_its_owner_keeps_shut(users: Users) -> None:
+    """It stays pending, which is said in one line; what can be read answers; when it is let in, it is there."""
+    users.provio(ADA, "run", "--quiet", "--name", "open", "--", "true")
+    users.provio(ADA, "run", "--quiet", "--no-merge", "--name", "kept", "--", "true")
+    users.newest().chmod(0o700)
+    done = users.provio(BOB, "runs", "--as", "csv")
+    assert ("open" in done.stdout, "kept" in done.stdout) == (True, False)
+    assert done.stderr == "provio: 1 run of others cannot be read yet: not in this answer\n"
+    assert "1 of others cannot be read yet" in users.provio(BOB, "merge").stderr
+    users.newest().chmod(0o2770)
+    done = users.provio(BOB, "runs", "--as", "csv")
+    assert ("kept" in done.stdout, done.stderr) == (True, "")
+
+
+def test_settings_beside_a_shared_record_are_its_owners(users: Users) -> None:
+    """What its owner sets holds for the members; a stranger's file is refused."""
+    (users.folder / "provio.toml").write_text('name = "ours"\n')
+    (users.folder / "provio.toml").chmod(0o644)
+    for owner, code in ((ADA, 0), (EVE, 2)):
+        os.chown(users.folder / "provio.toml", owner, owner)
+        users.provio(BOB, "run", "--quiet", "--", "true")
+        users.provio(BOB, "runs", code=code)
+    os.remove(users.folder / "provio.toml")
+    assert users.provio(BOB, "runs", "--as", "csv").stdout.count("ours") == 1
+
+
+def test_what_was_ones_own_is_shared_later(users: Users) -> None:
+    """With all that it holds; by its owner, and by nobody else."""
+    shutil.rmtree(users.folder / ".provio")
+    users.provio(ADA, "run", "--quiet", "--name", "before", "--", "true")
+    assert f"belongs to user {ADA}" in users.provio(BOB, "runs", code=1).stderr
+    users.provio(BOB, "init", "--shared", str(GROUP), code=1)
+    users.provio(ADA, "init", "--shared", str(GROUP))
+    users.provio(BOB, "run", "--quiet", "--name", "after", "--", "true")
+    found = users.provio(BOB, "runs", "--as", "csv").stdout
+    assert "before" in found
+    assert "after" in found
