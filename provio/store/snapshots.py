@@ -78,8 +78,12 @@ def _number(name: str) -> int:
 
 def sweep(home: Home) -> None:
     """Take away the snapshots that are neither published nor held, and what is left of half-made ones."""
-    current = os.readlink(home.snapshots / "current")
-    for entry in list(os.scandir(home.snapshots)):
+    try:
+        current = os.readlink(home.snapshots / "current")
+        entries = list(os.scandir(home.snapshots))
+    except OSError:
+        return  # nothing was published yet, which the next merge will do
+    for entry in entries:
         if entry.name not in KEPT and entry.name != current and entry.is_dir(follow_symlinks=False):
             with contextlib.suppress(OSError), _alone(entry.path):
                 shutil.rmtree(entry.path, ignore_errors=True)
@@ -103,6 +107,7 @@ def restore(home: Home) -> None:
         home.store.mkdir()
         for entry in os.scandir(published):
             _same(entry.path, str(home.store / entry.name))
+    sweep(home)
     home.unfinished.unlink()
 
 

@@ -1,0 +1,224 @@
+"""What goes wrong in a merge: killed at any moment, a full disk, a store that is read-only, somebody else's, or newer.
+
+Whatever it is: who asks is answered as before, and once it is over, the store holds the quads of an undisturbed merge.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import filesystems
+import pyoxigraph
+import pytest
+from conftest import Project, provio_command
+
+from provio.home import Home
+from provio.store.embedded import StoreReader
+
+RUNS = 5
+# Kills its own process at the n-th of the moments at which a merge makes, renames, links or removes a file.
+AT_A_STEP = """
+import os, sys
+left = int(sys.argv.pop(1))
+STEPS = {"os.rename", "os.mkdir", "os.link", "os.symlink", "os.remove", "os.rmdir", "os.utime"}
+def hook(event, arguments):
+    global left
+    if event in STEPS or (event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_CREAT):
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), 9)
+sys.addaudithook(hook)
+from provio.cli import main
+main()
+"""
+
+
+def quads(home: Path) -> set[bytes]:
+    """All that a reader of this `.provio` is told."""
+    return set(StoreReader(Home(home)).dataset(None, pyoxigraph.RdfFormat.N_QUADS).splitlines())
+
+
+def record(project: Project, count: int, *options: str) -> None:
+    """A chain of runs: each reads what the one before it wrote, and changes one file that all of them share."""
+    for _ in range(count):
+        number = len(list(project.path.glob("f*")))
+        script = f"cat f{number - 1} all > f{number}; echo {number} >> all"
+        project.provio("run", "--quiet", *options, "--", "bash", "-c", script)
+
+
+@pytest.fixture
+def pending(project: Project) -> Project:
+    """A project with two runs merged, and some more pending."""
+    project.sh("echo 0 > f0; echo 0 > all")
+    record(project, 2)
+    record(project, RUNS, "--no-merge")
+    return project
+
+
+def copy(project: Project, place: Path) -> dict[str, str]:
+    """Copy the record, and return the environment in which it is the one that is used."""
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(project.path / ".provio", place, symlinks=True)
+    return {**project.env, "PROVIO_HOME": str(place)}
+
+
+def merge(env: dict[str, str], *, killed_after: float | None = None, at_step: int | None = None) -> int:
+    """Merge, and kill that after some seconds, or at a step; return how it ended."""
+    command = provio_command() if at_step is None else [sys.executable, "-c", AT_A_STEP, str(at_step)]
+    process = subprocess.Popen([*command, "merge", "--quiet"], env=env, cwd="/")
+    if killed_after is not None:
+        time.sleep(killed_after)
+        process.send_signal(signal.SIGKILL)
+    return process.wait(60)
+
+
+def undisturbed(project: Project, place: Path) -> tuple[set[bytes], set[bytes], float]:
+    """The quads before and after a merge, and how long that takes."""
+    env = copy(project, place)
+    before, begun = quads(place), time.monotonic()
+    assert merge(env) == 0
+    return before, quads(place), time.monotonic() - begun
+
+
+def check_killed(project: Project, place: Path, kills: list[dict[str, float]]) -> int:
+    """Kill a merge of the same runs in each of these ways; return how many were hit before their end."""
+    before, after, _ = undisturbed(project, place)
+    assert before < after
+    hit = 0
+    for kill in kills:
+        env = copy(project, place)
+        hit += merge(env, **kill) == -signal.SIGKILL  # type: ignore[arg-type]
+        assert quads(place) in (before, after), kill
+        assert merge(env) == 0
+        assert quads(place) == after, kill
+    left = [path.name for path in place.iterdir() if path.name.startswith("store.") and path.name != "store.version"]
+    assert left == []
+    assert len([path for path in (place / "snapshots").iterdir() if path.is_dir() and not path.is_symlink()]) == 2
+    return hit
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment(pending: Project, tmp_path: Path) -> None:
+    """Fifty kills, half of them spread over the length of a merge, half at the steps at which it changes files."""
+    _, _, length = undisturbed(pending, tmp_path / "copy")
+    chance = random.Random(7)
+    kills: list[dict[str, float]] = [{"killed_after": chance.uniform(0.3, 1) * length} for _ in range(25)]
+    kills += [{"at_step": step} for step in range(1, 26)]
+    assert check_killed(pending, tmp_path / "copy", kills) > 25
+
+
+def test_killed_while_it_publishes(pending: Project, tmp_path: Path) -> None:
+    """At a few of those steps."""
+    assert check_killed(pending, tmp_path / "copy", [{"at_step": step} for step in (2, 5, 9)]) == 3
+
+
+@pytest.mark.slow
+def test_a_rebuild_that_is_killed_leaves_the_store_that_was(pending: Project, tmp_path: Path) -> None:
+    """At any of its steps: the old answers or the new ones, and the next merge ends it."""
+    place = tmp_path / "copy"
+    before, after, _ = undisturbed(pending, place)
+    ends = set()
+    for step in range(1, 40, 3):
+        env = copy(pending, place)
+        done = subprocess.run([sys.executable, "-c", AT_A_STEP, str(step), "merge", "--rebuild"], env=env, cwd="/")
+        ends.add(done.returncode)
+        assert quads(place) in (before, after), step
+        assert merge(env) == 0
+        assert quads(place) == after, step
+    assert -signal.SIGKILL in ends
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 16 MiB."""
+    with ExitStack() as undo:
+        filesystems.mount(tmp_path / "disk", "ext4", undo)
+        yield tmp_path / "disk"
+
+
+@pytest.mark.parametrize("room", [0, 300, 600, 1200])
+@pytest.mark.slow
+def test_a_disk_that_is_full(pending: Project, small_disk: Path, tmp_path: Path, room: int) -> None:
+    """With so many KB left: one line that says what to do, answers as before, and the rest once there is room."""
+    before, after, _ = undisturbed(pending, tmp_path / "copy")
+    env = copy(pending, small_disk / "provio")
+    filler = small_disk / "filler"
+    free = os.statvfs(small_disk)
+    filler.write_bytes(b"x" * (free.f_bavail * free.f_frsize - room * 1024))
+    done = subprocess.run([*provio_command(), "merge"], env=env, cwd="/", capture_output=True, text=True)
+    if done.returncode:
+        assert (done.returncode, done.stderr.count("\n"), "make room" in done.stderr) == (1, 1, True), done.stderr
+        assert quads(small_disk / "provio") == before
+        answer = subprocess.run([*provio_command(), "runs"], env=env, cwd="/", capture_output=True, text=True)
+        assert (answer.returncode, "cat f0 all" in answer.stdout) == (0, True), answer.stderr
+    filler.unlink()
+    assert merge(env) == 0
+    assert quads(small_disk / "provio") == after
+
+
+def test_a_disk_that_is_read_only(pending: Project, small_disk: Path) -> None:
+    """A question is answered from what is published, with one line of complaint; a merge says what is wrong."""
+    env = copy(pending, small_disk / "provio")
+    before = quads(small_disk / "provio")
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    asked = subprocess.run([*provio_command(), "runs"], env=env, cwd="/", capture_output=True, text=True)
+    assert (asked.returncode, asked.stderr.count("\n")) == (0, 1), asked.stderr
+    assert "cat f0 all" in asked.stdout
+    assert f"{RUNS} runs pending" in asked.stderr
+    merged = subprocess.run([*provio_command(), "merge"], env=env, cwd="/", capture_output=True, text=True)
+    assert (merged.returncode, merged.stderr.count("\n")) == (1, 1), merged.stderr
+    assert "see who may write there" in merged.stderr
+    assert quads(small_disk / "provio") == before
+
+
+def as_nobody(*arguments: str, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Call provio as another user; leaves the test out where that user cannot reach it."""
+    if shutil.which("setpriv") is None or os.geteuid() != 0:
+        pytest.skip("needs setpriv, and root to call it")
+    other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if subprocess.run([*other, *provio_command(), "--version"], capture_output=True, cwd="/").returncode:
+        pytest.skip("provio is not installed where another user may read it")
+    return subprocess.run([*other, *provio_command(), *arguments], cwd=cwd, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("mode", "code"), [("u=rwX,go=rX", 0), ("u=rwX,go=", 1)])
+def test_a_store_of_another_user(pending: Project, tmp_path: Path, mode: str, code: int) -> None:
+    """Not used unasked; when asked to, it answers where it may be read, and one line says what could not be done."""
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
+        folder.chmod(folder.stat().st_mode | 0o755)
+    subprocess.run(["chmod", "-R", mode, pending.path / ".provio"], check=True)
+    before = quads(pending.path / ".provio")
+    unasked = as_nobody("runs", cwd=pending.path, env=pending.env)
+    assert (unasked.returncode, unasked.stderr.count("\n")) == (1, 1), unasked.stderr
+    assert "belongs to user 0: set PROVIO_HOME" in unasked.stderr
+    env = {**pending.env, "PROVIO_HOME": str(pending.path / ".provio")}
+    asked = as_nobody("runs", cwd=Path("/"), env=env)
+    assert (asked.returncode, asked.stderr.count("\n")) == (code, 1), asked.stderr
+    merged = as_nobody("merge", cwd=Path("/"), env=env)
+    assert (merged.returncode, merged.stderr.count("\n")) == (1, 1), merged.stderr
+    assert quads(pending.path / ".provio") == before
+
+
+def test_a_store_of_a_newer_version(pending: Project) -> None:
+    """It is neither asked nor written: one line says to update provio; a run is kept."""
+    note = pending.path / ".provio" / "store.version"
+    before, found = quads(pending.path / ".provio"), note.read_text()
+    note.write_text("2\n")
+    for verb in (["runs"], ["merge"], ["merge", "--rebuild"]):
+        done = pending.provio(*verb, code=1)
+        assert done.stderr.splitlines()[-1].endswith("update provio")
+    kept = pending.provio("run", "--", "true")
+    assert "is kept" in kept.stderr
+    note.write_text(found)
+    assert quads(pending.path / ".provio") == before
+    pending.provio("merge")
+    assert pending.count("?run a provio:Run") == 2 + RUNS + 1
