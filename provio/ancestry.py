@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provio.code import tied_by_code
 from provio.describe import PREFIXES, describe, gaps, name_phases, noise, order, programs
 from provio.document import Edge, LineageDocument, Node, Via
 from provio.store import Reader
 from provio.target import Target
+from provio.ties import tied_by_code
 from provio.vocab import PROV
 from provio.walk import Walk, follow
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import unquote_to_bytes
 
 from provio.document import Edge, Gap, Node
-from provio.known import Known, Properties
-from provio.known import batches as batches  # noqa: PLC0414
+from provio.nodes import Nodes, Properties
+from provio.nodes import batches as batches  # noqa: PLC0414
 from provio.store import Reader
 from provio.vocab import NS, PROV, RDF, local_name, most_specific
 
@@ -32,9 +32,9 @@ def order(node: Node) -> tuple[int, str, str]:
     return node.get("depth", -1), node.get("start", ""), node["iri"]
 
 
-def programs(reader: Reader, activities: set[str], known: Known | None = None) -> tuple[list[Node], list[Edge]]:
+def programs(reader: Reader, activities: set[str], known: Nodes | None = None) -> tuple[list[Node], list[Edge]]:
     """Return the programs that activities ran, as nodes, and the edges to them."""
-    known = known or Known(reader)
+    known = known or Nodes(reader)
     said = known.of(activities)
     ran = [(iri, agent) for iri in sorted(activities) for agent in said[iri].get(ASSOCIATED, ())]
     agents = known.of({agent for _, agent in ran})
@@ -52,9 +52,9 @@ def name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> N
         node["label"] = names.get(node["iri"], node["label"])
 
 
-def describe(reader: Reader, iris: set[str], known: Known | None = None) -> list[Node]:
+def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list[Node]:
     """Return the nodes of these IRIs, with what people want to know of them; `known` is what was read already."""
-    known = known or Known(reader)
+    known = known or Nodes(reader)
     said = known.of(iris)
     known.of(other for iri in iris for name in UPPER for other in said[iri].get(name, ()))
     return [_node(iri, said) for iri in iris]
@@ -107,13 +107,13 @@ def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
 
 
 def noise(
-    reader: Reader, entities: set[str], edges: Iterable[tuple[str, str, str]], known: Known | None = None
+    reader: Reader, entities: set[str], edges: Iterable[tuple[str, str, str]], known: Nodes | None = None
 ) -> set[str]:
     """Those of these versions that are the system's own files, to each run that used them by one of these edges.
 
     The word for it is each run's own; `provio:noise false` beside it says that the runs do not agree.
     """
-    said = (known or Known(reader)).of(entities)
+    said = (known or Nodes(reader)).of(entities)
     hidden = {iri for iri in entities if NOISE in said[iri]}
     disputed = {iri for iri in hidden if "false" in said[iri][NOISE]}
     if not disputed:

@@ -42,7 +42,7 @@ class Removal:
     to: bytes
 
 
-def held(reader: Reader, run: str | None = None, paths: Iterable[bytes] = ()) -> list[Recorded]:
+def last_held(reader: Reader, run: str | None = None, paths: Iterable[bytes] = ()) -> list[Recorded]:
     """Return what each name held when it was last seen: of all names, those of one run's files, or some paths."""
     graph = f"VALUES ?g {{ <{RUN_BASE}{run}/bundle> }} " if run else ""
     asked = " UNION ".join(map(_named, paths))

@@ -48,7 +48,7 @@ class Verifier:
     def everything(self) -> Iterator[Finding]:
         """Yield what became of every file that should be there: what recorded programs took away should not."""
         newest: dict[bytes, Recorded] = {}
-        for one in recorded.held(self.reader):
+        for one in recorded.last_held(self.reader):
             now, gone = recorded.followed(one, self.gone)
             if gone is None and (now.path not in newest or newest[now.path].seen < now.seen):
                 newest[now.path] = now
@@ -56,7 +56,7 @@ class Verifier:
 
     def run(self, run: str) -> Iterator[Finding]:
         """Yield what became of every file that a run wrote and left behind."""
-        for one in recorded.held(self.reader, run):
+        for one in recorded.last_held(self.reader, run):
             now, gone = recorded.followed(one, self.gone)
             if one.made and not (gone and gone.run == run):
                 yield self._compare(now, gone)
@@ -65,7 +65,7 @@ class Verifier:
         """Return what became of one file."""
         full = os.path.abspath(path)
         names = dict.fromkeys([full, os.path.realpath(full)])
-        found = max(recorded.held(self.reader, paths=names), key=lambda one: one.seen, default=None)
+        found = max(recorded.last_held(self.reader, paths=names), key=lambda one: one.seen, default=None)
         if found:
             return self._compare(found, recorded.removed(found, self.gone))
         version = present.version(full)

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
-from provio.known import Known, batches
+from provio.nodes import Nodes, batches
 from provio.store import Reader
 from provio.vocab import NS, PROV
 
 # How a step weakens what it leads to: an index into ancestry.STRENGTH (data, carried, control),
-# or beyond them: code ties otherwise (`provio.code`).
+# or beyond them: code ties otherwise (`provio.ties`).
 RAN = NS + "ran"
 WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2, RAN: 3}
 GENERATED, USED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "used", PROV + "alternateOf"
@@ -34,7 +34,7 @@ class Walk:
     edges: dict[tuple[str, str, str], None] = field(default_factory=dict)
     activities: set[str] = field(default_factory=set)
     entities: dict[str, int] = field(default_factory=dict)
-    known: Known = field(kw_only=True)
+    known: Nodes = field(kw_only=True)
 
     def steps(self) -> Iterator[tuple[str, str, int]]:
         """Yield (from, to, weight) in the walk's direction."""
@@ -59,7 +59,7 @@ def follow(
     `depth` bounds the entity-to-entity steps; `ends` says of entities newly found beyond which of them not to go;
     `code` follows what processes ran, too.
     """
-    walk = Walk(list(starts), forward, known=Known(reader))
+    walk = Walk(list(starts), forward, known=Nodes(reader))
     alternates = _few_alternates(reader)
     walk.entities.update(dict.fromkeys(walk.starts, 0))
     level, frontier = 0, list(walk.starts)

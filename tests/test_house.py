@@ -15,7 +15,7 @@ FLOORS = """
     lock redact
     environment executable trace needs going run pressing settle identity present lineage graph across store intake
     removal merge hashing sparql
-    query document known describe walk code when history target earlier paths until ancestry roots stale why impact
+    query document nodes describe walk ties when history target earlier paths until ancestry roots stale why impact
     stats validate recorded verify tracking reports runs view exports
     ranks batch containers doctor stopping
     terminal asking verbs cli

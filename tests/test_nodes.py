@@ -6,9 +6,8 @@ from datetime import datetime
 
 from conftest import Project
 
-from provio import known
 from provio.home import Home
-from provio.known import Known
+from provio.nodes import FEW, Nodes
 from provio.store.embedded import StoreReader
 from provio.vocab import NS, RDF
 
@@ -24,7 +23,7 @@ def recorded(project: Project) -> tuple[StoreReader, list[str]]:
 def test_what_a_name_tells_is_what_the_store_says(project: Project) -> None:
     """Class, size and time of each version, as its IRI says them, stand in the store."""
     reader, nodes = recorded(project)
-    said = Known(reader).of(nodes)
+    said = Nodes(reader).of(nodes)
     versions = [iri for iri in nodes if "/version/" in iri]
     assert len(versions) > 5
     for iri in versions:
@@ -39,10 +38,10 @@ def test_what_a_name_tells_is_what_the_store_says(project: Project) -> None:
 def test_few_nodes_and_many_are_read_alike(project: Project) -> None:
     """One node looked at by itself says what it says in a query for all."""
     reader, nodes = recorded(project)
-    together = Known(reader).of(nodes)
-    assert len(nodes) > known.FEW
+    together = Nodes(reader).of(nodes)
+    assert len(nodes) > FEW
     for iri in nodes:
-        alone = Known(reader).of([iri])[iri]
+        alone = Nodes(reader).of([iri])[iri]
         assert {name: set(values) for name, values in alone.items()} == {
             name: set(values) for name, values in together[iri].items()
         }

@@ -53,7 +53,7 @@ def batches(nodes: Iterable[str]) -> Iterator[list[str]]:
         yield known[start : start + BATCH]
 
 
-class Known:
+class Nodes:
     """What was read so far: a mapping from IRI to predicate to values."""
 
     def __init__(self, reader: Reader) -> None:
