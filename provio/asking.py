@@ -148,7 +148,7 @@ def _merge_pending(home: Home, folders: list[Path], configured: Config, publish:
         hashing.begin(home)
         note = terminal.progress()
         with stopping.not_counted():
-            outcome = merge(home, folders, lock=lock, publish=publish, progress=note, settings=configured)
+            outcome = merge(home, folders, lock=lock, wait=False, publish=publish, progress=note, settings=configured)
         if outcome.shut:
             terminal.complain(f"{plural(outcome.shut, 'run')} of others cannot be read yet: not in this answer")
         for damage in outcome.damages:

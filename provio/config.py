@@ -19,12 +19,17 @@ from typing import Any
 from provio.errors import ConfigError
 from provio.owners import trusted_beside
 from provio.settings import (
+    ACCOUNTS,
     BOOLEAN,
     FOLDERS,
     INTERPRETERS,
     NAMES,
     SECONDS,
+    SERVER,
+    SERVERS,
     TEXT,
+    Account,
+    Endpoints,
     Interpreter,
     Kind,
     choice,
@@ -39,12 +44,14 @@ OTHER_VARIABLES = ("PROVIO_HOME", "PROVIO_CONFIG", "PROVIO_TRACE")
 
 @dataclass(frozen=True)
 class Key:
-    """One setting: its dotted name in a file, what it may hold, what it is for, and whether conclusions turn on it."""
+    """One setting: its dotted name in a file, what it may hold, what it is for, and whether conclusions turn on it;
+    what is secret stands in the user's own file alone."""
 
     name: str
     kind: Kind
     says: str
     concludes: bool = False
+    secret: bool = False
 
     @property
     def variable(self) -> str:
@@ -52,8 +59,8 @@ class Key:
         return "PROVIO_" + re.sub(r"[.-]", "_", self.name).upper()
 
 
-def _row(name: str, kind: Kind, default: object, says: str, concludes: bool = False) -> Any:
-    return field(default_factory=lambda: default, metadata={"key": Key(name, kind, says, concludes)})
+def _row(name: str, kind: Kind, default: object, says: str, concludes: bool = False, secret: bool = False) -> Any:
+    return field(default_factory=lambda: default, metadata={"key": Key(name, kind, says, concludes, secret)})
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,13 @@ class Config:
     redact_keep: tuple[str, ...] = _row("redact.keep", NAMES, (), "names whose values never are", True)
     interpreters: Mapping[str, Interpreter] = _row(
         "interpreters", INTERPRETERS, MappingProxyType({}), "programs that run scripts", True
+    )
+    store: str = _row("store", SERVER, "", "the server that keeps the graphs, in place of .provio/store")
+    servers: Mapping[str, Endpoints] = _row(
+        "servers", SERVERS, MappingProxyType({}), "where servers answer, if not at /query, /update, /store"
+    )
+    credentials: Mapping[str, Account] = _row(
+        "credentials", ACCOUNTS, MappingProxyType({}), "names and passwords for servers", secret=True
     )
     conclusions: str = ""
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -117,6 +131,8 @@ def load(
         if found.project and key.concludes:
             concluding.append(f"{key.name}={found.value!r}")
         try:
+            if key.secret:
+                _keep_secret(found)
             value = key.kind.check(found.value)
         except ValueError as error:
             wrong.append(f"{found.where}: {key.name}: {error}")
@@ -129,6 +145,14 @@ def load(
             raise ConfigError(line)
         forgive(line)
     return Config(**values, conclusions=_digest(concluding), sources=MappingProxyType(sources))
+
+
+def _keep_secret(found: _Found) -> None:
+    path = user_file()
+    if found.where.rpartition(":")[0] != str(path) and found.where != str(path):
+        raise ValueError(f"is for {path} alone, where nobody else reads it")
+    if path.stat().st_mode & 0o077:
+        raise ValueError(f"others can read or write {path}: chmod 600 {path}")
 
 
 def _digest(parts: list[str]) -> str:

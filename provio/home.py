@@ -25,9 +25,10 @@ CACHEDIR_TAG = (
 
 @dataclass(frozen=True)
 class Home:
-    """A `.provio` folder."""
+    """A `.provio` folder; `server` is the URL of the store, where that is not in the folder."""
 
     path: Path
+    server: str = ""
 
     @property
     def shared(self) -> bool:
@@ -79,6 +80,10 @@ class Home:
     @property
     def marks(self) -> Path:
         """The folder of marks: a file for each merged run, as old as what was merged, that names what was damaged."""
+        if self.server:
+            from urllib.parse import quote
+
+            return self.path / "servers" / quote(self.server, safe="") / "merged"
         return self.snapshots / "merged"
 
     def run_folders(self) -> list[Path]:
@@ -96,7 +101,8 @@ class Home:
         """The run folders that are not merged, or changed since, as far as times tell; all where there is no store, or
         where they were merged under other settings."""
         folders = self.run_folders()
-        if not ((self.snapshots / "current").exists() and self.store.exists()) or settings != self._settings():
+        there = self.server or ((self.snapshots / "current").exists() and self.store.exists())
+        if not there or settings != self._settings():
             return folders
         return [folder for folder in folders if self._mark_time(folder) < changed(folder)]
 

@@ -32,8 +32,7 @@ def put(store: Writer, trace: Trace, settings: Config) -> None:
     try:
         store.replace(graph, triples(trace, identity, conclusions))
         _conclude_across(store, graph, conclusions, keys)
-        _renew_equal(store, graph, equal)
-        store.index(index_of(trace, settings))
+        store.index([*_renewed(store, graph, equal), *index_of(trace, settings)])
     except (OSError, ProvioError):
         raise
     except Exception:
@@ -53,7 +52,9 @@ def _forget(store: Writer, graph: str, keys: set[str], equal: dict[str, set[str]
     equal |= content.touched(store, graph)
     store.drop(graph)
     _conclude_across(store, graph, None, keys)
-    _renew_equal(store, graph, equal)
+    lines = _renewed(store, graph, equal)
+    if lines:
+        store.index(lines)
 
 
 def _conclude_across(store: Writer, graph: str, conclusions: Conclusions | None, before: set[str]) -> None:
@@ -67,9 +68,9 @@ def _conclude_across(store: Writer, graph: str, conclusions: Conclusions | None,
     store.add(across.DERIVED, across.conclude(store, sorted(keys), runs))
 
 
-def _renew_equal(store: Writer, graph: str, before: dict[str, set[str]]) -> None:
-    if content.renew(store, graph, before):
-        store.index(_bundle(CONTENT))
+def _renewed(store: Writer, graph: str, before: dict[str, set[str]]) -> list[str]:
+    """Say anew what equal content says; return what the index then says of that."""
+    return _bundle(CONTENT) if content.renew(store, graph, before) else []
 
 
 def hash_of(content_hash: str, settings: Config) -> str:

@@ -20,7 +20,7 @@ from provio.facts import RUN_BASE, Trace
 from provio.graph import bundle_iri
 from provio.home import Home
 from provio.lock import Lock
-from provio.store import Writer, open_writer, writing
+from provio.store import Writer, open_writer, served, writing
 from provio.vocab import provio
 
 BETWEEN = 60.0  # seconds after which a long merge publishes what it has: so much at most is done again after a kill
@@ -70,6 +70,7 @@ def merge(
     StoreError.
     """
     settings = settings or Config()
+    home = served(home, settings)
     lock = lock or Lock(home, wait)
     with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store:
         work = _Merge(home, store, settings, known, not rebuild)

@@ -53,6 +53,24 @@ class Interpreter(NamedTuple):
         return self.value + self.script + self.module + self.folder
 
 
+class Endpoints(NamedTuple):
+    """Where a server answers: below its URL (`/query`), or at URLs of their own."""
+
+    query: str
+    update: str
+    data: str
+
+
+class Account(NamedTuple):
+    """Who one is to a server."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Account({self.user!r})"
+
+
 def suggestion(word: str, words: Iterable[str]) -> str:
     """Return a clause that names the nearest of `words`; nothing where none is near."""
     from difflib import get_close_matches
@@ -132,6 +150,33 @@ def _interpreter(pattern: str, rule: object) -> Interpreter:
     return Interpreter(value, no_script, script, first=not script)
 
 
+def _server(value: object) -> str:
+    """The URL of a server; what is wrong with it is said without it, for it may hold a password."""
+    from urllib.parse import urlsplit
+
+    allowed = "the URL of a server, such as http://127.0.0.1:7878"
+    parts = urlsplit(value) if isinstance(value, str) and value.isprintable() else None
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"is not allowed (allowed: {allowed})")
+    if "@" in parts.netloc:
+        raise ValueError("a name or a password in a URL is seen by others: put them into ~/.netrc, or `credentials`")
+    return str(value).rstrip("/")
+
+
+def _table_of(kind: Callable[..., Any], value: object) -> Mapping[str, Any]:
+    """A table by the URLs of servers, of tables that each have the keys of `kind`; values are never shown."""
+    names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+    if not isinstance(value, Mapping):
+        raise ValueError(f"is no table of tables with the keys {', '.join(names)}")
+    found = {}
+    for url, entry in value.items():
+        texts = entry.values() if isinstance(entry, Mapping) else [None]
+        if not isinstance(entry, Mapping) or set(entry) != set(names) or not all(isinstance(t, str) for t in texts):
+            raise ValueError(f"each is a table with the keys {', '.join(names)}, all of them texts")
+        found[_server(url)] = kind(**entry)
+    return MappingProxyType(found)
+
+
 def _options(name: str, value: object) -> tuple[str, ...]:
     allowed = "a list of options, each beginning with - or +"
     if not isinstance(value, list | tuple):
@@ -156,7 +201,7 @@ def _split(separator: str) -> Callable[[str], object]:
     return lambda text: [part for part in text.split(separator) if part]
 
 
-def _both(below: Mapping[str, Interpreter] | None, above: Mapping[str, Interpreter]) -> Mapping[str, Interpreter]:
+def _both(below: Mapping[str, Any] | None, above: Mapping[str, Any]) -> Mapping[str, Any]:
     return MappingProxyType({**(below or {}), **above})
 
 
@@ -191,4 +236,7 @@ SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)
 FOLDERS = Kind("a list of folders or globs (in a variable with `:` between)", _folders, _split(":"))
 NAMES = Kind("a list of names or globs (in a variable with `,` between)", _names, _split(","))
+SERVER = Kind("the URL of a server", _server)
+SERVERS = Kind("a table of tables with the keys query, update, data", lambda v: _table_of(Endpoints, v), _toml, _both)
+ACCOUNTS = Kind("a table of tables with the keys user, password", lambda v: _table_of(Account, v), _toml, _both)
 INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, _toml, _both)

@@ -42,10 +42,27 @@ class Names:
                 path = os.fsencode(row["path"]) if "path" in row else unquote_to_bytes(row.get("raw", ""))
                 names = self.known[row["v"]].setdefault(row["graph"], [])
                 names.insert(0 if row.get("own") == row.get("path") else len(names), (row["file"], path))
-            query = f"""{PREFIXES} SELECT DISTINCT ?v ?same {{ VALUES ?v {{ {values} }}
-                ?v (prov:alternateOf | ^prov:alternateOf)+ ?same }}"""
-            for row in self.reader.rows(query):
-                self.alternates.setdefault(row["v"], {row["v"]}).add(row["same"])
+        self._load_alternates(asked)
+
+    def _load_alternates(self, versions: list[str]) -> None:
+        """Follow alternateOf both ways, step by step: not every server follows a path from several versions."""
+        ties: dict[str, set[str]] = {}
+        frontier = set(versions)
+        while frontier:
+            for batch in batches(sorted(frontier)):
+                values = " ".join(f"<{iri}>" for iri in batch)
+                query = f"""{PREFIXES} SELECT DISTINCT ?v ?same {{ VALUES ?v {{ {values} }}
+                    ?v prov:alternateOf | ^prov:alternateOf ?same }}"""
+                for row in self.reader.rows(query):
+                    ties.setdefault(row["v"], set()).add(row["same"])
+            frontier = set().union(*ties.values()) - ties.keys()
+        for version in ties.keys() & set(versions):
+            found, waiting = {version}, [version]
+            while waiting:
+                new = ties[waiting.pop()] - found
+                found |= new
+                waiting += new
+            self.alternates[version] = found
 
     def holds(self, path: bytes) -> str | None:
         """Return the version that a path holds now."""

@@ -155,11 +155,15 @@ class Confined:
         return self.store.about(iri, self.graphs)
 
 
-def open_reader(home: Home, settings: Config | None = None) -> Store:  # noqa: ARG001
+def open_reader(home: Home, settings: Config | None = None) -> Store:
     """Open the store of a `.provio` for asking.
 
     Raises NothingKnown where nothing has been merged yet, Damaged where its files are broken, StoreError.
     """
+    if settings and settings.store:
+        from provio.store.remote import RemoteReader
+
+        return RemoteReader(home, settings)
     from provio.store.embedded import StoreReader
 
     return StoreReader(home)
@@ -167,7 +171,7 @@ def open_reader(home: Home, settings: Config | None = None) -> Store:  # noqa: A
 
 def open_writer(
     home: Home,
-    settings: Config | None,  # noqa: ARG001
+    settings: Config | None,
     wait: bool,
     lock: Lock | None = None,
     anew: bool = False,
@@ -177,6 +181,11 @@ def open_writer(
     `anew` begins an empty one beside it, which takes its place when it is published. Raises Busy where somebody else
     holds it and `wait` is false, StoreError where it cannot be opened.
     """
+    if settings and settings.store:
+        from provio.lock import Lock
+        from provio.store.remote_writer import RemoteWriter
+
+        return RemoteWriter(settings, lock or Lock(home, wait), wait, anew)
     from provio.store.embedded import StoreWriter
 
     return StoreWriter(home, wait, lock, anew)
@@ -194,6 +203,18 @@ def writing(home: Home) -> Iterator[None]:
         ) from error
 
 
+def served(home: Home, settings: Config | None) -> Home:
+    """Return a `.provio` as one whose store is where the settings say: what is merged is noted for each store."""
+    from dataclasses import replace
+
+    return replace(home, server=settings.store) if settings and settings.store else home
+
+
 def pending(home: Home, settings: Config) -> list[Path]:
     """Return the run folders that the store does not hold as they are now, as far as times tell."""
-    return home.pending(settings.conclusions)
+    found = served(home, settings).pending(settings.conclusions)
+    if not settings.store:
+        return found
+    from provio.store.remote import missing
+
+    return sorted({*found, *missing(home, settings)})

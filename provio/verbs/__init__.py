@@ -65,6 +65,22 @@ def version_options(verb: Verb) -> Verb:
     return at(run(verb))
 
 
+def _choose_store(_context: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        from provio.settings import SERVER
+
+        try:
+            os.environ["PROVIO_STORE"] = SERVER.check(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+
+def store_option(verb: Verb) -> Verb:
+    """Offer the choice of a server: `--store`, over all other settings, here and in what is started here."""
+    says = "The server that keeps the graphs."
+    return click.option("--store", metavar="URL", expose_value=False, callback=_choose_store, help=says)(verb)
+
+
 def runs_options(verb: Verb) -> Verb:
     """Offer the choice of runs: `--campaign` and `--name`."""
     campaign = click.option("--campaign", metavar="C", help="Only runs of this campaign.")

@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from provio import asking, terminal
-from provio.verbs import runs_options, stoppable
+from provio.verbs import runs_options, stoppable, store_option
 
 
 @click.command("impact", short_help="What would have to be made again?")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @runs_options
 @click.option("--as", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@store_option
 @stoppable
 def command(files: tuple[str, ...], form: str, **which: Any) -> int:
     """List what would have to be made again if FILE changed, in an order in which it can be, and by which commands.

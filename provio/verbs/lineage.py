@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provio import asking, terminal
-from provio.verbs import stoppable, walk_options
+from provio.verbs import stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from provio.ancestry import Scope
@@ -26,6 +26,7 @@ MOST_PATHS = 100
 @click.option(
     "--as", "form", type=click.Choice(["tree", "table", "json", "dot", "ttl"]), default="tree", show_default=True
 )
+@store_option
 @stoppable
 def command(paths: tuple[str, ...], form: str, roots: bool, stale: bool, ways: bool, most: int, **options: Any) -> int:
     """Where did FILE come from, and (with --forward) what was it made into?

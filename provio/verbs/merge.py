@@ -6,6 +6,7 @@ import click
 
 from provio import asking, terminal
 from provio.reports.text import plural
+from provio.verbs import store_option
 
 
 @click.command("merge", short_help="Bring recorded runs into the store.")
@@ -14,6 +15,7 @@ from provio.reports.text import plural
     "--rebuild", is_flag=True, help="Make the store anew from all recorded runs; the old one stays until then."
 )
 @click.option("--quiet", is_flag=True, help="Say nothing but what is wrong.")
+@store_option
 def command(runs: tuple[str, ...], rebuild: bool, quiet: bool) -> int:
     """Bring recorded runs into the store (all that are new or changed, or the RUNS named).
 

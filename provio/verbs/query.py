@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provio import asking, terminal
-from provio.verbs import FORMS, runs_options, stoppable
+from provio.verbs import FORMS, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.store import Answer
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.option("--service", is_flag=True, help="Allow SERVICE (and LOAD in an update), which ask other servers.")
 @click.option("--update", is_flag=True, help="Carry out an update, of graphs of your own.")
 @runs_options
+@store_option
 @stoppable
 def command(
     question: str, form: str | None, service: bool, update: bool, campaign: str | None, name: str | None

@@ -9,6 +9,7 @@ import click
 from provio import asking, terminal
 from provio.errors import NothingKnown, ProvioError
 from provio.reports.text import plural, size
+from provio.verbs import store_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 @click.command("rm", short_help="Remove runs, and all that followed from them.")
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@store_option
 def command(runs: tuple[str, ...], yes: bool) -> int:
     """Remove RUNS: what the store says of them, what it concluded from them, and their files in .provio. There is no
     way back.

@@ -167,7 +167,7 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     if not trace.processes:
         count = "no process that read or wrote a file"
     try:
-        outcome = merge(recording.home, [recording.folder], known=trace, lock=lock, settings=settings)
+        outcome = merge(recording.home, [recording.folder], known=trace, lock=lock, wait=False, settings=settings)
     finally:
         follow = _hashed(recording, settings, True)
     damaged = f"; {outcome.damages[0]}" if outcome.damages else ""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from provio import asking, terminal
-from provio.verbs import FORMS, runs_options, stoppable
+from provio.verbs import FORMS, runs_options, stoppable, store_option
 
 
 @click.command("runs", short_help="List what is recorded.")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @runs_options
+@store_option
 @stoppable
 def command(form: str, campaign: str | None, name: str | None) -> int:
     """List what is recorded, oldest first; the table shows as much of an id as tells the runs apart.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from provio import asking, terminal
-from provio.verbs import stoppable
+from provio.verbs import stoppable, store_option
 
 
 @click.command("show", short_help="Show one run.")
 @click.argument("run")
+@store_option
 @stoppable
 def command(run: str) -> int:
     """Show one RUN (its id, the beginning of it, its name, or `last`): what ran, what it read and wrote.

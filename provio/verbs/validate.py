@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provio import asking, terminal
-from provio.verbs import stoppable
+from provio.verbs import stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.validate.check import Outcome
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.option("--as", "form", type=click.Choice(["table", "json", "junit"]), default="table", show_default=True)
 @click.option("--strict", is_flag=True, help="End with 1 for a lint too.")
 @click.option("--shacl", is_flag=True, help="Ask provio's shapes by pyshacl (small graphs), not as SPARQL.")
+@store_option
 @stoppable
 def command(what: tuple[str, ...], form: str, strict: bool, shacl: bool) -> int:
     """Hold RUNs or FILEs (or else all runs together) against PROV-CONSTRAINTS, provio's shapes, and lints.

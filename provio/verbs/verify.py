@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provio import asking, terminal
-from provio.verbs import stoppable
+from provio.verbs import stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.store import Reader
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.argument("what", metavar="[RUN | FILE]...", nargs=-1)
 @click.option("--hash", "contents", is_flag=True, help="Read what seems the same too, where its SHA-256 is recorded.")
 @click.option("--as", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@store_option
 @stoppable
 def command(what: tuple[str, ...], contents: bool, form: str) -> int:
     """Compare files with what was recorded of them: all that a RUN wrote, a FILE, or (nothing named) whatever should

@@ -10,7 +10,7 @@ import click
 from provio import asking, terminal
 from provio.errors import NothingKnown
 from provio.reports.text import plural
-from provio.verbs import stoppable, walk_options
+from provio.verbs import stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from provio.document import LineageDocument
@@ -22,6 +22,7 @@ OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
 @click.argument("what", metavar="[FILE... | RUN]", nargs=-1)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="The page to write.")
 @walk_options
+@store_option
 @stoppable
 def command(what: tuple[str, ...], output: str, **options: Any) -> int:
     """Draw the lineage of files, or a whole RUN (default: the last), as one HTML page that needs no network.

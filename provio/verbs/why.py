@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from provio import asking, terminal
-from provio.verbs import runs_options, stoppable, version_options
+from provio.verbs import runs_options, stoppable, store_option, version_options
 
 
 @click.command("why", short_help="Who made a file, and how?")
@@ -15,6 +15,7 @@ from provio.verbs import runs_options, stoppable, version_options
 @version_options
 @runs_options
 @click.option("--as", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@store_option
 @stoppable
 def command(file: str, form: str, **which: Any) -> int:
     """Show the one process that made FILE: its command line, where, when, how it ended, what it read, what launched it.

@@ -1,0 +1,114 @@
+"""The store on a server, asked as the embedded one: a question in, rows or a document out.
+
+The index, which the embedded store has in its default graph, is a graph of its own. A reader asks exactly the graphs
+that the index names; a run's graph is put there first, and named in the index last, in one update with what follows
+from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+
+from provio.errors import NothingKnown, StoreError
+from provio.facts import RUN_BASE
+from provio.graph import bundle_iri
+from provio.store import terms
+from provio.store.server import JSON, TRIPLES, Server
+from provio.vocab import PREFIXES, PROV, RDF
+
+if TYPE_CHECKING:
+    from provio.config import Config
+    from provio.home import Home
+    from provio.store import Answer
+
+INDEX = "https://w3id.org/provio/index"
+PROLOGUE = "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
+
+
+def connect(settings: Config) -> Server:
+    """Return the server that is set."""
+    return Server(settings.store, settings.servers.get(settings.store), settings.credentials.get(settings.store))
+
+
+def missing(home: Home, settings: Config) -> list[Path]:
+    """Return the run folders that the server's index does not name."""
+    known = set(indexed(connect(settings)))
+    return [folder for folder in home.run_folders() if bundle_iri(RUN_BASE + folder.name) not in known]
+
+
+def indexed(server: Server) -> list[str]:
+    """Return the graphs that the index names."""
+    query = f"SELECT ?graph {{ GRAPH <{INDEX}> {{ ?graph <{RDF}type> <{PROV}Bundle> }} }}"
+    return [row["graph"] for row in terms.rows(asked(server, query, [INDEX]))]
+
+
+def asked(server: Server, sparql: str, default: Sequence[str], named: Sequence[str] | None = None) -> bytes:
+    """Ask what is provio's own question: a server that does not understand it is at fault."""
+    try:
+        return server.ask(PROLOGUE + sparql, default, default if named is None else named)
+    except SyntaxError as error:
+        raise StoreError(f"{server.url} does not understand a query: {error}") from error
+
+
+class RemoteReader:
+    """What the index names, for asking; raises NothingKnown where that is nothing."""
+
+    def __init__(self, home: Home, settings: Config) -> None:
+        self.server = connect(settings)
+        self.graphs = sorted(indexed(self.server))
+        if not self.graphs:
+            raise NothingKnown(
+                f"nothing is merged into {self.server.url} yet: provio merge, with runs in {home.path}, does it"
+            )
+
+    def _graphs(self, graphs: Sequence[str] | None) -> tuple[Sequence[str], Sequence[str]]:
+        """What is asked without GRAPH, and with it: the index is no named graph of the embedded store either."""
+        return ([INDEX, *self.graphs], self.graphs) if graphs is None else (graphs, graphs)
+
+    def query(self, sparql: str, graphs: Sequence[str] | None = None) -> Answer:
+        """Ask the union of all graphs, or of those named and no other; raises SyntaxError for what is not SPARQL."""
+        ask = partial(self.server.ask, PROLOGUE + sparql, *self._graphs(graphs))
+        form = ox.Store().query(sparql, prefixes=PREFIXES)  # says what is wrong, and that it is no update, right here
+        if isinstance(form, ox.QueryTriples):
+            local = ox.Store()
+            local.load(input=ask(accept=TRIPLES), format=ox.RdfFormat.N_TRIPLES)
+            return local.query("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }")
+        return terms.solutions(ask(accept=JSON))
+
+    def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
+        """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
+        return terms.rows(asked(self.server, sparql, *self._graphs(graphs)))
+
+    def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
+        """Yield the solutions of a SELECT as lists of lexical values, unbound ones empty."""
+        return terms.table(asked(self.server, sparql, *self._graphs(graphs)))
+
+    def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
+        """Yield what is said of one node, (predicate, lexical value)."""
+        for row in self.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}", graphs):
+            yield row["p"], row["o"]
+
+    def quads(self, graph: str | None = None) -> ox.Store:
+        """Return all quads, or those of one graph, brought here."""
+        local = ox.Store()
+        for name in self.graphs if graph is None else [graph]:
+            local.bulk_load(
+                input=self.server.get(name), format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(name), lenient=True
+            )
+        if graph is None:
+            local.load(input=self.server.get(INDEX), format=ox.RdfFormat.N_TRIPLES)
+        return local
+
+    def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
+        """Return one named graph, or all of them with the index, as a document of quads."""
+        return ox.serialize(self.quads(graph), format=form, prefixes=PREFIXES) or b""
+
+    def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
+        """Return one named graph, or the union of all, as a document of triples."""
+        union = dict.fromkeys(quad.triple for quad in self.quads(graph))
+        return ox.serialize(union, format=form, prefixes=PREFIXES) or b""

@@ -1,0 +1,212 @@
+"""Writes a store on a server: a run's graph and what follows from it in, one update that says both out.
+
+A graph is put there before the index names it; one that the index names already is put beside it and moved there. What
+changes in the derived graphs waits for the index, and goes with it. Single triples are asked for by the subject, each
+once; the derived graphs are kept here, for nobody else writes them meanwhile.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pyoxigraph as ox
+
+from provio.across.known import CONTENT, DERIVED
+from provio.errors import BadQuery
+from provio.store import terms
+from provio.store.lease import Lease
+from provio.store.remote import INDEX, asked, connect, indexed
+
+if TYPE_CHECKING:
+    from provio.config import Config
+    from provio.lock import Lock
+
+KEPT = (DERIVED, CONTENT)
+STAGED = "/staged"
+PIECE = 500  # triples in one operation of an update: Virtuoso takes no more than some thousands
+Said = list[tuple[str, str, str]]  # a term's value, another's or a predicate, and the graph
+
+
+class RemoteWriter:
+    """The one writer: a context manager that holds the server's lease, and a lock. Raises Busy where `wait` is false.
+
+    `anew` has all runs of the `.provio` put there again; those of others stay.
+    """
+
+    def __init__(self, settings: Config, lock: Lock, wait: bool, anew: bool = False) -> None:
+        self.lock, self.anew = lock, anew
+        try:
+            self.server = connect(settings)
+            self.lease = Lease(self.server, wait)
+        except BaseException:
+            lock.close()
+            raise
+        self.graphs = set(indexed(self.server))
+        self.begun = anew or not self.graphs
+        self.staged: dict[str, str] = {}
+        self.near = ox.Store()
+        for graph in self.graphs & set(KEPT):
+            self.near.load(self.server.get(graph), format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
+        self.changes: list[str] = []
+        self.kept: dict[Any, Said] = {}
+
+    def __enter__(self) -> RemoteWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.lease.end()
+        finally:
+            self.lock.close()
+
+    def replace(self, graph: str, pieces: Iterable[str]) -> None:
+        """Make `pieces` (N-Triples) the content of a graph, which readers see from the next `index` on."""
+        place = graph + STAGED if graph in self.graphs else graph
+        with tempfile.TemporaryFile() as file:
+            file.writelines(piece.encode() for piece in pieces)
+            file.seek(0)
+            self.lease.hold()
+            self.server.put(place, file)
+        if place != graph:
+            self.staged[place] = graph
+        self.graphs.discard(graph)
+        self.graphs.add(place)
+        self.kept.clear()
+
+    def index(self, lines: Iterable[str]) -> None:
+        """Carry out what waits, and say in the index what is in the graphs, last, in one update."""
+        for place, graph in self.staged.items():
+            self._say(_unindexed(graph), f"MOVE <{place}> TO <{graph}>")
+        self._insert(INDEX, lines)
+        self.publish()
+
+    def drop(self, graph: str) -> None:
+        """Remove a graph and its index, for readers with the next `index` or `publish`."""
+        for place in [place for place, staged in self.staged.items() if staged == graph]:
+            self._say(f"DROP SILENT GRAPH <{place}>")
+            self.graphs.discard(place)
+            del self.staged[place]
+        self._say(_unindexed(graph), f"DROP SILENT GRAPH <{graph}>")
+        self.graphs.discard(graph)
+        self.kept.clear()
+
+    def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
+        """Return the objects of a subject's property in every graph, each with its graph."""
+        if ("s", subject) not in self.kept:
+            query = f"SELECT ?p ?o ?g {{ GRAPH ?g {{ <{subject}> ?p ?o }} }}"
+            self.kept["s", subject] = [(row["p"], row["o"], row["g"]) for row in self.rows(query)]
+        there = [(value, graph) for p, value, graph in self.kept["s", subject] if p == predicate]
+        return there + [(value, graph) for _, _, value, graph in self._near(subject, predicate)]
+
+    def subjects(self, predicate: str, object_: str | int) -> list[tuple[str, str]]:
+        """Return the subjects that have this object (an IRI, or an integer) in any graph, each with its graph."""
+        key = (predicate, object_)
+        if key not in self.kept:
+            term = str(object_) if isinstance(object_, int) else f"<{object_}>"
+            query = f"SELECT ?s ?g {{ GRAPH ?g {{ ?s <{predicate}> {term} }} }}"
+            self.kept[key] = [(row["s"], "", row["g"]) for row in self.rows(query)]
+        there = [(subject, graph) for subject, _, graph in self.kept[key]]
+        return there + [(s, graph) for s, _, value, graph in self._near(None, predicate) if value == str(object_)]
+
+    def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
+        """Yield the subjects that have a property in a graph."""
+        term = f"<{object_}>" if object_ else "?o"
+        for row in self.rows(f"SELECT ?s {{ GRAPH <{graph}> {{ ?s <{predicate}> {term} }} }}"):
+            yield row["s"]
+
+    def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
+        """Yield all that a derived graph says; literals by their lexical form."""
+        for subject, predicate, value, found in self._near(None, None):
+            if found == graph:
+                yield subject, predicate, value
+
+    def about(self, graph: str, subject: str) -> Iterator[tuple[str, str, str]]:
+        """Yield all that a derived graph says of a subject; literals by their lexical form."""
+        for _, predicate, value, found in self._near(subject, None):
+            if found == graph:
+                yield subject, predicate, value
+
+    def has(self, predicate: str) -> bool:
+        """Tell whether anything is said by a property."""
+        return bool(next(self.rows(f"SELECT ?s {{ GRAPH ?g {{ ?s <{predicate}> ?o }} }} LIMIT 1"), None))
+
+    def stating(self, predicate: str, text: str) -> list[str]:
+        """Return the subjects that have this text in any graph."""
+        query = f"SELECT ?s {{ GRAPH ?g {{ ?s <{predicate}> {ox.Literal(text)} }} }}"
+        return [row["s"] for row in self.rows(query)]
+
+    def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
+        """Remove all that a derived graph says of these subjects by these properties with these values."""
+        gone, name = [], ox.NamedNode(graph)
+        for subject, predicate, value in statements:
+            found = self.near.quads_for_pattern(ox.NamedNode(subject), ox.NamedNode(predicate), None, name)
+            gone += [quad for quad in found if _value(quad.object) == value]
+        for quad in dict.fromkeys(gone):
+            self.near.remove(quad)
+        lines = [f"{quad.triple} .\n" for quad in dict.fromkeys(gone)]
+        for start in range(0, len(lines), PIECE):
+            self._say(f"DELETE DATA {{ GRAPH <{graph}> {{ {''.join(lines[start : start + PIECE])} }} }}")
+
+    def add(self, graph: str, lines: Iterable[str]) -> None:
+        """Add N-Triples to a derived graph."""
+        known = list(lines)
+        self.near.load("".join(known).encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
+        self._insert(graph, known)
+
+    def rows(self, sparql: str) -> Iterator[dict[str, str]]:
+        """Ask the union of the runs' graphs: the solutions of a SELECT as a reader gives them."""
+        self.lease.hold()
+        for place, graph in self.staged.items():
+            sparql = sparql.replace(f"<{graph}>", f"<{place}>")
+        for row in terms.rows(asked(self.server, sparql, sorted(self.graphs - set(KEPT)))):
+            if "g" in row:
+                row["g"] = self.staged.get(row["g"], row["g"])
+            yield row
+
+    def indexed(self, predicate: str) -> dict[str, str]:
+        """Return what the index says: graph → value of `predicate`; nothing where all is to be put there anew."""
+        if self.anew:
+            return {}
+        query = f"SELECT ?graph ?value {{ GRAPH <{INDEX}> {{ ?graph <{predicate}> ?value }} }}"
+        return {row["graph"]: row["value"] for row in terms.rows(asked(self.server, query, [INDEX]))}
+
+    def update(self, sparql: str) -> None:  # noqa: ARG002
+        """Refuse: what an update would change of provio's own cannot be told beforehand."""
+        raise BadQuery(f"provio updates no server: use the tools of {self.server.url}")
+
+    def publish(self) -> None:
+        """Carry out what waits."""
+        if self.changes:
+            self.lease.hold()
+            self.server.update(self.changes)
+        for place, graph in self.staged.items():
+            self.graphs.discard(place)
+            self.graphs.add(graph)
+        self.changes, self.staged = [], {}
+
+    def _say(self, *operations: str) -> None:
+        self.changes += operations
+
+    def _insert(self, graph: str, lines: Iterable[str]) -> None:
+        triples = "".join(lines).splitlines(keepends=True)
+        for start in range(0, len(triples), PIECE):
+            self._say(f"INSERT DATA {{ GRAPH <{graph}> {{ {''.join(triples[start : start + PIECE])} }} }}")
+
+    def _near(self, subject: str | None, predicate: str | None) -> Iterator[tuple[str, str, str, str]]:
+        """What the derived graphs say: subject, predicate, value, graph."""
+        node, word = (ox.NamedNode(iri) if iri else None for iri in (subject, predicate))
+        for quad in self.near.quads_for_pattern(node, word, None, None):
+            yield _value(quad.subject), quad.predicate.value, _value(quad.object), _value(quad.graph_name)
+
+
+def _value(term: Any) -> str:
+    return str(getattr(term, "value", term))
+
+
+def _unindexed(graph: str) -> str:
+    return f"DELETE {{ GRAPH <{INDEX}> {{ <{graph}> ?p ?o }} }} WHERE {{ GRAPH <{INDEX}> {{ <{graph}> ?p ?o }} }}"

@@ -1,0 +1,182 @@
+"""Speaks to a server of SPARQL 1.1 (Protocol, Graph Store HTTP Protocol): a question or a graph in, its answer out.
+
+Nothing is asked of any other host: no redirect is followed, no proxy used. A name and a password come from the user's
+own settings or netrc, and are said to nobody but that server. What goes wrong is a StoreError of one line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from provio.errors import StoreError
+from provio.settings import Account, Endpoints
+
+try:
+    import requests
+    from requests.auth import HTTPBasicAuth, HTTPDigestAuth
+    from requests.utils import get_netrc_auth
+except ImportError as error:
+    raise StoreError('a store on a server needs requests: pip install "provio[remote]"') from error
+
+if TYPE_CHECKING:
+    from requests import Response
+
+CONNECT, ANSWER = 5, 300  # seconds
+LINES = 1_000  # of an update, that is triples: Virtuoso takes some thousands
+MOST = 200  # characters of what a server says
+VIRTUOSO = Endpoints("/sparql-auth", "/sparql-auth", "/sparql-graph-crud-auth")
+JSON, TRIPLES = "application/sparql-results+json", "application/n-triples"
+
+
+class Server:
+    """A server at a URL; `endpoints` where it answers elsewhere than at /query, /update and /store below that."""
+
+    def __init__(self, url: str, endpoints: Endpoints | None, account: Account | None, timeout: float = ANSWER) -> None:
+        self.url = url.rstrip("/")
+        self.endpoints = endpoints or Endpoints("/query", "/update", "/store")
+        self.timeout = timeout
+        self.software = ""
+        self.session = requests.Session()
+        self.session.trust_env = False
+        self.session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE") or True
+        netrc = None if account else get_netrc_auth(self.url)
+        self.account = account or (Account(*netrc) if netrc else None)
+        self._greet(found=endpoints is not None)
+
+    def _greet(self, found: bool) -> None:
+        """Learn what software answers, and where Virtuoso does, unless that is set."""
+        answer = self._send("GET", "", check=False)
+        self.software = answer.headers.get("Server", "")
+        if self.is_virtuoso and not found:
+            self.endpoints = VIRTUOSO if self.account else Endpoints("/sparql", "/sparql", "/sparql-graph-crud")
+
+    @property
+    def is_virtuoso(self) -> bool:
+        """Whether it is Virtuoso, which reads the graphs to ask from the query alone."""
+        return self.software.startswith("Virtuoso")
+
+    @property
+    def is_oxigraph(self) -> bool:
+        """Whether it is Oxigraph, which knows the union of all its graphs."""
+        return self.software.startswith("Oxigraph")
+
+    def ask(
+        self, sparql: str, default: Sequence[str] = (), named: Sequence[str] = (), *, accept: str = JSON,
+        union: bool = False,
+    ) -> bytes:  # fmt: skip
+        """Return the answer to a query over these graphs and no other; SyntaxError for what is not SPARQL."""
+        graphs: dict[str, object] = {}
+        if self.is_virtuoso:
+            names = [("default", graph) for graph in default] + [("named", graph) for graph in named]
+            sparql = "".join(f"define input:{kind}-graph-uri <{graph}>\n" for kind, graph in names) + sparql
+        elif union:
+            graphs["union-default-graph"] = ""
+        else:
+            graphs = {"default-graph-uri": list(default), "named-graph-uri": list(named)}
+        form = {"query": sparql, **graphs}
+        answer = self._send("POST", self.endpoints.query, data=form, headers={"Accept": accept}, check=False)
+        if answer.status_code == 400 or (self.is_virtuoso and answer.status_code == 500):
+            raise SyntaxError(_said(answer))
+        self._check(answer)
+        if "html" in answer.headers.get("Content-Type", ""):
+            raise StoreError(f"{self.url} does not speak SPARQL (it answers with a page): see docs/servers.md")
+        return answer.content
+
+    def update(self, operations: Iterable[str]) -> None:
+        """Carry out an update, all in one where that is one request."""
+        # Virtuoso compiles what it is told, up to some size; elsewhere one request is one transaction.
+        for text in _requests(operations) if self.is_virtuoso else [" ;\n".join(operations)]:
+            answer = self._send("POST", self.endpoints.update, data={"update": text})
+            if answer.status_code >= 300:
+                raise StoreError(f"{self.url}: {_said(answer)}")
+
+    def put(self, graph: str, triples: IO[bytes]) -> None:
+        """Make N-Triples the whole content of a graph."""
+        self._send("PUT", self.endpoints.data, params={"graph": graph}, data=triples, headers={"Content-Type": TRIPLES})
+
+    def get(self, graph: str) -> bytes:
+        """Return a graph as N-Triples; nothing where there is none."""
+        answer = self._send(
+            "GET", self.endpoints.data, params={"graph": graph}, headers={"Accept": TRIPLES}, check=False
+        )
+        if answer.status_code == 404:
+            return b""
+        self._check(answer)
+        return answer.content
+
+    def _send(self, method: str, endpoint: str, *, check: bool = True, **what: Any) -> Response:
+        url = urljoin(self.url + "/", self.url + endpoint if endpoint.startswith("/") else endpoint)
+        try:
+            answer = self._request(method, url, what)
+            if answer.status_code == 401 and self.account and self.session.auth is None:
+                digest = answer.headers.get("WWW-Authenticate", "").lower().startswith("digest")
+                self.session.auth = (HTTPDigestAuth if digest else HTTPBasicAuth)(*self.account)
+                if method == "PUT":
+                    what["data"].seek(0)
+                answer = self._request(method, url, what)
+        except requests.exceptions.RequestException as error:
+            raise StoreError(f"{self.url} {_reason(error)}") from None
+        if check or answer.status_code in (401, 403) or answer.is_redirect:
+            self._check(answer)
+        return answer
+
+    def _request(self, method: str, url: str, what: dict[str, Any]) -> Response:
+        return self.session.request(
+            method, url, timeout=(CONNECT, self.timeout), allow_redirects=False, **what,
+        )  # fmt: skip
+
+    def _check(self, answer: Response) -> None:
+        code = answer.status_code
+        if answer.is_redirect:
+            where = urlsplit(answer.headers.get("Location", ""))
+            raise StoreError(f"{self.url} redirects to {where.hostname or '?'}{where.path}: name that as the store")
+        if code == 401 and self.account:
+            raise StoreError(f"{self.url} refuses this name and password (401): see docs/servers.md")
+        if code == 401:
+            raise StoreError(
+                f"{self.url} wants a name and password (401): put them into ~/.netrc, or see docs/servers.md"
+            )
+        if code == 403:
+            raise StoreError(f"{self.url} forbids that (403): ask who runs it for the right to read and write")
+        if code == 404:
+            raise StoreError(
+                f"{self.url} has nothing at {urlsplit(answer.url).path} (404): set `servers` (docs/servers.md)"
+            )
+        if code >= 300:
+            raise StoreError(f"{self.url} failed ({code}): {_said(answer)}")
+
+
+def _requests(operations: Iterable[str]) -> Iterator[str]:
+    """Yield the texts of requests that hold the operations in their order, few lines each."""
+    text = ""
+    for operation in operations:
+        if text and (text + operation).count("\n") > LINES:
+            yield text
+            text = ""
+        text += (" ;\n" if text else "") + operation
+    yield text
+
+
+def _said(answer: Response) -> str:
+    """What a server says of a failure, in one line."""
+    text = " ".join(answer.text.partition("SPARQL query:")[0].split())
+    return text if len(text) < MOST else text[:MOST] + " …"
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, requests.exceptions.SSLError):
+        return "has a certificate that is not trusted: name its authority's file in REQUESTS_CA_BUNDLE"
+    if isinstance(error, requests.exceptions.Timeout):
+        return "does not answer in time: see whether it is overloaded, or ask later"
+    for sign, reason in (
+        ("refused", "refuses connections: is the server running?"),
+        ("NameResolution", "has no address: see the host's name"),
+        ("unreachable", "cannot be reached: see the network"),
+    ):
+        if sign in text:
+            return reason
+    return f"broke off the connection ({type(error).__name__}): see whether the server still runs"

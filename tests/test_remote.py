@@ -1,0 +1,356 @@
+"""The store on a server: Oxigraph's and Virtuoso's give the rows and quads of the embedded one; what breaks is said."""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+from conftest import Project, provio_command
+
+from provio import config
+from provio.home import Home
+from provio.store import open_reader
+
+pytest.importorskip("requests")
+
+INI = """
+[Database]
+DatabaseFile = {0}/v.db
+ErrorLogFile = {0}/v.log
+LockFile = {0}/v.lck
+TransactionFile = {0}/v.trx
+xa_persistent_file = {0}/v.pxa
+FileExtend = 200
+[TempDatabase]
+DatabaseFile = {0}/temp.db
+TransactionFile = {0}/temp.trx
+[Parameters]
+ServerPort = 127.0.0.1:{1}
+NumberOfBuffers = 4000
+MaxDirtyBuffers = 3000
+ServerThreads = 10
+CheckpointInterval = 0
+DirsAllowed = {0}
+[HTTPServer]
+ServerPort = 127.0.0.1:{2}
+ServerThreads = 5
+ServerRoot = {0}
+[SPARQL]
+ResultSetMaxRows = 100000000
+"""
+QUERIES = [
+    "SELECT DISTINCT ?f { ?f a provio:File } ORDER BY ?f",
+    "SELECT (COUNT(DISTINCT ?v) AS ?n) (SUM(?b) AS ?sum) { ?v provio:wasWrittenBy ?io . ?io provio:bytes ?b }",
+    "SELECT ?p (MIN(?t) AS ?a) (MAX(?t) AS ?b) { ?p a provio:Process ; prov:startedAtTime ?t } GROUP BY ?p ORDER BY ?p",
+    "SELECT ?r ?s ?n { ?r a provio:Run ; prov:startedAtTime ?s OPTIONAL { ?r provio:name ?n } } ORDER BY ?s",
+    "SELECT DISTINCT ?o { ?v provio:path ?x ; prov:wasGeneratedBy/prov:wasAssociatedWith ?o } ORDER BY ?o",
+    """SELECT ?s (YEAR(?s) AS ?n) { ?r a provio:Run ; prov:startedAtTime ?s
+        FILTER(?s > '2020-01-01T00:00:00Z'^^xsd:dateTime) } ORDER BY ?s""",
+    "SELECT DISTINCT ?x { <START> (provio:carriedFrom|provio:launchedBy)+ ?x } ORDER BY ?x",
+    "SELECT DISTINCT ?x { ?x (provio:carriedFrom|provio:launchedBy)* <START> } ORDER BY ?x",
+    "SELECT ?v ?size { ?v a provio:FileVersion ; provio:size ?size FILTER(?size > 3) } ORDER BY DESC(?size) ?v LIMIT 5",
+    "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?p a provio:Process } } GROUP BY ?g ORDER BY ?g",
+    "SELECT ?x { ?r provio:commandLine ?x } ORDER BY ?x",
+    "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }",
+    "SELECT DISTINCT ?v ?n { ?v provio:noise ?n } ORDER BY ?v",
+    "ASK { ?f a provio:File }",
+    "ASK { ?f a provio:Rank }",
+]
+CONSTRUCT = "CONSTRUCT { ?v prov:wasGeneratedBy ?p } { ?v prov:wasGeneratedBy ?p }"
+
+
+@dataclass
+class Server:
+    """A server that the tests started."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+
+    def update(self, text: str) -> None:
+        request = urllib.request.Request(
+            f"{self.url}/update", text.encode(), {"Content-Type": "application/sparql-update"}
+        )
+        urllib.request.urlopen(request, timeout=30).close()
+
+
+def port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def started(command: list[str], url: str, folder: Path) -> Server:
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+            return Server(url, process)
+        except urllib.error.HTTPError:
+            return Server(url, process)
+        except OSError:
+            assert process.poll() is None, f"{command} ended"
+            time.sleep(0.1)
+    raise AssertionError(f"{url} does not answer")
+
+
+def serve(folder: Path, at: int) -> Server:
+    beside = Path(sys.executable).with_name("oxigraph")
+    binary = str(beside) if beside.exists() else shutil.which("oxigraph")
+    if not binary:
+        pytest.skip("oxigraph is not installed (pip install oxigraph)")
+    return started(
+        [binary, "serve", "-l", str(folder / "db"), "-b", f"127.0.0.1:{at}"], f"http://127.0.0.1:{at}", folder
+    )
+
+
+@pytest.fixture
+def oxigraph(tmp_path: Path) -> Iterator[Server]:
+    folder = tmp_path / "oxigraph"
+    folder.mkdir()
+    server = serve(folder, port())
+    yield server
+    server.process.kill()
+    server.process.wait()
+
+
+@pytest.fixture(scope="session")
+def virtuoso(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    binary = shutil.which("virtuoso-t")
+    if not binary:
+        pytest.skip("not installed: virtuoso-t (make test installs it where it may)")
+    folder, at = tmp_path_factory.mktemp("virtuoso"), port()
+    (folder / "v.ini").write_text(INI.format(folder, port(), at))
+    server = started([binary, "+configfile", "v.ini", "+foreground"], f"http://127.0.0.1:{at}", folder)
+    yield server
+    server.process.kill()
+    server.process.wait()
+
+
+def account(project: Project, user: str = "dba", password: str = "dba") -> None:
+    """Write a netrc."""
+    netrc = project.path.parent / ".netrc"
+    netrc.write_text(f"machine 127.0.0.1 login {user} password {password}\n")
+    netrc.chmod(0o600)
+
+
+def record(project: Project) -> None:
+    """Runs that overwrite, append, pipe and read what another made."""
+    (project.path / "a").write_text("b\na\n")
+    for script in ("cat a > b; sort b > c", "cat c > d; tar cf - d | gzip > e.gz", "echo y >> d", "cat a d > f; rm b"):
+        project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script)
+
+
+def quads(project: Project, *options: str) -> list[str]:
+    return sorted(project.provio("export", "--as", "nquads", *options).stdout.splitlines())
+
+
+def assert_same(project: Project, url: str) -> None:
+    """All that can be asked of the embedded store, the server answers likewise."""
+    asked: list[tuple[str, ...]] = [
+        ("lineage", "f", "--as", "json"), ("lineage", "e.gz", "--via", "control"), ("lineage", "--forward", "a"),
+        ("why", "c"), ("why", "e.gz"), ("impact", "a"), ("runs",), ("show", "last"), ("validate",), ("verify",),
+        ("validate", "last"), ("lineage", "f", "--stale"), ("query", QUERIES[0]), ("query", QUERIES[-1]),
+    ]  # fmt: skip
+    for arguments in asked:
+        here = project.provio(*arguments, code=None)
+        there = project.provio(*arguments, "--store", url, code=None)
+        assert (there.stdout, there.stderr, there.returncode) == (here.stdout, here.stderr, here.returncode), arguments
+    assert quads(project, "--store", url) == quads(project)
+    assert_same_rows(project, url)
+    turtle = [sorted(project.provio("query", CONSTRUCT, *o).stdout.split()) for o in ((), ("--store", url))]
+    assert turtle[0] == turtle[1]
+
+
+def assert_same_rows(project: Project, url: str) -> None:
+    """Terms and all, in order."""
+    home = Home(project.path / ".provio")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HOME", str(project.path.parent))
+        here, there = open_reader(home), open_reader(home, config.load(flags={"store": url}))
+    start = next(here.rows("SELECT ?x { ?x provio:launchedBy ?y } ORDER BY DESC(?x) LIMIT 1"))["x"]
+    for query in QUERIES:
+        asked = query.replace("START", start)
+        form = ox.QueryResultsFormat.TSV if asked.startswith("SELECT") else ox.QueryResultsFormat.JSON
+        assert there.query(asked).serialize(format=form) == here.query(asked).serialize(format=form), asked
+
+
+def test_oxigraph_gives_the_same(project: Project, oxigraph: Server) -> None:
+    """Rows, lineage, quads and findings are the embedded store's; merging again changes nothing."""
+    record(project)
+    assert_same(project, oxigraph.url)
+    assert "0 runs merged, 4 unchanged" in project.provio("merge", "--store", oxigraph.url).stderr
+
+
+@pytest.mark.slow
+def test_virtuoso_gives_the_same(project: Project, virtuoso: Server) -> None:
+    """So are Virtuoso's, by digest authentication with an account of netrc."""
+    record(project)
+    account(project)
+    assert_same(project, virtuoso.url)
+    account(project, password="wrong-word")
+    refused = project.provio("runs", "--store", virtuoso.url, code=1)
+    assert "401" in refused.stderr and "wrong-word" not in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_run_that_is_merged_again_is_replaced(project: Project, oxigraph: Server) -> None:
+    """What a run says later takes the place of what it said, in its own graph and in what follows from it."""
+    record(project)
+    project.provio("merge", "--store", oxigraph.url)
+    folder = sorted((project.path / ".provio" / "runs").iterdir())[1]
+    file = sorted(folder.glob("*/*.ttl"))[0]
+    file.write_bytes(file.read_bytes() + b"# another comment\n")
+    assert "1 run merged" in project.provio("merge", "--store", oxigraph.url).stderr
+    assert quads(project, "--store", oxigraph.url) == quads(project)
+
+
+@pytest.mark.slow
+def test_a_server_that_is_gone(project: Project, oxigraph: Server, tmp_path: Path) -> None:
+    """A run whose merge fails stays pending and ends as it ended; the next merge brings it in."""
+    project.env["PROVIO_STORE"] = oxigraph.url
+    record(project)
+    project.provio("merge")
+    oxigraph.process.kill()
+    oxigraph.process.wait()
+    ended = project.provio("run", "--", "bash", "-c", "cat a > late; exit 3", code=3)
+    assert "refuses connections" in ended.stderr
+    asked = project.provio("runs", code=1)
+    assert asked.stderr.splitlines()[-1].startswith("provio: http://127.0.0.1:")
+    again = serve(tmp_path / "oxigraph", int(oxigraph.url.rpartition(":")[2]))
+    try:
+        assert len(project.provio("runs", "--as", "tsv").stdout.splitlines()) == 6
+        there = quads(project)
+        del project.env["PROVIO_STORE"]
+        assert there == quads(project)
+    finally:
+        again.process.kill()
+        again.process.wait()
+
+
+@pytest.mark.slow
+def test_a_killed_merge_is_finished_by_the_next(project: Project, oxigraph: Server) -> None:
+    """Killed at any moment: the next merge waits for nobody, and yields the quads of an undisturbed one."""
+    record(project)
+    for wait in (0.12, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5):
+        oxigraph.update("DROP ALL")
+        merging = subprocess.Popen(
+            [*provio_command(), "merge", "--store", oxigraph.url], cwd=project.path, env=project.env,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(wait)
+        merging.send_signal(signal.SIGKILL)
+        merging.wait()
+        assert quads(project, "--store", oxigraph.url) == quads(project)
+
+
+@pytest.mark.slow
+def test_two_mergers_at_once(project: Project, oxigraph: Server) -> None:
+    """Two that merge into one server take turns: all is there once."""
+    record(project)
+    command = [*provio_command(), "merge", "--store", oxigraph.url]
+    both = [subprocess.Popen(command, cwd=project.path, env=project.env, stderr=subprocess.PIPE) for _ in range(2)]
+    assert [process.wait(60) for process in both] == [0, 0], [process.communicate() for process in both]
+    assert quads(project, "--store", oxigraph.url) == quads(project)
+
+
+class Front(http.server.BaseHTTPRequestHandler):
+    """A proxy that wants basic authentication; `/away` redirects."""
+
+    behind = ""
+
+    def answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.path.startswith("/away"):
+            self.reply(HTTPStatus.FOUND, b"", {"Location": "http://user:word@elsewhere.invalid/x"})
+        elif self.headers.get("Authorization") != "Basic " + base64.b64encode(b"ada:love lace").decode():
+            self.reply(HTTPStatus.UNAUTHORIZED, b"", {"WWW-Authenticate": 'Basic realm="x"'})
+        else:
+            passed = {name: self.headers[name] for name in ("Content-Type", "Accept") if name in self.headers}
+            request = urllib.request.Request(self.behind + self.path, body or None, passed, method=self.command)
+            try:
+                with urllib.request.urlopen(request, timeout=60) as found:
+                    self.reply(found.status, found.read(), dict(found.headers))
+            except urllib.error.HTTPError as error:
+                self.reply(error.code, error.read(), {})
+
+    do_GET = do_POST = do_PUT = answer  # noqa: N815
+
+    def reply(self, code: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response_only(code)
+        for name, value in headers.items():
+            if name.lower() in ("content-type", "server", "location", "www-authenticate"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def front(oxigraph: Server) -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Front)
+    Front.behind = oxigraph.url
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.slow
+def test_basic_authentication(project: Project, front: str) -> None:
+    """With an account of the user's own file, said only where asked for; a file that others read is refused."""
+    record(project)
+    assert "wants a name and password" in project.provio("runs", "--store", front, code=1).stderr
+    file = project.path.parent / ".config" / "provio" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(f'[credentials."{front}"]\nuser = "ada"\npassword = "love lace"\n')
+    file.chmod(0o644)
+    open_file = project.provio("runs", "--store", front, code=2).stderr
+    assert "chmod 600" in open_file and "lace" not in open_file
+    file.chmod(0o600)
+    assert quads(project, "--store", front) == quads(project)
+    (project.path / "provio.toml").write_text(f'[credentials."{front}"]\nuser = "ada"\npassword = "love lace"\n')
+    wrong = project.provio("runs", "--store", front, code=2).stderr
+    assert "alone" in wrong and "lace" not in wrong
+
+
+def test_no_other_host_is_told_anything(project: Project, front: str) -> None:
+    """A redirect is named, not followed; a URL with a password is refused, and not shown; proxies are not used."""
+    record(project)
+    redirected = project.provio("runs", "--store", front + "/away", code=1).stderr
+    assert "redirects to elsewhere.invalid/x" in redirected and "word" not in redirected.replace("password", "")
+    for url in ("http://ada:lovelace@127.0.0.1:1", "http://lovelace@127.0.0.1:1"):
+        refused = project.provio("runs", "--store", url, code=2).stderr
+        assert "netrc" in refused and "lovelace" not in refused
+    project.env["http_proxy"] = front
+    assert "127.0.0.1:9 refuses connections" in project.provio("runs", "--store", "http://127.0.0.1:9", code=1).stderr
+
+
+def test_what_is_no_store(project: Project, oxigraph: Server) -> None:
+    """A path that is none of the server's, and an update by way of a question, are refused in one line."""
+    record(project)
+    lost = project.provio("runs", "--store", oxigraph.url + "/nowhere", code=1).stderr.splitlines()
+    assert "404" in lost[-1] and "docs/servers.md" in lost[-1]
+    for update in ("DROP ALL", "INSERT DATA { <urn:a> <urn:b> <urn:c> }"):
+        assert "not SPARQL" in project.provio("query", update + " #{}", "--store", oxigraph.url, code=1).stderr
+    assert os.path.exists(project.path / ".provio" / "runs")
