@@ -54,6 +54,9 @@ DEFAULTS = {
     "redact_add": (),
     "redact_keep": (),
     "interpreters": {},
+    "store": "",
+    "servers": {},
+    "credentials": {},
 }
 
 

@@ -352,5 +352,5 @@ def test_what_is_no_store(project: Project, oxigraph: Server) -> None:
     lost = project.provio("runs", "--store", oxigraph.url + "/nowhere", code=1).stderr.splitlines()
     assert "404" in lost[-1] and "docs/servers.md" in lost[-1]
     for update in ("DROP ALL", "INSERT DATA { <urn:a> <urn:b> <urn:c> }"):
-        assert "not SPARQL" in project.provio("query", update + " #{}", "--store", oxigraph.url, code=1).stderr
+        assert "is an update" in project.provio("query", update + " #{}", "--store", oxigraph.url, code=1).stderr
     assert os.path.exists(project.path / ".provio" / "runs")
