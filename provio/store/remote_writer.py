@@ -93,6 +93,7 @@ class RemoteWriter:
             del self.staged[place]
         self._say(_unindexed(graph), f"DROP SILENT GRAPH <{graph}>")
         self.graphs.discard(graph)
+        self.near.remove_graph(ox.NamedNode(graph))
         self.kept.clear()
 
     def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
@@ -173,7 +174,8 @@ class RemoteWriter:
         if self.anew:
             return {}
         query = f"SELECT ?graph ?value {{ GRAPH <{INDEX}> {{ ?graph <{predicate}> ?value }} }}"
-        return {row["graph"]: row["value"] for row in terms.rows(asked(self.server, query, [INDEX]))}
+        rows = terms.rows(asked(self.server, query, [INDEX]))
+        return {row["graph"]: row["value"] for row in rows if row["graph"] in self.graphs}
 
     def update(self, sparql: str) -> None:  # noqa: ARG002
         """Refuse: what an update would change of provio's own cannot be told beforehand."""
