@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +120,7 @@ def reader(target: str | None) -> Store:
     home = _home(target)
     configured = settings(_folder(target))
     _merge_pending(home, pending(home, configured), configured)
+    _pack(home, configured)
     try:
         return open_reader(home, configured)
     except Damaged as error:
@@ -160,6 +163,14 @@ def _merge_pending(home: Home, folders: list[Path], configured: Config, publish:
         )
     except ProvioError as error:
         terminal.complain(f"{plural(len(folders), 'run')} pending: {error}")
+
+
+def _pack(home: Home, configured: Config) -> None:
+    """Have what is due packed by a process that nobody waits for."""
+    from provio import packing
+
+    if configured.pack and os.access(home.runs, os.W_OK) and packing.due(home, time.time()):
+        packing.begin(home)
 
 
 def run_id(reader: Store, name: str) -> str:

@@ -75,6 +75,7 @@ class Config:
     detail: str = _row("detail", choice("file", "op", "call"), "op", "how much of each file is recorded")
     record: tuple[str, ...] = _row("record", some("stat", "list"), (), "classes recorded beside the usual ones")
     hash: bool = _row("hash", BOOLEAN, False, "SHA-256 of what a run wrote, after it")
+    pack: bool = _row("pack", BOOLEAN, True, "a run that is finished and merged becomes one compressed file")
     timeout: float = _row("timeout", SECONDS, 0.0, "how long a question may take; 0: as long as it takes")
     noise_add: tuple[str, ...] = _row("noise.add", FOLDERS, (), "the system's files: hidden where only read", True)
     noise_keep: tuple[str, ...] = _row("noise.keep", FOLDERS, (), "never the system's files", True)

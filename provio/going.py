@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 from pathlib import Path
 
 from provio import environment, runfiles, turtle
 from provio.facts import Record
+
+STARTED_IN = re.compile(rb"(?:^|\0)PROVIO_TRACE=[^;\0]*;[^;\0]*;[^;\0]*;([0-9a-f-]{36});")
 
 
 def hold(folder: Path) -> int:
@@ -36,6 +39,17 @@ def going(folder: Path, record: Record) -> bool:
     if not here(record):
         return "endedNs" not in record
     return record.get("bootId") == environment.boot_id() and any(map(_alive, _images(folder, record)))
+
+
+def watched() -> set[str]:
+    """Return the ids of the runs that a process of the caller's own, on this host, was started in: a process that has
+    read and written nothing yet has no file."""
+    found = set()
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                found |= set(STARTED_IN.findall(Path(entry.path, "environ").read_bytes()))
+    return {run.decode() for run in found}
 
 
 def here(record: Record) -> bool:

@@ -33,7 +33,7 @@ from provio.facts import (
     Unwatched,
     path_of,
 )
-from provio.runfiles import RunFile
+from provio.runfiles import RunFile, RunFiles
 from provio.vocab import NS, local_name, vocabulary
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -80,10 +80,10 @@ def read_run(folder: Path) -> Trace:
     return trace
 
 
-def content_hash(folder: Path, record: Record) -> str:
-    """Return the hash that `read_run` would give, without parsing anything but `run.ttl`."""
+def content_hash(folder: Path, record: Record, source: RunFiles | None = None) -> str:
+    """Return the hash that `read_run` would give, without parsing anything but `run.ttl`; `source` is where to read."""
     digest = hashlib.sha256()
-    source = runfiles.of(folder)
+    source = source or runfiles.of(folder)
     for file in chain([source.head()], source.files(record)):  # a pack is read as it is asked
         with contextlib.suppress(OSError):
             digest.update(file.load() if file.gap is None else os.fsencode(file.gap))

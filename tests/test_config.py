@@ -48,6 +48,7 @@ DEFAULTS = {
     "detail": "op",
     "record": (),
     "hash": False,
+    "pack": True,
     "timeout": 0.0,
     "noise_add": (),
     "noise_keep": (),

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import Project, provio_command
+from test_across import wait_for
 
-from provio import runfiles
+from provio import hashing, packing, runfiles
+from provio.config import Config
+from provio.home import Home
+from provio.merge import merge
 from provio.trace import content_hash, read_head, read_run
 
 
@@ -68,3 +73,112 @@ def test_a_pack_that_was_cut_is_named_and_costs_only_itself(project: Project, le
     assert f"damaged: {packed}" in done.stderr
     assert "Traceback" not in done.stderr
     assert project.data("d") == {"a"}
+
+
+def test_a_finished_run_is_packed_and_nothing_else_changes(project: Project) -> None:
+    """One file is left of it, which `tar` reads; the store is as before, merging again finds nothing new, and a store
+    that is made anew of packs alone is the same."""
+    project.sh("echo 1 > a")
+    project.run("cat a > b; sort b > c")
+    project.watch("cp", "c", "d")
+    before = quads(project)
+    folder = sorted((project.path / ".provio" / "runs").iterdir())[0]
+    files = {str(path.relative_to(folder.parent)) for path in folder.rglob("*") if path.is_file()}
+    assert "2 runs packed" in project.provio("merge", "--pack").stderr
+    left = sorted(path.name for path in (project.path / ".provio" / "runs").rglob("*"))
+    assert left[0] == folder.name + ".tar.xz"
+    assert len(left) == 2
+    listed = project.sh(f"tar -tJf .provio/runs/{left[0]}").split()
+    assert listed[0] == f"{folder.name}/run.ttl"
+    assert set(listed) == files
+    assert "0 runs merged, 2 unchanged" in project.provio("merge").stderr
+    for name in ("store", "snapshots"):
+        shutil.rmtree(project.path / ".provio" / name)
+    assert quads(project) == before
+    assert project.data("d") == {"a", "b", "c"}
+
+
+@pytest.mark.unvalidated  # two runs that made the same
+def test_a_question_has_packed_what_is_due(project: Project) -> None:
+    """What began long ago, and all but the newest runs, is due; the setting turns it off."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    home, folder = Home(project.path / ".provio"), run_folder(project)
+    now = time.time()
+    assert packing.due(home, now) == []
+    assert packing.due(home, now + 2 * packing.AGE) == [folder]
+    old = folder.with_name("00000000" + folder.name[8:])
+    shutil.copytree(folder, old)
+    for path in old.rglob("*.ttl"):
+        path.write_bytes(path.read_bytes().replace(folder.name.encode(), old.name.encode()))
+    (project.path / "provio.toml").write_text("pack = false\n")
+    project.provio("runs")
+    assert packing.due(home, now) == [old]
+    (project.path / "provio.toml").write_text("pack = true\n")
+    project.provio("runs")
+    wait_for(runfiles.pack_of(old))
+    deadline = time.monotonic() + 60
+    while old.exists() or list(home.runs.glob("*.packed")):
+        assert time.monotonic() < deadline
+    assert packing.due(home, now) == []
+    assert folder.is_dir()
+
+
+@pytest.mark.parametrize("how", ["a process", "a silent process", "a foreign file", "a wish for hashes", "a change"])
+def test_what_is_not_finished_is_not_packed(project: Project, how: str) -> None:
+    """A process that outlived its run, or a file that provio did not make: the folder stays, and says why."""
+    project.sh("echo 1 > a; mkfifo go")
+    daemons = {
+        "a process": "(cat a > b; read x < go; cat a > c) > /dev/null 2>&1 < /dev/null & until test -s b; do :; done",
+        "a silent process": "(exec python3 -c 'import os; os.read(os.open(\"go\", os.O_RDONLY), 1)') >&- 2>&- <&- &",
+    }
+    project.run(daemons.get(how, "cat a > b"))
+    folder = run_folder(project)
+    project.provio("merge")
+    if how == "a foreign file":
+        (folder / "notes.txt").write_text("mine")
+    if how == "a wish for hashes":
+        hashing.ask(Home(project.path / ".provio"), folder.name)
+    if how == "a change":
+        merge(Home(project.path / ".provio"))
+        victim = next(folder.glob("*/*.0.ttl"))
+        times = victim.stat().st_mtime_ns
+        victim.write_bytes(victim.read_bytes().replace(b":tid ", b":tid 1", 1))
+        os.utime(victim, ns=(times, times))
+    home = Home(project.path / ".provio")
+    try:
+        assert packing.pack(home, Config(), [folder]) == 0
+        assert folder.is_dir()
+        assert not runfiles.pack_of(folder).exists()
+        assert (home.path / "unpacked" / folder.name).read_text()
+    finally:
+        if how in daemons:
+            (project.path / "go").write_text("on")
+
+
+@pytest.mark.slow
+def test_a_kill_while_packing_loses_nothing(project: Project) -> None:
+    """Whatever moment it hits: the answers are as before, and the next time tidies up."""
+    project.sh("echo 1 > a")
+    project.run("for i in 1 2 3 4 5 6 7 8; do cat a > b$i; done")
+    before = quads(project)
+    home = project.path / ".provio"
+    kept = project.path.parent / "kept"
+    shutil.copytree(home, kept, symlinks=True)
+    seen = set()
+    for step in range(16):
+        shutil.rmtree(home)
+        shutil.copytree(kept, home, symlinks=True)
+        packer = subprocess.Popen([*provio_command(), "merge", "--pack"], cwd=project.path, env=project.env)
+        deadline = time.monotonic() + 60
+        while packer.poll() is None and not any((home / "runs").glob("*.new")):
+            assert time.monotonic() < deadline
+        time.sleep(step * 0.001)
+        packer.kill()
+        packer.wait()
+        seen.add(tuple(sorted(path.name[36:] for path in (home / "runs").iterdir())))
+        assert quads(project) == before
+        project.provio("merge", "--pack")
+        assert [path.name[36:] for path in (home / "runs").iterdir()] == [".tar.xz"]
+        assert quads(project) == before
+    assert len(seen) > 1

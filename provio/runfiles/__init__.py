@@ -2,7 +2,7 @@
 
     files       what a reader asks for
     folder      a run folder, with what it keeps in shared memory
-    pack        one compressed file, `<run id>.tar.xz`
+    pack        one compressed file, `<run id>.tar.xz`; `archive` writes it
 
 Both give the same files in the same order, so that what is made of them is the same to the byte.
 """
@@ -16,7 +16,7 @@ from provio.runfiles.folder import Folder, folders_of, shared_memory
 
 __all__ = [
     "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "Folder", "RunFile", "RunFiles", "exists", "folders_of", "of",
-    "pack_of", "shared_memory",
+    "pack_of", "packed_in", "shared_memory",
 ]  # fmt: skip
 
 ENDING = ".tar.xz"
@@ -28,9 +28,14 @@ def of(folder: Path) -> RunFiles:
     packed = pack_of(folder)
     if folder.is_dir() or not packed.is_file():
         return Folder(folder)
+    return packed_in(folder, packed)
+
+
+def packed_in(folder: Path, place: Path) -> RunFiles:
+    """Return the files of the run of a folder that are packed in `place`."""
     from provio.runfiles.pack import Pack  # dear to load, and most runs that are merged are new
 
-    return Pack(folder, packed)
+    return Pack(folder, place)
 
 
 def exists(folder: Path) -> bool:

@@ -14,15 +14,16 @@ from provio.verbs import store_option
 @click.option(
     "--rebuild", is_flag=True, help="Make the store anew from all recorded runs; the old one stays until then."
 )
+@click.option("--pack", is_flag=True, help="Then pack all that is finished, however new, and wait for that.")
 @click.option("--quiet", is_flag=True, help="Say nothing but what is wrong.")
 @store_option
-def command(runs: tuple[str, ...], rebuild: bool, quiet: bool) -> int:
+def command(runs: tuple[str, ...], rebuild: bool, pack: bool, quiet: bool) -> int:
     """Bring recorded runs into the store (all that are new or changed, or the RUNS named).
 
     Merging again changes nothing. A damaged file is named with its line, and costs only itself; the exit code is
     then 1, each time. Hashes that runs still want are computed first, here and now. Example: provio merge 0193c1f2
     """
-    from provio import hashing
+    from provio import hashing, packing
     from provio import home as homes
     from provio.merge import merge
 
@@ -39,4 +40,9 @@ def command(runs: tuple[str, ...], rebuild: bool, quiet: bool) -> int:
     if not quiet:
         shut = f", {outcome.shut} of others cannot be read yet" if outcome.shut else ""
         terminal.note(f"{plural(len(outcome.merged), 'run')} merged, {outcome.unchanged} unchanged{shut}")
+    if pack:
+        found = [folder for folder in folders or home.run_folders() if folder.is_dir()]
+        count = packing.pack(home, settings, found, wait=True)
+        if not quiet:
+            terminal.note(f"{plural(count, 'run')} packed")
     return 1 if outcome.damages else 0

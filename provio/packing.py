@@ -1,0 +1,164 @@
+"""Packs runs: the folder of a run that is finished and merged in, one compressed file beside it out, the folder gone.
+
+Many small files are dear: where disks are shared, quotas count them. A run is packed when nothing can write into it any
+more and the published store holds just what is in it. The pack is written beside the folder, read back, and renamed;
+only then does the folder go, under another name first: whenever this is killed, the whole run is there, and the next
+one tidies up. `begin` starts a process that packs what is due, so that nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provio import config, runfiles
+from provio import home as homes
+from provio.errors import ProvioError
+from provio.home import RUN_ID, Home
+
+if TYPE_CHECKING:
+    from provio.store import Reader
+
+AGE = 3600  # seconds: what began less than that ago may be looked at, or written on
+KEPT = 500  # run folders that are left, however many began within that time
+AT_ONCE = 64 << 20  # bytes that one process packs, after which it ends
+NOTES = "unpacked"  # why a run was not packed: it is not tried again for a day
+AGAIN = 24 * 3600
+TAKEN = ".packed"  # a folder whose pack is there, on its way out
+
+
+class Unfit(Exception):
+    """Why a run is not packed."""
+
+
+def due(home: Home, now: float) -> list[Path]:
+    """Return the run folders that should be packed by now (seconds since 1970), oldest first; told by names alone."""
+    try:
+        names = sorted(e.name for e in os.scandir(home.runs) if RUN_ID.fullmatch(e.name))
+    except OSError:
+        return []
+    old = [name for place, name in enumerate(names) if _began(name) < now - AGE or place < len(names) - KEPT]
+    return [home.runs / name for name in old if not _tried(home, name, now)]
+
+
+def _began(run: str) -> float:
+    """When a run began, by its id (RFC 9562: milliseconds come first)."""
+    return int(run[:8] + run[9:13], 16) / 1000
+
+
+def _tried(home: Home, run: str, now: float) -> bool:
+    try:
+        return (home.path / NOTES / run).stat().st_mtime > now - AGAIN
+    except OSError:
+        return False
+
+
+def begin(home: Home) -> None:
+    """Start a process that packs what is due, and return at once."""
+    import subprocess  # dear to load, and seldom wanted
+
+    environ = {name: value for name, value in os.environ.items() if name != "PROVIO_TRACE"}
+    command = [sys.executable, "-P", "-m", "provio.packing", str(home.path)]
+    nowhere = subprocess.DEVNULL
+    with contextlib.suppress(OSError):
+        subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env=environ, start_new_session=True)
+
+
+def main() -> None:
+    """Pack what is due in the `.provio` that is named, a bounded amount of it."""
+    home = Home(Path(sys.argv[1]))
+    os.nice(19)
+    settings = config.load(homes.project_folders(home.project), forgive=lambda _: None)
+    os.chdir("/")
+    with contextlib.suppress(ProvioError, OSError):
+        pack(home, settings, _bounded(due(home, time.time())))
+
+
+def _bounded(folders: Iterable[Path]) -> Iterator[Path]:
+    """The first of the folders: as many as hold `AT_ONCE` bytes, but at least one."""
+    left = AT_ONCE
+    for folder in folders:
+        if left < 0:
+            return
+        left -= runfiles.Folder(folder).extent()[0]
+        yield folder
+
+
+def pack(home: Home, settings: config.Config, folders: Iterable[Path], *, wait: bool = False) -> int:
+    """Pack those of the folders that can be, and return how many; raises Busy where somebody merges, unless `wait`."""
+    from provio import going
+    from provio.lock import Lock
+    from provio.store import open_reader
+
+    hashes = _hashes(open_reader(home, settings))
+    watched = going.watched()
+    done = 0
+    for folder in folders:
+        with contextlib.closing(Lock(home, wait)), home.closed():
+            tidy(home)
+            try:
+                if folder.name in watched:
+                    raise Unfit("it still goes on")
+                _pack(home, folder, hashes.get(folder.name), settings)
+            except (Unfit, OSError) as error:
+                (home.path / NOTES).mkdir(exist_ok=True)
+                (home.path / NOTES / folder.name).write_text(f"{error}\n", encoding="utf-8", errors="replace")
+                continue
+            (home.path / NOTES / folder.name).unlink(missing_ok=True)
+            done += 1
+    return done
+
+
+def tidy(home: Home) -> None:
+    """Take away what a kill left: half a pack, a folder whose pack is there. The lock must be held."""
+    import shutil
+
+    for entry in list(os.scandir(home.runs)):
+        if entry.name.endswith(runfiles.ENDING + ".new"):
+            os.unlink(entry.path)
+        elif entry.name.endswith(TAKEN) and runfiles.pack_of(home.runs / entry.name.removesuffix(TAKEN)).is_file():
+            shutil.rmtree(runfiles.shared_memory() / entry.name.removesuffix(TAKEN), ignore_errors=True)
+            shutil.rmtree(entry.path)
+
+
+def _hashes(reader: Reader) -> dict[str, str]:
+    from provio.vocab import NS, local_name
+
+    query = f"SELECT ?run ?hash {{ ?bundle <{NS}ofRun> ?run ; <{NS}contentHash> ?hash }}"
+    return {local_name(row["run"]): row["hash"] for row in reader.rows(query)}
+
+
+def _pack(home: Home, folder: Path, merged: str | None, settings: config.Config) -> None:
+    from provio import going, intake
+    from provio.runfiles import archive
+    from provio.trace import content_hash, read_head
+
+    record = read_head(folder)
+    if going.going(folder, record) or not going.here(record):
+        raise Unfit("it still goes on, or it is another host's")
+    if (home.path / "hashing" / folder.name).exists() or home.marked(folder) != "":
+        raise Unfit("it is not hashed or merged yet, or damaged")
+    held = content_hash(folder, record)
+    if merged is None or intake.hash_of(held, settings) != merged:
+        (home.marks / folder.name).unlink(missing_ok=True)  # the next question merges it
+        raise Unfit("it holds what the store does not")
+    changed, packed = runfiles.Folder(folder).changed(), runfiles.pack_of(folder)
+    new = packed.with_name(packed.name + ".new")
+    archive.write(folder, record, new)
+    if content_hash(folder, record, runfiles.packed_in(folder, new)) != held:
+        new.unlink()
+        raise Unfit("it changed while it was packed")
+    os.utime(new, ns=(changed, changed))
+    new.replace(packed)
+    archive.sync(home.runs)
+    folder.rename(folder.with_name(folder.name + TAKEN))
+    tidy(home)
+
+
+if __name__ == "__main__":
+    main()
