@@ -24,6 +24,7 @@ import pytest
 from conftest import Project, provio_command
 
 from provio import config
+from provio.errors import NothingKnown
 from provio.home import Home
 from provio.store import open_reader
 
@@ -257,6 +258,41 @@ def test_a_killed_merge_is_finished_by_the_next(project: Project, oxigraph: Serv
         merging.send_signal(signal.SIGKILL)
         merging.wait()
         assert quads(project, "--store", oxigraph.url) == quads(project)
+
+
+@pytest.mark.slow
+def test_a_reader_never_sees_half_a_run(project: Project, oxigraph: Server) -> None:
+    """While runs are merged, and merged again, each one that is seen has all its processes and versions."""
+    record(project)
+    count = """SELECT ?run (COUNT(DISTINCT ?x) AS ?n) (COUNT(DISTINCT ?v) AS ?m) { ?b provio:ofRun ?run .
+        { ?x provio:partOf ?run } UNION { ?x provio:partOf/provio:partOf ?run . ?v prov:wasGeneratedBy ?x } }
+        GROUP BY ?run"""
+    whole = {tuple(row.items()) for row in project.rows(count)}
+    settings, home = config.load(flags={"store": oxigraph.url}), Home(project.path / ".provio")
+    command = [*provio_command(), "merge", "--rebuild", "--store", oxigraph.url]
+    seen: set[int] = set()
+    for _ in range(3):
+        merging = subprocess.Popen(command, cwd=project.path, env=project.env, stderr=subprocess.DEVNULL)
+        while merging.poll() is None:
+            try:
+                rows = {tuple(row.items()) for row in open_reader(home, settings).rows(count)}
+            except NothingKnown:
+                continue
+            assert rows <= whole
+            seen.add(len(rows))
+        assert merging.wait() == 0
+    assert seen and quads(project, "--store", oxigraph.url) == quads(project)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_removed(project: Project, oxigraph: Server) -> None:
+    """It goes from the server, and what followed from it: there is what there would be without it."""
+    record(project)
+    project.provio("merge", "--store", oxigraph.url)
+    second = sorted(folder.name for folder in (project.path / ".provio" / "runs").iterdir())[1]
+    project.provio("rm", second, "--yes", "--store", oxigraph.url)
+    assert quads(project, "--store", oxigraph.url) == quads(project)
+    assert not any(second in quad for quad in quads(project, "--store", oxigraph.url))
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from provio.across.known import CONTENT, DERIVED
 from provio.errors import BadQuery
 from provio.store import terms
 from provio.store.lease import Lease
-from provio.store.remote import INDEX, asked, connect, indexed
+from provio.store.remote import INDEX, PROLOGUE, asked, connect, indexed, understood, whole
 
 if TYPE_CHECKING:
     from provio.config import Config
@@ -45,6 +45,7 @@ class RemoteWriter:
             lock.close()
             raise
         self.graphs = set(indexed(self.server))
+        self.whole = whole(self.server, self.graphs)
         self.begun = anew or not self.graphs
         self.staged: dict[str, str] = {}
         self.near = ox.Store()
@@ -164,8 +165,15 @@ class RemoteWriter:
         self.lease.hold()
         for place, graph in self.staged.items():
             sparql = sparql.replace(f"<{graph}>", f"<{place}>")
-        for row in terms.rows(asked(self.server, sparql, sorted(self.graphs - set(KEPT)))):
+        if self.whole and not self.staged:
+            with understood(self.server):
+                answer = self.server.ask(PROLOGUE + sparql, union=True)
+        else:
+            answer = asked(self.server, sparql, sorted(self.graphs - set(KEPT)))
+        for row in terms.rows(answer):
             if "g" in row:
+                if row["g"] not in self.graphs or row["g"] in KEPT:
+                    continue
                 row["g"] = self.staged.get(row["g"], row["g"])
             yield row
 
