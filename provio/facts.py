@@ -17,6 +17,7 @@ from provio.statx import Facts as Facts  # noqa: PLC0414
 from provio.statx import Record as Record  # noqa: PLC0414
 from provio.vocab import RUN_BASE as RUN_BASE  # noqa: PLC0414
 
+LONGEST_PATH = 1 << 16  # bytes; the shim writes 8192 at most
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR
 # The largest access of each of the ten sizes but the last, in bytes (Darshan's access-size counters).
 SIZE_LIMITS = (100, 1024, 10240, 102400, 1048576, 4194304, 10485760, 104857600, 1073741824)
@@ -344,8 +345,12 @@ def decode_argv(text: str) -> list[bytes]:
 
 
 def path_of(record: Record, name: str) -> bytes | None:
-    """Return a path that a record states, as bytes, whichever way it is written; None where it states none."""
+    """Return a path that a record states, as bytes, whichever way it is written; None where it states none, or what can
+    be the name of nothing."""
     if name in record:
-        return record[name].encode("utf-8", "surrogateescape")
-    encoded = record.get(name + "Encoded")
-    return unquote_to_bytes(encoded) if encoded is not None else None
+        path = record[name].encode("utf-8", "surrogateescape")
+    elif name + "Encoded" in record:
+        path = unquote_to_bytes(record[name + "Encoded"])
+    else:
+        return None
+    return None if b"\0" in path or len(path) > LONGEST_PATH else path

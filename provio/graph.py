@@ -8,6 +8,7 @@ from functools import cache
 
 from provio import turtle
 from provio.facts import Access, Event, Opening, Process, Thread, Trace
+from provio.home import RUN_ID
 from provio.identity import Identity
 from provio.lineage.model import Code, Conclusions, Phase, Version
 from provio.vocab import PROV, RDF, RDFS, provio, types
@@ -174,7 +175,7 @@ class _Writer:
         graph.lines += [
             f"<{bundle_iri(self.trace.iri)}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")
         ]
-        if "parentRun" in run:
+        if RUN_ID.fullmatch(run.get("parentRun", "")):
             parent = self.trace.iri.rpartition("/")[0] + "/" + turtle.segment(run["parentRun"])
             graph.node(parent, "Run")
             graph.say(self.trace.iri, ("partOf", _iri(parent)), ("prov:wasInformedBy", _iri(parent)))
@@ -364,7 +365,7 @@ class _Writer:
                 self.graph.say(entity, (INFLUENCES[failure.kind], _iri(failure.iri)))
         for (kind, api, error), (count,) in sums.items():
             agent = self.out.programs[process.iri].iri
-            self._failed(process, f"{process.iri}failed/{api}.{error}", kind, agent, api, error, count)
+            self._failed(process, f"{process.iri}failed/{turtle.segment(api)}.{error}", kind, agent, api, error, count)
 
     def _failed(self, process: Process, iri: str, kind: str, agent: str, api: str, error: int, count: int) -> None:
         kind = "IOActivity" if kind == "Copy" else kind  # a Copy is what made something

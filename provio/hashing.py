@@ -26,7 +26,7 @@ from provio.identity import Identity
 from provio.lineage import conclude
 from provio.lineage.model import FOREVER, Conclusions, Version
 from provio.merge import merge
-from provio.runfiles import folders_of
+from provio.runfiles import folders_of, put
 from provio.store import open_reader
 from provio.trace import read_run
 from provio.vocab import NS
@@ -150,9 +150,7 @@ def _hash_run(
                     known[subject] = line
                     so_far.write(line)
                     so_far.flush()
-    temporary = place / "hashes.new"
-    temporary.write_text(f"@prefix : <{NS}> .\n" + "".join(known.values()), encoding="utf-8")
-    temporary.replace(place / "hashes.ttl")
+    put(place / "hashes.ttl", f"@prefix : <{NS}> .\n" + "".join(known.values()))
 
 
 def _lines(progress: Path) -> Iterator[tuple[str, str]]:

@@ -35,7 +35,7 @@ class Identity:
 
     def __init__(self, trace: Trace) -> None:
         self.run = trace.iri
-        self.boot = trace.run.get("bootId", "boot")
+        self.boot = turtle.segment(trace.run.get("bootId", "boot"))
         self.fallback = f"{trace.run.get('host', 'host')}.{self.boot}"
         self.places = sorted((_place(r) for r in trace.mounts), key=lambda p: -len(p.point))
         self._domains = {place.device: place.domain for place in reversed(self.places)}

@@ -28,6 +28,7 @@ from provio.executable import Unwatchable, found_program, unwatchable
 from provio.home import Home, find_or_make
 from provio.needs import needed
 from provio.redact import Redaction
+from provio.runfiles import put
 from provio.vocab import NS, RUN_BASE
 
 SHIM = Path(__file__).with_name("libprovio.so")
@@ -230,11 +231,8 @@ def write_run(recording: Recording, end: End | None) -> None:
     text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs), recording.around]
     if recording.gap:
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/unwatched>", "Gap", recording.gap))
-    target = recording.folder / "run.ttl"
-    temporary = target.with_suffix(".new")
     with recording.home.closed():
-        temporary.write_text("".join(text), encoding="utf-8")
-    temporary.replace(target)
+        put(recording.folder / "run.ttl", "".join(text))
 
 
 def _statement(subject: str, kind: str, pairs: list[tuple[str, str]]) -> str:

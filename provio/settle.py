@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from pathlib import Path
 
 from provio import statx, turtle
 from provio.facts import Facts, Opening, Process, Trace
-from provio.runfiles import folders_of
+from provio.runfiles import folders_of, put
 from provio.vocab import NS
 
 NUMBERS = ("inode", "birthNs", "mtimeNs", "ctimeNs", "size")
@@ -35,13 +34,7 @@ def settle(trace: Trace, host: str) -> None:
         if opening.process.host == host:
             found |= _late_facts(opening, names) | _resolved(opening, resolve)
     if found or not any((place / "settled.ttl").exists() for place in places):
-        _write(places[0] / "settled.ttl", [f"@prefix : <{NS}> .\n", *_statements(trace, host)])
-
-
-def _write(target: Path, lines: list[str]) -> None:
-    temporary = target.with_suffix(".new")
-    temporary.write_text("".join(lines), encoding="utf-8")
-    temporary.replace(target)
+        put(places[0] / "settled.ttl", "".join([f"@prefix : <{NS}> .\n", *_statements(trace, host)]))
 
 
 def _statements(trace: Trace, host: str) -> Iterator[str]:

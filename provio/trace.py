@@ -15,6 +15,7 @@ from pathlib import Path
 import pyoxigraph
 
 from provio import blocks, runfiles
+from provio.admit import LONGEST, admitted, without_long
 from provio.facts import (
     RUN_BASE,
     Access,
@@ -39,6 +40,8 @@ from provio.vocab import NS, local_name, vocabulary
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 Records = dict[str, Record]
 AFTER = ("settled.ttl", "hashes.ttl")  # what was found after the run
+TRIALS = 4  # to find where the good part of a damaged file ends
+IMAGE = re.compile(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
 NUMBER = re.compile(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of stacked file systems
 
 
@@ -47,13 +50,15 @@ def read_run(folder: Path) -> Trace:
     damages: list[Damage] = []
     digest = hashlib.sha256()
     source = runfiles.of(folder)
-    head = _load(source.head(), digest, damages)
     run_id = folder.name
+    head = admitted(_load(source.head(), digest, damages), RUN_BASE + run_id, source.head().path, damages)
     run = head.get(RUN_BASE + run_id, {})
     if not run and not damages:
         damages.append(Damage(source.head().path, 1, "says nothing of the run"))
     trace = Trace(folder, run_id, run, [r for r in head.values() if r.get("a") == "Mount"], {}, [], damages, "")
-    trace.environment = {r["name"]: r["value"] for r in head.values() if r.get("a") == "Environment"}
+    trace.environment = {
+        r["name"]: r["value"] for r in head.values() if r.get("a") == "Environment" and {"name", "value"} <= r.keys()
+    }
     settled: Records = {}
     late: list[Records] = []
     for file in source.files(run):
@@ -61,7 +66,8 @@ def read_run(folder: Path) -> Trace:
             digest.update(os.fsencode(file.gap))
             _file_gap(trace, file, file.gap)
             continue
-        records = _load(file, digest, damages)
+        own = f"{trace.iri}/{file.host}/"
+        records = admitted(_load(file, digest, damages), own, file.path, damages)
         if file.name in AFTER:
             settled.update(records)
         else:
@@ -103,10 +109,10 @@ def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
     try:
         return _whole(_records(data), path, damages)
     except (SyntaxError, ValueError, MemoryError) as error:
-        line = getattr(error, "lineno", None) or 1
+        line = getattr(error, "lineno", None) or 0
         reason = str(error).split(": ", 1)[-1]
         damages.append(Damage(path, line, reason))
-        return _whole(_good_prefix(data, line), path, damages)
+        return _whole(_good_prefix(data, line) if line else _read_until(data), path, damages)
 
 
 def _whole(records: Records, path: Path, damages: list[Damage]) -> Records:
@@ -115,7 +121,7 @@ def _whole(records: Records, path: Path, damages: list[Damage]) -> Records:
     for iri, record in list(records.items()):
         for name in record.keys() & integers:
             if not NUMBER.fullmatch(record[name]):
-                damages.append(Damage(path, 0, f"{name} of {iri} is no number"))
+                damages.append(Damage(path, 0, f"{name} of <{iri[:200]}> is no number"))
                 records.pop(iri, None)
     return records
 
@@ -128,26 +134,48 @@ def _load(file: RunFile, digest: hashlib._Hash | None, damages: list[Damage]) ->
         return {}
     if digest is not None:
         digest.update(data)
-    return parse(data, file.path, damages)
+    records = parse(data, file.path, damages)
+    return records if len(data) <= LONGEST else without_long(records, file.path, damages)
 
 
 def _good_prefix(data: bytes, line: int) -> Records:
-    """Records of the lines before the damaged one, back to the last line that ends a statement."""
+    """Records of the lines before the damaged one, back to the last line that ends a statement.
+
+    Where that is not plain to see (a line that ends a statement may lie within a text), what was read until then.
+    """
     lines = data.split(b"\n")[: line - 1]
-    while lines:
-        while lines and not lines[-1].split(b" #")[0].rstrip(b"# ").endswith(b"."):
+    for _ in range(TRIALS):
+        while lines and not _ends_statement(lines[-1]):
             lines.pop()
         try:
             return _records(b"\n".join(lines) + b"\n")
         except (SyntaxError, ValueError, MemoryError) as error:
-            del lines[max(0, (getattr(error, "lineno", None) or 1) - 1) :]
-    return {}
+            del lines[min(len(lines), getattr(error, "lineno", None) or 1) - 1 :]
+    return _read_until(data)
 
 
-def _records(data: bytes) -> Records:
+def _ends_statement(line: bytes) -> bool:
+    """Whether it looks as if: what begins with `#` was never committed."""
+    return not line.startswith(b"#") and line.split(b" #")[0].rstrip(b"# ").endswith(b".")
+
+
+def _read_until(data: bytes) -> Records:
+    """The records before the first mistake, but for the last, of which all may not have been said."""
     records: Records = {}
+    with contextlib.suppress(SyntaxError, ValueError, MemoryError):
+        _records(data, records)
+    if records:
+        records.popitem()
+    return records
+
+
+def _records(data: bytes, records: Records | None = None) -> Records:
+    """The records of a document, added to `records` as they are read."""
+    records = {} if records is None else records
     skip = len(NS)
     for triple in pyoxigraph.parse(data, pyoxigraph.RdfFormat.TURTLE):
+        if isinstance(triple.object, pyoxigraph.Triple):
+            continue
         subject, predicate, value = triple.subject.value, triple.predicate.value, triple.object.value
         record = records.get(subject)
         if record is None:
@@ -163,11 +191,10 @@ def _process(trace: Trace, iri: str) -> Process | None:
     """The process of an IRI `…/run/RUN/HOST/PID.TICK.N/`."""
     process = trace.processes.get(iri)
     if process is None:
-        parts = iri[len(RUN_BASE) :].split("/")
-        numbers = parts[2].split(".") if len(parts) == 4 else []
-        if not iri.startswith(trace.iri + "/") or len(numbers) != 3 or not (numbers[0] + numbers[1]).isdigit():
+        name = IMAGE.fullmatch(iri, len(trace.iri)) if iri.startswith(trace.iri + "/") else None
+        if name is None:
             return None
-        process = Process(iri, parts[1], int(numbers[0]), int(numbers[1]), numbers[2])
+        process = Process(iri, name[1], int(name[2]), int(name[3]), name[4])
         trace.processes[iri] = process
     return process
 

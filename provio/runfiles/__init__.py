@@ -12,11 +12,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, RunFile, RunFiles
-from provio.runfiles.folder import Folder, folders_of, shared_memory
+from provio.runfiles.folder import Folder, folders_of, put, shared_memory
 
 __all__ = [
     "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "Folder", "RunFile", "RunFiles", "exists", "folders_of", "of",
-    "pack_of", "packed_in", "shared_memory",
+    "pack_of", "packed_in", "put", "shared_memory",
 ]  # fmt: skip
 
 ENDING = ".tar.xz"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 CALLS_ENDING = ".calls.ttl"
 GAP_ENDING = ".gap"
 HEAD = "run.ttl"
+MOST = 1 << 30  # bytes of one file; a larger one is damage
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, RunFile
+from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, MOST, RunFile
 
 if TYPE_CHECKING:
     from provio.facts import Record
@@ -24,7 +25,7 @@ class Folder:
     def head(self) -> RunFile:
         """Return `run.ttl`."""
         path = self.folder / HEAD
-        return RunFile("", HEAD, path, path.read_bytes)
+        return RunFile("", HEAD, path, lambda: content(path))
 
     def files(self, record: Record) -> Iterator[RunFile]:
         """Yield the thread files and gaps of each host, by name."""
@@ -62,16 +63,34 @@ def shared_memory() -> Path:
     return Path(f"/dev/shm/provio-{os.geteuid()}")  # noqa: S108 (owner and type are checked where it is used)
 
 
+def put(target: Path, text: str) -> None:
+    """Write a file of a run folder, as a whole or not at all; a link that lies in wait there is not followed."""
+    temporary = target.with_suffix(".new")
+    temporary.unlink(missing_ok=True)
+    with temporary.open("x", encoding="utf-8") as file:
+        file.write(text)
+    temporary.replace(target)
+
+
 def folders_of(run_folder: Path, record: Record) -> list[Path]:
     """Return the folders that hold thread files of a run: one a host, here and where live files were kept."""
     roots = [run_folder]
-    elsewhere = Path(record.get("traceFolder", "/"))
-    if elsewhere.name == run_folder.name and elsewhere.is_dir():
+    elsewhere = Path(record.get("traceFolder", "/").replace("\0", ""))
+    if elsewhere.name == run_folder.name and _same_owner(elsewhere, run_folder):
         roots.append(elsewhere)
     try:
         return [Path(entry.path) for root in roots for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
+
+
+def _same_owner(elsewhere: Path, run_folder: Path) -> bool:
+    """Whether it is a folder, and no link to one, of whom the run is: another's would be made to speak for it."""
+    try:
+        found = os.lstat(elsewhere)
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == os.stat(run_folder).st_uid
+    except OSError:
+        return False
 
 
 def _entries(place: Path) -> list[os.DirEntry[str]]:
@@ -99,4 +118,17 @@ def _file(place: Path, entry: os.DirEntry[str]) -> RunFile:
     path = Path(entry.path)
     if entry.is_symlink():
         return RunFile(place.name, entry.name, path, bytes, os.readlink(path))
-    return RunFile(place.name, entry.name, path, path.read_bytes)
+    return RunFile(place.name, entry.name, path, lambda: content(path))
+
+
+def content(path: Path) -> bytes:
+    """Return the bytes of a plain file; raises OSError for what is none (a FIFO there would wait for ever), for a link
+    in its place, and for what is too large to have been written by a thread."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with open(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "is no plain file")
+        if found.st_size > MOST:
+            raise OSError(errno.EFBIG, "is too large")
+        return file.read(MOST)

@@ -14,12 +14,11 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, RunFile
+from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, MOST, RunFile
 
 if TYPE_CHECKING:
     from provio.facts import Record
 
-MOST = 1 << 30  # bytes of one file; a larger one is not packed
 MEMORY = 64 << 20  # bytes that xz may take: what packs need is 2 MB
 CHUNK = 1 << 16
 
