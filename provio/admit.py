@@ -29,6 +29,8 @@ def admitted(records: dict[str, Record], own: str, path: Path, damages: list[Dam
     left: list[tuple[str, str]] = []
     below = own if own.endswith("/") else own + "/"
     for iri, record in records.items():
+        if not record:  # in other words than ours: nobody hears it
+            continue
         wrong = "is none of its own" if not iri.startswith(below) and iri != own else _wrong(record, below, own)
         if wrong:
             left.append((iri, wrong))
@@ -65,8 +67,9 @@ def without_long(records: dict[str, Record], path: Path, damages: list[Damage]) 
 
 @cache
 def _operations() -> frozenset[str]:
-    activity = NS + "IOActivity"
-    return frozenset(iri for iri in vocabulary().terms.values() if activity in superclasses(iri) | {iri})
+    activity, copy = NS + "IOActivity", NS + "Copy"
+    found = {iri for iri in vocabulary().terms.values() if activity in superclasses(iri) | {iri}}
+    return frozenset(found | {copy})
 
 
 def _is_operation(iri: str) -> bool:
