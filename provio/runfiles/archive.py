@@ -18,9 +18,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio.runfiles.files import RunFile
+from provio.runfiles.files import MOST, RunFile
 from provio.runfiles.folder import Folder, folders_of
-from provio.runfiles.pack import MOST
 
 if TYPE_CHECKING:
     from provio.facts import Record
