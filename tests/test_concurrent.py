@@ -1,0 +1,118 @@
+"""Many at once: runs that end together, questions while others merge. Nobody waits, fails, or sees half a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Project, provio_command
+
+from provio.errors import NothingKnown
+from provio.home import Home
+from provio.store.embedded import StoreReader
+
+OUTPUTS = 10
+# For each run, how many files of its own it is seen to have made.
+MADE = """SELECT ?run (COUNT(DISTINCT ?path) AS ?n) {
+    ?v prov:wasGeneratedBy/provio:partOf/provio:partOf ?run ; prov:specializationOf/provio:path ?path
+    FILTER(CONTAINS(?path, "/out")) } GROUP BY ?run"""
+
+
+def end_together(project: Project, count: int) -> list[float]:
+    """Start runs that wait for one FIFO, let all go at once; return after how many seconds each ended."""
+    os.mkfifo(project.path / "go")
+    gate = os.open(project.path / "go", os.O_RDWR)
+    script = 'echo > "ready$0"; read word < go; echo "$0" > "out$0"'
+    running = {}
+    for number in range(count):
+        command = [*provio_command(), "run", "--quiet", "--", "sh", "-c", script, str(number)]
+        running[subprocess.Popen(command, cwd=project.path, env=project.env).pid] = number
+    while len(list(project.path.glob("ready*"))) < count:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    released = time.monotonic()
+    os.write(gate, b"\n" * count)
+    ended = []
+    while running:
+        pid, status = os.wait()
+        assert (running.pop(pid), status)[1] == 0
+        ended.append(time.monotonic() - released)
+    os.close(gate)
+    return ended
+
+
+@pytest.mark.slow
+def test_two_hundred_runs_that_end_at_once(project: Project) -> None:
+    """All of them are there afterwards, with what they made."""
+    project.watch("true")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    assert len(end_together(project, 200)) == 200
+    project.provio("merge", "--quiet")
+    answer = {row["run"]: row["n"] for row in project.rows(MADE)}
+    assert sorted(answer.values()) == ["1"] * 200
+    assert project.data("out7") == set()
+    assert project.count("?run a provio:Run") == 201
+
+
+def seen(home: Path) -> list[int]:
+    """How many files each run is seen to have made, as what is published now says it."""
+    try:
+        return [int(row["n"]) for row in StoreReader(Home(home)).rows(MADE)]
+    except NothingKnown:
+        return []
+
+
+def test_nobody_sees_half_a_run(project: Project) -> None:
+    """While runs end and merge, questions and bare readers are answered without fail: of each run all, or nothing."""
+    wrong: list[object] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            done = project.provio("query", MADE, "--as", "json", code=None)
+            if done.returncode == 3 and not counts:
+                continue  # nothing is published yet
+            rows = json.loads(done.stdout)["results"]["bindings"] if done.returncode == 0 else done.stderr
+            wrong.extend([rows] if isinstance(rows, str) else [r for r in rows if r["n"]["value"] != str(OUTPUTS)])
+
+    def look() -> None:
+        while not over.is_set():
+            try:
+                counts.extend(seen(project.path / ".provio"))
+            except Exception as error:
+                wrong.append(error)
+
+    counts: list[int] = []
+    readers = [threading.Thread(target=work) for work in (ask, look, look)]
+    for reader in readers:
+        reader.start()
+    for number in range(8):
+        project.run(f"for i in $(seq {OUTPUTS}); do echo {number} > out{number}.$i; done")
+    over.set()
+    for reader in readers:
+        reader.join()
+    assert (wrong, set(counts)) == ([], {OUTPUTS})
+    project.provio("merge", "--quiet")
+    assert [row["n"] for row in project.rows(MADE)] == [str(OUTPUTS)] * 8
+
+
+def test_a_question_does_not_wait_for_who_merges(project: Project) -> None:
+    """While the store is held, it is answered from what is published, and told how many runs that lacks."""
+    import fcntl
+
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "c")
+    with (project.path / ".provio" / "lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = project.provio("lineage", "b")
+        assert "1 run pending, not in this answer yet: another process is merging" in done.stderr
+        project.provio("lineage", "c", code=3)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+    assert project.data("c") == {"a"}
