@@ -7,15 +7,12 @@ runs have neither; that is told without parsing, so that a run that is left pend
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 
 CALLS, TURTLE = ".calls.ttl", ".ttl"
-OPENED = re.compile(rb"<([^>\n]*)> a :FileVersion [^\n]*?; :flags (\d+) ;")
-CLOSED = re.compile(rb"<([^>\n]*)>[^\n<]*? :closedMtimeNs ")
-PATH = re.compile(rb'^ <[^>\n]*> a :(?:FileVersion|Directory|Pipe) +; :path "([^"\\\n]*)"', re.MULTILINE)
 # Links of the system's own, for which nobody waits: what is read there is known by its name as it is.
 MERGED = (b"/bin/", b"/lib/", b"/lib64/", b"/sbin/")
+WRITES = os.O_WRONLY | os.O_RDWR
 
 
 def presses(place: str) -> bool:
@@ -24,10 +21,19 @@ def presses(place: str) -> bool:
     closed: set[tuple[str, bytes]] = set()
     paths: set[bytes] = set()
     for process, data in _files(place):
-        opened |= {(process, name) for name, flags in OPENED.findall(data) if int(flags) & (os.O_WRONLY | os.O_RDWR)}
-        closed |= {(process, name) for name in CLOSED.findall(data)}
-        paths |= set(PATH.findall(data))
+        for line in data.split(b"\n"):
+            name, _, said = line.lstrip(b" ").partition(b">")
+            if said.startswith(b" a :") and b' ; :path "' in said:
+                paths.add(_after(said, b' ; :path "', b'"'))
+                if said.startswith(b" a :FileVersion ") and int(_after(said, b" :flags ", b" ") or 0) & WRITES:
+                    opened.add((process, name))
+            elif b" :closedMtimeNs " in said and name.startswith(b"<"):
+                closed.add((process, name))
     return bool(opened - closed) or any(map(_Links(), paths))
+
+
+def _after(said: bytes, word: bytes, end: bytes) -> bytes:
+    return said.partition(word)[2].partition(end)[0]
 
 
 def _files(place: str) -> Iterator[tuple[str, bytes]]:

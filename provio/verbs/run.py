@@ -57,7 +57,7 @@ def command(
     Its output, exit code and signals are its own. What provio.toml sets, the options are over. Example: provio run --
     make -j4
     """
-    from provio import config, run
+    from provio import config, lock, pressing, run  # noqa: F401 (what the end of a run needs, before it ends)
     from provio import home as homes
     from provio.redact import Redaction
 
