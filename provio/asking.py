@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,8 +50,11 @@ def files(paths: Sequence[str], which: Which = Which()) -> Asked:
         raise click.UsageError("--at and --run both say which version is meant: say one of them")
     if not paths:
         raise click.UsageError("no file was named")
-    if len({_home(path).path for path in paths}) > 1:
-        raise click.UsageError("these files lie in different projects, each with its own .provio: ask one at a time")
+    if _apart(paths):
+        raise click.UsageError(
+            "these files lie in different projects, each with its own .provio: ask one at a time, or name the others "
+            "in the setting stores"
+        )
     store = reader(paths[0])
     confined = confine(store, which)
     run = None if which.run is None else run_id(store, which.run)
@@ -119,6 +122,9 @@ def reader(target: str | None) -> Store:
 
     home = _home(target)
     configured = settings(_folder(target))
+    if configured.stores:
+        configured = replace(configured, store="")  # all together are asked here, wherever each of them is kept
+        home = _together(home, configured)
     _merge_pending(home, pending(home, configured), configured)
     _pack(home, configured)
     try:
@@ -127,6 +133,31 @@ def reader(target: str | None) -> Store:
         terminal.complain(f"{error}; making it anew")
         _merge_pending(home, home.run_folders(), configured, publish=True)
         return open_reader(home, configured)
+
+
+def _together(home: Home, configured: Config) -> Home:
+    """The store of all records that are asked together, without the runs that are gone."""
+    from provio import together
+
+    found = together.of(home, configured, terminal.complain)
+    try:
+        with stopping.not_counted():
+            together.forget_gone(found, configured)
+    except ProvioError as error:
+        terminal.complain(f"runs that are gone are in this answer yet: {error}")
+    return found
+
+
+def _apart(paths: Sequence[str]) -> bool:
+    """Whether files lie in projects that are not asked together."""
+    found = {home.path: home for home in map(_home, paths)}
+    if len(found) == 1:
+        return False
+    from provio import together
+
+    first = _home(paths[0])
+    configured = settings(_folder(paths[0]))
+    return not all(together.holds(first, configured, home) for home in found.values())
 
 
 def settings(target: Path | None = None) -> Config:

@@ -27,6 +27,7 @@ from provio.settings import (
     SECONDS,
     SERVER,
     SERVERS,
+    STORES,
     TEXT,
     Account,
     Endpoints,
@@ -76,6 +77,7 @@ class Config:
     record: tuple[str, ...] = _row("record", some("stat", "list"), (), "classes recorded beside the usual ones")
     hash: bool = _row("hash", BOOLEAN, False, "SHA-256 of what a run wrote, after it")
     pack: bool = _row("pack", BOOLEAN, True, "a run that is finished and merged becomes one compressed file")
+    stores: tuple[str, ...] = _row("stores", STORES, (), "other records that are asked together with the own")
     timeout: float = _row("timeout", SECONDS, 0.0, "how long a question may take; 0: as long as it takes")
     noise_add: tuple[str, ...] = _row("noise.add", FOLDERS, (), "the system's files: hidden where only read", True)
     noise_keep: tuple[str, ...] = _row("noise.keep", FOLDERS, (), "never the system's files", True)
@@ -93,6 +95,11 @@ class Config:
     )
     conclusions: str = ""
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def private(self, name: str) -> bool:
+        """Tell whether a key was set by the user's own file or environment, not by a project's file."""
+        where = self.source(name)
+        return where in VARIABLES or where.startswith((str(user_file()), "--"))
 
     def source(self, name: str) -> str:
         """Return where the value of a key (by its dotted name) came from: a file and line, a variable, a flag."""

@@ -109,7 +109,7 @@ class _Merge:
 
     def _one(self, folder: Path) -> None:
         moment = time.time_ns()
-        if self.home.shared and owners.is_shut(folder):
+        if owners.is_shut(folder):
             self.outcome.shut += 1
             return
         self.seen.add(folder)

@@ -133,6 +133,16 @@ def _names(value: object) -> tuple[str, ...]:
     return tuple(item.strip() for item in value)
 
 
+def _stores(value: object) -> tuple[str, ...]:
+    allowed = "a list of folders, each a .provio or what holds one"
+    if not isinstance(value, list | tuple):
+        raise _wrong(value, allowed)
+    for item in value:
+        if not isinstance(item, str) or not item or "\0" in item or "://" in item:
+            raise _wrong(item, allowed)
+    return tuple(value)
+
+
 def _interpreters(value: object) -> Mapping[str, Interpreter]:
     if not isinstance(value, Mapping):
         raise _wrong(value, 'a table, such as {"Rscript*" = {value = ["-g"], no-script = ["-e"]}}')
@@ -231,6 +241,7 @@ def some(*words: str) -> Kind:
     return Kind(allowed, check, _split(","))
 
 
+STORES = Kind("a list of folders (in a variable with `:` between)", _stores, _split(":"))
 BOOLEAN = Kind("true or false", _boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)

@@ -49,6 +49,7 @@ DEFAULTS = {
     "record": (),
     "hash": False,
     "pack": True,
+    "stores": (),
     "timeout": 0.0,
     "noise_add": (),
     "noise_keep": (),

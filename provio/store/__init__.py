@@ -210,6 +210,13 @@ def served(home: Home, settings: Config | None) -> Home:
     return replace(home, server=settings.store) if settings and settings.store else home
 
 
+def check_version(home: Home) -> None:
+    """Raise StoreError where a newer provio wrote the store of a `.provio`."""
+    from provio.store import embedded
+
+    embedded.check_version(home)
+
+
 def pending(home: Home, settings: Config) -> list[Path]:
     """Return the run folders that the store does not hold as they are now, as far as times tell."""
     found = served(home, settings).pending(settings.conclusions)

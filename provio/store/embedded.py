@@ -317,16 +317,21 @@ def _opened(how: Callable[[str], ox.Store], path: str, shown: Path) -> ox.Store:
         raise Damaged(f"the store {shown} is damaged ({error}): delete it, provio merge makes it again") from error
 
 
-def _check_version(home: Home) -> None:
-    """Refuse a store that a newer provio wrote; note the version of a new one."""
-    note = home.path / "store.version"
+def check_version(home: Home) -> str:
+    """Return the version of a store, nothing where there is none yet; raises StoreError for a newer one."""
     try:
-        found = note.read_text(encoding="ascii", errors="replace").strip()
+        found = (home.path / "store.version").read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
         found = ""
     if found not in ("", VERSION):
         raise StoreError(f"the store in {home.path} has version {found!r}, this provio knows {VERSION}: update provio")
-    if not found and os.access(home.path, os.W_OK):
+    return found
+
+
+def _check_version(home: Home) -> None:
+    """Refuse a store that a newer provio wrote; note the version of a new one."""
+    note = home.path / "store.version"
+    if not check_version(home) and os.access(home.path, os.W_OK):
         new = home.path / f"store.version.{os.getpid()}"
         new.write_text(VERSION + "\n", encoding="ascii")
         new.replace(note)

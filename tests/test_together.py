@@ -1,0 +1,165 @@
+"""Several records asked as one: what one run wrote and a run of another record read is followed across."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Project, assert_valid, provio_command
+
+
+@pytest.fixture
+def two(project: Project) -> tuple[Project, Project]:
+    """Two projects, `one` and `two`, the second with the first among its stores: `two` read what `one` wrote."""
+    (project.path / ".provio").rmdir()
+    found = []
+    for name in ("one", "two"):
+        (project.path / name).mkdir()
+        found.append(Project(project.path / name, {**project.env}))
+        found[-1].provio("init")
+    one, second = found
+    one.sh("seq 9 > a")
+    one.provio("run", "--quiet", "--name", "first", "--hash", "--", "sort", "-r", "-o", "b", "a")
+    second.provio("run", "--quiet", "--name", "second", "--", "cp", "../one/b", "c")
+    (second.path / "provio.toml").write_text('stores = ["../one"]\n')
+    return one, second
+
+
+def quads(project: Project) -> set[str]:
+    return set(project.provio("export", "--as", "nquads").stdout.splitlines())
+
+
+def in_one_store(folder: Path, *projects: Project) -> Project:
+    """A project whose one record has copies of the runs of several."""
+    (folder / "all" / ".provio" / "runs").mkdir(parents=True)
+    for project in projects:
+        shutil.copytree(project.path / ".provio" / "runs", folder / "all" / ".provio" / "runs", dirs_exist_ok=True)
+    return Project(folder / "all", projects[0].env)
+
+
+def test_lineage_goes_from_one_into_the_other(two: tuple[Project, Project]) -> None:
+    """Both ways; the other record alone knows nothing of it, and none is changed by asking."""
+    one, second = two
+    one.provio("merge")
+    assert second.data("c") == {"../one/b", "../one/a"}
+    assert second.provio("lineage", "c", env={**second.env, "PROVIO_STORES": ""}).stdout.count("\n") < 6
+    assert one.descendants("a")["data"] == {"b"}
+    one.env["PROVIO_STORES"] = str(second.path / ".provio")
+    assert one.descendants("a")["data"] == {"b", "../two/c"}
+
+
+@pytest.mark.slow
+def test_it_is_the_same_as_one_record_of_all(two: tuple[Project, Project], tmp_path: Path) -> None:
+    """Not a row of answers: quad for quad what one record of all the runs says, whatever follows from several."""
+    one, second = two
+    one.provio("merge")  # hashes are there from here on
+    second.provio("run", "--quiet", "--hash", "--", "sh", "-c", "cat ../one/b > same")
+    second.provio("merge")
+    one.sh("echo unseen >> b")
+    one.watch("sort", "-o", "d", "b", "../two/same")
+    second.watch("cp", "../one/d", "e")
+    together = in_one_store(tmp_path, one, second)
+    together.provio("merge")
+    assert quads(second) == quads(together)
+    assert second.count("?run a provio:Run") == 5
+    assert second.count("GRAPH <https://w3id.org/provio/derived> { ?s ?p ?o }") > 0
+    assert second.count("GRAPH <https://w3id.org/provio/derived/content> { ?s ?p ?o }") > 0
+    total = "SELECT (SUM(?bytes) AS ?sum) { ?write a provio:Write ; provio:bytes ?bytes }"
+    assert second.rows(total) == together.rows(total)
+    assert_valid(second.path / ".provio" / "together")
+
+
+@pytest.mark.slow
+def test_what_changes_in_one_is_seen(two: tuple[Project, Project], tmp_path: Path) -> None:
+    """A new run, one that is removed, one that both have: each counts once, and is gone when none has it."""
+    one, second = two
+    assert second.count("?run a provio:Run") == 2
+    one.watch("cp", "a", "x")
+    one.provio("run", "--quiet", "--no-merge", "--", "cp", "x", "y")
+    assert second.count("?run a provio:Run") == 4
+    shutil.copytree(one.path / ".provio" / "runs", second.path / ".provio" / "runs", dirs_exist_ok=True)
+    assert second.count("?run a provio:Run") == 4
+    one.provio("rm", "--yes", "first")
+    assert second.count("?run a provio:Run") == 4
+    second.provio("rm", "--yes", "first")
+    assert second.count("?run a provio:Run") == 3
+    assert second.data("c") == {"../one/b"}
+    shutil.rmtree(second.path / ".provio" / "together")
+    before = quads(second)
+    assert before == quads(in_one_store(tmp_path, one, second))
+
+
+def test_one_that_cannot_be_read(two: tuple[Project, Project]) -> None:
+    """Missing, no record, of a newer version: one line each, the others answer; back again, it is there again."""
+    one, second = two
+    (second.path / "empty").mkdir()
+    second.env["PROVIO_STORES"] = "../one:../none:empty"
+    done = second.provio("runs", "--as", "csv")
+    assert ("first" in done.stdout, "second" in done.stdout) == (True, True)
+    assert done.stderr.splitlines() == [
+        "provio: stores: ../none: No such file or directory; not in this answer",
+        "provio: stores: empty: is no .provio, nor has one; not in this answer",
+    ]
+    del second.env["PROVIO_STORES"]
+    one.provio("merge")
+    version = one.path / ".provio" / "store.version"
+    known = version.read_text()
+    version.write_text("99\n")
+    done = second.provio("runs", "--as", "csv")
+    assert ("first" in done.stdout, "second" in done.stdout) == (False, True)
+    assert "update provio; not in this answer" in done.stderr
+    assert done.stderr.count("\n") == 1
+    version.write_text(known)
+    done = second.provio("runs", "--as", "csv")
+    assert ("first" in done.stdout, "second" in done.stdout, done.stderr) == (True, True, "")
+
+
+def test_one_of_another_user(two: tuple[Project, Project]) -> None:
+    """A project's file does not make it trusted; the asker's own word does."""
+    one, second = two
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    os.chown(one.path / ".provio", 12345, 12345)
+    done = second.provio("runs", "--as", "csv")
+    assert ("first" in done.stdout, "second" in done.stdout) == (False, True)
+    assert "belongs to user 12345: name it in PROVIO_STORES" in done.stderr
+    second.env["PROVIO_STORES"] = "../one"
+    assert "first" in second.provio("runs", "--as", "csv").stdout
+
+
+def test_files_of_both_are_one_answer(two: tuple[Project, Project]) -> None:
+    """Files of records that are asked together are asked together; of others they are not."""
+    one, second = two
+    assert len(second.provio("lineage", "c", "../one/b", "--as", "json").stdout) > 0
+    assert "different projects" in one.provio("lineage", "b", "../two/c", code=2).stderr
+
+
+@pytest.mark.slow
+def test_askers_at_once(two: tuple[Project, Project]) -> None:
+    """Several that ask for the first time: each is answered, or told what is not in its answer yet."""
+    _, second = two
+    command = [*provio_command(), "query", "SELECT (COUNT(?run) AS ?n) { ?run a provio:Run }"]
+    asked = [
+        subprocess.Popen(
+            command, cwd=second.path, env=second.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(6)
+    ]
+    for one in asked:
+        out, err = one.communicate(timeout=120)
+        assert '"2"' in out or "pending" in err, (out, err)
+        assert "Traceback" not in err
+    assert second.count("?run a provio:Run") == 2
+
+
+@pytest.mark.parametrize("wrong", ["[1]", '["http://example.org/"]', '"../one"'])
+def test_what_is_no_list_of_folders(two: tuple[Project, Project], wrong: str) -> None:
+    """Exit 2, one line with the place."""
+    _, second = two
+    (second.path / "provio.toml").write_text(f"stores = {wrong}\n")
+    done = second.provio("runs", code=2)
+    assert "provio.toml:1: stores: " in done.stderr
+    assert done.stderr.count("\n") == 1
