@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 
 from provio.vocab import NS, PROV, XSD, vocabulary
 
 Records = dict[str, dict[str, str]]
 
-FEW = 30  # files
 MOST = 256  # shapes that are kept; the shim writes some 100
 PREFIXES = {"": NS, "prov": PROV, "xsd": XSD}
 SEGMENT = r"[A-Za-z0-9_%-][A-Za-z0-9_%.~-]*"
@@ -65,14 +63,7 @@ class _Shape:
     statements: tuple[_Statement, ...]
 
 
-_asked = count()
 _shapes: dict[str, list[_Shape]] = {}  # by how a line goes on after its subject
-
-
-def quickly(data: bytes) -> Records | None:
-    """Return the records of a file, where that is quicker: to learn the shapes takes as long as to parse some
-    files."""
-    return records(data) if next(_asked) >= FEW else None
 
 
 def records(data: bytes) -> Records | None:

@@ -9,12 +9,12 @@ import contextlib
 import hashlib
 import os
 import re
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 
 import pyoxigraph
 
-from provio import blocks, runfiles
+from provio import runfiles
 from provio.admit import LONGEST, admitted, without_long
 from provio.facts import (
     RUN_BASE,
@@ -42,6 +42,8 @@ Records = dict[str, Record]
 AFTER = ("settled.ttl", "hashes.ttl")  # what was found after the run
 TRIALS = 4  # to find where the good part of a damaged file ends
 IMAGE = re.compile(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
+FEW = 30  # files
+_asked = count()
 NUMBER = re.compile(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of stacked file systems
 
 
@@ -103,7 +105,7 @@ def read_head(folder: Path) -> Record:
 
 def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
     """Return the records of a Turtle document: subject → property's local name → value. Appends what is damaged."""
-    known = blocks.quickly(data)
+    known = _quickly(data)
     if known is not None:
         return known
     try:
@@ -113,6 +115,16 @@ def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
         reason = str(error).split(": ", 1)[-1]
         damages.append(Damage(path, line, reason))
         return _whole(_good_prefix(data, line) if line else _read_until(data), path, damages)
+
+
+def _quickly(data: bytes) -> Records | None:
+    """The records of a file by the shapes of its lines, where that is quicker: to learn them takes as long as to parse
+    some files."""
+    if next(_asked) < FEW:
+        return None
+    from provio import blocks  # dear to load, and most runs have few files
+
+    return blocks.records(data)
 
 
 def _whole(records: Records, path: Path, damages: list[Damage]) -> Records:

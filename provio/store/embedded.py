@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 import shutil
@@ -25,7 +24,6 @@ from provio.vocab import PREFIXES
 
 VERSION = "1"
 FEW, SMALL = 16, 100_000  # pieces, and bytes of N-Triples, that are loaded as they are
-csv.field_size_limit(1 << 31)  # a command line may be of some MB: ARG_MAX
 
 
 class StoreWriter:
@@ -242,6 +240,9 @@ class StoreReader:
         answer = self.query(sparql, graphs)
         if not isinstance(answer, ox.QuerySolutions):
             raise TypeError("table needs a SELECT")
+        import csv  # dear, and a merge needs none
+
+        csv.field_size_limit(1 << 31)  # a command line may be of some MB: ARG_MAX
         lines = csv.reader(
             io.StringIO((answer.serialize(format=ox.QueryResultsFormat.CSV) or b"").decode(), newline="")
         )
