@@ -143,8 +143,9 @@ def _together(home: Home, configured: Config) -> Home:
     try:
         with stopping.not_counted():
             together.forget_gone(found, configured)
+            together.copy_served(found, configured)
     except ProvioError as error:
-        terminal.complain(f"runs that are gone are in this answer yet: {error}")
+        terminal.complain(f"stores: not all is in this answer as it is now: {error}")
     return found
 
 

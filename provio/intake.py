@@ -40,6 +40,16 @@ def put(store: Writer, trace: Trace, settings: Config) -> None:
         raise
 
 
+def copy(store: Writer, graph: str, run: str, content_hash: str, document: str) -> None:
+    """Put a run's graph (N-Triples) as another store has it in place of what there was, and conclude as `put` does."""
+    keys = across.touched_in(store, graph)
+    equal = content.touched(store, graph)
+    store.replace(graph, [document])
+    keys |= across.touched_in(store, graph)
+    _conclude_across(store, graph, None, keys)
+    store.index([*_renewed(store, graph, equal), *_entry(graph, run, content_hash)])
+
+
 def forget(store: Writer, graph: str) -> None:
     """Take a run's graph out of the store, and all that followed from it."""
     runs = across.Runs.of(store)
@@ -80,11 +90,13 @@ def hash_of(content_hash: str, settings: Config) -> str:
 
 def index_of(trace: Trace, settings: Config) -> list[str]:
     """Return what the index says of a run's graph, as N-Triples lines."""
+    return _entry(bundle_iri(trace.iri), trace.iri, hash_of(trace.content_hash, settings))
+
+
+def _entry(bundle: str, run: str, content_hash: str) -> list[str]:
     graph = Graph()
-    bundle = bundle_iri(trace.iri)
     graph.lines += _bundle(bundle) + _bundle(across.DERIVED)
-    content = turtle.literal(hash_of(trace.content_hash, settings))
-    graph.say(bundle, ("ofRun", f"<{trace.iri}>"), ("contentHash", content))
+    graph.say(bundle, ("ofRun", f"<{run}>"), ("contentHash", turtle.literal(content_hash)))
     return graph.lines
 
 

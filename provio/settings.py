@@ -6,12 +6,14 @@ A ValueError says what is wrong with a value, the nearest right one, and what is
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 LONGEST = 1e9  # seconds: thirty years
+PLACE = r"https?://[^:/]+(?::[0-9]+)?[^:]*|[^:]+"  # in a list with `:` between
 YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
@@ -134,11 +136,11 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _stores(value: object) -> tuple[str, ...]:
-    allowed = "a list of folders, each a .provio or what holds one"
+    allowed = "a list of servers, and of folders, each a .provio or what holds one"
     if not isinstance(value, list | tuple):
         raise _wrong(value, allowed)
     for item in value:
-        if not isinstance(item, str) or not item or "\0" in item or "://" in item:
+        if not isinstance(item, str) or not item or "\0" in item:
             raise _wrong(item, allowed)
     return tuple(value)
 
@@ -241,7 +243,7 @@ def some(*words: str) -> Kind:
     return Kind(allowed, check, _split(","))
 
 
-STORES = Kind("a list of folders (in a variable with `:` between)", _stores, _split(":"))
+STORES = Kind("a list of folders and servers (in a variable with `:` between)", _stores, re.compile(PLACE).findall)
 BOOLEAN = Kind("true or false", _boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)

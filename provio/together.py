@@ -8,9 +8,12 @@ That holds each run once, brings in what is new or changed, and forgets what non
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import pyoxigraph as ox
 
 from provio import home as homes
 from provio import intake, owners
@@ -20,10 +23,18 @@ from provio.facts import RUN_BASE
 from provio.graph import bundle_iri
 from provio.home import Home
 from provio.lock import Lock
-from provio.store import check_version, open_writer
+from provio.store import Store, check_version, open_reader, open_writer
 from provio.vocab import local_name, provio
 
 NAME = "together"
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server's store, and what its index says of each graph: the run, and the hash of what it was made from."""
+
+    store: Store
+    runs: dict[str, tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,13 @@ class Together(Home):
     """The folder of the store of all; `sources` are the records whose runs it holds."""
 
     sources: tuple[Home, ...] = ()
+    servers: tuple[Served, ...] = ()
+
+    @property
+    def known(self) -> set[str]:
+        """The ids of all runs that there are."""
+        here = {folder.name for folder in self.run_folders()}
+        return here.union(*(map(local_name, (run for run, _ in served.runs.values())) for served in self.servers))
 
     def run_folders(self) -> list[Path]:
         """The run folders of all sources, oldest first; of a run that several have, the first's."""
@@ -41,22 +59,20 @@ class Together(Home):
         return [found[name] for name in sorted(found)]
 
 
-def of(home: Home, settings: Config, complain: Callable[[str], None]) -> Home:
-    """Return the home of all that are asked together: `home` itself where `stores` names none.
-
-    Each that cannot be read is told to `complain`, and left out.
-    """
-    if not settings.stores:
-        return home
-    found = {home.path.resolve(): home}
+def of(home: Home, settings: Config, complain: Callable[[str], None]) -> Together:
+    """Return the home of all that are asked together; each that cannot be read is told to `complain`, and left out."""
+    found, servers = {home.path.resolve(): home}, []
     for name in settings.stores:
         try:
+            if "://" in name:
+                servers.append(_served(home, name, settings))
+                continue
             other = _source(home, name, trusted=settings.private("stores"))
             found.setdefault(other.path.resolve(), other)
         except (ProvioError, OSError) as error:
             reason = getattr(error, "strerror", None) or error
             complain(f"stores: {name}: {reason}; not in this answer")
-    together = Together(home.path / NAME, sources=tuple(found.values()))
+    together = Together(home.path / NAME, sources=tuple(found.values()), servers=tuple(servers))
     with home.closed():
         together.path.mkdir(exist_ok=True)
     return together
@@ -64,13 +80,13 @@ def of(home: Home, settings: Config, complain: Callable[[str], None]) -> Home:
 
 def holds(home: Home, settings: Config, other: Home) -> bool:
     """Tell whether a record is among those that are asked together with `home`."""
-    paths = [home.path, *(_path(home, name) for name in settings.stores)]
+    paths = [home.path, *(_path(home, name) for name in settings.stores if "://" not in name)]
     return any(path.exists() and path.samefile(other.path) for path in paths)
 
 
-def forget_gone(together: Home, settings: Config) -> None:
+def forget_gone(together: Together, settings: Config) -> None:
     """Take the runs that no source has any more out of the store; raises Busy where somebody is at it."""
-    here = {folder.name for folder in together.run_folders()}
+    here = together.known
     if not together.marks.is_dir() or not set(os.listdir(together.marks)) - here - {"settings"}:
         return
     with together.closed(), open_writer(together, settings, False, Lock(together, wait=False)) as store:
@@ -80,6 +96,35 @@ def forget_gone(together: Home, settings: Config) -> None:
         store.publish()
     for note in set(os.listdir(together.marks)) - here - {"settings"}:
         (together.marks / note).unlink()
+
+
+def copy_served(together: Together, settings: Config) -> None:
+    """Bring in the runs of servers that are new or changed, as far as no record has them; raises Busy."""
+    here = {folder.name for folder in together.run_folders()}
+    if not together.known - here:
+        return
+    moment = time.time_ns()
+    with together.closed(), open_writer(together, settings, False, Lock(together, wait=False)) as store:
+        copied = []
+        for served in together.servers:
+            hashes = store.indexed(provio("contentHash"))
+            for graph, (run, content_hash) in served.runs.items():
+                if local_name(run) not in here and hashes.get(graph) != content_hash:
+                    document = served.store.triples(graph, ox.RdfFormat.N_TRIPLES).decode()
+                    intake.copy(store, graph, run, content_hash, document)
+                    copied.append(local_name(run))
+        if copied:
+            store.publish()
+    for name in copied:
+        together.mark(Path(name), moment)
+
+
+def _served(home: Home, url: str, settings: Config) -> Served:
+    if not settings.private("stores"):
+        raise StoreError("a project's file names no server: name it in PROVIO_STORES, or in your own settings")
+    store = open_reader(home, replace(settings, store=url))
+    index = f"SELECT ?graph ?run ?hash {{ ?graph <{provio('ofRun')}> ?run ; <{provio('contentHash')}> ?hash }}"
+    return Served(store, {row["graph"]: (row["run"], row["hash"]) for row in store.rows(index)})
 
 
 def _path(home: Home, name: str) -> Path:

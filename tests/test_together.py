@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, assert_valid, provio_command
+from test_remote import Server, oxigraph  # noqa: F401 (a fixture)
 
 
 @pytest.fixture
@@ -155,11 +156,42 @@ def test_askers_at_once(two: tuple[Project, Project]) -> None:
     assert second.count("?run a provio:Run") == 2
 
 
-@pytest.mark.parametrize("wrong", ["[1]", '["http://example.org/"]', '"../one"'])
+@pytest.mark.parametrize("wrong", ["[1]", '[""]', '"../one"'])
 def test_what_is_no_list_of_folders(two: tuple[Project, Project], wrong: str) -> None:
     """Exit 2, one line with the place."""
     _, second = two
     (second.path / "provio.toml").write_text(f"stores = {wrong}\n")
     done = second.provio("runs", code=2)
     assert "provio.toml:1: stores: " in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_server_among_them(two: tuple[Project, Project], oxigraph: Server, tmp_path: Path) -> None:  # noqa: F811
+    """A record that is kept on a server, its own folder out of reach: quad for quad as if it lay here."""
+    one, second = two
+    one.provio("merge", "--quiet")
+    one.env["PROVIO_STORE"] = oxigraph.url
+    one.provio("merge", "--quiet")
+    (second.path / "provio.toml").write_text(f'stores = ["{oxigraph.url}"]\n')
+    done = second.provio("runs", "--as", "csv")
+    assert "a project's file names no server" in done.stderr
+    assert "first" not in done.stdout
+    second.env["PROVIO_STORES"] = oxigraph.url
+    together = in_one_store(tmp_path, one, second)
+    together.provio("merge", "--quiet")
+    (one.path / ".provio").rename(tmp_path / "away")
+    assert second.data("c") == {"../one/b", "../one/a"}
+    assert quads(second) == quads(together)
+    (tmp_path / "away").rename(one.path / ".provio")
+    one.watch("cp", "../two/c", "d")
+    one.provio("merge", "--quiet")
+    assert second.descendants("c")["data"] == {"../one/d"}
+    one.provio("rm", "--yes", "last")
+    assert second.count("?run a provio:Run") == 2
+    oxigraph.process.kill()
+    oxigraph.process.wait()
+    done = second.provio("runs", "--as", "csv")
+    assert ("second" in done.stdout, "first" in done.stdout) == (True, False)
+    assert "not in this answer" in done.stderr
     assert done.stderr.count("\n") == 1
