@@ -10,6 +10,10 @@ from urllib.parse import quote, quote_from_bytes
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PATH_SAFE = "/-._~!$&'()*+,;=:@"
 _SPECIAL = re.compile(r'[\x00-\x1f"\\\x7f\ud800-\udfff\ufffe\uffff]')
+# Of UTF-8: C0 but what lays out a document, DEL, C1, and the marks and overrides of direction; no letters.
+_OBEYED = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8b\x8e\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf"
+)
 _PLAIN_PATH = re.compile(rb"[A-Za-z0-9/\-._~!$&'()*+,;=:@]*")
 _PLAIN_SEGMENT = re.compile(r"[A-Za-z0-9\-._~]*")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
@@ -25,6 +29,12 @@ def _escape(match: re.Match[str]) -> str:
 def literal(text: str) -> str:
     """Return `text` as a quoted literal, valid in N-Triples and Turtle; lone surrogates become U+FFFD."""
     return f'"{_SPECIAL.sub(_escape, text)}"' if _SPECIAL.search(text) else f'"{text}"'
+
+
+def inert(document: bytes) -> bytes:
+    """Return a document in Turtle, TriG or N-Quads with the characters written out that a terminal would obey, or that
+    turn the direction of writing: it says the same."""
+    return _OBEYED.sub(lambda match: b"\\u%04X" % ord(match[0].decode()), document)
 
 
 def integer(number: int) -> str:

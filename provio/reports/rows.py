@@ -1,17 +1,20 @@
 """Rows of a SELECT query as text: variables and rows of pyoxigraph terms (None: unbound) go in, a string comes out.
 
 `json`, `csv` and `tsv` are the SPARQL 1.1 result formats, for programs: `json` and `tsv` are lossless, `csv` gives each
-value as it is, quoted as RFC 4180 says (W3C, SPARQL 1.1 Query Results CSV and TSV Formats). `table` is for people:
-aligned, and whatever a terminal would obey is written out.
+value quoted as RFC 4180 says (W3C, SPARQL 1.1 Query Results CSV and TSV Formats), but for what a spreadsheet would take
+as a formula, which has an apostrophe before it, and for what a terminal would obey, which is written out. `table` is
+for people: aligned, and whatever a terminal would obey is written out.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from provio.reports.text import columns, cut_end, cut_path, printable
+from provio.turtle import inert
 from provio.vocab import PREFIXES
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ Row = Sequence["Term | None"]
 FORMS = ("table", "json", "csv", "tsv")
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBERS = {_XSD + name for name in ("integer", "decimal", "double", "float", "int", "long")}
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF")
 _LEAST_COLUMN = 8
 
 
@@ -116,8 +120,17 @@ def _plain(term: Any) -> str:
 
 
 def _csv(variables: Sequence[str], rows: Iterable[Row]) -> str:
-    lines = [list(variables), *([_plain(term) for term in row] for row in rows)]
+    lines = [list(variables), *([_harmless(term) for term in row] for row in rows)]
     return "".join(",".join(map(_csv_field, line)) + "\r\n" for line in lines)
+
+
+def _harmless(term: Any) -> str:
+    """The value alone; what a spreadsheet would calculate has an apostrophe before it, unless it is a number."""
+    text = _plain(term)
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(c if c in "\r\n\t" else printable(c) for c in text)
+    formula = text.startswith(("=", "+", "-", "@", "\t", "\r")) and not (_is_number(term) and _NUMBER.fullmatch(text))
+    return "'" + text if formula else text
 
 
 def _csv_field(text: str) -> str:
@@ -132,6 +145,10 @@ def _tsv(variables: Sequence[str], rows: Iterable[Row]) -> str:
 
 def _turtle(term: Any) -> str:
     """A term as Turtle writes it on one line."""
+    return inert(_turtle_text(term).encode()).decode()
+
+
+def _turtle_text(term: Any) -> str:
     if _kind(term) != "Literal":
         return str(term)
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}

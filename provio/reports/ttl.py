@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyoxigraph as ox
 
 from provio.document import LineageDocument
+from provio.turtle import inert
 from provio.vocab import PREFIXES, RDF, RDFS, types
 
 
@@ -19,4 +20,4 @@ def render(document: LineageDocument) -> str:
         triples += [ox.Triple(subject, ox.NamedNode(RDF + "type"), ox.NamedNode(iri)) for iri in types(node["type"])]
         triples.append(ox.Triple(subject, ox.NamedNode(RDFS + "label"), ox.Literal(node["label"])))
     data = ox.serialize(dict.fromkeys(triples), format=ox.RdfFormat.TURTLE, prefixes={**PREFIXES})
-    return (data or b"").decode()
+    return inert(data or b"").decode()

@@ -67,9 +67,10 @@ def _shown(answer: Answer, form: str) -> str:
     from provio.reports import rows
 
     if isinstance(answer, ox.QueryTriples):
+        from provio.turtle import inert
         from provio.vocab import PREFIXES
 
-        return (ox.serialize(answer, format=ox.RdfFormat.TURTLE, prefixes=PREFIXES) or b"").decode()
+        return inert(ox.serialize(answer, format=ox.RdfFormat.TURTLE, prefixes=PREFIXES) or b"").decode()
     if isinstance(answer, ox.QueryBoolean):
         return rows.boolean(bool(answer), form)
     names = [variable.value for variable in answer.variables]
