@@ -398,6 +398,42 @@ def test_no_other_host_is_told_anything(project: Project, front: str) -> None:
     assert "127.0.0.1:9 refuses connections" in project.provio("runs", "--store", "http://127.0.0.1:9", code=1).stderr
 
 
+@pytest.mark.slow
+def test_a_server_that_goes_in_the_middle(project: Project, oxigraph: Server, tmp_path: Path) -> None:
+    """Whenever it is killed, the merge ends with one line; with the server there again, the next has all."""
+    record(project)
+    at = int(oxigraph.url.rpartition(":")[2])
+    server = oxigraph
+    for wait in (0.25, 0.35, 0.45):
+        merging = subprocess.Popen(
+            [*provio_command(), "merge", "--rebuild", "--store", server.url], cwd=project.path, env=project.env,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(wait)
+        server.process.kill()
+        server.process.wait()
+        said = merging.communicate(timeout=60)[1]
+        assert merging.returncode == 0 or (merging.returncode == 1 and len(said.splitlines()) == 1), said
+        server = serve(tmp_path / "oxigraph", at)
+        try:
+            assert quads(project, "--store", server.url) == quads(project)
+        except BaseException:
+            server.process.kill()
+            raise
+    server.process.kill()
+    server.process.wait()
+
+
+def test_without_requests(project: Project, tmp_path: Path) -> None:
+    """What a server needs beside provio itself is named."""
+    record(project)
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without" / "requests.py").write_text("raise ImportError('none here')\n")
+    project.env["PYTHONPATH"] = str(tmp_path / "without")
+    missing = project.provio("runs", "--store", "http://127.0.0.1:9", code=1)
+    assert 'pip install "provio[remote]"' in missing.stderr.splitlines()[-1]
+
+
 def test_what_is_no_store(project: Project, oxigraph: Server) -> None:
     """A path that is none of the server's, and an update by way of a question, are refused in one line."""
     record(project)

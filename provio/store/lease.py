@@ -49,8 +49,8 @@ class Lease:
         """Say that it is still held, now and then; raises StoreError where it is not."""
         if time.monotonic() - self.renewed < RENEW:
             return
-        if time.monotonic() - self.renewed > EXPIRES / 2:
-            raise StoreError(f"{self.server.url} was too slow: what is not merged stays pending, ask again")
+        if time.monotonic() - self.renewed > EXPIRES / 2 and self.me not in [row["who"] for row in self._all()]:
+            raise StoreError(f"{self.server.url} waited too long and let others merge: ask again")
         self._say()
         self.renewed = time.monotonic()
 
@@ -62,11 +62,14 @@ class Lease:
         said = f"INSERT {{ GRAPH <{GRAPH}> {{ <{self.me}> <{SINCE}> ?now }} }} WHERE {{ BIND(NOW() AS ?now) }}"
         self.server.update([_forget(self.me), said])
 
+    def _all(self) -> list[dict[str, str]]:
+        query = f"SELECT ?who ?since (NOW() AS ?now) {{ GRAPH <{GRAPH}> {{ ?who <{SINCE}> ?since }} }}"
+        return list(terms.rows(self.server.ask(query, [], [GRAPH])))
+
     def _others(self) -> bool:
         """Whether anybody else holds or wants it; those who are gone are forgotten."""
-        query = f"SELECT ?who ?since (NOW() AS ?now) {{ GRAPH <{GRAPH}> {{ ?who <{SINCE}> ?since }} }}"
         others = False
-        for row in terms.rows(self.server.ask(query, [], [GRAPH])):
+        for row in self._all():
             if row["who"] == self.me:
                 continue
             if _gone(row["who"], _seconds(row["now"]) - _seconds(row["since"])):

@@ -81,8 +81,9 @@ class Server:
         if answer.status_code == 400 or (self.is_virtuoso and answer.status_code == 500):
             raise SyntaxError(_said(answer))
         self._check(answer)
-        if "html" in answer.headers.get("Content-Type", ""):
-            raise StoreError(f"{self.url} does not speak SPARQL (it answers with a page): see docs/servers.md")
+        kind = answer.headers.get("Content-Type", "nothing").partition(";")[0]
+        if kind not in (accept, "application/json", "text/plain"):
+            raise StoreError(f"{self.url} does not speak SPARQL (it answers with {kind}): see docs/servers.md")
         return answer.content
 
     def update(self, operations: Iterable[str]) -> None:
@@ -119,7 +120,7 @@ class Server:
                 answer = self._request(method, url, what)
         except requests.exceptions.RequestException as error:
             raise StoreError(f"{self.url} {_reason(error)}") from None
-        if check or answer.status_code in (401, 403) or answer.is_redirect:
+        if check:
             self._check(answer)
         return answer
 
