@@ -84,7 +84,7 @@ class Server:
         kind = answer.headers.get("Content-Type", "nothing").partition(";")[0]
         if kind not in (accept, "application/json", "text/plain"):
             raise StoreError(f"{self.url} does not speak SPARQL (it answers with {kind}): see docs/servers.md")
-        return answer.content
+        return bytes(answer.content)
 
     def update(self, operations: Iterable[str]) -> None:
         """Carry out an update, all in one where that is one request."""
@@ -106,7 +106,7 @@ class Server:
         if answer.status_code == 404:
             return b""
         self._check(answer)
-        return answer.content
+        return bytes(answer.content)
 
     def _send(self, method: str, endpoint: str, *, check: bool = True, **what: Any) -> Response:
         url = urljoin(self.url + "/", self.url + endpoint if endpoint.startswith("/") else endpoint)
