@@ -42,12 +42,12 @@ def due(home: Home, now: float) -> list[Path]:
         names = sorted(e.name for e in os.scandir(home.runs) if RUN_ID.fullmatch(e.name))
     except OSError:
         return []
-    old = [name for place, name in enumerate(names) if _began(name) < now - AGE or place < len(names) - KEPT]
+    old = [name for place, name in enumerate(names) if began(name) < now - AGE or place < len(names) - KEPT]
     return [home.runs / name for name in old if not _tried(home, name, now)]
 
 
-def _began(run: str) -> float:
-    """When a run began, by its id (RFC 9562: milliseconds come first)."""
+def began(run: str) -> float:
+    """Return when a run began (seconds since 1970), by its id (RFC 9562: milliseconds come first)."""
     return int(run[:8] + run[9:13], 16) / 1000
 
 

@@ -17,6 +17,7 @@ from provio.config import Config
 from provio.facts import RUN_BASE
 from provio.graph import bundle_iri
 from provio.home import RUN_ID, Home
+from provio.lock import Lock
 from provio.store import Writer, open_writer, writing
 from provio.vocab import provio
 
@@ -25,6 +26,9 @@ NOTES = ("hashing", "unpacked")  # folders of notes, a file for each run
 
 def remove(home: Home, runs: Iterable[str], settings: Config) -> None:
     """Take runs away, for good and seen by all when this returns; raises StoreError, OSError where that cannot be."""
+    runs = list(runs)
+    if not runs:
+        return
     with home.closed(), open_writer(home, settings, wait=True) as store:
         for run in runs:
             _set_aside(home, run)
@@ -61,6 +65,26 @@ def clear(home: Home) -> None:
             _delete(place)
     with contextlib.suppress(OSError):
         _aside(home).rmdir()
+
+
+def litter(home: Home) -> tuple[int, int]:
+    """Return how many files broken stores and killed processes left, and how many bytes they take."""
+    found = []
+    for place in _litter(home):
+        inside = [os.path.join(path, name) for path, _, names in os.walk(place) for name in names]
+        found += [os.lstat(name) for name in (inside if place.is_dir() else [place])]
+    return len(found), sum(each.st_blocks * 512 for each in found)
+
+
+def sweep(home: Home) -> None:
+    """Delete that, while nobody writes."""
+    with contextlib.closing(Lock(home, wait=True)):
+        for place in _litter(home):
+            _delete(place)
+
+
+def _litter(home: Home) -> list[Path]:
+    return [*home.path.glob("store.damaged-*"), *home.runs.glob("*" + runfiles.ENDING + ".new")]
 
 
 def aside(home: Home) -> list[str]:

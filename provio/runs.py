@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import pyoxigraph as ox
 
@@ -21,7 +21,7 @@ LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?
     OPTIONAL {{ ?iri provio:exitCode ?exit }} OPTIONAL {{ ?iri provio:signal ?signal }}
     OPTIONAL {{ ?iri provio:name ?name }} OPTIONAL {{ ?iri provio:campaign ?campaign }}
     BIND(STRAFTER(STR(?iri), "/run/") AS ?run) }} ORDER BY ?run"""
-COLUMNS = ["run", "start", "seconds", "end", "name", "campaign", "command"]
+COLUMNS = ["run", "start", "seconds", "end", "name", "campaign", "size", "files", "command"]
 MANY = 40
 
 
@@ -40,23 +40,30 @@ def chosen(reader: Store, campaign: str | None, name: str | None) -> list[str] |
     return found
 
 
-def listing(reader: Store, only: Collection[str] | None = None) -> tuple[list[str], list[list[ox.Literal | None]]]:
+def listing(
+    reader: Store,
+    only: Collection[str] | None = None,
+    extent: Callable[[str], tuple[int, int] | None] = lambda _: None,
+) -> tuple[list[str], list[list[ox.Literal | None]]]:
     """Return the columns and rows of the list of runs (`only` these ids), oldest first; `end` is an exit code or a
-    signal."""
+    signal; `extent` tells of a run how many bytes and files it takes, where it is still there."""
     rows: list[list[ox.Literal | None]] = []
     for row in reader.rows(LISTING):
         if only is not None and row["run"] not in only:
             continue
-        cells = {
+        taken = extent(row["run"])
+        cells: dict[str, str | int] = {
             "run": row["run"],
             "start": moment(row["start"]) if "start" in row else "",
             "seconds": duration(row["start"], row["end"]) if "start" in row and "end" in row else "",
             "end": _end(row),
             "name": row.get("name", ""),
             "campaign": row.get("campaign", ""),
+            "size": taken[0] if taken else "",
+            "files": taken[1] if taken else "",
             "command": command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")}),
         }
-        rows.append([ox.Literal(cells[name]) if cells[name] else None for name in COLUMNS])
+        rows.append([ox.Literal(cells[name]) if cells[name] != "" else None for name in COLUMNS])
     return COLUMNS, rows
 
 

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 PRESET = 1  # of xz: a seventh of the time of its usual one, for a seventh more room
 
 
-def write(folder: Path, record: Record, target: Path) -> None:
+def write(folder: Path, record: Record, target: Path, going: bool = False) -> None:
     """Write the pack of a run folder, down to the disk; raises OSError where a file in it is still written, or does
-    not belong in a pack."""
+    not belong in a pack, unless the run may be `going` on."""
     files = Folder(folder)
-    _check(files, record)
+    if not going:
+        _check(files, record)
     try:
         with target.open("xb") as file:
             with (
@@ -39,7 +40,7 @@ def write(folder: Path, record: Record, target: Path) -> None:
                 tarfile.open(fileobj=compressed, mode="w|", errors="surrogateescape") as archive,
             ):
                 for member in _members(files, record):
-                    _add(archive, folder.name, member)
+                    _add(archive, folder.name, member, going)
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
@@ -71,18 +72,18 @@ def _check(files: Folder, record: Record) -> None:
                 raise OSError(errno.EINVAL, f"{other} is none of provio's files")
 
 
-def _add(archive: tarfile.TarFile, run: str, member: RunFile) -> None:
+def _add(archive: tarfile.TarFile, run: str, member: RunFile, going: bool) -> None:
     told = tarfile.TarInfo("/".join(part for part in (run, member.host, member.name) if part))
     told.mode, data = 0o600, b""
     if member.gap is not None:
         told.type, told.linkname = tarfile.SYMTYPE, member.gap
     else:
-        data, told.mtime = _unwritten(member.path)
+        data, told.mtime = _unwritten(member.path, going)
         told.size = len(data)
     archive.addfile(told, io.BytesIO(data))
 
 
-def _unwritten(path: Path) -> tuple[bytes, int]:
+def _unwritten(path: Path, going: bool) -> tuple[bytes, int]:
     """The bytes of a file, and when it last changed. The kernel leases a file for reading only where nobody at all, in
     whichever container, has it open or mapped for writing."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -91,8 +92,9 @@ def _unwritten(path: Path) -> tuple[bytes, int]:
         if not stat.S_ISREG(found.st_mode) or found.st_size > MOST:
             raise OSError(errno.EFBIG, f"{path} is no plain file, or too large")
         try:
-            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            if not going:
+                fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+                fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         except BlockingIOError:
             raise OSError(errno.EBUSY, f"{path} is still written") from None
         except OSError:

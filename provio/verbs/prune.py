@@ -1,0 +1,77 @@
+"""`provio prune`: an age in; the runs beyond it, and what is left of broken stores, gone."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from provio import asking, terminal
+from provio.reports.text import plural, size
+from provio.verbs import Time
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provio.home import Home
+
+AGE = re.compile(r"(\d{1,6}) *(h|hours?|d|days?|w|weeks?)")
+UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+class Before(Time):
+    """A moment, said as an age or as a time; a date is its beginning."""
+
+    name = "age"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the moment, in UTC."""
+        age = AGE.fullmatch(value.strip())
+        if age:
+            return datetime.now(UTC) - timedelta(**{UNITS[age[2][0]]: int(age[1])})
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", value.strip()):
+            value = f"{value.strip()}T00:00"
+        return super().convert(value, param, ctx)
+
+
+@click.command("prune", short_help="Remove old runs, and what broken stores left.")
+@click.option("--older-than", "before", type=Before(), help="Runs that ended before: 30d, 12h, 8w, 2026-11-20.")
+@click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(before: datetime | None, dry_run: bool, yes: bool) -> int:
+    """Remove the runs that ended before a time, as `provio rm` does, and what broken stores and killed processes left.
+
+    A run that still goes on stays, however old. Example: provio prune --older-than 30d --dry-run
+    """
+    from provio import home as homes
+    from provio import removal
+
+    home = homes.find()
+    folders = _old(home, before) if before else []
+    taken, files = asking.extent(folders)
+    rest, litter = removal.litter(home)
+    what = f"{plural(len(folders), 'run')}, {plural(files + rest, 'file')}, {size(taken + litter)}"
+    if dry_run:
+        terminal.out("".join(f"{folder.name}\n" for folder in folders))
+        terminal.note(f"would remove {what}")
+        return 0
+    if folders and not yes:
+        terminal.confirm(f"remove {what}?")
+    removal.remove(home, [folder.name for folder in folders], asking.settings())
+    removal.sweep(home)
+    terminal.note(f"{what} removed")
+    return 0
+
+
+def _old(home: Home, before: datetime) -> list[Path]:
+    """The runs that ended before a moment, oldest first, as far as the store knows their ends; else by their starts."""
+    from provio import going, packing, runs, trace
+
+    ends = {row["run"]: row.get("end") for row in asking.reader(None).rows(runs.LISTING)}
+    ids = sorted(ends.keys() | {folder.name for folder in home.run_folders()})
+    began = [run for run in ids if packing.began(run) < before.timestamp()]
+    old = [run for run in began if datetime.fromisoformat(ends.get(run) or "1970-01-01T00:00:00Z") < before]
+    folders = [home.runs / run for run in old]
+    return [folder for folder in folders if not going.going(folder, trace.read_head(folder))]

@@ -1,0 +1,108 @@
+"""Room: `prune` takes what is old, `backup` copies it all, `runs` says how much each run takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from conftest import Project, provio_command
+from test_across import start, wait_for
+
+
+def ids(project: Project) -> list[str]:
+    return sorted(entry.name.partition(".")[0] for entry in (project.path / ".provio" / "runs").iterdir())
+
+
+def quads(project: Project, **env: str) -> set[str]:
+    done = project.provio("export", "--as", "nquads", env={**project.env, **env})
+    return set(done.stdout.splitlines())
+
+
+@pytest.fixture
+def recorded(project: Project) -> Project:
+    """A project with two runs: b from a, c from b."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    project.watch("cp", "b", "c")
+    return project
+
+
+def test_runs_says_how_much_each_takes(recorded: Project) -> None:
+    """As numbers for programs, for people as they read sizes, within 80 columns; a packed run is one file."""
+
+    def numbers() -> list[tuple[int, int]]:
+        found = json.loads(recorded.provio("runs", "--as", "json").stdout)["results"]["bindings"]
+        return [(int(row["size"]["value"]), int(row["files"]["value"])) for row in found]
+
+    folders = [recorded.path / ".provio" / "runs" / run for run in ids(recorded)]
+    assert [files for _, files in numbers()] == [sum(p.is_file() for p in f.rglob("*")) for f in folders]
+    before = numbers()
+    recorded.provio("merge", "--pack")
+    assert [files for _, files in numbers()] == [1, 1]
+    assert all(now < was for (now, _), (was, _) in zip(numbers(), before, strict=True))
+    table = recorded.provio("runs").stdout.splitlines()
+    assert re.search(r"  size +files  command$", table[0])
+    assert re.search(r" [\d.]+ kB +1  cp a b$", table[2])
+    shown = recorded.sh(f"COLUMNS=80 script -qec '{shlex.join(provio_command())} runs' /dev/null").splitlines()
+    assert re.search(r"  \d{4}-\d\d-\d\d \d\d:\d\d  .*  cp a b$", shown[2])
+    assert max(map(len, shown)) <= 80
+
+
+def test_prune_takes_what_ended_before_a_time(recorded: Project) -> None:
+    """An age or a time; --dry-run only says it; a run that goes on stays however old; the litter goes."""
+    first, second = ids(recorded)
+    rows = json.loads(recorded.provio("runs", "--as", "json").stdout)["results"]["bindings"]
+    assert len(rows) == 2
+    between = recorded.rows("SELECT ?end { ?r a provio:Run ; prov:endedAtTime ?end } ORDER BY DESC(?end)")[0]["end"]
+    damaged = recorded.path / ".provio" / "store.damaged-1"
+    damaged.mkdir()
+    (damaged / "CURRENT").write_text("x")
+    os.mkfifo(recorded.path / "go")
+    going = start(recorded, "bash", "-c", "cat a > d; cat go")
+    wait_for(recorded.path / "d", b"1\n")
+    assert "0 runs, 1 file," in recorded.provio("prune", "--older-than", "30d", "--dry-run").stderr
+    done = recorded.provio("prune", "--older-than", between, "--dry-run")
+    assert (done.stdout, "1 run," in done.stderr) == (f"{first}\n", True)
+    assert "--yes" in recorded.provio("prune", "--older-than", between, code=1).stderr
+    recorded.provio("prune", "--older-than", "soon", code=2)
+    assert len(ids(recorded)) == 3
+    recorded.provio("prune", "--older-than", between, "--yes")
+    assert first not in ids(recorded)
+    assert second in ids(recorded)
+    assert not damaged.exists()
+    recorded.provio("prune", "--older-than", "0h", "--yes")
+    assert len(ids(recorded)) == 1
+    (recorded.path / "go").write_text("on")
+    assert going.wait(timeout=60) == 0
+    assert recorded.data("d") == {"a"}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_backup_is_a_record_itself(recorded: Project, packed: bool, tmp_path: Path) -> None:
+    """It answers as the original, holds what is pending, and is as it was when the original goes on."""
+    if packed:
+        recorded.provio("merge", "--pack")
+    before = quads(recorded)
+    recorded.provio("run", "--quiet", "--no-merge", "--", "cp", "c", "d")
+    target = tmp_path / "copy"
+    assert "3 runs copied" in recorded.provio("backup", str(target)).stderr
+    original = ids(recorded)
+    recorded.provio("rm", "--yes", *original)
+    there = {**recorded.env, "PROVIO_HOME": str(target)}
+    assert "1 run pending" not in recorded.provio("runs", env=there).stderr
+    assert before < quads(recorded, PROVIO_HOME=str(target))
+    assert len(recorded.provio("runs", env=there).stdout.splitlines()) == 2 + 3
+    assert "0 runs merged, 3 unchanged" in recorded.provio("merge", env=there).stderr
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".new")] == []
+
+
+def test_a_backup_overwrites_nothing_and_leaves_nothing_half_made(recorded: Project, tmp_path: Path) -> None:
+    """What is there already stays; where it cannot be written, nothing is left."""
+    assert "there already" in recorded.provio("backup", ".", code=1).stderr
+    (tmp_path / "file").write_text("")
+    assert "cannot write" in recorded.provio("backup", str(tmp_path / "file" / "copy"), code=1).stderr
+    assert "cannot write" in recorded.provio("backup", str(tmp_path / "no" / "copy"), code=1).stderr
