@@ -156,6 +156,16 @@ def test_askers_at_once(two: tuple[Project, Project]) -> None:
     assert second.count("?run a provio:Run") == 2
 
 
+def test_an_update_is_of_one_record(two: tuple[Project, Project]) -> None:
+    """Nobody would see it where several are asked: refused, with how to do it all the same."""
+    _, second = two
+    text = "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 1 } }"
+    assert "PROVIO_STORES=" in second.provio("query", "--update", text, code=1).stderr
+    second.env["PROVIO_STORES"] = ""
+    second.provio("query", "--update", text)
+    assert second.count("<urn:a> ?p ?o") == 1
+
+
 @pytest.mark.parametrize("wrong", ["[1]", '[""]', '"../one"'])
 def test_what_is_no_list_of_folders(two: tuple[Project, Project], wrong: str) -> None:
     """Exit 2, one line with the place."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provio import asking, terminal
+from provio.errors import BadQuery
 from provio.verbs import FORMS, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
@@ -57,8 +58,11 @@ def _update(sparql: str, service: bool, chosen: str | None) -> None:
 
     if chosen is not None:
         raise click.UsageError("--update is of the whole store: leave out --campaign and --name")
+    settings = asking.settings()
+    if settings.stores:
+        raise BadQuery("an update is of one record, and several are asked together: say PROVIO_STORES= before it")
     asking.reader(None)
-    query.update(homes.find(), asking.settings(), sparql, service=service)
+    query.update(homes.find(), settings, sparql, service=service)
 
 
 def _shown(answer: Answer, form: str) -> str:
