@@ -158,14 +158,18 @@ def project(tmp_path: Path, shim: Path, request: pytest.FixtureRequest) -> Itera
     Whatever the test has merged by its end must be valid, unless it is marked `unvalidated`: for graphs that are made
     by hand, or damaged, on purpose.
     """
-    folder = tmp_path / "project"
-    folder.mkdir()
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
-    env["HOME"] = str(tmp_path)
-    (folder / ".provio").mkdir()
-    yield Project(folder, env)
+    project = new_project(tmp_path)
+    yield project
     if not request.node.get_closest_marker("unvalidated"):
-        assert_valid(folder / ".provio")
+        assert_valid(project.path / ".provio")
+
+
+def new_project(home: Path) -> Project:
+    """Return an empty project below a home of its own; a module whose tests only ask may share one."""
+    folder = home / "project"
+    (folder / ".provio").mkdir(parents=True)
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
+    return Project(folder, {**env, "HOME": str(home)})
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
-from conftest import Project
+from conftest import Project, new_project
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
 
@@ -56,11 +57,21 @@ def server() -> Iterator[Server]:
     found.http.server_close()
 
 
-@pytest.fixture
-def recorded(project: Project) -> Project:
+def copied(project: Project) -> Project:
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     return project
+
+
+@pytest.fixture
+def recorded(project: Project) -> Project:
+    return copied(project)
+
+
+@pytest.fixture(scope="module")
+def asked(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """One for all the tests whose questions change nothing."""
+    return copied(new_project(tmp_path_factory.mktemp("asked")))
 
 
 CALLS = [
@@ -88,37 +99,37 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("question", CALLS)
-def test_a_service_is_refused(recorded: Project, server: Server, question: str) -> None:
+def test_a_service_is_refused(asked: Project, server: Server, question: str) -> None:
     """However the keyword is hidden from who looks with half an eye: exit 1, one line, and nobody is called."""
     server.called.clear()
-    done = recorded.provio("query", question.replace("URL", server.url), code=1)
+    done = asked.provio("query", question.replace("URL", server.url), code=1)
     assert done.stderr.startswith("provio: SERVICE is refused")
     assert "--service" in done.stderr
     assert done.stderr.count("\n") == 1
     assert (done.stdout, server.called) == ("", [])
 
 
-def test_the_escaped_keyword_is_one(recorded: Project) -> None:
+def test_the_escaped_keyword_is_one(asked: Project) -> None:
     r"""`\u0053ERVICE` is SERVICE to whom the standard binds, whatever Oxigraph makes of it."""
-    assert "is refused" in recorded.provio("query", r"SELECT * { \u0053ERVICE <x:> {} }", code=1).stderr
-    assert "is refused" in recorded.provio("query", "SELECT * { ?s ?p '\\u0027 SERVICE <x:> {} # ' }", code=1).stderr
+    assert "is refused" in asked.provio("query", r"SELECT * { \u0053ERVICE <x:> {} }", code=1).stderr
+    assert "is refused" in asked.provio("query", "SELECT * { ?s ?p '\\u0027 SERVICE <x:> {} # ' }", code=1).stderr
 
 
 @pytest.mark.parametrize("question", HARMLESS)
-def test_the_word_elsewhere_is_harmless(recorded: Project, server: Server, question: str) -> None:
+def test_the_word_elsewhere_is_harmless(asked: Project, server: Server, question: str) -> None:
     """In a variable, a name, a string, a language, an IRI, a comment it is no keyword; FROM fetches nothing."""
     server.called.clear()
-    recorded.provio("query", question.replace("URL", server.url))
+    asked.provio("query", question.replace("URL", server.url))
     assert server.called == []
 
 
-def test_a_service_that_is_asked_for(recorded: Project, server: Server) -> None:
+def test_a_service_that_is_asked_for(asked: Project, server: Server) -> None:
     """--service allows it; one that does not answer is one line."""
     server.called.clear()
     question = f"SELECT ?x {{ SERVICE <{server.url}> {{ ?s ?p ?x }} }}"
-    assert recorded.provio("query", "--service", question).stdout == '?x\n"elsewhere"\n'
+    assert asked.provio("query", "--service", question).stdout == '?x\n"elsewhere"\n'
     assert server.called
-    done = recorded.provio("query", "--service", "SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }", code=1)
+    done = asked.provio("query", "--service", "SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }", code=1)
     assert done.stderr.startswith("provio: the query failed: ")
     assert done.stderr.count("\n") == 1
 
@@ -180,10 +191,12 @@ def test_an_update_of_a_graph_of_ones_own(recorded: Project) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "CLEAR ALL",
         "DELETE WHERE { GRAPH ?g { ?s prov:used ?o } }",
-        "INSERT DATA { <urn:a> <urn:b> 'c' }",
-        "INSERT DATA { GRAPH <https://w3id.org/provio/derived> { <urn:a> <urn:b> 'c' } }",
+        pytest.param("CLEAR ALL", marks=pytest.mark.slow),
+        pytest.param("INSERT DATA { <urn:a> <urn:b> 'c' }", marks=pytest.mark.slow),
+        pytest.param(
+            "INSERT DATA { GRAPH <https://w3id.org/provio/derived> { <urn:a> <urn:b> 'c' } }", marks=pytest.mark.slow
+        ),
         "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } } ; DROP DEFAULT",
     ],
 )
