@@ -48,6 +48,7 @@ def end_together(project: Project, count: int) -> list[float]:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_two_hundred_runs_that_end_at_once(project: Project) -> None:
     """All of them are there afterwards, with what they made."""
     project.watch("true")
