@@ -18,9 +18,10 @@ from provio.store import Writer
 from provio.vocab import PROV, RDF
 
 
-def put(store: Writer, trace: Trace, settings: Config) -> None:
+def put(store: Writer, trace: Trace, settings: Config, runs: across.Runs | None = None) -> None:
     """Put a run's graph in place of what there was, and conclude anew what follows from it and other runs.
 
+    `runs` are those in the store, where that is known; they are kept up to date.
     Raises OSError or a ProvioError where the store is to blame, anything else where the run is: it is then forgotten.
     """
     identity = Identity(trace)
@@ -29,14 +30,16 @@ def put(store: Writer, trace: Trace, settings: Config) -> None:
     graph = bundle_iri(trace.iri)
     keys = across.touched_in(store, graph)
     equal = content.touched(store, graph)
+    runs = runs or across.Runs.of(store)
     try:
         store.replace(graph, triples(trace, identity, conclusions))
-        _conclude_across(store, graph, conclusions, keys)
+        runs.renew(store, graph)
+        _conclude_across(store, graph, conclusions, keys, runs)
         store.index([*_renewed(store, graph, equal), *index_of(trace, settings)])
     except (OSError, ProvioError):
         raise
     except Exception:
-        _forget(store, graph, keys, equal)
+        _forget(store, graph, keys, equal, runs)
         raise
 
 
@@ -46,7 +49,7 @@ def copy(store: Writer, graph: str, run: str, content_hash: str, document: str) 
     equal = content.touched(store, graph)
     store.replace(graph, [document])
     keys |= across.touched_in(store, graph)
-    _conclude_across(store, graph, None, keys)
+    _conclude_across(store, graph, None, keys, across.Runs.of(store))
     store.index([*_renewed(store, graph, equal), *_entry(graph, run, content_hash)])
 
 
@@ -54,22 +57,25 @@ def forget(store: Writer, graph: str) -> None:
     """Take a run's graph out of the store, and all that followed from it."""
     runs = across.Runs.of(store)
     keys = across.shared(store, graph) | across.disputed(store, graph) | across.during(store, graph, runs)
-    _forget(store, graph, keys, content.touched(store, graph))
+    _forget(store, graph, keys, content.touched(store, graph), runs)
 
 
-def _forget(store: Writer, graph: str, keys: set[str], equal: dict[str, set[str]]) -> None:
+def _forget(store: Writer, graph: str, keys: set[str], equal: dict[str, set[str]], runs: across.Runs) -> None:
     keys |= across.touched_in(store, graph)
     equal |= content.touched(store, graph)
     store.drop(graph)
-    _conclude_across(store, graph, None, keys)
+    runs.renew(store, graph)
+    _conclude_across(store, graph, None, keys, runs)
     lines = _renewed(store, graph, equal)
     if lines:
         store.index(lines)
 
 
-def _conclude_across(store: Writer, graph: str, conclusions: Conclusions | None, before: set[str]) -> None:
+def _conclude_across(
+    store: Writer, graph: str, conclusions: Conclusions | None, before: set[str], runs: across.Runs
+) -> None:
     """Renew what the derived graph says because of what a run touches, or touched before it was merged anew."""
-    runs, derived = across.Runs.of(store), across.Derived(store)
+    derived = across.Derived(store)
     keys = before | (across.open_in(conclusions, runs) if conclusions else set()) | across.shared(store, graph)
     keys |= across.disputed(store, graph) | across.during(store, graph, runs)
     if derived.keys:

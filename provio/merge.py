@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from provio import cycles, environment, intake, owners, removal, settle, turtle
+from provio import across, cycles, environment, intake, owners, removal, settle, turtle
 from provio import trace as traces
 from provio.config import Config
 from provio.facts import RUN_BASE, Trace
@@ -90,6 +90,7 @@ class _Merge:
     def __init__(self, home: Home, store: Writer, settings: Config, known: Trace | None, between: bool) -> None:
         self.home, self.store, self.settings, self.known, self.between = home, store, settings, known, between
         self.hashes = store.indexed(provio("contentHash"))
+        self.runs: across.Runs | None = None
         self.outcome = Outcome()
         self.marks: dict[Path, tuple[int, str]] = {}
         self.seen: set[Path] = set()
@@ -97,7 +98,7 @@ class _Merge:
 
     def all(self, folders: list[Path], progress: Callable[[str], None]) -> None:
         """Merge run folders, one after the other; what fails of one costs no other."""
-        published = time.monotonic()
+        published, self.runs = time.monotonic(), across.Runs.of(self.store)
         for number, folder in enumerate(folders):
             progress(f"merging: {number} of {len(folders)} runs")
             with cycles.kept():
@@ -146,7 +147,7 @@ class _Merge:
     def _put(self, trace: Trace) -> None:
         self.unpublished = True
         with writing(self.home):
-            intake.put(self.store, trace, self.settings)
+            intake.put(self.store, trace, self.settings, self.runs)
         self.outcome.merged.append(trace.run_id)
 
     def mark(self) -> None:

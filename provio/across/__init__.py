@@ -11,10 +11,10 @@ runs' own graphs say, so that neither the order of merges nor the removal of a r
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from provio import turtle
 from provio.across import channels, inodes
@@ -27,6 +27,9 @@ from provio.vocab import NS, PROV, RDF, local_name
 __all__ = ["DERIVED", "Derived", "Known", "Runs", "conclude", "disputed", "during", "open_in", "shared", "touched_in"]
 
 
+BATCH = 500  # of what one query asks about
+
+
 @dataclass(frozen=True)
 class Runs:
     """When each run went on: (start, end, id), in ns since 1970, by their starts."""
@@ -37,11 +40,17 @@ class Runs:
     @staticmethod
     def of(known: Known) -> Runs:
         """Read them from the store; those whose end is not known are left out."""
-        rows = known.rows(
-            "SELECT ?run ?start ?end { ?run a provio:Run ; prov:startedAtTime ?start ; prov:endedAtTime ?end }"
-        )
-        times = sorted((nanoseconds(row["start"]), nanoseconds(row["end"]), local_name(row["run"])) for row in rows)
+        times = sorted(_times(known, ""))
         return Runs(times, list(accumulate((end for _, end, _ in times), max)))
+
+    def renew(self, known: Known, graph: str) -> None:
+        """Read anew what the store says of the run of a graph."""
+        run = graph.removeprefix(RUN_BASE).partition("/")[0]
+        kept = [one for one in self.times if one[2] != run]
+        for one in _times(known, f"VALUES ?run {{ <{RUN_BASE}{run}> }}"):
+            insort(kept, one)
+        self.times[:] = kept
+        self.latest_ends[:] = accumulate((end for _, end, _ in kept), max)
 
     def at(self, moment: int) -> str | None:
         """Return a run that went on at a moment."""
@@ -51,6 +60,14 @@ class Runs:
                 return self.times[place][2]
             place -= 1
         return None
+
+
+def _times(known: Known, where: str) -> Iterator[tuple[int, int, str]]:
+    rows = known.rows(
+        f"SELECT ?run ?start ?end {{ {where} ?run a provio:Run ; prov:startedAtTime ?start ; prov:endedAtTime ?end }}"
+    )
+    for row in rows:
+        yield nanoseconds(row["start"]), nanoseconds(row["end"]), local_name(row["run"])
 
 
 def open_in(conclusions: Conclusions, runs: Runs) -> set[str]:
@@ -82,13 +99,29 @@ def shared(known: Known, graph: str) -> set[str]:
     for version in known.members(graph, NS + "inode"):
         if key := inodes.key_of(version):
             own.setdefault(key, set()).add(version)
-    return {key for key, versions in own.items() if _elsewhere(known, graph, key, versions)}
+    told: dict[str, set[str]] = {}
+    for some in _batches(own):
+        numbers = " ".join(str(inodes.number_of(key)) for key in some)
+        for row in known.rows(f"SELECT DISTINCT ?v {{ VALUES ?inode {{ {numbers} }} ?v <{NS}inode> ?inode }}"):
+            if (key := inodes.key_of(row["v"])) in own:
+                told.setdefault(key, set()).add(row["v"])
+    several = [version for versions in own.values() if len(versions) > 1 for version in versions]
+    elsewhere = {inodes.key_of(version) for version in _elsewhere(known, graph, several)}
+    return {key for key, versions in own.items() if key in elsewhere or told.get(key, versions) != versions}
 
 
-def _elsewhere(known: Known, graph: str, key: str, versions: set[str]) -> bool:
-    """Whether another graph knows a version of the inode that is not the only one of these."""
-    others = (v for v, other in known.subjects(NS + "inode", inodes.number_of(key)) if other != graph)
-    return any(inodes.key_of(v) == key and versions != {v} for v in others)
+def _elsewhere(known: Known, graph: str, versions: list[str]) -> Iterator[str]:
+    """Yield those of a graph's versions that another graph knows, too."""
+    for some in _batches(versions):
+        named = " ".join(f"<{version}>" for version in some)
+        query = f"VALUES ?v {{ {named} }} GRAPH ?other {{ ?v <{NS}inode> ?inode }} FILTER(?other != <{graph}>)"
+        yield from (row["v"] for row in known.rows(f"SELECT DISTINCT ?v {{ {query} }}"))
+
+
+def _batches(values: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    rest = iter(values)
+    while some := tuple(islice(rest, BATCH)):
+        yield some
 
 
 def disputed(known: Known, graph: str) -> set[str]:

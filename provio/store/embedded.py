@@ -23,7 +23,7 @@ from provio.store import Damaged, snapshots, writing
 from provio.vocab import PREFIXES
 
 VERSION = "1"
-FEW, SMALL = 16, 100_000  # pieces, and bytes of N-Triples, that are loaded as they are
+FEW, SMALL = 16, 2_000_000  # pieces, and bytes of N-Triples, that are loaded as they are
 
 
 class StoreWriter:
