@@ -229,3 +229,13 @@ def extent(folders: Sequence[Path]) -> tuple[int, int]:
 
     found = [runfiles.of(folder).extent() for folder in folders if runfiles.exists(folder)]
     return sum(size for size, _ in found), sum(files for _, files in found)
+
+
+def own_runs(home: Home) -> dict[str, dict[str, str]]:
+    """Return the runs that a `.provio` itself has, merged or not, by their ids, with what the list of runs says of
+    each: of records that are asked together only this one's."""
+    from provio import runs
+
+    listed = {row["run"]: row for row in reader(None).rows(runs.LISTING)}
+    here: dict[str, dict[str, str]] = {folder.name: {} for folder in home.run_folders()}
+    return {run: listed.get(run, {}) for run in here} if settings().stores else here | listed

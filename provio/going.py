@@ -15,7 +15,7 @@ from pathlib import Path
 from provio import environment, runfiles, turtle
 from provio.facts import Record
 
-STARTED_IN = re.compile(rb"(?:^|\0)PROVIO_TRACE=[^;\0]*;[^;\0]*;[^;\0]*;([0-9a-f-]{36});")
+STARTED_IN = rb"(?:^|\0)PROVIO_TRACE=[^;\0]*;[^;\0]*;[^;\0]*;([0-9a-f-]{36});"
 
 
 def hold(folder: Path) -> int:
@@ -48,7 +48,7 @@ def watched() -> set[str]:
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                found |= set(STARTED_IN.findall(Path(entry.path, "environ").read_bytes()))
+                found |= set(re.findall(STARTED_IN, Path(entry.path, "environ").read_bytes()))
     return {run.decode() for run in found}
 
 

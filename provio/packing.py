@@ -138,6 +138,8 @@ def _pack(home: Home, folder: Path, merged: str | None, settings: config.Config)
     from provio.runfiles import archive
     from provio.trace import content_hash, read_head
 
+    if folder.stat().st_uid != os.geteuid():
+        raise Unfit("it is another user's")
     record = read_head(folder)
     if going.going(folder, record) or not going.here(record):
         raise Unfit("it still goes on, or it is another host's")

@@ -192,3 +192,17 @@ def test_a_removal_that_was_killed_is_finished(project: Project) -> None:
         assert found in (kept, whole)
         assert not (home / "removed").exists()
     assert True in outcomes
+
+
+def test_runs_of_records_asked_together_are_not_removed_from_here(project: Project) -> None:
+    """What another record holds is answered for, but can be removed only there."""
+    project.sh("echo 1 > a; mkdir -p other/.provio")
+    project.watch("cp", "a", "b")
+    there = {**project.env, "PROVIO_HOME": str(project.path / "other" / ".provio")}
+    project.provio("run", "--quiet", "--name", "theirs", "--", "cp", "a", "c", env=there)
+    (project.path / "provio.toml").write_text('stores = ["other"]\n')
+    assert project.data("c") == {"a"}
+    project.provio("rm", "--yes", "theirs", code=3)
+    project.provio("prune", "--older-than", "0h", "--yes")
+    assert runs(project.path / ".provio") == []
+    assert project.data("c") == {"a"}

@@ -67,11 +67,10 @@ def command(before: datetime | None, dry_run: bool, yes: bool) -> int:
 
 def _old(home: Home, before: datetime) -> list[Path]:
     """The runs that ended before a moment, oldest first, as far as the store knows their ends; else by their starts."""
-    from provio import going, packing, runs, trace
+    from provio import going, packing, trace
 
-    ends = {row["run"]: row.get("end") for row in asking.reader(None).rows(runs.LISTING)}
-    ids = sorted(ends.keys() | {folder.name for folder in home.run_folders()})
-    began = [run for run in ids if packing.began(run) < before.timestamp()]
+    ends = {run: row.get("end") for run, row in asking.own_runs(home).items()}
+    began = [run for run in sorted(ends) if packing.began(run) < before.timestamp()]
     old = [run for run in began if datetime.fromisoformat(ends.get(run) or "1970-01-01T00:00:00Z") < before]
     folders = [home.runs / run for run in old]
     return [folder for folder in folders if not going.going(folder, trace.read_head(folder))]

@@ -14,8 +14,6 @@ from provio.verbs import store_option
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from provio.home import Home
-
 
 @click.command("rm", short_help="Remove runs, and all that followed from them.")
 @click.argument("runs", nargs=-1, required=True)
@@ -32,7 +30,7 @@ def command(runs: tuple[str, ...], yes: bool) -> int:
     from provio import removal
 
     home = homes.find()
-    known = _known(home)
+    known = {run: row.get("name") for run, row in asking.own_runs(home).items()}
     found = [home.runs / run for run in dict.fromkeys(_meant(known, name) for name in runs)]
     taken, files = asking.extent(found)
     what = f"{plural(len(found), 'run')} ({plural(files, 'file')}, {size(taken)})"
@@ -43,14 +41,6 @@ def command(runs: tuple[str, ...], yes: bool) -> int:
     removal.remove(home, [folder.name for folder in found], asking.settings())
     terminal.note(f"{what} removed")
     return 0
-
-
-def _known(home: Home) -> dict[str, str | None]:
-    """The id of each run that is recorded, merged or not, with its name."""
-    from provio import runs
-
-    ids: dict[str, str | None] = {folder.name: None for folder in home.run_folders()}
-    return ids | {row["run"]: row.get("name") for row in asking.reader(None).rows(runs.LISTING)}
 
 
 def _meant(known: dict[str, str | None], name: str) -> str:
