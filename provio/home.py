@@ -258,6 +258,9 @@ def _owned(path: Path) -> Home:
     """A `.provio` that may be trusted: one's own, or that of a group one is in, which its owner shared with it."""
     found = path.stat()
     if owners.is_ours(found):
+        open_to_all = owners.open_to_all(path)
+        if open_to_all:
+            raise NotAllowed(f"anybody may write in {open_to_all}: chmod o-w it, and see what it holds")
         return Home(path)
     if owners.is_shared(found):
         raise NotAllowed(

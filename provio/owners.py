@@ -21,6 +21,17 @@ def is_ours(found: os.stat_result) -> bool:
     return is_shared(found) and found.st_gid in (os.getegid(), *os.getgroups())
 
 
+def open_to_all(home: Path) -> Path | None:
+    """Return the folder of a `.provio`, or itself, in which anybody may write; None where there is none."""
+    for folder in (home, *(home / name for name in ("runs", "store", "snapshots", "hashing"))):
+        try:
+            if folder.stat().st_mode & stat.S_IWOTH:
+                return folder
+        except OSError:
+            continue
+    return None
+
+
 def trusted_beside(folder: Path) -> set[int]:
     """Return whose settings are used beside a `.provio`: one's own, root's, and those of who shares it with us."""
     try:

@@ -23,14 +23,22 @@ TRIES = 1000  # a link that leads nowhere is broken, not just overtaken, when it
 def hold(home: Home) -> tuple[str, int] | None:
     """Return the name of the published snapshot, and a descriptor that keeps it there; None where there is none."""
     for _ in range(TRIES):
-        try:
-            name = os.readlink(home.snapshots / "current")
-        except OSError:
+        name = _published(home)
+        if name is None:
             return None
         fd = _held(home.snapshots / name)
         if fd is not None:
             return name, fd
     return None
+
+
+def _published(home: Home) -> str | None:
+    """Return the name that `current` has; None where there is none, or it would lead out of the folder."""
+    try:
+        name = os.readlink(home.snapshots / "current")
+    except OSError:
+        return None
+    return name if name.isascii() and name.isdigit() else None
 
 
 def _held(folder: Path) -> int | None:
@@ -102,8 +110,9 @@ def _alone(folder: str) -> Iterator[None]:
 def restore(home: Home) -> None:
     """Put the store back to what was published last, or to nothing, after a merge that did not end."""
     shutil.rmtree(home.store, ignore_errors=True)
-    published = home.snapshots / "current"
-    if published.is_dir():
+    name = _published(home)
+    published = home.snapshots / (name or "none")
+    if name and published.is_dir():
         home.store.mkdir()
         for entry in os.scandir(published):
             _same(entry.path, str(home.store / entry.name))

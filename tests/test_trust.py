@@ -1,0 +1,122 @@
+"""What belongs to somebody else is not used silently, whichever way provio comes to it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from provio import run
+from provio.errors import NotAllowed
+from provio.home import Home, find, find_or_make
+from provio.store import snapshots
+
+OTHER = 12345
+others = pytest.mark.skipif(os.geteuid() != 0, reason="not root: nothing can be made another user's")
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to be in, without provio's own variables."""
+    for name in [name for name in os.environ if name.startswith("PROVIO")]:
+        monkeypatch.delenv(name)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+def another(path: Path) -> Path:
+    """Make a folder that is another user's."""
+    path.mkdir(parents=True)
+    os.chown(path, OTHER, OTHER)
+    return path
+
+
+@others
+def test_another_users_record_is_used_only_where_it_is_named(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here, above a target, behind a link, to read or to write; until PROVIO_HOME names it."""
+    theirs = another(alone / ".provio")
+    (alone / "data").mkdir()
+    linked = alone.parent / "linked"
+    linked.mkdir()
+    (linked / ".provio").symlink_to(theirs)
+    for ask in (find, find_or_make, lambda: find(alone / "data" / "x"), lambda: find(linked / "x")):
+        with pytest.raises(NotAllowed, match=f"belongs to user {OTHER}: set PROVIO_HOME"):
+            ask()
+    assert list(theirs.iterdir()) == []
+    monkeypatch.setenv("PROVIO_HOME", str(theirs))
+    assert find() == find_or_make() == Home(theirs)
+
+
+@others
+def test_a_run_in_a_folder_with_another_users_record_is_not_recorded_but_run(project: Project) -> None:
+    """One line says why; with `--strict` it is refused; their settings are not read."""
+    os.chown(project.path / ".provio", OTHER, OTHER)
+    (project.path / "provio.toml").write_text('name = "theirs"\n', encoding="utf-8")
+    os.chown(project.path / "provio.toml", OTHER, OTHER)
+    done = project.provio("run", "--", "echo", "done")
+    assert (done.stdout, done.stderr.count("belongs to user")) == ("done\n", 2)
+    assert project.provio("run", "--strict", "--", "echo", "done", code=125).stdout == ""
+    assert list((project.path / ".provio").iterdir()) == []
+
+
+def test_a_record_that_anybody_may_write_is_not_used(alone: Path) -> None:
+    """Nor one with a folder in it that is open so."""
+    home = find_or_make()
+    for folder in (home.path, home.runs):
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        folder.chmod(0o777)
+        with pytest.raises(NotAllowed, match=r"anybody may write in .*: chmod o-w"):
+            find()
+        folder.chmod(mode)
+    assert find() == home
+    assert stat.S_IMODE(home.path.stat().st_mode) == 0o700
+
+
+def test_what_is_no_folder_is_no_record(alone: Path) -> None:
+    """A file called `.provio`, or a link to nowhere: the record above answers, and it stays as it is."""
+    above = Home(alone.parent / ".provio")
+    above.path.mkdir()
+    (alone / ".provio").write_text("a file", encoding="utf-8")
+    assert find() == above
+    (alone / ".provio").unlink()
+    (alone / ".provio").symlink_to("nowhere")
+    assert find() == above
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere", "/", "1/..", "²"])
+def test_a_snapshot_lies_among_the_snapshots(alone: Path, name: str) -> None:
+    """`current` leads to none that is elsewhere."""
+    home = find_or_make()
+    home.snapshots.mkdir()
+    (home.snapshots / "1").mkdir()
+    (home.snapshots / "current").symlink_to(name)
+    assert snapshots.hold(home) is None
+    (home.snapshots / "current").unlink()
+    (home.snapshots / "current").symlink_to("1")
+    held = snapshots.hold(home)
+    assert held is not None
+    assert held[0] == "1"
+    os.close(held[1])
+
+
+@others
+@pytest.mark.parametrize("how", ["folder", "link", "file"])
+def test_shared_memory_that_somebody_made_before_is_not_used(
+    alone: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """`/dev/shm/provio-<number of the user>`: anybody can make one; live files stay in the run folder then."""
+    place = alone.parent / "shm"
+    if how == "folder":
+        another(place)
+    elif how == "link":
+        place.symlink_to(another(alone.parent / "theirs"))
+    else:
+        place.write_text("", encoding="utf-8")
+    monkeypatch.setattr(run, "SAFE_FOR_MAPS", frozenset())
+    monkeypatch.setattr(run.runfiles, "shared_memory", lambda: place)
+    recording = run.prepare([b"true"], None)
+    assert recording.trace_folder == recording.folder
