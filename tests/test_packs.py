@@ -182,3 +182,31 @@ def test_a_kill_while_packing_loses_nothing(project: Project) -> None:
         assert [path.name[36:] for path in (home / "runs").iterdir()] == [".tar.xz"]
         assert quads(project) == before
     assert len(seen) > 1
+
+
+def test_what_is_in_shared_memory_is_collected(project: Project) -> None:
+    """Where live files are kept in shared memory, pack and backup hold them; packed, none is left there."""
+    project.sh("echo 1 > a")
+    project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
+    folder = run_folder(project)
+    elsewhere = runfiles.shared_memory() / folder.name
+    elsewhere.parent.mkdir(mode=0o700, exist_ok=True)
+    elsewhere.mkdir()
+    try:
+        (host,) = (entry for entry in folder.iterdir() if entry.is_dir())
+        shutil.move(host, elsewhere / host.name)
+        head = (folder / "run.ttl").read_text()
+        run = f"<https://w3id.org/provio/run/{folder.name}> a :Run ;"
+        (folder / "run.ttl").write_text(head.replace(run, f'{run} :traceFolder "{elsewhere}" ;', 1))
+        before = quads(project)
+        assert project.data("b") == {"a"}
+        project.provio("backup", "copy")
+        there = {**project.env, "PROVIO_HOME": str(project.path / "copy")}
+        assert "0 runs merged, 1 unchanged" in project.provio("merge", env=there).stderr
+        assert "1 run packed" in project.provio("merge", "--pack").stderr
+        assert not elsewhere.exists()
+    finally:
+        shutil.rmtree(elsewhere, ignore_errors=True)
+    for name in ("store", "snapshots"):
+        shutil.rmtree(project.path / ".provio" / name)
+    assert quads(project) == before
