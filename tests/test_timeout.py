@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -51,19 +51,25 @@ def gone(pid: int) -> bool:
         return True
 
 
-def asked(project: Project) -> tuple[subprocess.Popen[str], int]:
-    """A question that would not end, and the process that works at it."""
+@pytest.fixture
+def asked(recorded: Project) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A question that would not end, and the process that works at it; ended with the test, however that goes."""
     asking = subprocess.Popen(
         [*provio_command(), "query", ENDLESS],
-        cwd=project.path,
-        env=project.env,
+        cwd=recorded.path,
+        env=recorded.env,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever tests may ignore it
     )
-    until(lambda: children(asking.pid) and works(children(asking.pid)[0]))
-    return asking, children(asking.pid)[0]
+    try:
+        until(lambda: children(asking.pid) and works(children(asking.pid)[0]))
+        yield asking, children(asking.pid)[0]
+    finally:
+        asking.kill()
+        asking.wait()
 
 
 @pytest.mark.parametrize("verb", ["query", "variable", "file"])
@@ -110,27 +116,27 @@ def test_no_time(recorded: Project, wrong: str) -> None:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
 )
-def test_who_asked_is_ended(recorded: Project, number: int, code: int) -> None:
+def test_who_asked_is_ended(asked: tuple[subprocess.Popen[str], int], number: int, code: int) -> None:
     """Ctrl-C (130, nothing printed), a kill, a kill that cannot be heeded: nobody goes on working at the answer."""
-    asking, worker = asked(recorded)
+    asking, worker = asked
     asking.send_signal(number)
     out, err = asking.communicate(timeout=60)
     assert (asking.returncode, out, err.strip()) == (code, "", "")
     until(lambda: gone(worker))
 
 
-def test_a_terminals_interrupt_reaches_both(recorded: Project) -> None:
+def test_a_terminals_interrupt_reaches_both(asked: tuple[subprocess.Popen[str], int]) -> None:
     """Ctrl-C is sent to all of the group: the end is the same, and no stack is shown."""
-    asking, worker = asked(recorded)
+    asking, worker = asked
     os.killpg(asking.pid, signal.SIGINT)
     out, err = asking.communicate(timeout=60)
     assert (asking.returncode, out, err.strip()) == (130, "", "")
     until(lambda: gone(worker))
 
 
-def test_the_one_who_works_is_killed(recorded: Project) -> None:
+def test_the_one_who_works_is_killed(asked: tuple[subprocess.Popen[str], int]) -> None:
     """As by the kernel, where memory ran out: exit 1, one line."""
-    asking, worker = asked(recorded)
+    asking, worker = asked
     os.kill(worker, signal.SIGKILL)
     out, err = asking.communicate(timeout=60)
     assert (asking.returncode, out) == (1, "")
