@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from conftest import Project
 
 from provio.facts import RUN_BASE
 from provio.home import Home
@@ -221,3 +223,26 @@ def test_names_of_any_kind_come_back(home: Home) -> None:
     record(home, RUN, f"<../o2> a :FileVersion ; :path {ox.Literal(path)} ; {opened} {read}")
     assert merge(home).damages == []
     assert [fact for fact in said(home) if fact[2] == f"{NS}path" and fact[3] == path]
+
+
+def test_validate_fetches_nothing(tmp_path: Path, project: Project) -> None:
+    """A context, an import or an entity that lies elsewhere: nobody is asked for it, and no other file is read."""
+    secret = tmp_path / "secret"
+    secret.write_text("stolen", encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        there = f"http://127.0.0.1:{server.getsockname()[1]}/x"
+        prov = "http://www.w3.org/ns/prov#"
+        files = {
+            "a.jsonld": f'{{"@context": "{there}", "@id": "http://x/a", "@type": "{prov}Entity"}}',
+            "b.ttl": f"@base <{there}> . <> a <{prov}Entity> ; <http://www.w3.org/2002/07/owl#imports> <> .",
+            "c.provx": f'<!DOCTYPE d [<!ENTITY e SYSTEM "file://{secret}"><!ENTITY f SYSTEM "{there}">]>'
+            f'<p:document xmlns:p="{prov}"><p:entity p:id="x"><p:label>&e;&f;</p:label></p:entity></p:document>',
+        }
+        for name, text in files.items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+            done = project.provio("validate", str(tmp_path / name), code=None)
+            assert done.returncode in (0, 1)
+            assert "stolen" not in done.stdout + done.stderr
+        with pytest.raises(BlockingIOError):
+            server.accept()
