@@ -23,10 +23,11 @@ SECRET = "TOKEN SECRET PASSW PASSPHRASE KEY CREDENTIAL AUTH COOKIE SESSION SIGNA
 WORDS = frozenset(
     "token secret password passwd passphrase credential credentials auth authorization cookie apikey".split()
 )
-ADDRESS = re.compile(r"(//)([^/?#@\s:'\"]*)(:?)([^/?#\s'\"]*)@")
-HEADER = re.compile(r"(?i)\b((?:proxy-)?authorization|cookie|x-[\w-]*(?:key|token))(\s*:\s*)[^'\"]+")
+# Each part is bounded: a text may be of megabytes, and meant to take long.
+ADDRESS = re.compile(r"(//)([^/?#@\s:'\"]{0,256})(:?)([^/?#\s'\"]{0,4096})@")
+HEADER = re.compile(r"(?i)\b((?:proxy-)?authorization|cookie|x-[\w-]{0,40}(?:key|token))(\s{0,9}:\s{0,9})[^'\"]+")
 ASSIGNED = re.compile(r"(?<![^\s;&|(\"'])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
-GIVEN = re.compile(r"(?<![^\s;&|(\"'])(--?)([A-Za-z][\w.-]*)(=|\s+)(?!-)(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
+GIVEN = re.compile(r"(?<![^\s;&|(\"'])(--?)([A-Za-z][\w.-]*)(=|\s{1,99})(?!-)(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
 OPTION = re.compile(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
 # What has none of these is let through at once.
 SUSPECT = re.compile(r"@|=|(?i:TOKEN|SECRET|PASS|KEY|CREDENTIAL|AUTH|COOKIE)")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,3 +96,13 @@ def test_only_the_owner_reads_what_is_recorded_whatever_the_umask(recorded: Proj
         mode = os.lstat(path).st_mode
         if not stat.S_ISLNK(mode):
             assert stat.S_IMODE(mode) & 0o077 == 0, path
+
+
+@pytest.mark.parametrize(
+    "text", ["//" + "a" * 300_000 + " @", "x-" * 150_000 + "=", "-a" + " " * 300_000 + "=", "A=\"'" * 99_999]
+)
+def test_a_text_that_is_meant_to_take_long_does_not(text: str) -> None:
+    """In minutes where a pattern looks at each part of it again and again; the test's own limit ends it."""
+    code = f"from provio.redact import Redaction; Redaction().arguments([{text.encode()!r}])"
+    script = f"import resource as r; r.setrlimit(r.RLIMIT_CPU, (20, 20)); {code}"
+    assert subprocess.run([sys.executable, "-"], input=script.encode(), check=False).returncode == 0
