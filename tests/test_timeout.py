@@ -97,6 +97,7 @@ def test_every_question_has_one(recorded: Project, verb: tuple[str, ...]) -> Non
     assert recorded.provio(*verb, "--timeout", "600").stdout == recorded.provio(*verb).stdout
 
 
+@pytest.mark.slow
 def test_merging_is_not_counted(recorded: Project) -> None:
     """What is pending is merged however long that takes; the time begins after it."""
     for _ in range(12):
@@ -177,6 +178,7 @@ def test_a_reader_that_goes_away(recorded: Project) -> None:
     assert asking.wait(timeout=60) == 141
 
 
+@pytest.mark.slow
 def test_an_update_that_is_stopped_changed_nothing(recorded: Project) -> None:
     """Stopped on its way: the store answers as before, and takes the next one."""
     endless = "INSERT { GRAPH <urn:mine> { ?a ?b ?c } } WHERE { ?a ?b ?c . ?d ?e ?f . GRAPH ?x { ?g ?h ?i } "
