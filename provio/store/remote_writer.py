@@ -19,12 +19,14 @@ from provio.errors import BadQuery
 from provio.store import terms
 from provio.store.lease import Lease
 from provio.store.remote import INDEX, PROLOGUE, asked, connect, indexed, understood, whole
+from provio.vocab import NS
 
 if TYPE_CHECKING:
     from provio.config import Config
     from provio.lock import Lock
 
 KEPT = (DERIVED, CONTENT)
+INODE = NS + "inode"
 STAGED = "/staged"
 PIECE = 500  # triples in one operation of an update: Virtuoso takes no more than some thousands
 Said = list[tuple[str, str, str]]  # a term's value, another's or a predicate, and the graph
@@ -53,6 +55,7 @@ class RemoteWriter:
             self.near.load(self.server.get(graph), format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
         self.changes: list[str] = []
         self.kept: dict[Any, Said] = {}
+        self.latest = ""
 
     def __enter__(self) -> RemoteWriter:
         return self
@@ -78,6 +81,7 @@ class RemoteWriter:
         self.graphs.discard(graph)
         self.graphs.add(place)
         self.kept.clear()
+        self.latest = place
 
     def index(self, lines: Iterable[str]) -> None:
         """Carry out what waits, and say in the index what is in the graphs, last, in one update."""
@@ -108,12 +112,25 @@ class RemoteWriter:
     def subjects(self, predicate: str, object_: str | int) -> list[tuple[str, str]]:
         """Return the subjects that have this object (an IRI, or an integer) in any graph, each with its graph."""
         key = (predicate, object_)
+        if predicate == INODE and key not in self.kept and self.latest:
+            self._fetch_inodes()
         if key not in self.kept:
             term = str(object_) if isinstance(object_, int) else f"<{object_}>"
             query = f"SELECT ?s ?g {{ GRAPH ?g {{ ?s <{predicate}> {term} }} }}"
             self.kept[key] = [(row["s"], "", row["g"]) for row in self.rows(query)]
         there = [(subject, graph) for subject, _, graph in self.kept[key]]
         return there + [(s, graph) for s, _, value, graph in self._near(None, predicate) if value == str(object_)]
+
+    def _fetch_inodes(self) -> None:
+        """Ask at once for all versions of the inodes that the latest graph speaks of: each will be asked for."""
+        query = (
+            f"SELECT DISTINCT ?n ?s ?g {{ GRAPH <{self.latest}> {{ ?v <{INODE}> ?n }} GRAPH ?g {{ ?s <{INODE}> ?n }} }}"
+        )
+        self.latest = ""
+        found: dict[int, Said] = {}
+        for row in self.rows(query):
+            found.setdefault(int(row["n"]), []).append((row["s"], "", row["g"]))
+        self.kept.update({(INODE, number): said for number, said in found.items()})
 
     def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
         """Yield the subjects that have a property in a graph."""
