@@ -46,9 +46,17 @@ class RemoteWriter:
         except BaseException:
             lock.close()
             raise
+        try:
+            self._look()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+
+    def _look(self) -> None:
+        """See what is there, and bring here what is derived."""
         self.graphs = set(indexed(self.server))
         self.whole = whole(self.server, self.graphs)
-        self.begun = anew or not self.graphs
+        self.begun = self.anew or not self.graphs
         self.staged: dict[str, str] = {}
         self.near = ox.Store()
         for graph in self.graphs & set(KEPT):
