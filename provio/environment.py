@@ -10,9 +10,9 @@ import pwd
 import re
 import struct
 from collections.abc import Container
-from dataclasses import dataclass
 from pathlib import Path
 
+from provio.plain import plain
 from provio.redact import without_passwords
 
 JOB_VARIABLES = re.compile(
@@ -33,7 +33,7 @@ NOT_STORAGE = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Mount:
     """A line of `/proc/self/mountinfo`; paths as bytes. `domain` names the storage, the same wherever it is mounted."""
 

@@ -10,7 +10,8 @@ import stat
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from provio.plain import plain
 
 PAGE, SCRIPTS = 4096, 5
 PT_INTERP, PT_NOTE, ET_EXEC, ET_DYN = 3, 4, 2, 3
@@ -22,7 +23,7 @@ PRIVILEGED = "gains rights when it starts, so that its loader takes no preload"
 GO = "is a Go program, which makes its system calls itself"
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Unwatchable:
     """A program that cannot be watched: its file, why, and whether its loader would refuse or complain of a preload."""
 
@@ -31,7 +32,7 @@ class Unwatchable:
     refuses: bool = False
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class _Part:
     """One program header: type, offset and size in the file."""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import bisect
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
+from provio.plain import plain
 from provio.statx import Facts as Facts  # noqa: PLC0414
 from provio.statx import Record as Record  # noqa: PLC0414
 from provio.vocab import RUN_BASE as RUN_BASE  # noqa: PLC0414
@@ -24,7 +25,7 @@ SIZE_LIMITS = (100, 1024, 10240, 102400, 1048576, 4194304, 10485760, 104857600, 
 CHANGES = frozenset({"Allocate", "SubmitWrite"})  # operations that change what a file holds, or may have
 
 
-@dataclass(frozen=True, slots=True)
+@plain(frozen=True, slots=True)
 class Stretch:
     """Reading or writing from a first to a last moment (ns since 1970), and how many bytes that was."""
 
@@ -33,7 +34,7 @@ class Stretch:
     size: int
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Access:
     """The counters of one (thread, opening, function). Times in ns since 1970, 0 for never; elapsed in ns."""
 
@@ -91,7 +92,7 @@ class Access:
         return self.thread.epoch + self.count("first"), self.thread.epoch + self.count("last")
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class CopyCalls:
     """What one thread had the kernel copy from one opening to another, first and last (ns since 1970)."""
 
@@ -107,7 +108,7 @@ class CopyCalls:
         return self.source.kind == self.target.kind == "FileVersion"
 
 
-@dataclass(frozen=True, slots=True)
+@plain(frozen=True, slots=True)
 class Connection:
     """What is known of a socket's other end: both addresses, or its inode, or else the process that made it."""
 
@@ -123,7 +124,7 @@ class Connection:
         return Connection(local, peer, int(record.get("peerInode", 0)), int(record.get("peerPid", 0)))
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Opening:
     """An open file description: how it was opened, what it was then, and what it was at its last close."""
 
@@ -178,7 +179,7 @@ class Opening:
         return self.writable and bool(self.flags & os.O_TRUNC) and not self.inherited
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Event:
     """A single call that is recorded by itself: rename, unlink, map, fork, exec …"""
 
@@ -202,7 +203,7 @@ class Event:
         return int(self.record.get(name, default))
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Failure:
     """The calls of one function by one thread that failed with one error number, on an opening or on none."""
 
@@ -215,7 +216,7 @@ class Failure:
     count: int
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Thread:
     """A thread that did I/O."""
 
@@ -225,7 +226,7 @@ class Thread:
     epoch: int
 
 
-@dataclass
+@plain()
 class Process:
     """One exec'd or forked image; `started` in ns since 1970."""
 
@@ -282,7 +283,7 @@ class Process:
         return max(moments)
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Damage:
     """A file that is not what the trace format says: where, and why."""
 
@@ -294,7 +295,7 @@ class Damage:
         return f"{self.path}:{self.line}: {self.reason}"
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Unwatched:
     """A program that could not be watched: the Gap that says so, its name, when it was started (ns since 1970)."""
 
@@ -304,7 +305,7 @@ class Unwatched:
     started: int
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Hash:
     """What came of hashing a version after the run: its SHA-256, or the reason why there is none."""
 
@@ -312,7 +313,7 @@ class Hash:
     reason: str
 
 
-@dataclass
+@plain()
 class Trace:
     """The facts of one run."""
 

@@ -6,11 +6,11 @@ A file version is what `stat` says it is. `Identity` knows one run's mounts; eve
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from provio import turtle
+from provio.plain import plain
 from provio.statx import Facts, Record
 
 if TYPE_CHECKING:  # at run time they are dear to load, and a question has none
@@ -20,7 +20,7 @@ BASE = "https://w3id.org/provio/"
 LOOPBACK = re.compile(r"127\.|\[0:0:0:0:0:0:0:1\]")
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Place:
     """A mount, as identity needs it."""
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from provio import across, cycles, environment, intake, owners, removal, settle, turtle
@@ -20,6 +20,7 @@ from provio.facts import RUN_BASE, Trace
 from provio.graph import bundle_iri
 from provio.home import Home
 from provio.lock import Lock
+from provio.plain import plain
 from provio.store import Writer, open_writer, served, writing
 from provio.vocab import provio
 
@@ -40,7 +41,7 @@ FAULTS = (
 )
 
 
-@dataclass
+@plain()
 class Outcome:
     """What a merge did: the ids of the runs it brought in, how many were there already, what was damaged;
     how many are of others who have not let us in."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from provio import turtle
+from provio.plain import plain
 
 if TYPE_CHECKING:
     from provio.facts import Trace
@@ -33,7 +33,7 @@ OPTION = re.compile(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
 SUSPECT = re.compile(r"@|=|(?i:TOKEN|SECRET|PASS|KEY|CREDENTIAL|AUTH|COOKIE)")
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Redaction:
     """Which names are secret: the usual ones and those that match `add`, less those that match `keep` (globs)."""
 

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import FrameType
 
@@ -27,6 +27,7 @@ from provio.errors import CannotRecord, ProvioError
 from provio.executable import Unwatchable, found_program, unwatchable
 from provio.home import Home, find_or_make
 from provio.needs import needed
+from provio.plain import plain
 from provio.redact import Redaction
 from provio.runfiles import put
 from provio.vocab import NS, RUN_BASE
@@ -45,7 +46,7 @@ OWN = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Detail:
     """How much is recorded: a level, and classes left out unless asked for (`detail` and `record` of the settings)."""
 
@@ -60,7 +61,7 @@ DEFAULT_DETAIL = Detail()
 NOTHING_MORE = Redaction()
 
 
-@dataclass
+@plain()
 class Recording:
     """A run being recorded."""
 
@@ -84,7 +85,7 @@ class Recording:
         return self.home.runs / self.run_id
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class End:
     """How the command ended: exactly one of the two is set."""
 

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
     owners
-    errors cycles components vocab turtle statx facts admit blocks runfiles content settings config home sharing
+    errors plain cycles components vocab turtle statx facts admit blocks runfiles content settings config home sharing
     lock redact
     environment executable trace needs going run pressing settle identity present lineage graph across store intake
     removal merge hashing packing backup together

@@ -7,17 +7,17 @@ asked of two runs. What was read, and written by nobody who was watched, is a Ga
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from provio import turtle
 from provio.across.known import Facts
 from provio.graph import Graph
+from provio.plain import plain
 
 UNSEEN = "~unseen"
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Stretch:
     """A phase or a segment, from its first moment to its last, in ns since 1970."""
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from provio import turtle
 from provio.across.known import Facts
 from provio.graph import Graph
 from provio.lineage.model import TICK
+from provio.plain import plain
 
 VERSION = re.compile(r"(?P<inode>.*/version/[^/]+/(?P<number>\d+)\.-?\d+)\.(?P<mtime>-?\d+)\.\d+")
 RunAt = Callable[[int], str | None]
@@ -23,7 +24,7 @@ RunAt = Callable[[int], str | None]
 SAME = ("partOf", "prov:wasAssociatedWith", "carriedFrom", "continuedFrom", "launchedBy", "prov:wasInformedBy")
 
 
-@dataclass
+@plain()
 class Version:
     """A version, the graphs that know it, the activities that made it (the graphs' word), what it kept content of."""
 
@@ -35,7 +36,7 @@ class Version:
     contributed: bool = False
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Writing:
     """A Write, or another change, of the version `of`: from `start` to `end` in a phase; `graph` tells of it."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 
 from provio.components import components
@@ -19,12 +19,13 @@ from provio.facts import Opening, Process, Stretch, Trace
 from provio.identity import Identity
 from provio.lineage.model import Conclusions
 from provio.lineage.sockets import Ends
+from provio.plain import plain
 
 ENDLESS = 1 << 63
 MAKES = frozenset({b"make", b"gmake", b"remake"})
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Part:
     """A stretch of one process's writing or reading; its bytes lie between the positions `low` and `high`."""
 
@@ -41,7 +42,7 @@ class Part:
         return self.first <= read.last and self.low < read.high and read.low < self.high
 
 
-@dataclass
+@plain()
 class Channel:
     """A pipe, or one direction of a connection; `placed`: all its bytes are accounted for."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
+from provio.plain import plain
 from provio.settings import Interpreter
 
 _SHELL = Interpreter(("-o", "+o", "-O", "+O", "--rcfile", "--init-file"), ("-c", "-s"))
@@ -60,7 +60,7 @@ INTERPRETERS: Mapping[str, Interpreter] = {
 }
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Script:
     """What an interpreter was given to run: paths that may be it, or the name of a module."""
 

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from provio.facts import Facts, Opening, Process
+from provio.plain import plain
 
 # A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
 TICK = 20_000_000
@@ -19,7 +20,7 @@ def inode_of(facts: Facts) -> tuple[str, int, int]:
     return facts.device, facts.inode, facts.birth
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Code:
     """A version of a program's file, or of the script that it ran; `installed`: an interpreter of a script."""
 
@@ -30,7 +31,7 @@ class Code:
     installed: bool = False
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class ProgramFacts:
     """The program of a process: its IRI, a label, its path, and what is known of the code that ran: the script, if any,
     then the executable. The first is its plan."""
@@ -46,7 +47,7 @@ class ProgramFacts:
         return self.code[0] if self.code else None
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Input:
     """A version that a process read, first and last."""
 
@@ -57,7 +58,7 @@ class Input:
     noise: bool = False
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Span:
     """One opening's (or call's) writing on an inode, from `first` to `last`; `end` is its close, or the last known
     moment.
@@ -105,7 +106,7 @@ class Span:
         return min(max(version.facts.mtime, self.first) + TICK, max(version.seen, self.first), self.last)
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Version:
     """A file version that somebody used or made.
 
@@ -150,7 +151,7 @@ class Version:
         return part
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Phase:
     """A stretch of a process: what it used, and which phase it carries on or was launched by.
 
@@ -167,7 +168,7 @@ class Phase:
     launched_by: str | None = None
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Copy:
     """A version made from its sources by the kernel alone, in a program that a phase launched."""
 
@@ -179,7 +180,7 @@ class Copy:
     launched_by: str | None = None
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class Segment:
     """What one phase wrote into a pipe or connection (`kind`: Pipe or Socket)."""
 
@@ -193,7 +194,7 @@ class Segment:
     kind: str = "Pipe"
 
 
-@dataclass
+@plain()
 class Conclusions:
     """All that follows from the facts of a run; keys are IRIs.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from provio.facts import Trace
 from provio.lineage.blind import unseen_writer
 from provio.lineage.channels import Channel, Part
 from provio.lineage.model import Conclusions, Phase, Segment
+from provio.plain import plain
 
 
-@dataclass(slots=True)
+@plain(slots=True)
 class _Share:
     """What one phase wrote to a channel, or read from it: when, and between which positions."""
 

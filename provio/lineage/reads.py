@@ -3,14 +3,13 @@ of the looks after the run is no writer's word."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from provio.facts import Opening, Trace
 from provio.identity import Identity
 from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, inode_of
+from provio.plain import plain
 
 
-@dataclass(frozen=True, slots=True)
+@plain(frozen=True, slots=True)
 class Changed:
     """What was read through an opening at whose close the file was another version than before."""
 

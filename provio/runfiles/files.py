@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from provio.plain import plain
 
 if TYPE_CHECKING:
     from provio.facts import Record
@@ -17,7 +18,7 @@ HEAD = "run.ttl"
 MOST = 1 << 30  # bytes of one file; a larger one is damage
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class RunFile:
     """One file of a run: of which host (empty for `run.ttl`), its name, and the path that a complaint names.
 
