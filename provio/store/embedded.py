@@ -10,7 +10,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 
@@ -23,7 +22,7 @@ from provio.store import Damaged, snapshots, writing
 from provio.vocab import PREFIXES
 
 VERSION = "1"
-FEW, SMALL = 16, 2_000_000  # pieces, and bytes of N-Triples, that are loaded as they are
+SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
 
 
 class StoreWriter:
@@ -87,13 +86,10 @@ class StoreWriter:
         """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet."""
         self.drop(graph)
         name = ox.NamedNode(graph)
-        rest = iter(pieces)
-        first = "".join(islice(rest, FEW))
-        if first and len(first) < SMALL:  # a table of its own would cost ten times as much
-            self.store.load(input=first.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=name, lenient=True)
-            first = ""
-        for piece in chain([first] if first else [], rest):
-            self.store.bulk_load(input=piece.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=name, lenient=True)
+        for piece in pieces:
+            # of a small one a table of its own would cost ten times as much, and have others written anew
+            load = self.store.load if len(piece) < SMALL else self.store.bulk_load
+            load(input=piece.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=name, lenient=True)
 
     def index(self, lines: Iterable[str]) -> None:
         """Say in the default graph what is in the others, last of all: a run that it does not name is not merged."""
