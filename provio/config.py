@@ -87,7 +87,7 @@ class Config:
         "interpreters", INTERPRETERS, MappingProxyType({}), "programs that run scripts", True
     )
     store: str = _row("store", SERVER, "", "the server that keeps the graphs, in place of .provio/store")
-    servers: Mapping[str, Endpoints] = _row(
+    servers: Mapping[str, Endpoints | None] = _row(
         "servers", SERVERS, MappingProxyType({}), "where servers answer, if not at /query, /update, /store"
     )
     credentials: Mapping[str, Account] = _row(
@@ -113,12 +113,14 @@ VARIABLES = {key.variable: key for key in KEYS.values()}
 
 @dataclass(frozen=True)
 class _Found:
-    """A value as a layer has it: of a key, from where, and whether that is the project's file."""
+    """A value as a layer has it: of a key, from where, whether that is a project's file, and whether the user chose it:
+    a project's file may come with the project, from anybody."""
 
     key: Key
     value: object
     where: str
     project: bool = False
+    own: bool = True
 
 
 def load(
@@ -142,6 +144,8 @@ def load(
             if key.secret:
                 _keep_secret(found)
             value = key.kind.check(found.value)
+            if not found.own:
+                _keep_at_home(key, value, values)
         except ValueError as error:
             wrong.append(f"{found.where}: {key.name}: {error}")
             continue
@@ -161,6 +165,17 @@ def _keep_secret(found: _Found) -> None:
         raise ValueError(f"is for {path} alone, where nobody else reads it")
     if path.stat().st_mode & 0o077:
         raise ValueError(f"others can read or write {path}: chmod 600 {path}")
+
+
+def _keep_at_home(key: Key, value: Any, below: Mapping[str, Any]) -> None:
+    """Let no project's file send what is recorded to a server that the user's own settings do not know."""
+    if key.name == "servers":
+        raise ValueError(f"is for {user_file()}, or PROVIO_SERVERS: a project's file does not say where servers are")
+    if key.name == "store" and not any(value in below.get(name, {}) for name in ("servers", "credentials")):
+        raise ValueError(
+            f'a project\'s file names no server that is not yours: add [servers."{value}"] to {user_file()}, '
+            f"or set PROVIO_STORE={value}"
+        )
 
 
 def _digest(parts: list[str]) -> str:
@@ -226,7 +241,7 @@ def _file(path: Path, wrong: list[str], *, named: bool = False, user: bool = Fal
         wrong.append(f"{path}{':' + line[1] if line else ''}: not TOML: {str(error).partition(' (at ')[0]}")
         return
     for found in _keys(table, "", path, text, wrong):
-        yield _Found(found.key, found.value, found.where, not user)
+        yield _Found(found.key, found.value, found.where, not user, user or named)
 
 
 def _text(path: Path, trusted: bool) -> str:

@@ -175,13 +175,17 @@ def _server(value: object) -> str:
     return str(value).rstrip("/")
 
 
-def _table_of(kind: Callable[..., Any], value: object) -> Mapping[str, Any]:
-    """A table by the URLs of servers, of tables that each have the keys of `kind`; values are never shown."""
+def _table_of(kind: Callable[..., Any], value: object, empty: bool = False) -> Mapping[str, Any]:
+    """A table by the URLs of servers, of tables that each have the keys of `kind`, or none (None) where they may be
+    `empty`; values are never shown."""
     names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
     if not isinstance(value, Mapping):
         raise ValueError(f"is no table of tables with the keys {', '.join(names)}")
-    found = {}
+    found: dict[str, Any] = {}
     for url, entry in value.items():
+        if empty and entry == {}:
+            found[_server(url)] = None
+            continue
         texts = entry.values() if isinstance(entry, Mapping) else [None]
         if not isinstance(entry, Mapping) or set(entry) != set(names) or not all(isinstance(t, str) for t in texts):
             raise ValueError(f"each is a table with the keys {', '.join(names)}, all of them texts")
@@ -250,6 +254,11 @@ TEXT = Kind("a text of one line", _text)
 FOLDERS = Kind("a list of folders or globs (in a variable with `:` between)", _folders, _split(":"))
 NAMES = Kind("a list of names or globs (in a variable with `,` between)", _names, _split(","))
 SERVER = Kind("the URL of a server", _server)
-SERVERS = Kind("a table of tables with the keys query, update, data", lambda v: _table_of(Endpoints, v), _toml, _both)
+SERVERS = Kind(
+    "a table of tables with the keys query, update, data, or none",
+    lambda v: _table_of(Endpoints, v, True),
+    _toml,
+    _both,
+)
 ACCOUNTS = Kind("a table of tables with the keys user, password", lambda v: _table_of(Account, v), _toml, _both)
 INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, _toml, _both)

@@ -95,6 +95,22 @@ def test_the_first_folder_that_has_a_file_is_the_project_s(alone: Path, tmp_path
     assert load([alone, tmp_path]).name == "beside"
 
 
+def test_a_project_names_no_server_that_is_not_the_user_s(alone: Path, tmp_path: Path) -> None:
+    """A file that came with a project sends nothing to strangers, nor elsewhere what is meant for a server."""
+    path = write(alone, 'store = "http://127.0.0.1:7878"\n')
+    with pytest.raises(ConfigError, match=rf"{path}:1: store: a project's file names no server that is not yours"):
+        load([alone])
+    said: list[str] = []
+    assert load([alone], forgive=said.append).store == "" and len(said) == 1
+    own = tmp_path / "user" / "provio" / "config.toml"
+    own.write_text('[servers."http://127.0.0.1:7878"]\n', encoding="utf-8")
+    found = load([alone])
+    assert (found.store, found.servers) == ("http://127.0.0.1:7878", {"http://127.0.0.1:7878": None})
+    write(alone, '[servers."http://127.0.0.1:7878"]\nquery = "http://x/q"\nupdate = "/u"\ndata = "/d"\n')
+    with pytest.raises(ConfigError, match="a project's file does not say where servers are"):
+        load([alone])
+
+
 def test_a_named_file_replaces_the_project_s(alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """PROVIO_CONFIG is instead of provio.toml, not over it."""
     write(alone, 'name = "p"\ncampaign = "p"\n')
