@@ -8,7 +8,7 @@ variable or behind the colon of a prefixed name is no keyword. Where a text can 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 _BASE = (
@@ -38,6 +38,11 @@ _UPDATES = {"INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "CREATE", "DROP", "COPY
 _NAMES_A_GRAPH = {"graph", "from", "named"}  # a prefixed name behind one of these is a graph's
 
 
+# An IRI that nothing but an IRI can be: of any other that holds one of these, `?a<…>` may be a comparison, and what
+# follows a string or a comment that began within it.
+_PLAIN = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*://|[^#')]*$")
+
+
 class Token(NamedTuple):
     """A token: its kind, by the groups of `TOKEN`, and its text."""
 
@@ -57,12 +62,12 @@ def tokens(text: str) -> Iterator[Token]:
 
 def calls_service(text: str) -> bool:
     """Tell whether a query or update has the keyword SERVICE, which asks another server."""
-    return any(_calls_service(list(tokens(reading))) for reading in _readings(text, "service"))
+    return _says(text, "service", _calls_service)
 
 
 def loads(text: str) -> bool:
     """Tell whether an update has the keyword LOAD, which fetches a document."""
-    return any(_loads(list(tokens(reading))) for reading in _readings(text, "load"))
+    return _says(text, "load", _loads)
 
 
 def updates(text: str) -> bool:
@@ -70,6 +75,15 @@ def updates(text: str) -> bool:
     found = [token for token in tokens(text) if token.kind == "word"]
     first = next((word.text.upper() for word in found if word.text.upper() not in ("PREFIX", "BASE")), "")
     return first in _UPDATES
+
+
+def _says(text: str, word: str, found_in: Callable[[list[Token]], bool]) -> bool:
+    """Whether a keyword is found in any reading of a text, or may be hidden by what is perhaps no IRI."""
+    for reading in _readings(text, word):
+        found = list(tokens(reading))
+        if found_in(found) or any(token.kind == "iri" and not _PLAIN.match(token.text) for token in found):
+            return True
+    return False
 
 
 def _readings(text: str, word: str) -> list[str]:

@@ -87,6 +87,9 @@ CALLS = [
     "SELECT * { { <x:\\u0061#b> ?b 1 } UNION { SERVICE <URL> { ?s ?p ?o } } }",
     "SELECT * { VALUES ?where { <URL> } SERVICE ?where { ?s ?p ?o } }",
     "ASK { FILTER EXISTS { SERVICE <URL> { ?s ?p ?o } } }",
+    "SELECT * { ?s ?p ?a FILTER(?a<1)SERVICE#>\n<URL> { ?x ?y ?z } }",
+    "SELECT * { ?s ?p ?a FILTER(?a<'>')SERVICE<URL>{?x ?y 'z'} }",
+    "SELECT * { ?s ?p ?a , ?b FILTER(?a<?b#>'''\n)SERVICE<URL>{?x ?y ?z}#'''\n}",
 ]
 HARMLESS = [
     "SELECT ?service { ?service ?p ?o } # SERVICE <URL> {}",
@@ -138,7 +141,7 @@ PIECES = [
     "SERVICE", "service", "SERVICE ", " SILENT ", "<U>", "<", ">", "#", "\n", "'", "\"", "'''", "\"\"\"", "\\", "\\'",
     "?", "?x", "$", ":", "e:", "service:", "e:x", "{", "}", "{}", "{ ?s ?p ?o }", "}{", "true", "a", "1", "1<2",
     "FILTER(", ")", ".", ";", "@", "en", "_:b", "UNION", "GRAPH ", " ", "\\u0053", "\\u003c", "\\u0027", "%53",
-    "<x:#", "BIND(", " AS ?y)", "OPTIONAL", "MINUS", "ſ",
+    "<x:#", "BIND(", " AS ?y)", "OPTIONAL", "MINUS", "ſ", "?y<", "#>", "'>'",
 ]  # fmt: skip
 
 
@@ -216,6 +219,7 @@ def test_a_document_is_loaded_only_where_that_is_allowed(recorded: Project, serv
     for text in (
         f"LOAD <{server.url}>",
         f"PREFIX x: <{server.url}> LOADx:a",
+        f"DELETE {{}} WHERE {{ ?s ?p ?a FILTER(?a<'>') }}; LOAD<{server.url}>; INSERT DATA {{ <x:a> <x:b> 'c' }}",
         f"CREATE GRAPH <urn:g>;load<{server.url}>",
     ):
         assert "--service" in recorded.provio("query", "--update", text, code=1).stderr
