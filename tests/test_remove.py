@@ -16,6 +16,7 @@ from conftest import Project, provio_command
 from test_across import growing, shell, start, wait_for
 
 from provio.config import Config
+from provio.facts import RUN_BASE
 from provio.home import Home
 from provio.merge import merge
 from provio.removal import remove
@@ -206,3 +207,15 @@ def test_runs_of_records_asked_together_are_not_removed_from_here(project: Proje
     project.provio("prune", "--older-than", "0h", "--yes")
     assert runs(project.path / ".provio") == []
     assert project.data("c") == {"a"}
+
+
+@pytest.mark.unvalidated
+def test_a_store_found_damaged_costs_no_other_run(project: Project) -> None:
+    """Removing a run begins it anew: the next question brings in all that are left."""
+    project.run("echo 1 > a")
+    project.run("cat a > b")
+    home = project.path / ".provio"
+    first, second = runs(home)
+    (home / "store" / "CURRENT").write_text("nothing\n")
+    project.provio("rm", "--yes", second)
+    assert [row["run"] for row in project.rows("SELECT ?run { ?run a provio:Run }")] == [RUN_BASE + first]

@@ -47,6 +47,8 @@ class StoreWriter:
                     shutil.rmtree(home_new(home))  # it was never whole
             self.begun = anew or not home.store.exists()
             self.store = self._open()
+            if self.begun and not anew:
+                shutil.rmtree(home.marks, ignore_errors=True)  # of a store that is gone: what is not in this is pending
         except BaseException:
             self.lock.close()
             raise
