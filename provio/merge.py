@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import field
 from pathlib import Path
 
-from provio import across, cycles, environment, intake, owners, removal, settle, turtle
+from provio import across, cycles, environment, intake, owners, removal, runfiles, settle, turtle
 from provio import trace as traces
 from provio.config import Config
 from provio.facts import RUN_BASE, Trace
@@ -140,7 +140,10 @@ class _Merge:
     def _read(self, folder: Path) -> Trace:
         if self.known and self.known.folder == folder:
             return self.known
-        return settled(traces.read_run(folder))
+        place = runfiles.of(folder).place
+        trace = settled(traces.read_run(folder))
+        # Runs of another record are read without its lock: one that was packed meanwhile was not read whole.
+        return trace if runfiles.of(folder).place == place else self._read(folder)
 
     def _holds(self, trace: Trace) -> bool:
         return self.hashes.get(bundle_iri(trace.iri)) == intake.hash_of(trace.content_hash, self.settings)

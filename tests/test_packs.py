@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
 from test_across import wait_for
@@ -16,6 +17,9 @@ from provio import hashing, packing, runfiles
 from provio.config import Config
 from provio.home import Home
 from provio.merge import merge
+from provio.runfiles import folder as run_folders
+from provio.store import open_reader
+from provio.together import Together
 from provio.trace import content_hash, read_head, read_run
 
 
@@ -210,3 +214,27 @@ def test_what_is_in_shared_memory_is_collected(project: Project) -> None:
     for name in ("store", "snapshots"):
         shutil.rmtree(project.path / ".provio" / name)
     assert quads(project) == before
+
+
+def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who merges it into a store of several records holds no lock of its own record: it reads the pack then."""
+    project.sh("echo 1 > a")
+    project.run("cat a > b; sort b > c")
+    home, folder = Home(project.path / ".provio"), run_folder(project)
+    read = run_folders.content
+
+    def packed_then(path: Path) -> bytes:
+        data = read(path)
+        monkeypatch.undo()
+        assert packing.pack(home, Config(), [folder]) == 1
+        return data
+
+    (home.path / "together").mkdir()
+    together = Together(home.path / "together", sources=(home,))
+    monkeypatch.setattr(run_folders, "content", packed_then)
+    outcome = merge(together)
+    assert (outcome.merged, outcome.damages) == ([folder.name], [])
+    found = [open_reader(one).dataset(None, ox.RdfFormat.N_QUADS) for one in (home, together)]
+    assert set(found[0].splitlines()) == set(found[1].splitlines())
