@@ -93,8 +93,9 @@ def pack(home: Home, settings: config.Config, folders: Iterable[Path], *, wait: 
     """Pack those of the folders that can be, and return how many; raises Busy where somebody merges, unless `wait`."""
     from provio import going
     from provio.lock import Lock
-    from provio.store import open_reader
+    from provio.store import open_reader, served
 
+    home = served(home, settings)  # whose marks tell what is merged
     hashes = _hashes(open_reader(home, settings))
     watched = going.watched()
     done = 0

@@ -12,6 +12,7 @@ import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
 from test_across import wait_for
+from test_remote import Server, oxigraph  # noqa: F401 (a fixture)
 
 from provio import hashing, packing, runfiles
 from provio.config import Config
@@ -238,3 +239,11 @@ def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
     assert (outcome.merged, outcome.damages) == ([folder.name], [])
     found = [open_reader(one).dataset(None, ox.RdfFormat.N_QUADS) for one in (home, together)]
     assert set(found[0].splitlines()) == set(found[1].splitlines())
+
+
+def test_a_run_whose_store_is_on_a_server_is_packed(project: Project, oxigraph: Server) -> None:  # noqa: F811
+    """What is merged there counts."""
+    project.env["PROVIO_STORE"] = oxigraph.url
+    project.run("echo 1 > a")
+    assert "1 run packed" in project.provio("merge", "--pack").stderr
+    assert "0 runs merged, 1 unchanged" in project.provio("merge").stderr
