@@ -120,13 +120,13 @@ def reader(target: str | None) -> Store:
     """Return the store that answers for a target, after what is pending was merged."""
     from provio.store import Damaged, open_reader, pending
 
-    home = _home(target)
+    home = own = _home(target)
     configured = settings(_folder(target))
     if configured.stores:
         configured = replace(configured, store="")  # all together are asked here, wherever each of them is kept
-        home = _together(home, configured)
+        home = _together(own, configured)
     _merge_pending(home, pending(home, configured), configured)
-    _pack(home, configured)
+    _pack(own, configured)
     try:
         return open_reader(home, configured)
     except Damaged as error:

@@ -104,8 +104,10 @@ def test_a_finished_run_is_packed_and_nothing_else_changes(project: Project) -> 
 
 
 @pytest.mark.unvalidated  # two runs that made the same
-def test_a_question_has_packed_what_is_due(project: Project) -> None:
-    """What began long ago, and all but the newest runs, is due; the setting turns it off."""
+@pytest.mark.parametrize("stores", ["", 'stores = ["."]\n'], ids=["one record", "several"])
+def test_a_question_has_packed_what_is_due(project: Project, stores: str) -> None:
+    """What began long ago, and all but the newest runs, is due, whether one record is asked or several; the setting
+    turns it off."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     home, folder = Home(project.path / ".provio"), run_folder(project)
@@ -119,7 +121,7 @@ def test_a_question_has_packed_what_is_due(project: Project) -> None:
     (project.path / "provio.toml").write_text("pack = false\n")
     project.provio("runs")
     assert packing.due(home, now) == [old]
-    (project.path / "provio.toml").write_text("pack = true\n")
+    (project.path / "provio.toml").write_text("pack = true\n" + stores)
     project.provio("runs")
     wait_for(runfiles.pack_of(old))
     deadline = time.monotonic() + 60
