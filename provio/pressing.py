@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from urllib.parse import unquote_to_bytes
 
 CALLS, TURTLE = ".calls.ttl", ".ttl"
 # Links of the system's own, for which nobody waits: what is read there is known by its name as it is.
@@ -16,20 +17,32 @@ WRITES = os.O_WRONLY | os.O_RDWR
 
 
 def presses(place: str) -> bool:
-    """Tell whether something has to be looked at now."""
+    """Tell whether something has to be looked at now, as does what is not as the shim writes it."""
+    try:
+        return _presses(place)
+    except (OSError, ValueError):
+        return True
+
+
+def _presses(place: str) -> bool:
     opened: set[tuple[str, bytes]] = set()
     closed: set[tuple[str, bytes]] = set()
     paths: set[bytes] = set()
     for process, data in _files(place):
         for line in data.split(b"\n"):
             name, _, said = line.lstrip(b" ").partition(b">")
-            if said.startswith(b" a :") and b' ; :path "' in said:
-                paths.add(_after(said, b' ; :path "', b'"'))
+            if said.startswith(b" a :") and b" ; :path" in said:
+                paths.add(_path(said))
                 if said.startswith(b" a :FileVersion ") and int(_after(said, b" :flags ", b" ") or 0) & WRITES:
                     opened.add((process, name))
             elif b" :closedMtimeNs " in said and name.startswith(b"<"):
                 closed.add((process, name))
     return bool(opened - closed) or any(map(_Links(), paths))
+
+
+def _path(said: bytes) -> bytes:
+    encoded = _after(said, b' ; :pathEncoded "', b'"')
+    return unquote_to_bytes(encoded) if encoded else _after(said, b' ; :path "', b'"')
 
 
 def _after(said: bytes, word: bytes, end: bytes) -> bytes:

@@ -16,6 +16,8 @@ SCRIPTS = {
     "cat link > /dev/null": True,
     "cat ../project/in > /dev/null": True,
     "exec 3> out; echo 1 >&3; kill -9 $$": True,
+    "exec 3> $'\\xff'; echo 1 >&3; kill -9 $$": True,
+    "echo 1 > $'\\xff'": False,
 }
 
 
@@ -26,3 +28,13 @@ def test_what_presses(project: Project, script: str) -> None:
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script, code=None)
     (place,) = {file.parent for file in project.trace_files() if file.parent.name == os.uname().nodename}
     assert presses(str(place)) is SCRIPTS[script]
+
+
+def test_what_is_not_as_it_was_written_presses(project: Project) -> None:
+    """The command may have written there, or deleted it: it ends as it would have, and the run is looked at."""
+    spoil = "d=$(dirname $(readlink -f .provio/runs/*/*/*.ttl | head -1)); "
+    spoil += "echo '<o1> a :FileVersion ; :path \"/x\" ; :flags x .'"
+    project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", spoil + " > $d/1.1.0.1.ttl; exit 7", code=7)
+    (place,) = {file.parent for file in project.trace_files() if file.name == "1.1.0.1.ttl"}
+    assert presses(str(place))
+    assert presses(str(place / "gone"))
