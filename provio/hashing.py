@@ -107,7 +107,8 @@ def main() -> None:
 @contextlib.contextmanager
 def _alone(home: Home, wait: bool) -> Iterator[None]:
     """Hold the lock of those who hash for a `.provio`; raises BlockingIOError where another has it, unless `wait`."""
-    fd = os.open(home.path / NOTES / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with home.closed():
+        fd = os.open(home.path / NOTES / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield

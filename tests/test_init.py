@@ -145,6 +145,15 @@ def test_members_record_and_ask_together(users: Users) -> None:
         assert path.is_symlink() or found.st_mode & 0o077 == (0o070 if path.is_dir() else 0o060), path
 
 
+def test_members_have_hashed_what_they_wrote(users: Users) -> None:
+    """One after the other: who comes second may lock what the first made."""
+    for user, name in ((ADA, "a"), (BOB, "b")):
+        users.provio(user, "run", "--quiet", "--hash", "--no-merge", "--", "sh", "-c", f"echo {name} > {name}")
+        users.provio(user, "merge")
+    asked = "SELECT DISTINCT ?hash { ?version provio:sha256 ?hash }"
+    assert users.provio(ADA, "query", "--as", "csv", asked).stdout.count("\n") == 3
+
+
 def test_who_is_not_in_the_group(users: Users) -> None:
     """Is refused in one line, with what to do; the command runs all the same."""
     users.provio(ADA, "run", "--quiet", "--", "true")
