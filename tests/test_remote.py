@@ -22,6 +22,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
+from test_across import start, wait_for
 
 from provio import config
 from provio.errors import NothingKnown
@@ -309,6 +310,22 @@ def test_a_run_that_is_removed(project: Project, oxigraph: Server) -> None:
     project.provio("rm", second, "--yes", "--store", oxigraph.url)
     assert quads(project, "--store", oxigraph.url) == quads(project)
     assert not any(second in quad for quad in quads(project, "--store", oxigraph.url))
+
+
+def test_a_run_during_which_a_file_appeared_is_removed(project: Project, oxigraph: Server) -> None:
+    """While its graph waits to be dropped, nothing is concluded from it."""
+    asleep = start(project, "bash", "-c", "touch begun; until test -e go; do sleep 0.01; done")
+    wait_for(project.path / "begun")
+    project.sh("echo 4 > new")
+    project.run("cat new > d")
+    project.sh("touch go")
+    assert asleep.wait(timeout=60) == 0
+    project.provio("merge", "--store", oxigraph.url)
+    gap = "?gap provio:reason ?reason FILTER(CONTAINS(?reason, 'went on'))"
+    project.env["PROVIO_STORE"] = oxigraph.url
+    assert project.count(gap) == 1
+    project.provio("rm", min(folder.name for folder in (project.path / ".provio" / "runs").iterdir()), "--yes")
+    assert project.count(gap) == 0
 
 
 @pytest.mark.slow

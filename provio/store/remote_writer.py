@@ -105,6 +105,7 @@ class RemoteWriter:
             self.graphs.discard(place)
             del self.staged[place]
         self._say(_unindexed(graph), f"DROP SILENT GRAPH <{graph}>")
+        self.whole = False  # until then it is there, and in the union
         self.graphs.discard(graph)
         self.near.remove_graph(ox.NamedNode(graph))
         self.kept.clear()
