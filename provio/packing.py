@@ -20,6 +20,7 @@ from provio import config, runfiles
 from provio import home as homes
 from provio.errors import ProvioError
 from provio.home import RUN_ID, Home
+from provio.runfiles import TAKEN
 
 if TYPE_CHECKING:
     from provio.store import Reader
@@ -29,7 +30,6 @@ KEPT = 500  # run folders that are left, however many began within that time
 AT_ONCE = 64 << 20  # bytes that one process packs, after which it ends
 NOTES = "unpacked"  # why a run was not packed: it is not tried again for a day
 AGAIN = 24 * 3600
-TAKEN = ".packed"  # a folder whose pack is there, on its way out
 
 
 class Unfit(Exception):

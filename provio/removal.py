@@ -61,7 +61,8 @@ def clear(home: Home) -> None:
         for note in (home.marks / run, *(home.path / name / run for name in NOTES)):
             note.unlink(missing_ok=True)
         _delete(runfiles.shared_memory() / run)
-        for place in (_aside(home) / (run + runfiles.ENDING), _aside(home) / run):
+        taken = home.runs / (run + runfiles.TAKEN)
+        for place in (taken, _aside(home) / (run + runfiles.ENDING), _aside(home) / run):
             _delete(place)
     with contextlib.suppress(OSError):
         _aside(home).rmdir()

@@ -219,3 +219,15 @@ def test_a_store_found_damaged_costs_no_other_run(project: Project) -> None:
     (home / "store" / "CURRENT").write_text("nothing\n")
     project.provio("rm", "--yes", second)
     assert [row["run"] for row in project.rows("SELECT ?run { ?run a provio:Run }")] == [RUN_BASE + first]
+
+
+def test_a_run_whose_packing_was_killed_is_gone(project: Project) -> None:
+    """Of its folder, which was on its way out, nothing is left either."""
+    project.run("echo 1 > a")
+    home = project.path / ".provio"
+    (run,) = runs(home)
+    project.provio("merge", "--pack")
+    (home / "runs" / f"{run}.packed").mkdir()
+    (home / "runs" / f"{run}.packed" / "run.ttl").write_text("# as it was\n")
+    project.provio("rm", "--yes", run)
+    assert not [path for path in home.rglob("*") if run in path.name]

@@ -15,11 +15,12 @@ from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, RunFile, RunFi
 from provio.runfiles.folder import Folder, folders_of, put, shared_memory
 
 __all__ = [
-    "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "Folder", "RunFile", "RunFiles", "exists", "folders_of", "of",
-    "pack_of", "packed_in", "put", "shared_memory",
+    "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "TAKEN", "Folder", "RunFile", "RunFiles", "exists", "folders_of",
+    "of", "pack_of", "packed_in", "put", "shared_memory",
 ]  # fmt: skip
 
 ENDING = ".tar.xz"
+TAKEN = ".packed"  # a folder whose pack is there, on its way out
 
 
 def of(folder: Path) -> RunFiles:
