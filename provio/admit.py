@@ -67,8 +67,8 @@ def without_long(records: dict[str, Record], path: Path, damages: list[Damage]) 
 
 @cache
 def _operations() -> frozenset[str]:
-    activity, copy = NS + "IOActivity", NS + "Copy"
-    found = {iri for iri in vocabulary().terms.values() if activity in superclasses(iri) | {iri}}
+    activity, event, copy = NS + "IOActivity", NS + "ProcessEvent", NS + "Copy"
+    found = {iri for iri in vocabulary().terms.values() if {activity, event} & (superclasses(iri) | {iri})}
     return frozenset(found | {copy})
 
 

@@ -99,9 +99,10 @@ def pack(home: Home, settings: config.Config, folders: Iterable[Path], *, wait: 
     hashes = _hashes(open_reader(home, settings))
     watched = going.watched()
     done = 0
+    with contextlib.closing(Lock(home, wait)), home.closed():
+        tidy(home)
     for folder in folders:
         with contextlib.closing(Lock(home, wait)), home.closed():
-            tidy(home)
             try:
                 if folder.name in watched:
                     raise Unfit("it still goes on")

@@ -191,6 +191,18 @@ def test_a_kill_while_packing_loses_nothing(project: Project) -> None:
     assert len(seen) > 1
 
 
+def test_what_a_kill_left_goes_though_nothing_is_to_be_packed(project: Project) -> None:
+    """The folder of a run whose pack is there, and a pack that was not whole."""
+    project.sh("echo 1 > a")
+    project.run("cp a b")
+    project.provio("merge", "--pack")
+    (pack,) = (project.path / ".provio" / "runs").iterdir()
+    pack.with_name(pack.name[:36] + ".packed").mkdir()
+    pack.with_name(pack.name + ".new").write_bytes(b"half")
+    project.provio("merge", "--pack")
+    assert list(pack.parent.iterdir()) == [pack]
+
+
 def test_what_is_in_shared_memory_is_collected(project: Project) -> None:
     """Where live files are kept in shared memory, pack and backup hold them; packed, none is left there."""
     project.sh("echo 1 > a")
