@@ -154,6 +154,15 @@ def test_members_have_hashed_what_they_wrote(users: Users) -> None:
     assert users.provio(ADA, "query", "--as", "csv", asked).stdout.count("\n") == 3
 
 
+def test_no_process_to_be_had_for_a_merge(users: Users) -> None:
+    """The command's end is passed on, in one line why the run is not merged; the next question merges it."""
+    script = "prlimit --pid $PPID --nproc=1; exit 7"
+    done = users.provio(ADA, "run", "--name", "ours", "--", "sh", "-c", script, code=7)
+    assert "is kept, but: " in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "ours" in users.provio(ADA, "runs", "--as", "csv").stdout
+
+
 def test_who_is_not_in_the_group(users: Users) -> None:
     """Is refused in one line, with what to do; the command runs all the same."""
     users.provio(ADA, "run", "--quiet", "--", "true")

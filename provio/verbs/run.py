@@ -77,7 +77,10 @@ def command(
         recording, settings = None, config.Config()
     end = run.watch(arguments, recording, (lambda _: None) if quiet else terminal.complain)
     if recording:
-        word = _after(recording, end, no_merge, settings)
+        try:
+            word = _after(recording, end, no_merge, settings)
+        except Exception as error:  # whatever is wrong with the record, the command ended as it did
+            word = f"run {recording.run_id} is kept, but: {error}"
         if word and not quiet:
             terminal.complain(word)
     return run.end_as(end)
