@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,8 @@ class Home:
         there = self.server or ((self.snapshots / "current").exists() and self.store.exists())
         if not there or settings != self._settings():
             return folders
-        return [folder for folder in folders if self._mark_time(folder) < changed(folder)]
+        now = time.time_ns()  # a later mark is of before the clock was set back: it tells nothing
+        return [folder for folder in folders if not changed(folder) <= self._mark_time(folder) <= now]
 
     def mark(self, folder: Path, time: int, damaged: str = "") -> None:
         """Note that a run was merged as it was at `time` (ns since 1970), and what of it was `damaged`."""

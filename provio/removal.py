@@ -14,6 +14,7 @@ from pathlib import Path
 from provio import intake, runfiles
 from provio.across.known import CONTENT, DERIVED
 from provio.config import Config
+from provio.errors import ProvioError
 from provio.facts import RUN_BASE
 from provio.graph import bundle_iri
 from provio.home import RUN_ID, Home
@@ -25,16 +26,32 @@ NOTES = ("hashing", "unpacked")  # folders of notes, a file for each run
 
 
 def remove(home: Home, runs: Iterable[str], settings: Config) -> None:
-    """Take runs away, for good and seen by all when this returns; raises StoreError, OSError where that cannot be."""
+    """Take runs away, for good and seen by all when this returns; raises StoreError, OSError where that cannot be: they
+    are then as before, where the store is embedded."""
     runs = list(runs)
     if not runs:
         return
     with home.closed(), open_writer(home, settings, wait=True) as store:
-        for run in runs:
-            _set_aside(home, run)
-        if forget(home, store):
-            store.publish()
+        begun = aside(home)
+        try:
+            for run in runs:
+                _set_aside(home, run)
+            if forget(home, store):
+                store.publish()
+        except (ProvioError, OSError):
+            if not settings.store:
+                _put_back(home, set(runs).difference(begun))
+            raise
         clear(home)
+
+
+def _put_back(home: Home, runs: Iterable[str]) -> None:
+    """Undo what `_set_aside` did, as far as can be: what stays aside is taken away by the next merge."""
+    for name in (name for run in runs for name in (run, run + runfiles.ENDING)):
+        with contextlib.suppress(OSError):
+            (_aside(home) / name).rename(home.runs / name)
+    with contextlib.suppress(OSError):
+        _aside(home).rmdir()
 
 
 def forget(home: Home, store: Writer) -> bool:

@@ -12,6 +12,8 @@ import os
 from provio.errors import NotAllowed, ProvioError
 from provio.home import Home, share
 
+NOBODY = (1 << 32) - 1  # chown's word for "as it is": the number of no group
+
 
 def share_with(home: Home, group: str) -> None:
     """Let a group (its name, or number) into a `.provio`, and into all that it holds.
@@ -35,6 +37,6 @@ def _number(group: str) -> int:
     try:
         return grp.getgrnam(group).gr_gid
     except KeyError:
-        if group.isascii() and group.isdigit():
+        if group.isascii() and group.isdigit() and len(group) <= 10 and int(group) < NOBODY:
             return int(group)
     raise ProvioError(f"there is no group {group!r}: name one of yours (id -Gn lists them)")

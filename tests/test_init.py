@@ -88,6 +88,8 @@ def test_a_group_that_there_is_not(places: Project) -> None:
     done = places.provio("init", "--shared", "no-such-group-64", code=1)
     assert "no group 'no-such-group-64'" in done.stderr
     assert done.stderr.count("\n") == 1
+    for number in ("4294967295", "99999999999999999999"):
+        assert f"no group '{number}'" in places.provio("init", "--shared", number, code=1).stderr
 
 
 class Users:

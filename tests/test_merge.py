@@ -101,6 +101,24 @@ def test_a_pending_run_is_not_forgotten_when_a_later_one_is_merged(project: Proj
     assert project.data("b") == {"a"}
 
 
+def test_what_was_merged_before_the_clock_was_set_back_is_looked_at_again(project: Project) -> None:
+    """A note that is later than now hides nothing that was written after it."""
+    project.sh("echo 1 > a")
+    project.provio(
+        "run",
+        "--quiet",
+        "--",
+        "sh",
+        "-c",
+        "(while ! test -e go; do sleep 0.05; done; cp a b; touch done) >/dev/null 2>&1 &",
+    )
+    project.provio("merge")
+    for note in (project.path / ".provio" / "snapshots" / "merged").iterdir():
+        os.utime(note, (time.time() + 7200,) * 2)
+    project.sh("touch go; while ! test -e done; do sleep 0.05; done")
+    assert project.data("b") == {"a"}
+
+
 def spoil_integer(folder: Path) -> None:
     file = next(folder.glob("*/*.0.ttl"))
     file.write_bytes(file.read_bytes().replace(b":size ", b':size "x" ; :flags ', 1))

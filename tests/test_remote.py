@@ -25,9 +25,9 @@ from conftest import Project, provio_command
 from test_across import start, wait_for
 
 from provio import config
-from provio.errors import NothingKnown
+from provio.errors import NothingKnown, StoreError
 from provio.home import Home
-from provio.store import open_reader
+from provio.store import open_reader, terms
 
 requests = pytest.importorskip("requests")
 
@@ -439,6 +439,16 @@ def test_a_server_that_goes_in_the_middle(project: Project, oxigraph: Server, tm
             raise
     server.process.kill()
     server.process.wait()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"[]", b"7", b'{"head": 1}', b'{"head": {}, "results": {"bindings": [{"graph": 7}]}}', b"[" * 100_000],
+)
+def test_an_answer_that_is_none(answer: bytes) -> None:
+    """What is no result of SPARQL is said to be none, whatever it is."""
+    with pytest.raises(StoreError, match="does not speak SPARQL"):
+        list(terms.rows(answer))
 
 
 def test_without_requests(project: Project, tmp_path: Path) -> None:

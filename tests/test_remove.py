@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ from conftest import Project, provio_command
 from test_across import growing, shell, start, wait_for
 
 from provio.config import Config
+from provio.errors import StoreError
 from provio.facts import RUN_BASE
 from provio.home import Home
 from provio.merge import merge
@@ -123,6 +125,28 @@ def test_a_removed_run_is_gone(project: Project) -> None:
     project.provio("rm", "--yes", first)
     assert quads(home) == set()
     assert "nothing" in project.provio("lineage", "b", code=3).stderr
+
+
+def test_where_the_store_cannot_be_written_nothing_is_removed(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is there, with its files and its answers, and the next merge takes nothing away."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    home = Home(project.path / ".provio")
+    before, names = quads(home.path), runs(home.path)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("provio.store.embedded.snapshots.publish", full)
+        with pytest.raises(StoreError, match="no run is lost"):
+            remove(home, names, Config())
+    assert runs(home.path) == names and not (home.path / "removed").exists()
+    project.provio("merge")
+    assert quads(home.path) == before
+    assert runs(home.path) == names
 
 
 def test_what_is_not_removed(project: Project) -> None:

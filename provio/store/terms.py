@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pyoxigraph as ox
 
+from provio.errors import StoreError
 from provio.vocab import XSD
 
 VIRTUOSO_ASK = ["__ASK_RETVAL"]
@@ -20,17 +21,20 @@ _FRACTION = re.compile(r"(T\d\d:\d\d:\d\d)(?:\.(\d*?)0*)?(Z|[+-]\d\d:\d\d)?$")
 
 
 def document(answer: bytes) -> dict[str, Any]:
-    """Return results as the standard has them; raises ValueError for anything else."""
-    found = json.loads(answer)
-    if not isinstance(found, dict) or "head" not in found:
-        raise ValueError("no results of SPARQL")
-    if found["head"].get("vars") == VIRTUOSO_ASK:
-        yes = [row[VIRTUOSO_ASK[0]]["value"] in ("1", "true") for row in found["results"]["bindings"]]
-        return {"head": {}, "boolean": any(yes)}
-    for row in found.get("results", {}).get("bindings", ()):
-        for term in row.values():
-            _correct(term)
-    return found
+    """Return results as the standard has them; raises StoreError for anything else."""
+    try:
+        found = json.loads(answer)
+        if found["head"].get("vars") == VIRTUOSO_ASK:
+            yes = [row[VIRTUOSO_ASK[0]]["value"] in ("1", "true") for row in found["results"]["bindings"]]
+            return {"head": {}, "boolean": any(yes)}
+        for row in found.get("results", {"bindings": ()})["bindings"]:
+            for term in row.values():
+                _correct(term)
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise StoreError(
+            "the server does not speak SPARQL (it answers with no results): see docs/servers.md"
+        ) from error
+    return cast("dict[str, Any]", found)
 
 
 def rows(answer: bytes) -> Iterator[dict[str, str]]:
