@@ -25,9 +25,11 @@ from conftest import Project, provio_command
 from test_across import start, wait_for
 
 from provio import config
+from provio.across.known import DERIVED
 from provio.errors import NothingKnown, StoreError
 from provio.home import Home
-from provio.store import open_reader, terms
+from provio.store import open_reader, open_writer, terms
+from provio.store.remote import connect
 
 requests = pytest.importorskip("requests")
 
@@ -326,6 +328,20 @@ def test_a_run_during_which_a_file_appeared_is_removed(project: Project, oxigrap
     assert project.count(gap) == 1
     project.provio("rm", min(folder.name for folder in (project.path / ".provio" / "runs").iterdir()), "--yes")
     assert project.count(gap) == 0
+
+
+def test_texts_with_line_separators_reach_a_server(oxigraph: Server, tmp_path: Path) -> None:
+    """However many there are, and wherever an update is divided."""
+    home, settings = Home(tmp_path / ".provio"), config.load(flags={"store": oxigraph.url})
+    home.path.mkdir()
+    lines = ["<urn:s> <urn:p> <urn:o> .\n"] + [f'<urn:s> <urn:p> "{n}\u2028\x85" .\n' for n in range(600)]
+    with open_writer(home, settings, wait=True) as writer:
+        writer.add(DERIVED, lines)
+        writer.publish()
+    there = connect(settings).get(DERIVED).decode()
+    assert sorted(ox.parse(there, ox.RdfFormat.N_TRIPLES), key=str) == sorted(
+        ox.parse("".join(lines), ox.RdfFormat.N_TRIPLES), key=str
+    )
 
 
 @pytest.mark.slow

@@ -229,7 +229,7 @@ class RemoteWriter:
         self.changes += operations
 
     def _insert(self, graph: str, lines: Iterable[str]) -> None:
-        triples = "".join(lines).splitlines(keepends=True)
+        triples = [line + "\n" for line in "".join(lines).split("\n") if line]  # a text may hold other ends of lines
         for start in range(0, len(triples), PIECE):
             self._say(f"INSERT DATA {{ GRAPH <{graph}> {{ {''.join(triples[start : start + PIECE])} }} }}")
 
