@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from provio.errors import BadQuery
 from provio.store import open_writer
+from provio.vocab import PREFIXES
 
 if TYPE_CHECKING:
     from provio.config import Config
@@ -36,7 +37,8 @@ def text_of(question: str) -> str:
 
 
 def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, service: bool = False) -> Answer:
-    """Ask the union of all runs, or of the graphs named alone; provio's prefixes need not be declared.
+    """Ask the union of all runs, or of the graphs named alone; provio's prefixes need not be declared. A question that
+    names its graphs itself (FROM, FROM NAMED) asks these, as far as they are among those named.
 
     Raises BadQuery with the place of the mistake, or for SERVICE unless `service`.
     """
@@ -47,7 +49,11 @@ def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, serv
     if grammar.updates(sparql):
         raise BadQuery("this is an update, and a question changes nothing: say --update to carry it out")
     with reading():
-        return reader.query(sparql, graphs)
+        own = grammar.dataset(sparql, PREFIXES)
+        if own is None:
+            return reader.query(sparql, graphs)
+        default, named = ([graph for graph in said if graphs is None or graph in graphs] for said in own)
+        return reader.query(grammar.without_dataset(sparql), default, named)
 
 
 def update(home: Home, settings: Config, sparql: str, *, service: bool = False) -> None:

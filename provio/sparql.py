@@ -1,4 +1,5 @@
-"""Tells from the text of a SPARQL 1.1 query or update whether it would fetch from elsewhere, before anyone parses it.
+"""Tells from the text of a SPARQL 1.1 query or update whether it would fetch from elsewhere, before anyone parses it;
+and which graphs a query names to be asked.
 
 Oxigraph cannot be told to leave `SERVICE` and `LOAD` alone. So the text is cut into the tokens of the grammar
 (https://www.w3.org/TR/sparql11-query/#sparqlGrammar, rules 139 to 173): what stands in an IRI, a string, a comment, a
@@ -8,8 +9,9 @@ variable or behind the colon of a prefixed name is no keyword. Where a text can 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
+from urllib.parse import urljoin
 
 _BASE = (
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f\u2c00-\u2fef"
@@ -50,6 +52,13 @@ class Token(NamedTuple):
     text: str
 
 
+class Dataset(NamedTuple):
+    """The graphs that a query names: those asked without GRAPH (FROM), those asked with it (FROM NAMED)."""
+
+    default: list[str]
+    named: list[str]
+
+
 NONE = Token("", "")
 
 
@@ -75,6 +84,53 @@ def updates(text: str) -> bool:
     found = [token for token in tokens(text) if token.kind == "word"]
     first = next((word.text.upper() for word in found if word.text.upper() not in ("PREFIX", "BASE")), "")
     return first in _UPDATES
+
+
+def dataset(text: str, prefixes: Mapping[str, str]) -> Dataset | None:
+    """Return what a query says with FROM and FROM NAMED, None where it says neither; `prefixes` need no declaration.
+
+    Raises SyntaxError for a prefix that is not declared, as of a keyword with no space behind it.
+    """
+    base, known, found = "", dict(prefixes), Dataset([], [])
+    ahead = [*tokens(text), NONE, NONE]
+    for first, second, third in zip(ahead, ahead[1:], ahead[2:], strict=False):
+        keyword = first.text.upper() if first.kind == "word" else ""
+        if keyword == "BASE":
+            base = urljoin(base, _decode(second.text[1:-1]))
+        elif keyword == "PREFIX":
+            known[second.text[:-1]] = _iri(third, base, known)
+        elif keyword == "FROM" and second.text.upper() == "NAMED":
+            found.named.append(_iri(third, base, known))
+        elif keyword == "FROM":
+            found.default.append(_iri(second, base, known))
+        elif first.kind == "name" and first.text[:4].upper() == "FROM":
+            _iri(first, base, known)
+    return found if any(found) else None
+
+
+def without_dataset(text: str) -> str:
+    """Return a query with blanks in place of what it says with FROM and FROM NAMED: Virtuoso would ask these besides
+    the graphs that it is told to."""
+    found = [match for match in TOKEN.finditer(text) if match.lastgroup != "comment"]
+    for first, second, third in zip(found, found[1:], found[2:], strict=False):
+        if first.lastgroup == "word" and first[0].upper() == "FROM":
+            end = (third if second[0].upper() == "NAMED" else second).end()
+            text = text[: first.start()] + re.sub(r"\S", " ", text[first.start() : end]) + text[end:]
+    return text
+
+
+def _iri(token: Token, base: str, known: Mapping[str, str]) -> str:
+    """What a token names, an IRI or a name with a prefix."""
+    if token.kind == "iri":
+        return urljoin(base, _decode(token.text[1:-1]))
+    prefix, _, local = token.text.partition(":")
+    if prefix not in known:
+        raise SyntaxError(f"{token.text}: no prefix {prefix}: is declared (and FROM wants a space behind it)")
+    return known[prefix] + local.replace("\\", "")
+
+
+def _decode(text: str) -> str:
+    return re.sub(_CODE, _decoded, text)
 
 
 def _says(text: str, word: str, found_in: Callable[[list[Token]], bool]) -> bool:

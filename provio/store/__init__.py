@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 
 
+INDEX = "https://w3id.org/provio/index"  # the name of the index where it is asked for; embedded it is the default graph
+
+
 class Damaged(StoreError):
     """The store's files are not what a store is; the run folders still hold everything."""
 
@@ -51,8 +54,11 @@ class Reader(Protocol):
 class Store(Reader, Protocol):
     """A store open for asking: the union of all graphs and the index, or of the `graphs` named and no other."""
 
-    def query(self, sparql: str, graphs: Sequence[str] | None = None) -> Answer:
-        """Ask anything, provio's prefixes known; raises SyntaxError for what is not SPARQL."""
+    def query(self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None) -> Answer:
+        """Ask anything, provio's prefixes known; with GRAPH the graphs `named`, where they are others.
+
+        Raises SyntaxError for what is not SPARQL.
+        """
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT, as a Reader does."""

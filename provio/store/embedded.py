@@ -18,7 +18,7 @@ import pyoxigraph as ox
 from provio.errors import NothingKnown, StoreError
 from provio.home import Home, share
 from provio.lock import Lock
-from provio.store import Damaged, snapshots, writing
+from provio.store import INDEX, Damaged, snapshots, writing
 from provio.vocab import PREFIXES
 
 VERSION = "1"
@@ -218,7 +218,7 @@ class StoreReader:
             os.close(self.held)
 
     def query(
-        self, sparql: str, graphs: Sequence[str] | None = None
+        self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None
     ) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
         """Ask the union of all graphs, or of those named and no other, provio's prefixes known.
 
@@ -226,8 +226,13 @@ class StoreReader:
         """
         if graphs is None:
             return self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True)
-        named = [ox.NamedNode(graph) for graph in graphs]
-        return self.store.query(sparql, prefixes=PREFIXES, default_graph=list(named), named_graphs=list(named))
+        default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
+            ox.DefaultGraph() if graph == INDEX else ox.NamedNode(graph) for graph in graphs
+        ]
+        asked: list[ox.NamedNode | ox.BlankNode] = [
+            ox.NamedNode(graph) for graph in (graphs if named is None else named)
+        ]
+        return self.store.query(sparql, prefixes=PREFIXES, default_graph=default, named_graphs=asked)
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""

@@ -18,7 +18,7 @@ import pyoxigraph as ox
 from provio.errors import NothingKnown, StoreError
 from provio.facts import RUN_BASE
 from provio.graph import bundle_iri
-from provio.store import terms
+from provio.store import INDEX, terms
 from provio.store.server import JSON, TRIPLES, Server
 from provio.vocab import NS, PREFIXES, PROV, RDF
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from provio.home import Home
     from provio.store import Answer
 
-INDEX, LEASE = "https://w3id.org/provio/index", "https://w3id.org/provio/lease"
+LEASE = "https://w3id.org/provio/lease"
+OWN = "https://w3id.org/provio/"  # what graphs of provio's are named
+NOTHING = OWN + "nothing"  # a graph that is none: to name no graph would ask all of them
 PROLOGUE = "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
 
 
@@ -91,31 +93,40 @@ class RemoteReader:
             FILTER NOT EXISTS {{ GRAPH <{LEASE}> {{ ?s ?p ?o }} }} }}"""
         return next((row["all"] for row in terms.rows(asked(self.server, query, (), (INDEX, LEASE)))), None)
 
-    def _answer(self, sparql: str, graphs: Sequence[str] | None, accept: str = JSON) -> bytes:
+    def _answer(
+        self, sparql: str, graphs: Sequence[str] | None, named: Sequence[str] | None = None, accept: str = JSON
+    ) -> bytes:
         """Ask the union where nobody has merged since it was that of the graphs named: a list of many takes long."""
         if graphs is None and self.state and not re.search(r"\bGRAPH\b", sparql, re.IGNORECASE):
             answer = self.server.ask(PROLOGUE + sparql, accept=accept, union=True)
             if self._state() == self.state:
                 return answer
             self.state = None
-        return self.server.ask(PROLOGUE + sparql, *self._graphs(graphs), accept=accept)
+        return self.server.ask(PROLOGUE + sparql, *self._graphs(graphs, named), accept=accept)
 
     def _own(self, sparql: str, graphs: Sequence[str] | None) -> bytes:
         with understood(self.server):
             return self._answer(sparql, graphs)
 
-    def _graphs(self, graphs: Sequence[str] | None) -> tuple[Sequence[str], Sequence[str]]:
-        """What is asked without GRAPH, and with it: the index is no named graph of the embedded store either."""
-        return ([INDEX, *self.graphs], self.graphs) if graphs is None else (graphs, graphs)
+    def _graphs(self, graphs: Sequence[str] | None, named: Sequence[str] | None) -> tuple[Sequence[str], Sequence[str]]:
+        """What is asked without GRAPH, and with it: the index is no named graph of the embedded store either. Of
+        provio's own graphs none is asked that the index does not name: it may be half there."""
+        if graphs is None:
+            return [INDEX, *self.graphs], self.graphs
+        whole = set(self.graphs)
+        default = [graph for graph in graphs if graph in whole or graph == INDEX or not graph.startswith(OWN)]
+        named = graphs if named is None else named
+        asked = [graph for graph in named if graph in whole or not graph.startswith(OWN)]
+        return default or [NOTHING], asked or [NOTHING]
 
-    def query(self, sparql: str, graphs: Sequence[str] | None = None) -> Answer:
+    def query(self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None) -> Answer:
         """Ask the union of all graphs, or of those named and no other; raises SyntaxError for what is not SPARQL."""
         form = ox.Store().query(sparql, prefixes=PREFIXES)  # says what is wrong, and that it is no update, right here
         if isinstance(form, ox.QueryTriples):
             local = ox.Store()
-            local.load(input=self._answer(sparql, graphs, TRIPLES), format=ox.RdfFormat.N_TRIPLES)
+            local.load(input=self._answer(sparql, graphs, named, TRIPLES), format=ox.RdfFormat.N_TRIPLES)
             return local.query("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }")
-        return terms.solutions(self._answer(sparql, graphs))
+        return terms.solutions(self._answer(sparql, graphs, named))
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""

@@ -16,9 +16,9 @@ import pyoxigraph as ox
 
 from provio.across.known import CONTENT, DERIVED
 from provio.errors import BadQuery
-from provio.store import terms
+from provio.store import INDEX, terms
 from provio.store.lease import Lease
-from provio.store.remote import INDEX, PROLOGUE, asked, connect, indexed, understood, whole
+from provio.store.remote import PROLOGUE, asked, connect, indexed, understood, whole
 from provio.vocab import NS
 
 if TYPE_CHECKING:

@@ -1,0 +1,110 @@
+"""The graphs that a question names itself are those that it asks, as SPARQL has it, embedded and on a server."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Project
+from test_remote import Server, account, oxigraph, virtuoso, virtuoso_at_work  # noqa: F401 (fixtures)
+
+from provio import sparql
+
+INDEX, DERIVED = "https://w3id.org/provio/index", "https://w3id.org/provio/derived"
+BOTH = "{ { ?f a provio:File BIND('plain' AS ?g) } UNION { GRAPH ?g { ?f a provio:File } } }"
+QUESTIONS = [
+    f"SELECT ?g ?f FROM <ONE> {BOTH}",
+    f"SELECT ?g ?f FROM NAMED <ONE> {BOTH}",
+    f"PREFIX r: <RUN> SELECT DISTINCT ?g ?f from r:bundle\n# FROM <TWO>\nFROM NAMED <TWO> WHERE {BOTH}",
+    f"SELECT DISTINCT ?g ?f FROM <ONE> FROM <TWO> {BOTH}",
+    f"SELECT ?g ?f FROM <urn:none> FROM NAMED <urn:none> {BOTH}",
+    f"SELECT ?run FROM <{INDEX}> {{ ?graph provio:ofRun ?run }}",
+    f"SELECT ?run FROM NAMED <{INDEX}> {{ GRAPH ?g {{ ?graph provio:ofRun ?run }} }}",
+    f"SELECT (COUNT(*) AS ?n) FROM <{DERIVED}> FROM <{INDEX}> {{ ?s ?p ?o }}",
+    "ASK FROM <urn:none> { ?s ?p ?o }",
+    "ASK FROM <ONE> { ?s ?p ?o }",
+]
+
+
+@pytest.fixture
+def two_runs(project: Project) -> Project:
+    """Two runs that both read `a`."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    project.watch("cp", "a", "c")
+    return project
+
+
+def questions(project: Project) -> list[str]:
+    runs = sorted(folder.name for folder in (project.path / ".provio" / "runs").iterdir())
+    one, two = (f"https://w3id.org/provio/run/{run}/" for run in runs[:2])
+    named = {"ONE": f"{one}bundle", "TWO": f"{two}bundle", "RUN": one}
+    found = []
+    for question in QUESTIONS:
+        for word, iri in named.items():
+            question = question.replace(f"<{word}>", f"<{iri}>")
+        found.append(question)
+    return found
+
+
+def answers(project: Project, *options: str) -> list[list[str]]:
+    """The lines of each answer, in an order."""
+    return [sorted(project.provio("query", question, *options).stdout.splitlines()) for question in questions(project)]
+
+
+def test_the_graphs_that_are_named_are_asked(two_runs: Project) -> None:
+    """FROM together without GRAPH, FROM NAMED each with it, nothing else; the index by its name."""
+    ends = [
+        {(line.split("\t")[0][-8:-1], line.rpartition("/")[2][:-1]) for line in answer if "<" in line}
+        for answer in answers(two_runs)[:5]
+    ]
+    assert [{graph for graph, _ in rows} for rows in ends] == [
+        {'"plain'}, {"/bundle"}, {'"plain', "/bundle"}, {'"plain'}, set(),
+    ]  # fmt: skip
+    assert [{file for _, file in rows} & set("abc") for rows in ends] == [
+        {"a", "b"}, {"a", "b"}, {"a", "b", "c"}, {"a", "b", "c"}, set(),
+    ]  # fmt: skip
+    index, by_graph, _, none, some = answers(two_runs)[5:]
+    assert (len(index), by_graph, none, some) == (3, ["?run"], ["false"], ["true"])
+
+
+def test_of_the_runs_that_were_chosen(two_runs: Project) -> None:
+    """--name: what is named besides is not asked; where it names none of them, nothing is."""
+    two_runs.provio("run", "--quiet", "--name", "third", "--", "cp", "a", "d")
+    one = questions(two_runs)[0]
+    assert two_runs.provio("query", one, "--name", "third").stdout == "?g\t?f\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
+def test_on_a_server(two_runs: Project, server: str, request: pytest.FixtureRequest) -> None:
+    """Every answer is the embedded store's."""
+    account(two_runs)
+    url = request.getfixturevalue(server).url
+    assert answers(two_runs, "--store", url) == answers(two_runs)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT * { ?s ?p 'FROM <x:a>' } # FROM <x:b>", None),
+        ("PREFIX from: <x:> SELECT * { from:a ?p from:named }", None),
+        ("SELECT*FROM<x:\\u0061>FROM NAMED<x:b>{}", (["x:a"], ["x:b"])),
+        ("prefix e: <http://e/a/> base <http://e/> prefix f: <b/> ask FROM e:c\\-d FROM f: FROM <g> {}",
+         (["http://e/a/c-d", "http://e/b/", "http://e/g"], [])),
+    ],
+)  # fmt: skip
+def test_what_is_named(text: str, expected: tuple[list[str], list[str]] | None) -> None:
+    """By IRIs, prefixed names, relative ones; in strings and comments nothing is."""
+    assert sparql.dataset(text, {}) == expected
+
+
+def test_a_question_without_its_graphs() -> None:
+    """Each character that is left stands where it stood: a complaint names the right place."""
+    text = "SELECT*FROM<x:a>FROM NAMED # FROM\n r:b WHERE {?s ?p 'FROM <x:c>'}"
+    assert sparql.without_dataset(text) == "SELECT*" + " " * 26 + "\n" + " " * 4 + " WHERE {?s ?p 'FROM <x:c>'}"
+
+
+@pytest.mark.parametrize("text", ["ASK FROMprov:x {}", "ASK FROM NAMEDprov:x {}", "ASK FROM e:x {}"])
+def test_a_name_without_a_declared_prefix(two_runs: Project, text: str) -> None:
+    """Said, not overlooked: one line."""
+    done = two_runs.provio("query", text, code=1)
+    assert "no prefix" in done.stderr and done.stderr.count("\n") == 1
