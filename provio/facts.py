@@ -143,6 +143,7 @@ class Opening:
     at_close: Facts | None = None
     settled: Facts | None = None
     resolved: bytes | None = None
+    hidden: str = ""  # why what lies inside the file was not seen
     connection: Connection = Connection()
     accesses: list[Access] = field(default_factory=list)
     copied_from: list[CopyCalls] = field(default_factory=list)

@@ -2,11 +2,13 @@
 
 For each path whose close nobody saw: what the file is now, if it still is that file. For each path that holds `..` or
 leads through a symbolic link: the name without them. For each program
-that could not be watched: which version of its file it is.
+that could not be watched: which version of its file it is. For each HDF5 file whose writer has HDF5 inside its
+executable: that its datasets were not seen.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -15,7 +17,9 @@ from provio import statx, turtle
 from provio.facts import Facts, Opening, Process, Trace
 from provio.runfiles import folders_of, put
 from provio.vocab import NS
+from provio.within import SYSTEM, hdf5_inside, is_hdf5
 
+REMEDY = "link HDF5 as a shared library"
 NUMBERS = ("inode", "birthNs", "mtimeNs", "ctimeNs", "size")
 
 
@@ -33,6 +37,7 @@ def settle(trace: Trace, host: str) -> None:
     for opening in trace.openings():
         if opening.process.host == host:
             found |= _late_facts(opening, names) | _resolved(opening, resolve)
+    found |= _hidden(trace, host)
     if found or not any((place / "settled.ttl").exists() for place in places):
         put(places[0] / "settled.ttl", "".join([f"@prefix : <{NS}> .\n", *_statements(trace, host)]))
 
@@ -62,6 +67,8 @@ def _values(opening: Opening) -> list[tuple[str, str]]:
         values += [(name, str(number)) for name, number in times.items()]
     if opening.resolved:
         values.append(turtle.text_or_encoded("resolvedPath", opening.resolved))
+    if opening.hidden:
+        values.append(("reason", turtle.literal(opening.hidden)))
     return values
 
 
@@ -102,6 +109,49 @@ def _late_facts(opening: Opening, names: _Names) -> bool:
         facts = _facts_of(path)
         if facts and (facts.device, facts.inode, facts.birth) == _lasting(opening.facts):
             opening.settled = facts
+            return True
+    return False
+
+
+def _hidden(trace: Trace, host: str) -> bool:
+    """Say of each HDF5 file that is still as a process left it, and that one with HDF5 in its executable wrote, that
+    its datasets were not seen."""
+    inside: dict[bytes, bool] = {}
+    found = False
+    for process in trace.processes.values():
+        path = process.executable if process.host == host else None
+        if not path or path.startswith(SYSTEM):
+            continue
+        written = [opening for opening in process.openings if not opening.hidden and _left(opening)]
+        if not written:
+            continue
+        if path not in inside:
+            inside[path] = _has_inside(path, process)
+        for opening in written if inside[path] else ():
+            found |= _note_hidden(opening, path)
+    return found
+
+
+def _left(opening: Opening) -> Facts | None:
+    """What a process left of a file that it wrote."""
+    wrote = opening.kind == "FileVersion" and opening.writable and opening.writes()
+    return opening.at_close or opening.settled if wrote else None
+
+
+def _has_inside(path: bytes, process: Process) -> bool:
+    """Whether HDF5 is inside an executable, where that is still the file which ran."""
+    with contextlib.suppress(OSError, ValueError):
+        return hdf5_inside(path) and statx.facts(path).key == Facts.of(process.record).key
+    return False
+
+
+def _note_hidden(opening: Opening, program: bytes) -> bool:
+    left = _left(opening)
+    with contextlib.suppress(OSError):
+        path = opening.name or b""
+        if left and is_hdf5(path) and statx.facts(path).key == left.key:
+            name = program.decode("utf-8", "replace")
+            opening.hidden = f"HDF5 is inside the executable {name}: datasets that it wrote are not seen ({REMEDY})"
             return True
     return False
 

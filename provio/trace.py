@@ -372,6 +372,7 @@ def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]
         if "settledMtimeNs" in record:
             opening.settled = opening.facts.later(record, "settled")
         opening.resolved = path_of(record, "resolvedPath")
+        opening.hidden = record.get("reason", "")
 
 
 def _damage_gap(trace: Trace, damage: Damage) -> tuple[str, str, str]:

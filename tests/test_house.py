@@ -13,8 +13,8 @@ FLOORS = """
     owners
     errors plain cycles components vocab turtle statx facts admit blocks runfiles content settings config home sharing
     lock redact
-    environment executable trace needs going run pressing settle identity present lineage graph across store intake
-    removal merge hashing packing backup together
+    environment executable trace needs going run pressing within settle identity present lineage graph across store
+    intake removal merge hashing packing backup together
     sparql
     query document nodes describe walk ties when history target earlier paths until ancestry roots stale why impact
     stats validate recorded verify tracking reports runs view exports

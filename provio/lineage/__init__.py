@@ -21,7 +21,7 @@ from __future__ import annotations
 from provio.config import Config
 from provio.facts import Trace
 from provio.identity import Identity
-from provio.lineage.blind import suspect
+from provio.lineage.blind import hide, suspect
 from provio.lineage.channels import channels_of
 from provio.lineage.code import Noise, programs
 from provio.lineage.lives import lives
@@ -50,6 +50,7 @@ def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -
     attribute(conclusions)
     connect(trace, channels, conclusions)
     suspect(trace, conclusions, ends)
+    hide(trace, identity, conclusions)
     _hashed(trace, conclusions)
     return conclusions
 

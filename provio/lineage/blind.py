@@ -1,7 +1,8 @@
 """Programs that could not be watched: what they may have written, of the facts of those around them.
 
 A program that was started with a file open for writing is that file's writer, where nobody else is. Any other file that
-changed while it ran, and that no recorded process wrote, may be its work: a Gap says so.
+changed while it ran, and that no recorded process wrote, may be its work: a Gap says so. And files of which only the
+bytes were seen, for the library that wrote them is inside the executable.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 from collections.abc import Iterator
 
 from provio.facts import Opening, Process, Trace, Unwatched
+from provio.identity import Identity
 from provio.lineage.model import TICK, Conclusions
 
 
@@ -52,6 +54,16 @@ def suspect(trace: Trace, conclusions: Conclusions, lives: dict[str, int]) -> No
         if names:
             reason = f"may have been written by {_listed(names)}, which could not be watched"
             conclusions.gaps.append((version.iri + "~unwatched", version.iri, reason))
+
+
+def hide(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
+    """Say of each version whose writer had a library of its format inside the executable what was not seen of it."""
+    for opening in trace.openings():
+        left = opening.at_close or opening.settled
+        if opening.hidden and left:
+            version = conclusions.version_at(identity.version(left), opening.closed or opening.opened)
+            if version:
+                conclusions.gaps.append((version.iri + "~inside", version.iri, opening.hidden))
 
 
 def unseen_writer(trace: Trace) -> str | None:
