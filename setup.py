@@ -1,4 +1,4 @@
-"""Builds the C shim into the package: `interceptors/posix/` goes in, `provio/libprovio.so` comes out.
+"""Builds the C shim into the package: `interceptors/` goes in, `provio/libprovio.so` comes out.
 
 Everything else about the package is said in `pyproject.toml`.
 """
@@ -15,6 +15,7 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
 POSIX = Path("interceptors") / "posix"
+SOURCES = sorted(str(path) for path in Path("interceptors").glob("*/*.c"))
 REMEDY = "on Debian or Ubuntu: apt-get install gcc libc6-dev"
 
 
@@ -60,6 +61,6 @@ class ShimWheel(bdist_wheel):
 
 
 setup(
-    ext_modules=[Extension("provio.libprovio", sources=[str(p) for p in sorted(POSIX.glob("*.c"))])],
+    ext_modules=[Extension("provio.libprovio", sources=SOURCES)],
     cmdclass={"build_ext": BuildShim, "bdist_wheel": ShimWheel},
 )

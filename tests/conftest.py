@@ -207,7 +207,8 @@ def compile_programs(folder: Path) -> None:
 
 def compile_shim(target: Path) -> None:
     """Compile the shim, or copy it where what is installed was made of the sources as they are: it takes seconds."""
-    newest = max(path.stat().st_mtime_ns for path in POSIX.iterdir() if path.is_file())
+    sources = (path for path in POSIX.parent.glob("*/*") if path.is_file())
+    newest = max(path.stat().st_mtime_ns for path in sources)
     if SHIM.exists() and SHIM.stat().st_mtime_ns > newest:
         shutil.copy(SHIM, target)
     else:

@@ -163,7 +163,7 @@ struct counters *access_find(struct thread *thread, struct object *object, uint6
     if (counters == NULL) counters = access_begin(thread, object, serial, side, api);
     if (counters != NULL) {
         atomic_store_explicit(&object->hint[side], counters, memory_order_release);
-        if (thread->depth == 1) thread->predicted[relaxed(object->stream)][side] = (short)api;
+        if (thread->depth == 1 && api < API_COUNT) thread->predicted[relaxed(object->stream)][side] = (short)api;
     }
     return counters;
 }
@@ -234,7 +234,7 @@ static struct counters *failure_begin(struct thread *thread, struct object *obje
     struct counters *counters = &access->side[READING];
     counters->api = (int16_t)api;
     counters->source = error | AN_ERROR;
-    counters->term = api_terms[api];
+    counters->term = api_term(api);
     TEXT(text, " <f");
     text_number(text, number);
     TEXT(text, "> a " TERM_Failure);

@@ -23,12 +23,12 @@ uint64_t event_begin(struct thread *thread, struct block *block, const char *ter
     return number;
 }
 
-static void event_end(struct block *block) {
+void event_end(struct block *block) {
     TEXT(&block->text, " .");
     block_commit(block);
 }
 
-static void text_object(struct text *text, const char *property, uint64_t serial) {
+void text_object(struct text *text, const char *property, uint64_t serial) {
     TEXT(text, " ; ");
     text_string(text, property);
     TEXT(text, " <../o");

@@ -8,14 +8,20 @@
 #define SKIP(name, why)
 #define SKIPS(...)
 #define CALL(name, ...) #name,
+#define HDF5(name, ...) #name,
 const char api_names[][24] = {
 #include "calls.def"
+#include "../hdf5/calls.def"
 };
+#undef HDF5
 #undef CALL
 #define CALL(name, ...) sizeof(#name) - 1,
+#define HDF5(name, ...) sizeof(#name) - 1,
 const unsigned char api_lengths[] = {
 #include "calls.def"
+#include "../hdf5/calls.def"
 };
+#undef HDF5
 #undef CALL
 #undef CHARACTER
 #undef VARIADIC
@@ -28,9 +34,12 @@ const unsigned char api_lengths[] = {
 #define FIRST_TERM(first, ...) TERM_##first
 #define HAND(name, type, parameters, ...) FIRST_TERM(__VA_ARGS__ __VA_OPT__(, ) IOActivity, ),
 #define FRESH(name, ...) TERM_IOActivity,
+#define HDF5(name, Term, ...) TERM_##Term,
 const char api_terms[][16] = {
 #include "calls.def"
+#include "../hdf5/calls.def"
 };
+#undef HDF5
 #undef CALL
 #undef CHARACTER
 #undef VARIADIC

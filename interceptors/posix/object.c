@@ -8,6 +8,7 @@ static struct object *_Atomic *_Atomic more_descriptors[1024];
 static struct pool objects = POOL(struct object);
 static struct pool middle_paths = POOL_OF(512 + 64);
 static EARLY _Atomic uint64_t serials;
+uint64_t serials_of_parent;
 
 // ---- the table of descriptors; a vfork's child, which shares this memory, sees its own changes in an overlay
 
@@ -32,6 +33,10 @@ static struct object *_Atomic *slot(int fd, bool make) {
         if (atomic_compare_exchange_strong(&more_descriptors[fd / 1024], &row, made)) row = made;
     }
     return row == NULL ? NULL : row + fd % 1024;
+}
+
+uint64_t serial_next(void) {
+    return atomic_fetch_add(&serials, 1) + 1;
 }
 
 static struct object *object_new(void) {
@@ -188,6 +193,7 @@ unsigned descriptors_end(void) {
 // In a forked child: the descriptors keep their names, but each is announced anew at its first use.
 void objects_after_fork(void) {
     overlay = NULL;
+    serials_of_parent = atomic_load(&serials);
     for (unsigned fd = 0, end = descriptors_end(); fd < end; fd++) {
         struct object *_Atomic *entry = slot((int)fd, false);
         struct object *object = entry == NULL ? NULL : relaxed(*entry);
@@ -306,7 +312,7 @@ static void object_announce(struct thread *thread, struct object *object, int fd
     uint64_t none = 0, started = now(thread);
     struct facts facts;
     bool known = statx_facts(fd, "", AT_EMPTY_PATH, &facts) && facts.inode == object->facts.inode;
-    if (!atomic_compare_exchange_strong(&object->serial, &none, atomic_fetch_add(&serials, 1) + 1)) return;
+    if (!atomic_compare_exchange_strong(&object->serial, &none, serial_next())) return;
     if (known) { // only what changes: the others' threads read the rest
         object->facts.modified = facts.modified;
         object->facts.changed = facts.changed;
@@ -370,7 +376,7 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
         return table_ignore(fd);
     }
     if (peer != 0) object->connection = (struct connection){.family = AF_UNIX, .peer_inode = peer};
-    atomic_store_explicit(&object->serial, atomic_fetch_add(&serials, 1) + 1, memory_order_release);
+    atomic_store_explicit(&object->serial, serial_next(), memory_order_release);
     thread->depth++;
     access_opened(thread, object, api, started, elapsed);
     thread->depth--;
@@ -412,7 +418,7 @@ void closing_begin(struct closing *closing, int fd) {
         closing->known = closing_facts(fd, &closing->facts);
 }
 
-static void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time) {
+void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time) {
     struct block block;
     if (!block_begin(thread, &block, 256)) return;
     TEXT(&block.text, " <../o");
@@ -430,7 +436,7 @@ static void closing_write(struct thread *thread, struct closing *closing, uint64
 }
 
 // After fclose of a stream that was written, its file is looked at by name: the bytes went out inside.
-static void closing_look(struct closing *closing) {
+void closing_look(struct closing *closing) {
     struct object *object = closing->object;
     closing->known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &closing->facts) &&
                      closing->facts.inode == object->facts.inode &&

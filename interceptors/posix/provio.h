@@ -44,7 +44,9 @@ uint64_t provio_now(void);  // 0 where nothing is recorded
 int provio_function(const char *name, const char *term);
 
 // A file that a library opened or created, with flags as of open(2); its facts are asked for here. The driver's own
-// open() is seen beside it. `path` may be relative, and may be no file at all.
+// open() is seen beside it. `path` may be relative; where it names no file, whether or not there is one of that name (a
+// file in memory, an address of the network), PROVIO_NO_FILE is among the flags.
+enum { PROVIO_NO_FILE = 1 << 30 };
 provio_object *provio_file(int function, const char *path, unsigned flags, uint64_t started);
 provio_object *provio_file_of(int function, int fd, unsigned flags, uint64_t started); // the one behind a descriptor
 void provio_file_closed(provio_object *file, uint64_t time);                           // when it really was closed

@@ -96,11 +96,36 @@ enum {
 #define SKIPS(...)
 #include "calls.def"
 #undef CALL
-    API_COUNT
+    API_COUNT,
+    API_LAST_OF_POSIX = API_COUNT - 1,
+#define HDF5(name, ...) API_##name,
+#include "../hdf5/calls.def"
+#undef HDF5
+    API_NAMED
 };
 extern const char api_names[][24];
 extern const unsigned char api_lengths[];
 extern const char api_terms[][16]; // the class of what a call does
+
+// Functions of layers above, registered while the process runs (record.c): their numbers follow.
+enum { REGISTERED = 256 };
+struct function {
+    _Atomic unsigned char length; // 0: not there, or not yet
+    _Atomic bool taken;
+    char name[62];
+    const char *term;
+};
+extern struct function registered[REGISTERED];
+
+static inline const char *api_name(int api) {
+    return likely(api < API_NAMED) ? api_names[api] : registered[api - API_NAMED].name;
+}
+static inline size_t api_length(int api) {
+    return likely(api < API_NAMED) ? api_lengths[api] : registered[api - API_NAMED].length;
+}
+static inline const char *api_term(int api) {
+    return likely(api < API_NAMED) ? api_terms[api] : registered[api - API_NAMED].term;
+}
 
 typedef int (*visiting)(const char *, const void *, int, void *); // of nftw(3)
 
@@ -232,7 +257,7 @@ static inline void text_bytes(struct text *text, const void *bytes, size_t size)
     text->at += size;
 }
 #define TEXT(text, constant) text_bytes(text, constant, sizeof(constant) - 1)
-#define TEXT_API(text, api) text_bytes(text, api_names[api], api_lengths[api])
+#define TEXT_API(text, api) text_bytes(text, api_name(api), api_length(api))
 
 // A path below the first `at` bytes of PATH_ROOM, without `.` and empty parts; its length, 0: too long.
 size_t path_append(char *room, size_t at, const char *path);
@@ -458,6 +483,8 @@ int object_doubled(struct object *object, int copy); // irregular.c
 void object_forget(int fd);
 void object_release(struct object *object, uint64_t reference);
 void objects_after_fork(void);
+uint64_t serial_next(void);
+extern uint64_t serials_of_parent; // what has one of these was announced before the last fork
 void overlay_drop(void);
 bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts);
 enum { FACTS_ROOM = 192 }; // what text_facts takes at most
@@ -469,6 +496,8 @@ struct closing {
     bool last, known;
 };
 void closing_begin(struct closing *closing, int fd);
+void closing_look(struct closing *closing);
+void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time);
 void closing_end(struct closing *closing, bool by_path);
 void closing_undo(struct closing *closing, int fd);
 void closing_range(unsigned first, unsigned last);
@@ -799,6 +828,8 @@ struct object *put_count(FILE *stream);
 
 uint64_t event_begin(struct thread *thread, struct block *block, const char *term, int api, uint64_t started,
                      size_t room);
+void event_end(struct block *block);
+void text_object(struct text *text, const char *property, uint64_t serial); // ` ; property <../o7>`
 void event_rename(int api, const char *term, int fromfd, const char *from, int tofd, const char *to, uint64_t started);
 void event_symbolic(int api, const char *target, int dirfd, const char *path, uint64_t started);
 void event_delete(int api, int dirfd, const char *path, const struct facts *facts, uint64_t started);

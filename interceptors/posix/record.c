@@ -1,0 +1,322 @@
+// What a layer above the C library says (provio.h): files that it has open, and the objects in them, counted as
+// openings are.
+#include "record.h"
+
+static struct pool records = POOL(struct provio_object);
+static struct pool middle_texts = POOL_OF(512 + 64);
+
+int provio_recording(void) {
+    return hearing() != NULL;
+}
+
+uint64_t provio_now(void) {
+    struct thread *thread = hearing();
+    return thread == NULL ? 0 : now(thread);
+}
+
+// ---- functions
+
+struct function registered[REGISTERED];
+
+static const char *term_of(const char *word) {
+    static const char *const terms[] = {TERM_Read,   TERM_Write,    TERM_Create,   TERM_Open,  TERM_Close, TERM_Flush,
+                                        TERM_Fsync,  TERM_List,     TERM_Stat,     TERM_Copy,  TERM_Link,  TERM_Delete,
+                                        TERM_Rename, TERM_Truncate, TERM_Allocate, TERM_Resize};
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
+        if (strcmp(terms[i] + 1, word) == 0) return terms[i];
+    return NULL;
+}
+
+static bool function_is(struct function *function, const char *name, size_t length) {
+    return atomic_load(&function->length) == length && memcmp(function->name, name, length) == 0;
+}
+
+// A place that another thread is filling may get the same name: then it has two numbers.
+int provio_function(const char *name, const char *term) {
+    size_t length = strlen(name);
+    const char *class = term_of(term);
+    if (class == NULL || length == 0 || length >= sizeof registered->name || !text_plain(name, length)) return -1;
+    for (int i = 0; i < REGISTERED; i++) {
+        struct function *function = &registered[i];
+        if (function_is(function, name, length)) return API_NAMED + i;
+        if (atomic_exchange(&function->taken, true)) continue;
+        memcpy(function->name, name, length);
+        function->term = class;
+        atomic_store(&function->length, (unsigned char)length);
+        return API_NAMED + i;
+    }
+    return -1;
+}
+
+// ---- objects
+
+static bool text_take(provio_object *object, size_t size) {
+    object->room = (uint32_t)size;
+    if (size <= sizeof object->short_text)
+        object->text = object->short_text;
+    else if (size <= 512)
+        object->text = pool_take(&middle_texts);
+    else
+        object->text = size <= PATH_ROOM ? pool_take(&scratches) : arena_take(size); // the last is not given back
+    return object->text != NULL;
+}
+
+static void record_free(provio_object *object) {
+    if (object->text != NULL && object->room > sizeof object->short_text && object->room <= PATH_ROOM)
+        pool_give(object->room <= 512 ? &middle_texts : &scratches, object->text);
+    pool_give(&records, object);
+}
+
+static provio_object *record_new(const char *kind, size_t text) {
+    provio_object *made = pool_take(&records);
+    if (made == NULL) return NULL;
+    memset(made, 0, offsetof(provio_object, short_text));
+    made->object.kind = kind;
+    if (text_take(made, text)) return made;
+    record_free(made);
+    return NULL;
+}
+
+void provio_release(provio_object *object) {
+    if (object == NULL) return;
+    atomic_store_explicit(&object->object.serial, 0, memory_order_release);
+    record_free(object);
+}
+
+static void text_subject(struct text *text, uint64_t serial) {
+    TEXT(text, " <../o");
+    text_number(text, serial);
+    TEXT(text, ">");
+}
+
+static void text_found(struct block *block, const struct object *object) {
+    if (object->inherited) TEXT(&block->text, " ; " TERM_inherited " true");
+    if (object->unlinked) TEXT(&block->text, " ; " TERM_unlinked " true");
+    event_end(block);
+}
+
+// An opening without an access: the driver's own calls are counted on the opening that they made.
+static void announce_file(struct thread *thread, provio_object *file, uint64_t serial, int function, uint64_t started,
+                          uint64_t elapsed) {
+    struct block block;
+    if (!block_begin(thread, &block, 512 + FACTS_ROOM + name_room(file->text, file->length))) return;
+    struct text *text = &block.text;
+    text_subject(text, serial);
+    TEXT(text, " a " TERM_FileVersion);
+    if (file->length > 0) TEXT_NAME(text, path, file->text, file->length);
+    TEXT(text, " ; " TERM_format " \"HDF5\"");
+    if (file->object.facts.mode != 0) text_facts(text, &file->object.facts);
+    TEXT_NUMBER(text, TERM_flags, file->object.flags);
+    TEXT_NUMBER(text, TERM_openedNs, started);
+    if (function >= 0) {
+        text_counted_api(text, TERM_openApi, function);
+        TEXT_NUMBER(text, TERM_openElapsed, elapsed);
+    }
+    text_found(&block, &file->object);
+}
+
+static void announce_member(struct thread *thread, provio_object *member, uint64_t serial, uint64_t file,
+                            bool created) {
+    struct block block;
+    if (!block_begin(thread, &block, 192 + member->length)) return;
+    struct text *text = &block.text;
+    text_subject(text, serial);
+    TEXT(text, " a ");
+    text_string(text, member->object.kind);
+    text_object(text, TERM_inFile, file);
+    text_bytes(text, member->text, member->length);
+    if (created) TEXT(text, " ; " TERM_created " true");
+    text_found(&block, &member->object);
+}
+
+__attribute__((cold, noinline)) uint64_t announce_anew(struct thread *thread, provio_object *object, uint64_t parents) {
+    uint64_t file = object->file == NULL ? 0 : serial_of(thread, object->file), serial = serial_next();
+    if (!atomic_compare_exchange_strong(&object->object.serial, &parents, serial)) return parents;
+    thread->depth++;
+    object->object.inherited = true;
+    atomic_store(&object->replaced, false);
+    if (object->file != NULL)
+        announce_member(thread, object, serial, file, false);
+    else
+        announce_file(thread, object, serial, -1, now(thread), 0);
+    thread->depth--;
+    return serial;
+}
+
+// ---- files
+
+static provio_object *file_new(struct thread *thread, int function, const char *path, size_t length, unsigned flags,
+                               const struct facts *facts, bool unlinked, uint64_t started) {
+    provio_object *file = record_new(TERM_FileVersion, length + 1);
+    if (file == NULL) return NULL;
+    memcpy(file->text, path, length);
+    file->text[length] = '\0';
+    file->length = (uint32_t)length;
+    file->object.facts = *facts;
+    file->object.flags = flags & ~(unsigned)PROVIO_NO_FILE;
+    file->object.unlinked = unlinked;
+    uint64_t serial = serial_next(), time = now(thread);
+    started = began(thread, started, time);
+    thread->depth++;
+    announce_file(thread, file, serial, function, started, time - started);
+    thread->depth--;
+    atomic_store_explicit(&file->object.serial, serial, memory_order_release);
+    return file;
+}
+
+// The name of what is no file, such as an address of the network, stays as it is.
+static size_t file_name(char *room, const char *path) {
+    if (strstr(path, "://") == NULL) return path_join(room, AT_FDCWD, path);
+    size_t length = strlen(path);
+    if (length >= PATH_ROOM) return 0;
+    memcpy(room, path, length + 1);
+    return length;
+}
+
+provio_object *provio_file(int function, const char *path, unsigned flags, uint64_t started) {
+    struct thread *thread = hearing();
+    struct facts facts = {0};
+    if (thread == NULL || path == NULL || !function_known(function)) return NULL;
+    char *room = pool_take(&scratches);
+    if (room == NULL) return NULL;
+    size_t length = file_name(room, path);
+    provio_object *file = NULL;
+    if (length > 0 && !path_ignored(room, length)) {
+        if (!(flags & PROVIO_NO_FILE)) statx_facts(AT_FDCWD, path, 0, &facts);
+        file = file_new(thread, function, room, length, flags, &facts, false, started);
+    }
+    pool_give(&scratches, room);
+    return file;
+}
+
+provio_object *provio_file_of(int function, int fd, unsigned flags, uint64_t started) {
+    struct thread *thread = hearing();
+    struct facts facts;
+    if (thread == NULL || !function_known(function)) return NULL;
+    if (!statx_facts(fd, "", AT_EMPTY_PATH, &facts)) return NULL;
+    char *room = pool_take(&scratches);
+    if (room == NULL) return NULL;
+    bool unlinked = facts.links == 0;
+    size_t length = path_of_fd(fd, room, &unlinked);
+    bool dropped = length > 0 && path_ignored(room, length);
+    provio_object *file = dropped ? NULL : file_new(thread, function, room, length, flags, &facts, unlinked, started);
+    pool_give(&scratches, room);
+    return file;
+}
+
+void provio_file_closed(provio_object *file, uint64_t time) {
+    struct thread *thread = file == NULL ? NULL : hearing();
+    uint64_t serial = thread == NULL ? 0 : serial_of(thread, file);
+    if (serial == 0) return;
+    const struct facts *opened = &file->object.facts;
+    struct closing closing = {.object = &file->object};
+    closing.known = opened->mode != 0 && file->length > 0 && statx_facts(AT_FDCWD, file->text, 0, &closing.facts) &&
+                    closing.facts.inode == opened->inode && closing.facts.device_major == opened->device_major &&
+                    closing.facts.device_minor == opened->device_minor;
+    thread->depth++;
+    closing_write(thread, &closing, serial, began(thread, time, now(thread)));
+    thread->depth--;
+}
+
+// ---- their objects
+
+static const char *kind_of(const char *word) {
+    static const char *const kinds[] = {TERM_Dataset, TERM_Attribute, TERM_Group, TERM_Datatype, TERM_NamedLink};
+    for (size_t i = 0; word != NULL && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i] + 1, word) == 0) return kinds[i];
+    return NULL;
+}
+
+struct saying {
+    const char *property, *encoded, *value; // encoded: the property where the value is not UTF-8
+};
+enum { SAYINGS = 10, LONGEST_TYPE = 2048 };
+
+static void sayings_of(struct saying *sayings, const struct provio_member *member) {
+    const struct saying all[SAYINGS] = {
+        {TERM_path, TERM_pathEncoded, member->path},
+        {TERM_name, TERM_nameEncoded, member->name},
+        {TERM_target, TERM_targetEncoded, member->target},
+        {TERM_targetFile, TERM_targetFileEncoded, member->target_file},
+        {TERM_shape, TERM_shape, member->shape},
+        {TERM_maxShape, TERM_maxShape, member->max_shape},
+        {TERM_datatype, TERM_datatype, member->datatype},
+        {TERM_chunks, TERM_chunks, member->chunks},
+        {TERM_filters, TERM_filters, member->filters},
+        {TERM_token, TERM_token, member->token},
+    };
+    memcpy(sayings, all, sizeof all);
+}
+
+static size_t sayings_room(const struct saying *sayings) {
+    size_t room = 64;
+    for (int i = 0; i < SAYINGS; i++)
+        if (sayings[i].value != NULL) room += name_room(sayings[i].value, strlen(sayings[i].value));
+    return room;
+}
+
+// What is said of a member, kept: so much as it takes and no more.
+static provio_object *member_new(const char *kind, const struct saying *sayings, uint64_t element_size) {
+    size_t room = sayings_room(sayings);
+    bool large = room > PATH_ROOM;
+    char *made = large ? arena_take(room) : pool_take(&scratches);
+    if (made == NULL) return NULL;
+    struct text text = {made, made + room};
+    for (int i = 0; i < SAYINGS; i++)
+        if (sayings[i].value != NULL)
+            text_name(&text, sayings[i].property, sayings[i].encoded, sayings[i].value, strlen(sayings[i].value));
+    if (element_size != 0) TEXT_NUMBER(&text, TERM_elementSize, element_size);
+    provio_object *member = record_new(kind, (size_t)(text.at - made));
+    if (member != NULL) memcpy(member->text, made, member->length = member->room);
+    if (!large) pool_give(&scratches, made);
+    return member;
+}
+
+provio_object *provio_member(provio_object *file, const struct provio_member *described) {
+    struct thread *thread = file == NULL ? NULL : hearing();
+    uint64_t in = thread == NULL ? 0 : serial_of(thread, file);
+    const char *kind = kind_of(described->kind);
+    struct saying sayings[SAYINGS];
+    if (in == 0 || kind == NULL || described->path == NULL) return NULL;
+    sayings_of(sayings, described);
+    if (described->datatype != NULL && strlen(described->datatype) > LONGEST_TYPE) sayings[6].value = NULL;
+    provio_object *member = member_new(kind, sayings, described->element_size);
+    if (member == NULL) return NULL;
+    member->file = file;
+    uint64_t serial = serial_next();
+    thread->depth++;
+    announce_member(thread, member, serial, in, described->created != 0);
+    thread->depth--;
+    atomic_store_explicit(&member->object.serial, serial, memory_order_release);
+    return member;
+}
+
+// A record of its own for each source: a property has one value.
+void provio_virtual(provio_object *dataset, provio_object *source) {
+    struct thread *thread = dataset == NULL || source == NULL ? NULL : hearing();
+    struct block block;
+    if (thread == NULL) return;
+    uint64_t serial = serial_of(thread, dataset), from = serial_of(thread, source);
+    if (serial == 0 || from == 0 || !block_begin(thread, &block, 160)) return;
+    TEXT(&block.text, " <../o");
+    text_number(&block.text, serial);
+    TEXT(&block.text, "/o");
+    text_number(&block.text, from);
+    TEXT(&block.text, "> " TERM_object " <../o");
+    text_number(&block.text, serial);
+    TEXT(&block.text, ">");
+    text_object(&block.text, TERM_virtualSource, from);
+    event_end(&block);
+}
+
+void provio_replaced(provio_object *object, uint64_t time) {
+    struct thread *thread = object == NULL || relaxed(object->replaced) ? NULL : hearing();
+    struct block block;
+    uint64_t serial = thread == NULL ? 0 : serial_of(thread, object);
+    if (serial == 0 || atomic_exchange(&object->replaced, true)) return;
+    if (!block_begin(thread, &block, 96)) return;
+    text_subject(&block.text, serial);
+    TEXT(&block.text, " " TERM_replacedNs " ");
+    text_number(&block.text, began(thread, time, now(thread)));
+    event_end(&block);
+}

@@ -1,0 +1,44 @@
+// For the files that record what a layer above the C library says.
+#ifndef PROVIO_RECORD_H
+#define PROVIO_RECORD_H
+
+#include "shim.h"
+
+#pragma GCC visibility push(default)
+#include "provio.h"
+#pragma GCC visibility pop
+
+struct provio_object {
+    struct object object;
+    provio_object *file; // NULL: it is one
+    _Atomic bool replaced;
+    uint32_t length, room;
+    char *text; // of a file its path; of a member what is said of it wherever it is announced, as Turtle
+    char short_text[128];
+};
+
+// The calling thread, where it is heard under its own name.
+static inline struct thread *hearing(void) {
+    return likely(watching()) && likely(lender == NULL) ? thread_self() : NULL;
+}
+
+// When a call began that is told of now: not before its thread did, nor later than now.
+static inline uint64_t began(const struct thread *thread, uint64_t started, uint64_t time) {
+    if (likely(started - thread->epoch <= time - thread->epoch)) return started;
+    return started < thread->epoch ? thread->epoch : time;
+}
+
+static inline bool function_known(int function) {
+    if (likely((unsigned)function < API_NAMED)) return true;
+    return (unsigned)function < API_NAMED + REGISTERED && relaxed(registered[function - API_NAMED].length) != 0;
+}
+
+uint64_t announce_anew(struct thread *thread, provio_object *object, uint64_t parents);
+
+// Its number in this process: what a parent announced is announced anew in its child, at its first use there.
+static inline uint64_t serial_of(struct thread *thread, provio_object *object) {
+    uint64_t serial = atomic_load_explicit(&object->object.serial, memory_order_acquire);
+    return likely(serial > serials_of_parent) || serial == 0 ? serial : announce_anew(thread, object, serial);
+}
+
+#endif

@@ -1,0 +1,167 @@
+// Says what a layer above the C library would say of a file "data.h5" here, through provio.h, and prints what a trace must
+// hold. `objects`: each function once or twice, the lines of facts.h. `objects write COUNT`: so many writes to one
+// dataset, and after each how many there were into the file "done". `objects threads COUNT`: four threads read one
+// dataset. `objects fork`: a child goes on with what its parent opened. `objects touch`: reads and writes, no more.
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#pragma weak provio_recording
+#pragma weak provio_now
+#pragma weak provio_function
+#pragma weak provio_file
+#pragma weak provio_file_of
+#pragma weak provio_file_closed
+#pragma weak provio_member
+#pragma weak provio_virtual
+#pragma weak provio_read
+#pragma weak provio_write
+#pragma weak provio_counted
+#pragma weak provio_copied
+#pragma weak provio_replaced
+#pragma weak provio_resized
+#pragma weak provio_renamed
+#pragma weak provio_deleted
+#pragma weak provio_failed
+#pragma weak provio_release
+#include "../../interceptors/posix/provio.h"
+
+static int reading, writing, opening, creating, copying, deleting, renaming, resizing;
+
+static void functions(void) {
+    reading = provio_function("layer.Dataset.__getitem__", "Read");
+    writing = provio_function("layer.write", "Write");
+    opening = provio_function("layer.open", "Open");
+    creating = provio_function("layer.create", "Create");
+    copying = provio_function("layer.copy", "Copy");
+    deleting = provio_function("layer.delete", "Delete");
+    renaming = provio_function("layer.move", "Rename");
+    resizing = provio_function("layer.resize", "Resize");
+}
+
+static provio_object *file_here(void) {
+    close(open("data.h5", O_RDWR | O_CREAT, 0644));
+    return provio_file(opening, "data.h5", O_RDWR | O_CREAT, provio_now());
+}
+
+static provio_object *dataset(provio_object *file, const char *path) {
+    struct provio_member said = {.kind = "Dataset", .path = path, .shape = "100 200", .max_shape = "100 *",
+                                 .datatype = "float64", .chunks = "10 10", .filters = "shuffle deflate",
+                                 .token = "800", .element_size = 8, .created = 1};
+    return provio_member(file, &said);
+}
+
+static void each(void) {
+    provio_object *file = file_here(), *one = dataset(file, "/group/one"), *two = dataset(file, "/group/two");
+    struct provio_member units = {.kind = "Attribute", .path = "/group/one", .name = "unit\xc3\xa9s \"m\"", .shape = "",
+                                  .datatype = "string"};
+    struct provio_member link = {.kind = "NamedLink", .path = "/link", .target = "/gro\xffup", .target_file = "b.h5"};
+    provio_object *attribute = provio_member(file, &units);
+    provio_release(provio_member(file, &link));
+    provio_read(one, reading, 1600, provio_now());
+    provio_read(one, reading, 160, provio_now());
+    provio_write(one, writing, 800, provio_now());
+    provio_read(attribute, reading, 5, provio_now());
+    provio_counted(one, opening, provio_now());
+    provio_counted(one, opening, provio_now());
+    provio_copied(one, two, copying, provio_now());
+    provio_virtual(two, one);
+    provio_virtual(two, two);
+    provio_replaced(one, provio_now());
+    provio_replaced(one, provio_now() + 1);
+    provio_resized(one, resizing, "200 200", provio_now());
+    provio_renamed(file, renaming, NULL, "/a", "/b", provio_now());
+    provio_renamed(file, renaming, "/group/one", "tmp", "units", provio_now());
+    provio_deleted(file, deleting, "/group/one", "units", provio_now());
+    provio_failed(one, reading, 5, provio_now());
+    provio_failed(NULL, opening, 0, provio_now());
+    provio_file_closed(file, provio_now());
+    provio_release(attribute);
+    provio_release(two);
+    provio_release(one);
+    provio_read(one, reading, 1, provio_now()); // of one that was released nothing is heard
+    provio_release(file);
+    puts("R layer.Dataset.__getitem__ /group/one 3 1765\nW layer.write /group/one 1 800\nO layer.open /group/one 2 0\n"
+         "O layer.copy /group/two 1 0");
+}
+
+static void nothing(void) {
+    provio_object *file = file_here();
+    provio_read(NULL, reading, 1, provio_now());
+    provio_file_closed(NULL, 0);
+    provio_release(NULL);
+    provio_read(file, -1, 1, provio_now());
+    if (provio_function("x", "Nonsense") != -1 || provio_function("", "Read") != -1) exit(2);
+    if (provio_function("layer.write", "Write") != writing) exit(3);
+    if (provio_file(opening, ".provio-is-not-here/../../trace/.provio/x.h5", O_RDONLY, 0) == NULL) exit(4);
+    for (int i = 0; i < 300; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%d", i);
+        if ((provio_function(name, "Read") >= 0) != (i < 256 - 8)) exit(5);
+    }
+}
+
+static void written(int count) {
+    int fd = open("done", O_RDWR | O_CREAT, 0644);
+    if (ftruncate(fd, 4096)) exit(1);
+    volatile long *done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    provio_object *one = dataset(file_here(), "/one");
+    for (int i = 0; i < count; i++) {
+        provio_write(one, writing, 8, provio_now());
+        *done += 1;
+    }
+}
+
+static provio_object *shared;
+
+static void *reads(void *count) {
+    for (int i = 0; i < atoi(count); i++) provio_read(shared, reading, 8, provio_now());
+    return NULL;
+}
+
+static void threads(char *count) {
+    pthread_t four[4];
+    shared = dataset(file_here(), "/one");
+    for (int i = 0; i < 4; i++) pthread_create(&four[i], NULL, reads, count);
+    for (int i = 0; i < 4; i++) pthread_join(four[i], NULL);
+}
+
+static void forked(void) {
+    provio_object *file = file_here(), *one = dataset(file, "/one");
+    provio_write(one, writing, 8, provio_now());
+    pid_t pid = fork();
+    provio_write(one, writing, 16, provio_now());
+    if (pid == 0) {
+        provio_file_closed(file, provio_now());
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+    provio_file_closed(file, provio_now());
+}
+
+static void touched(void) {
+    provio_object *one = dataset(file_here(), "/one");
+    for (int i = 0; i < 5; i++) provio_read(one, reading, 8, provio_now());
+    provio_write(one, writing, 8, provio_now());
+    provio_counted(one, opening, provio_now());
+    provio_copied(one, one, copying, provio_now());
+    provio_failed(one, reading, 5, provio_now());
+}
+
+int main(int count, char **arguments) {
+    const char *what = count > 1 ? arguments[1] : "";
+    if (provio_recording == NULL || !provio_recording()) return 9;
+    functions();
+    if (strcmp(what, "") == 0) each();
+    if (strcmp(what, "nothing") == 0) nothing();
+    if (strcmp(what, "write") == 0) written(atoi(arguments[2]));
+    if (strcmp(what, "threads") == 0) threads(arguments[2]);
+    if (strcmp(what, "fork") == 0) forked();
+    if (strcmp(what, "touch") == 0) touched();
+    return 0;
+}

@@ -1,0 +1,130 @@
+"""What a layer above the C library says through `provio.h`: recorded in the caller's file, as openings are."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from posix_trace import NS, Count, Trace, counts, of_class
+
+
+def one(facts: dict[str, dict[str, str]], kind: str, **words: str) -> dict[str, str]:
+    (found,) = [one for one in of_class(facts, kind).values() if words.items() <= one.items()]
+    return found
+
+
+def test_each_function_leaves_its_record(built: Path, trace: Trace, work: Path) -> None:
+    """Files, their objects, what is counted on them, events, failures: each is there with all that was said of it."""
+    printed = trace.run(built / "objects", cwd=work, check=True).stdout.decode().splitlines()
+    facts = trace.facts()
+    found = [c for c in counts(facts) if not c.api.startswith("put")]
+    assert sorted(found, key=str) == sorted(
+        (
+            Count(side, api, path.encode(), int(count), int(size))
+            for side, api, path, count, size in map(str.split, printed)
+        ),
+        key=str,
+    )
+    file = one(facts, "FileVersion", format="HDF5")
+    (iri,) = [iri for iri, record in facts.items() if record == file]
+    own = (work / "data.h5").stat()
+    assert file["path"] == str(work / "data.h5")
+    assert (file["openApi"], file["inode"], file["flags"]) == (
+        "layer.open",
+        str(own.st_ino),
+        str(os.O_RDWR | os.O_CREAT),
+    )
+    assert (file["closedMtimeNs"], file["closedLinks"]) == (str(own.st_mtime_ns), "1")
+    dataset = one(facts, "Dataset", path="/group/one")
+    (first,) = [iri for iri, record in facts.items() if record == dataset]
+    assert dataset.pop("replacedNs") > file["openedNs"]
+    assert dataset == {
+        "type": "Dataset", "inFile": iri, "path": "/group/one", "shape": "100 200", "maxShape": "100 *",
+        "elementSize": "8", "datatype": "float64", "chunks": "10 10", "filters": "shuffle deflate", "token": "800", "created": "true",
+    }  # fmt: skip
+    assert one(facts, "Attribute")["name"] == 'unit\u00e9s "m"'
+    assert one(facts, "Attribute")["shape"] == ""
+    link = one(facts, "NamedLink")
+    assert (link["targetEncoded"], link["targetFile"]) == ("/gro%FFup", "b.h5")
+    sources = [record for record in facts.values() if "virtualSource" in record]
+    assert len(sources) == 2
+    assert first in {record["virtualSource"] for record in sources}
+    assert one(facts, "Resize")["object"] == first
+    assert one(facts, "Rename", **{"from": "/a", "to": "/b"})["inFile"] == iri
+    assert one(facts, "Rename", path="/group/one")["to"] == "units"
+    assert one(facts, "Delete")["name"] == "units"
+    assert one(facts, "Failure", errno="5")["operation"] == "Read"
+    assert "object" not in one(facts, "Failure", errno="0")
+
+
+def test_what_cannot_be_said_is_not_heard(built: Path, trace: Trace, work: Path) -> None:
+    """NULL, no function, a class that is none, more names than there is room for: nothing is recorded by it."""
+    trace.run(built / "objects", "nothing", cwd=work, check=True)
+    assert not [
+        record
+        for record in trace.facts().values()
+        if {"readApi", "writeApi"} & record.keys() and "layer" in str(record)
+    ]
+
+
+def test_nothing_is_lost_by_a_kill(built: Path, trace: Trace, work: Path) -> None:
+    """After SIGKILL in the middle of 1,000,000 writes, each that returned is counted, and at most one more."""
+    command = [built / "objects", "write", "1000000"]
+    counted = 0
+    for _ in range(8):
+        (work / "done").unlink(missing_ok=True)
+        with subprocess.Popen(command, cwd=work, env=trace.environment()) as process:
+            time.sleep(random.uniform(0.01, 0.08))
+            process.send_signal(signal.SIGKILL)
+        data = (work / "done").read_bytes() if (work / "done").exists() else b""
+        returned = int.from_bytes(data[:8], "little")
+        found = sum(c.count for c in counts(trace.facts()) if c.api == "layer.write") - counted
+        assert found in (returned, returned + 1)
+        counted += found
+
+
+def test_threads_count_each_for_itself(built: Path, trace: Trace, work: Path) -> None:
+    """Four threads that read one dataset have an Access each, and together no call is missing."""
+    trace.run(built / "objects", "threads", "5000", cwd=work, check=True)
+    facts = trace.facts()
+    accesses = [
+        record for record in of_class(facts, "Access").values() if record.get("readApi", "").startswith("layer")
+    ]
+    assert [int(record["reads"]) for record in accesses] == [5000] * 4
+    assert len({record["object"] for record in accesses}) == 1
+    assert len(of_class(facts, "Dataset")) == 1
+
+
+def test_a_child_announces_what_it_uses_anew(built: Path, trace: Trace, work: Path) -> None:
+    """After a fork the same objects are the child's own, inherited, under its own name."""
+    trace.run(built / "objects", "fork", cwd=work, check=True)
+    facts = trace.facts()
+    sizes = {}
+    for iri, record in facts.items():
+        if record.get("writeApi") == "layer.write":
+            dataset = facts[record["object"]]
+            assert record["object"].split("/")[-2] == iri.split("/")[-3]
+            assert "closedNs" in facts[dataset["inFile"]]
+            sizes[int(record["writeBytes"])] = (dataset.get("created"), dataset.get("inherited"), dataset["shape"])
+    assert sizes == {24: ("true", None, "100 200"), 16: (None, "true", "100 200")}
+
+
+@pytest.mark.parametrize("detail", ["file", "op", "call"])
+def test_details(built: Path, trace: Trace, work: Path, detail: str) -> None:
+    """At `file` since when alone, and copies; at `op` counters; at `call` a line for each call too."""
+    trace.detail = detail
+    trace.run(built / "objects", "touch", cwd=work, check=True)
+    facts = trace.facts()
+    accesses = [one for one in facts.values() if any(str(value).startswith("layer.") for value in one.values())]
+    words = {word for one in accesses for word in one}
+    assert {"firstRead", "firstWrite"} <= words
+    assert ("reads" in words, "errno" in words) == ((False, False) if detail == "file" else (True, True))
+    assert [one["type"] for one in accesses].count("Copy") == 1
+    lines = [iri for iri in trace.calls() if "/a1/" not in iri]
+    assert len(lines) == (9 if detail == "call" else 0)
+    assert NS not in "".join(words)
