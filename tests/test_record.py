@@ -45,7 +45,8 @@ def test_each_function_leaves_its_record(built: Path, trace: Trace, work: Path) 
     assert dataset.pop("replacedNs") > file["openedNs"]
     assert dataset == {
         "type": "Dataset", "inFile": iri, "path": "/group/one", "shape": "100 200", "maxShape": "100 *",
-        "elementSize": "8", "datatype": "float64", "chunks": "10 10", "filters": "shuffle deflate", "token": "800", "created": "true",
+        "elementSize": "8", "datatype": "float64", "chunks": "10 10", "filters": "shuffle deflate",
+        "token": "800", "created": "true",
     }  # fmt: skip
     assert one(facts, "Attribute")["name"] == 'unit\u00e9s "m"'
     assert one(facts, "Attribute")["shape"] == ""
