@@ -198,6 +198,7 @@ class _Writer:
             ("pid", turtle.integer(process.pid)),
             ("startTick", turtle.integer(process.tick)),
             *self._texts(record, "argv", "cwd", "cwdEncoded", "host"),
+            ("rank", turtle.integer(int(record["rank"])) if "rank" in record else None),
             ("prov:startedAtTime", turtle.instant(process.started)),
             ("prov:endedAtTime", turtle.instant(process.ended)),
             *self._end(process),

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import Project
 from posix_trace import NS, Count, Trace, counts, of_class
 
 
@@ -129,3 +130,34 @@ def test_details(built: Path, trace: Trace, work: Path, detail: str) -> None:
     lines = [iri for iri in trace.calls() if "/a1/" not in iri]
     assert len(lines) == (9 if detail == "call" else 0)
     assert NS not in "".join(words)
+
+
+# ---- ranks
+
+
+@pytest.mark.parametrize(
+    ("environment", "rank"),
+    [
+        ({}, None),
+        ({"OMPI_COMM_WORLD_RANK": "3", "PMIX_RANK": "4"}, "3"),
+        ({"PMIX_RANK": "4", "PMI_RANK": "5"}, "4"),
+        ({"PMI_RANK": "0"}, "0"),
+        ({"SLURM_PROCID": "6", "SLURM_NTASKS": "8"}, "6"),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "1"}, None),
+        ({"SLURM_PROCID": "0"}, None),
+        ({"OMPI_COMM_WORLD_RANK": "x3", "PMI_RANK": "12345678901"}, None),
+    ],
+)
+def test_the_rank_of_a_process(
+    built: Path, trace: Trace, work: Path, environment: dict[str, str], rank: str | None
+) -> None:
+    """A process of a parallel program says its number, as whoever started it says it."""
+    trace.run(built / "writer", work / "out", "1", env=environment, check=True)
+    assert one(trace.facts(), "Process").get("rank") == rank
+
+
+def test_ranks_are_in_the_graph(project: Project) -> None:
+    """The graph has the rank of each process that has one."""
+    project.run("for i in 0 1 2; do PMI_RANK=$i sh -c 'echo > out$PMI_RANK'; done")
+    rows = project.rows("SELECT ?rank WHERE { ?p a provio:Process ; provio:rank ?rank } ORDER BY ?rank")
+    assert [row["rank"] for row in rows] == ["0", "1", "2"]

@@ -200,6 +200,7 @@ static void text_process(struct text *text, const char *image, uint32_t pid, uin
     text_string(text, image);
     TEXT(text, "\"");
     TEXT_NUMBER(text, TERM_startedNs, started);
+    if (settings.ranked) TEXT_NUMBER(text, TERM_rank, settings.rank);
     TEXT(text, " ; " TERM_argv " \"");
     for (const char *at = settings.arguments; at < settings.arguments_end; at += strlen(at) + 1) {
         if (at != settings.arguments) TEXT(text, " ");
@@ -234,7 +235,7 @@ static size_t base_room(void) {
 enum { THREAD_ROOM = 128, PREFIX_ROOM = 256 };
 
 static size_t process_room(void) {
-    return 384 + FACTS_ROOM + name_room(settings.host, strlen(settings.host)) + arguments_room();
+    return 416 + FACTS_ROOM + name_room(settings.host, strlen(settings.host)) + arguments_room();
 }
 
 static void header_write(struct live *live, struct thread *thread, const char *executable, size_t executable_size,

@@ -118,16 +118,42 @@ static void preload_restore(char *value) {
     *value = '\0';
 }
 
+// Who starts the processes of a parallel program numbers them in their environment: Open MPI, PMIx, PMI, Slurm.
+static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
+                                         "SLURM_NTASKS"};
+enum { RANKS = sizeof rank_names / sizeof *rank_names, ALONE = 3 };
+
+static void rank_look(const char *values[RANKS], const char *name, size_t length, const char *value) {
+    if (*name != 'O' && *name != 'P' && *name != 'S') return;
+    for (int i = 0; i < RANKS; i++)
+        if (is_word(name, length, rank_names[i])) values[i] = value;
+}
+
+// Slurm numbers the one process of a job that is none as well.
+static void rank_read(const char *values[RANKS]) {
+    const char *tasks = values[RANKS - 1];
+    if (tasks == NULL || strcmp(tasks, "1") == 0) values[ALONE] = NULL;
+    for (int i = 0; i <= ALONE && !settings.ranked; i++) {
+        size_t digits = values[i] == NULL ? 0 : strspn(values[i], "0123456789");
+        if (digits == 0 || digits > 9 || values[i][digits] != '\0') continue;
+        for (size_t at = 0; at < digits; at++) settings.rank = settings.rank * 10 + (uint32_t)(values[i][at] - '0');
+        settings.ranked = 1;
+    }
+}
+
 __attribute__((constructor)) static void begin(int count, char **arguments, char **environment) {
     char *preload = NULL;
+    const char *ranks[RANKS] = {NULL};
     resolve_begin();
     for (; environment != NULL && *environment != NULL; environment++) {
         char *value = strchrnul(*environment, '=');
         size_t length = (size_t)(value - *environment);
         if (*value == '=' && is_word(*environment, length, "PROVIO_TRACE")) settings.watched = settings_read(value + 1);
         if (*value == '=' && is_word(*environment, length, "LD_PRELOAD")) preload = value + 1;
+        if (*value == '=') rank_look(ranks, *environment, length, value + 1);
     }
     if (!settings.watched) return;
+    rank_read(ranks);
     if (preload != NULL) preload_restore(preload);
     remember_arguments(count, arguments);
     RAW(madvise, (long)&page, sizeof page, MADV_WIPEONFORK); // on an older kernel the wrappers of fork do it alone

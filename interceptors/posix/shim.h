@@ -333,6 +333,7 @@ extern struct settings {
     bool watched, time_stamp_counter, stat, list; // the last two: classes that are recorded only when asked for
     enum detail detail;
     char *arguments, *arguments_end;
+    uint32_t rank, ranked; // its number in a parallel program, and whether it has one
 } settings;
 
 extern THREAD_LOCAL struct thread *self;   // NULL: none yet, or in a vfork's child
