@@ -11,7 +11,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pyoxigraph as ox
 
@@ -59,7 +59,7 @@ def whole(server: Server, graphs: Iterable[str]) -> bool:
     return named == set(graphs) and not unnamed
 
 
-def asked(server: Server, sparql: str, default: Sequence[str], named: Sequence[str] | None = None) -> bytes:
+def asked(server: Server, sparql: str, default: Sequence[str], named: Sequence[str] | None = None) -> IO[bytes]:
     """Ask what is provio's own question."""
     with understood(server):
         return server.ask(PROLOGUE + sparql, default, default if named is None else named)
@@ -95,7 +95,7 @@ class RemoteReader:
 
     def _answer(
         self, sparql: str, graphs: Sequence[str] | None, named: Sequence[str] | None = None, accept: str = JSON
-    ) -> bytes:
+    ) -> IO[bytes]:
         """Ask the union where nobody has merged since it was that of the graphs named: a list of many takes long."""
         if graphs is None and self.state and not re.search(r"\bGRAPH\b", sparql, re.IGNORECASE):
             answer = self.server.ask(PROLOGUE + sparql, accept=accept, union=True)
@@ -104,7 +104,7 @@ class RemoteReader:
             self.state = None
         return self.server.ask(PROLOGUE + sparql, *self._graphs(graphs, named), accept=accept)
 
-    def _own(self, sparql: str, graphs: Sequence[str] | None) -> bytes:
+    def _own(self, sparql: str, graphs: Sequence[str] | None) -> IO[bytes]:
         with understood(self.server):
             return self._answer(sparql, graphs)
 

@@ -1,12 +1,15 @@
 """Speaks to a server of SPARQL 1.1 (Protocol, Graph Store HTTP Protocol): a question or a graph in, its answer out.
 
-Nothing is asked of any other host: no redirect is followed, no proxy used. A name and a password come from the user's
-own settings or netrc, and are said to nobody but that server. What goes wrong is a StoreError of one line.
+An answer is a file, on the disk where it is large: whole, or none. Nothing is asked of any other host: no redirect is
+followed, no proxy used. A name and a password come from the user's own settings or netrc, and are said to nobody but
+that server. What goes wrong is a StoreError of one line.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 CONNECT, ANSWER = 5, 300  # seconds
 LINES = 1_000  # of an update, that is triples: Virtuoso takes some thousands
 MOST = 200  # characters of what a server says
+LARGEST = 4 << 30  # bytes of an answer: one of some ten million rows
+NEAR = 1 << 20  # bytes of an answer that are kept in memory
+PIECE = 1 << 16  # bytes
 VIRTUOSO = Endpoints("/sparql-auth", "/sparql-auth", "/sparql-graph-crud-auth")
 JSON, TRIPLES = "application/sparql-results+json", "application/n-triples"
 
@@ -49,6 +55,7 @@ class Server:
     def _greet(self, found: bool) -> None:
         """Learn what software answers, and where Virtuoso does, unless that is set."""
         answer = self._send("GET", "", check=False)
+        self._received(answer)
         self.software = answer.headers.get("Server", "")
         if self.is_virtuoso and not found:
             self.endpoints = VIRTUOSO if self.account else Endpoints("/sparql", "/sparql", "/sparql-graph-crud")
@@ -66,7 +73,7 @@ class Server:
     def ask(
         self, sparql: str, default: Sequence[str] = (), named: Sequence[str] = (), *, accept: str = JSON,
         union: bool = False,
-    ) -> bytes:  # fmt: skip
+    ) -> IO[bytes]:  # fmt: skip
         """Return the answer to a query over these graphs and no other; SyntaxError for what is not SPARQL."""
         graphs: dict[str, object] = {}
         if self.is_virtuoso:
@@ -84,7 +91,8 @@ class Server:
         kind = answer.headers.get("Content-Type", "nothing").partition(";")[0]
         if kind not in (accept, "application/json", "text/plain"):
             raise StoreError(f"{self.url} does not speak SPARQL (it answers with {kind}): see docs/servers.md")
-        return bytes(answer.content)
+        self._complete(answer)
+        return self._received(answer)
 
     def update(self, operations: Iterable[str]) -> None:
         """Carry out an update, all in one where that is one request."""
@@ -93,23 +101,74 @@ class Server:
             answer = self._send("POST", self.endpoints.update, data={"update": text})
             if answer.status_code >= 300:
                 raise StoreError(f"{self.url}: {_said(answer)}")
+            self._received(answer)
 
     def put(self, graph: str, triples: IO[bytes]) -> None:
         """Make N-Triples the whole content of a graph."""
         # In one transaction Oxigraph takes many times as long; nobody asks a graph before the index names it.
         loose = {"no_transaction": ""} if self.is_oxigraph else {}
         where = {"graph": graph, **loose}
-        self._send("PUT", self.endpoints.data, params=where, data=triples, headers={"Content-Type": TRIPLES})
+        self._received(
+            self._send("PUT", self.endpoints.data, params=where, data=triples, headers={"Content-Type": TRIPLES})
+        )
 
-    def get(self, graph: str) -> bytes:
+    def get(self, graph: str) -> IO[bytes]:
         """Return a graph as N-Triples; nothing where there is none."""
         answer = self._send(
             "GET", self.endpoints.data, params={"graph": graph}, headers={"Accept": TRIPLES}, check=False
         )
         if answer.status_code == 404:
-            return b""
+            answer.close()
+            return io.BytesIO()
         self._check(answer)
-        return bytes(answer.content)
+        found = self._received(answer)
+        if self.is_virtuoso:
+            self._count(graph, found)
+        return found
+
+    def _complete(self, answer: Response) -> None:
+        """Raise StoreError for an answer of which Virtuoso says that it is not all: its own limits are set low."""
+        rows = answer.headers.get("X-SPARQL-MaxRows")
+        if rows:
+            raise StoreError(
+                f"{self.url} gives no more than {rows} rows: set ResultSetMaxRows higher in its virtuoso.ini"
+            )
+        if "X-SQL-State" in answer.headers:
+            raise StoreError(
+                f"{self.url} stopped at a limit of its own: ask for less, or see MaxQueryExecutionTime there"
+            )
+
+    def _count(self, graph: str, found: IO[bytes]) -> None:
+        """Raise StoreError where Virtuoso has left triples out of a graph, of which it says nothing."""
+        from provio.store import terms
+
+        lines = sum(line.startswith(b"<") for line in found)
+        found.seek(0)
+        query = f"SELECT (COUNT(*) AS ?n) {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}"
+        whole = next(int(row["n"]) for row in terms.rows(self.ask(query, (), (graph,))))
+        if lines < whole:
+            raise StoreError(
+                f"{self.url} gives {lines} of a graph's {whole} triples: set ResultSetMaxRows in virtuoso.ini higher"
+            )
+
+    def _received(self, answer: Response) -> IO[bytes]:
+        """The whole of what a server answers, as a file."""
+        file = tempfile.SpooledTemporaryFile(NEAR)  # noqa: SIM115 - whoever reads it lets it go
+        try:
+            for piece in answer.iter_content(PIECE):
+                file.write(piece)
+                if file.tell() > LARGEST:
+                    raise StoreError(f"{self.url} answers with more than {LARGEST >> 30} GB: ask for less (LIMIT)")
+        except requests.exceptions.RequestException as error:
+            raise StoreError(f"{self.url} {_reason(error)}") from None
+        except OSError as error:
+            raise StoreError(
+                f"no room for an answer in {tempfile.gettempdir()} ({error.strerror}): set TMPDIR"
+            ) from error
+        finally:
+            answer.close()
+        file.seek(0)
+        return file
 
     def _send(self, method: str, endpoint: str, *, check: bool = True, **what: Any) -> Response:
         url = urljoin(self.url + "/", self.url + endpoint if endpoint.startswith("/") else endpoint)
@@ -118,6 +177,7 @@ class Server:
             if answer.status_code == 401 and self.account and self.session.auth is None:
                 digest = answer.headers.get("WWW-Authenticate", "").lower().startswith("digest")
                 self.session.auth = (HTTPDigestAuth if digest else HTTPBasicAuth)(*self.account)
+                answer.close()
                 if method == "PUT":
                     what["data"].seek(0)
                 answer = self._request(method, url, what)
@@ -129,7 +189,7 @@ class Server:
 
     def _request(self, method: str, url: str, what: dict[str, Any]) -> Response:
         return self.session.request(
-            method, url, timeout=(CONNECT, self.timeout), allow_redirects=False, **what,
+            method, url, timeout=(CONNECT, self.timeout), allow_redirects=False, stream=True, **what,
         )  # fmt: skip
 
     def _check(self, answer: Response) -> None:
@@ -166,7 +226,8 @@ def _requests(operations: Iterable[str]) -> Iterator[str]:
 
 def _said(answer: Response) -> str:
     """What a server says of a failure, in one line."""
-    text = " ".join(answer.text.partition("SPARQL query:")[0].split())
+    said = next(answer.iter_content(PIECE), b"").decode("utf-8", "replace")
+    text = " ".join(said.partition("SPARQL query:")[0].split())
     return text if len(text) < MOST else text[:MOST] + " …"
 
 
@@ -174,9 +235,8 @@ def _reason(error: Exception) -> str:
     text = str(error)
     if isinstance(error, requests.exceptions.SSLError):
         return "has a certificate that is not trusted: name its authority's file in REQUESTS_CA_BUNDLE"
-    if isinstance(error, requests.exceptions.Timeout):
-        return "does not answer in time: see whether it is overloaded, or ask later"
     for sign, reason in (
+        ("timed out", "does not answer in time: see whether it is overloaded, or ask later"),
         ("refused", "refuses connections: is the server running?"),
         ("NameResolution", "has no address: see the host's name"),
         ("unreachable", "cannot be reached: see the network"),
