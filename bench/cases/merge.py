@@ -57,17 +57,17 @@ def _copied(whole: Path, target: Path, copies: int) -> Path:
 
 
 def _other_files(data: bytes, began: int, number: int) -> bytes:
-    """What was made during the run gets other inodes; what was there before stays."""
+    """What was made during the run gets other inodes, and so do pipes; what was there before stays."""
 
     def later(match: re.Match[bytes]) -> bytes:
         moment = int(match[0])
         return b"%d" % (moment + number * 10_000_000_000) if moment >= began else match[0]
 
     def other(match: re.Match[bytes]) -> bytes:
-        made = int(match[3]) >= began
+        made = int(match[3]) >= began or match[3] == b"0"  # a pipe, which has no birth
         return match[1] + b"%d" % (int(match[2]) + made * number * 100_000_000) + b" ; :birthNs " + match[3]
 
-    data = re.sub(rb"(:inode )(\d+) ; :birthNs (\d{19})", other, data)
+    data = re.sub(rb"(:inode )(\d+) ; :birthNs (\d{19}|0)\b", other, data)
     return re.sub(rb"\b\d{19}\b", later, data)
 
 
