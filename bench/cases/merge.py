@@ -134,12 +134,13 @@ def _many(place: Place, rounds: int) -> Sequence[Figure]:
     """Merge few and many runs of one program each: what a run costs must not grow with their number."""
     one = _recorded(place, "merged-small", 1)
     few, many = (_copied(one, place.data / f"merged-{count}", count) for count in SMALL)
-    took = [(_merged(few)[0] / SMALL[0], _merged(many)[0] / SMALL[1]) for _ in range(max(1, rounds // 2))]
-    each = Spread.of([after * 1e3 for _, after in took])
-    grown = Spread.of([after / before for before, after in took])
+    took = [(_merged(few), _merged(many)) for _ in range(max(1, rounds // 2))]
+    each = Spread.of([after[0] / SMALL[1] * 1e3 for _, after in took])
+    grown = Spread.of([after[0] / SMALL[1] / (before[0] / SMALL[0]) for before, after in took])
     return [
         Figure(f"`provio merge` of {SMALL[1]:,} runs of two programs: processor time a run", each, "ms", None, 1),
         Figure(f"the same, times a run among {SMALL[0]}", grown, "×", 1.2),
+        Figure("its peak of resident memory", Spread.of([after[1] for _, after in took]), "MB", 300, 0),
     ]
 
 

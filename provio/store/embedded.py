@@ -23,6 +23,7 @@ from provio.vocab import PREFIXES
 
 VERSION = "1"
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
+KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
 
 
 class StoreWriter:
@@ -38,6 +39,7 @@ class StoreWriter:
         self.lock = lock or Lock(home, wait)
         self.path = _Path(home.path)
         self.changed = False
+        self.kept = 0
         try:
             with writing(home):
                 _check_version(home)
@@ -92,6 +94,14 @@ class StoreWriter:
             # of a small one a table of its own would cost ten times as much, and have others written anew
             load = self.store.load if len(piece) < SMALL else self.store.bulk_load
             load(input=piece.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=name, lenient=True)
+            self._keep(len(piece) if len(piece) < SMALL else 0)
+
+    def _keep(self, size: int) -> None:
+        """Have what RocksDB holds in memory written, where many small graphs have come together."""
+        self.kept += size
+        if self.kept > KEPT:
+            self.store.flush()
+            self.kept = 0
 
     def index(self, lines: Iterable[str]) -> None:
         """Say in the default graph what is in the others, last of all: a run that it does not name is not merged."""
