@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from provio import questions
 from provio.errors import BadQuery
 from provio.store import open_writer
 from provio.vocab import PREFIXES
@@ -22,18 +23,23 @@ MOST = 160  # of a parser's complaint: it may be the whole grammar
 
 
 def text_of(question: str) -> str:
-    """Return the SPARQL of a question: the content of a file (`-` is standard input), or the text itself."""
+    """Return the SPARQL of a question: the content of a file (`-` is standard input), what has that name, or the text
+    itself."""
     if question == "-":
         return Path("/dev/stdin").read_text(encoding="utf-8")
     if re.match(rf"\s*(#|({FIRST})\b)", question, re.IGNORECASE) or "{" in question:
         return question
     if not question.strip():
         raise BadQuery("no question was asked: give SPARQL, a file that holds it, or - (provio query --help)")
+    known = questions.named(question)
+    if known:
+        return known.text
     try:
         return Path(question).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise BadQuery(f"{question}: neither SPARQL nor a file that can be read ({reason})") from error
+        what = "neither SPARQL, nor a question's name (provio query --list), nor a file that can be read"
+        raise BadQuery(f"{question}: {what} ({reason})") from error
 
 
 def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, service: bool = False) -> Answer:

@@ -16,7 +16,8 @@ FLOORS = """
     environment executable trace needs going run pressing within settle identity present lineage graph across store
     intake removal merge hashing packing backup together
     sparql
-    query document nodes describe walk ties when history target earlier paths until ancestry roots stale why impact
+    questions query document nodes describe walk ties when history target earlier paths until ancestry roots stale why
+    impact
     stats validate recorded verify tracking reports runs view exports
     ranks batch containers doctor stopping
     terminal asking verbs cli

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 @click.command("query", short_help="Ask a SPARQL question.")
-@click.argument("question")
+@click.argument("question", required=False)
+@click.option("--parameter", "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Fill in a parameter.")
+@click.option("--list", "listed", is_flag=True, help="List the questions that have a name.")
 @click.option("--as", "form", type=FORMS, default=None, help="table on a terminal, else tsv.  [table|json|csv|tsv]")
 @click.option("--service", is_flag=True, help="Allow SERVICE (and LOAD in an update), which ask other servers.")
 @click.option("--update", is_flag=True, help="Carry out an update, of graphs of your own.")
@@ -24,9 +26,16 @@ if TYPE_CHECKING:
 @store_option
 @stoppable
 def command(
-    question: str, form: str | None, service: bool, update: bool, campaign: str | None, name: str | None
+    question: str | None,
+    parameters: tuple[str, ...],
+    listed: bool,
+    form: str | None,
+    service: bool,
+    update: bool,
+    campaign: str | None,
+    name: str | None,
 ) -> int:
-    """Ask the union of all runs a SPARQL QUESTION: the text, a file, or - for standard input.
+    """Ask the union of all runs a SPARQL QUESTION: the name of one (--list), the text, a file, or - for standard input.
 
     With --campaign or --name, the union of these runs' graphs and of no other.
 
@@ -36,9 +45,15 @@ def command(
 
     Example: provio query 'SELECT ?file WHERE { ?file a provio:File }'
     """
-    from provio import query
+    from provio import query, questions
 
-    sparql = query.text_of(question)
+    form = form or ("table" if sys.stdout.isatty() else "tsv")
+    if listed:
+        terminal.out(_list(form))
+        return 0
+    if question is None:
+        raise click.UsageError("no question: give one, or --list")
+    sparql = questions.filled(query.text_of(question), _values(parameters))
     if update:
         _update(sparql, service, campaign or name)
         return 0
@@ -47,9 +62,30 @@ def command(
         answer = query.ask(
             store, sparql, asking.graphs(store, asking.Which(campaign=campaign, name=name)), service=service
         )
-        shown = _shown(answer, form or ("table" if sys.stdout.isatty() else "tsv"))
+        shown = _shown(answer, form)
     terminal.out(shown)
     return 0
+
+
+def _values(parameters: tuple[str, ...]) -> dict[str, str]:
+    """The parameters of the command line, by name."""
+    for parameter in parameters:
+        if "=" not in parameter:
+            raise click.UsageError(f"--parameter takes NAME=VALUE, not {parameter}")
+    return {name: value for name, _, value in (parameter.partition("=") for parameter in parameters)}
+
+
+def _list(form: str) -> str:
+    """The questions that have a name, with what they ask and what can be filled in."""
+    from pyoxigraph import Literal
+
+    from provio import questions
+    from provio.reports import rows
+
+    every = ((one.name, one.title, " ".join(name for name, _ in one.parameters)) for one in questions.questions())
+    found = ([Literal(cell) for cell in cells] for cells in every)
+    names = ("question", "asks", "parameters")
+    return rows.render(names, found, form, width=terminal.width(), unicode=terminal.unicode())
 
 
 def _update(sparql: str, service: bool, chosen: str | None) -> None:
