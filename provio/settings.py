@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 LONGEST = 1e9  # seconds: thirty years
 PLACE = r"https?://[^:/]+(?::[0-9]+)?[^:]*|[^:]+"  # in a list with `:` between
+URL = "the URL of a server, such as http://127.0.0.1:7878"
+HOST = r"(\[[0-9A-Fa-f:.]+\]|[\w-]{1,63}(\.[\w-]{1,63})*\.?)(:[0-9]+)?"
 YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
@@ -142,7 +144,7 @@ def _stores(value: object) -> tuple[str, ...]:
     for item in value:
         if not isinstance(item, str) or not item or "\0" in item:
             raise _wrong(item, allowed)
-    return tuple(value)
+    return tuple(_server(item) if "://" in item else item for item in value)
 
 
 def _interpreters(value: object) -> Mapping[str, Interpreter]:
@@ -166,12 +168,17 @@ def _server(value: object) -> str:
     """The URL of a server; what is wrong with it is said without it, for it may hold a password."""
     from urllib.parse import urlsplit
 
-    allowed = "the URL of a server, such as http://127.0.0.1:7878"
-    parts = urlsplit(value) if isinstance(value, str) and value.isprintable() else None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"is not allowed (allowed: {allowed})")
+    try:
+        parts = urlsplit(value) if isinstance(value, str) and value.isprintable() else None
+        port = parts.port if parts else None  # raises ValueError for one that is none
+    except ValueError:
+        parts = None
+    if parts is None or parts.scheme not in ("http", "https") or parts.query or parts.fragment or port == 0:
+        raise ValueError(f"is not allowed (allowed: {URL})")
     if "@" in parts.netloc:
         raise ValueError("a name or a password in a URL is seen by others: put them into ~/.netrc, or `credentials`")
+    if not re.fullmatch(HOST, parts.netloc):
+        raise ValueError(f"names no host and port (allowed: {URL})")
     return str(value).rstrip("/")
 
 

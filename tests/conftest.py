@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 from posix_trace import POSIX, PROGRAMS, Trace
+from servers import oxigraph as oxigraph
+from servers import virtuoso as virtuoso
+from servers import virtuoso_at_work as virtuoso_at_work
 from workers import common_folder, made_once, turn
 
 from provio.errors import ProvioError

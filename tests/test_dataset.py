@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import Project
-from test_remote import Server, account, oxigraph, virtuoso, virtuoso_at_work  # noqa: F401 (fixtures)
+from servers import account
 
 from provio import sparql
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from conftest import Project
-from test_remote import INI, Server, port, record, started
+from servers import INI, Server, port, started
+from test_remote import record
 
 from provio.errors import StoreError
 from provio.settings import Account

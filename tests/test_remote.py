@@ -6,23 +6,20 @@ import base64
 import http.server
 import io
 import os
-import shutil
 import signal
-import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
+from servers import Server, account, serve
 from test_across import start, wait_for
 
 from provio import config
@@ -34,31 +31,6 @@ from provio.store.remote import connect
 
 requests = pytest.importorskip("requests")
 
-INI = """
-[Database]
-DatabaseFile = {0}/v.db
-ErrorLogFile = {0}/v.log
-LockFile = {0}/v.lck
-TransactionFile = {0}/v.trx
-xa_persistent_file = {0}/v.pxa
-FileExtend = 200
-[TempDatabase]
-DatabaseFile = {0}/temp.db
-TransactionFile = {0}/temp.trx
-[Parameters]
-ServerPort = 127.0.0.1:{1}
-NumberOfBuffers = 4000
-MaxDirtyBuffers = 3000
-ServerThreads = 10
-CheckpointInterval = 0
-DirsAllowed = {0}
-[HTTPServer]
-ServerPort = 127.0.0.1:{2}
-ServerThreads = 5
-ServerRoot = {0}
-[SPARQL]
-ResultSetMaxRows = 100000000
-"""
 QUERIES = [
     "SELECT DISTINCT ?f { ?f a provio:File } ORDER BY ?f",
     "SELECT (COUNT(DISTINCT ?v) AS ?n) (SUM(?b) AS ?sum) { ?v provio:wasWrittenBy ?io . ?io provio:bytes ?b }",
@@ -78,90 +50,6 @@ QUERIES = [
     "ASK { ?f a provio:Rank }",
 ]
 CONSTRUCT = "CONSTRUCT { ?v prov:wasGeneratedBy ?p } { ?v prov:wasGeneratedBy ?p }"
-
-
-@dataclass
-class Server:
-    """A server that the tests started."""
-
-    url: str
-    process: subprocess.Popen[bytes]
-
-    def update(self, text: str) -> None:
-        request = urllib.request.Request(
-            f"{self.url}/update", text.encode(), {"Content-Type": "application/sparql-update"}
-        )
-        urllib.request.urlopen(request, timeout=30).close()
-
-
-def port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def started(command: list[str], url: str, folder: Path) -> Server:
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(url, timeout=5).close()
-            return Server(url, process)
-        except urllib.error.HTTPError:
-            return Server(url, process)
-        except OSError:
-            assert process.poll() is None, f"{command} ended"
-            time.sleep(0.1)
-    raise AssertionError(f"{url} does not answer")
-
-
-def serve(folder: Path, at: int) -> Server:
-    beside = Path(sys.executable).with_name("oxigraph")
-    binary = str(beside) if beside.exists() else shutil.which("oxigraph")
-    if not binary:
-        pytest.skip("oxigraph is not installed (pip install oxigraph)")
-    return started(
-        [binary, "serve", "-l", str(folder / "db"), "-b", f"127.0.0.1:{at}"], f"http://127.0.0.1:{at}", folder
-    )
-
-
-@pytest.fixture
-def oxigraph(tmp_path: Path) -> Iterator[Server]:
-    folder = tmp_path / "oxigraph"
-    folder.mkdir()
-    server = serve(folder, port())
-    yield server
-    server.process.kill()
-    server.process.wait()
-
-
-@pytest.fixture
-def virtuoso(virtuoso_at_work: Server) -> Server:
-    """It starts slowly, and so once; of what other tests left nothing is in its index."""
-    for name in ("index", "derived", "derived/content", "lease"):
-        update = {"update": f"DROP SILENT GRAPH <https://w3id.org/provio/{name}>"}
-        account = requests.auth.HTTPDigestAuth("dba", "dba")
-        requests.post(f"{virtuoso_at_work.url}/sparql-auth", update, auth=account, timeout=60).raise_for_status()
-    return virtuoso_at_work
-
-
-@pytest.fixture(scope="session")
-def virtuoso_at_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    binary = shutil.which("virtuoso-t")
-    if not binary:
-        pytest.skip("not installed: virtuoso-t (make test installs it where it may)")
-    folder, at = tmp_path_factory.mktemp("virtuoso"), port()
-    (folder / "v.ini").write_text(INI.format(folder, port(), at))
-    server = started([binary, "+configfile", "v.ini", "+foreground"], f"http://127.0.0.1:{at}", folder)
-    yield server
-    server.process.kill()
-    server.process.wait()
-
-
-def account(project: Project, user: str = "dba", password: str = "dba") -> None:
-    """Write a netrc."""
-    netrc = project.path.parent / ".netrc"
-    netrc.write_text(f"machine 127.0.0.1 login {user} password {password}\n")
-    netrc.chmod(0o600)
 
 
 def record(project: Project) -> None:
@@ -432,6 +320,21 @@ def test_no_other_host_is_told_anything(project: Project, front: str) -> None:
     assert "127.0.0.1:9 refuses connections" in project.provio("runs", "--store", "http://127.0.0.1:9", code=1).stderr
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1:99999", "http://127.0.0.1:-1", "http://127.0.0.1:x", "http://[::1", "http://a b/", "http://a..b",
+     "http://%zz:9", "http://*:9", "http://host:", f"http://{'a' * 64}.example", "ftp://host", "host:7878", ""],
+)  # fmt: skip
+def test_what_is_no_url(project: Project, url: str) -> None:
+    """One line with what a URL looks like, exit 2; so as one of several stores."""
+    done = project.provio("runs", "--store", url, code=2)
+    assert "such as http://127.0.0.1:7878" in done.stderr and done.stderr.count("\n") == 1
+    (project.path / "provio.toml").write_text(f'stores = ["{url}"]\n')
+    if "://" in url:
+        done = project.provio("runs", code=2)
+        assert "provio.toml:1: stores: " in done.stderr and done.stderr.count("\n") == 1
+
+
 @pytest.mark.slow
 def test_a_server_that_goes_in_the_middle(project: Project, oxigraph: Server, tmp_path: Path) -> None:
     """Whenever it is killed, the merge ends with one line; with the server there again, the next has all."""
@@ -485,4 +388,6 @@ def test_what_is_no_store(project: Project, oxigraph: Server) -> None:
     assert "404" in lost[-1] and "docs/servers.md" in lost[-1]
     for update in ("DROP ALL", "INSERT DATA { <urn:a> <urn:b> <urn:c> }"):
         assert "is an update" in project.provio("query", update + " #{}", "--store", oxigraph.url, code=1).stderr
+        asked_for = project.provio("query", "--update", update, "--store", oxigraph.url, code=1).stderr
+        assert f"send it to {oxigraph.url}/update yourself" in asked_for.splitlines()[-1]
     assert os.path.exists(project.path / ".provio" / "runs")

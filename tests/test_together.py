@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, assert_valid, provio_command
-from test_remote import Server, oxigraph  # noqa: F401 (a fixture)
+from servers import Server
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_what_is_no_list_of_folders(two: tuple[Project, Project], wrong: str) ->
 
 
 @pytest.mark.slow
-def test_a_server_among_them(two: tuple[Project, Project], oxigraph: Server, tmp_path: Path) -> None:  # noqa: F811
+def test_a_server_among_them(two: tuple[Project, Project], oxigraph: Server, tmp_path: Path) -> None:
     """A record that is kept on a server, its own folder out of reach: quad for quad as if it lay here."""
     one, second = two
     one.provio("merge", "--quiet")

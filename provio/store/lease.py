@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import time
 from datetime import datetime
 from pathlib import Path
@@ -96,4 +97,9 @@ def _boot() -> str:
 
 
 def _seconds(instant: str) -> float:
-    return datetime.fromisoformat(instant.removesuffix("Z")[:26]).timestamp()
+    """A time of the server's; one without a zone is taken as UTC, for only differences count."""
+    parts = re.fullmatch(r"([^.]*?T[\d:]+)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)?", instant)
+    if parts is None:
+        raise StoreError(f"the server says that it is {instant[:40]!r}: see docs/servers.md")
+    zone = "+00:00" if parts[3] in (None, "Z") else parts[3]
+    return datetime.fromisoformat(f"{parts[1]}.{(parts[2] or '0')[:6]:0<6}{zone}").timestamp()

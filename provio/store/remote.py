@@ -50,11 +50,16 @@ def indexed(server: Server) -> list[str]:
     return [row["graph"] for row in terms.rows(asked(server, query, [INDEX]))]
 
 
+def held(server: Server) -> set[str]:
+    """Return the names of all graphs that Oxigraph's server holds."""
+    return {row["g"] for row in terms.rows(server.ask("SELECT ?g { GRAPH ?g {} }"))}
+
+
 def whole(server: Server, graphs: Iterable[str]) -> bool:
     """Whether the union of all that Oxigraph's server holds is the union of these graphs and the index."""
     if not server.is_oxigraph:
         return False
-    named = {row["g"] for row in terms.rows(server.ask("SELECT ?g { GRAPH ?g {} }"))} - {INDEX, LEASE}
+    named = held(server) - {INDEX, LEASE}
     unnamed = any(terms.rows(server.ask("SELECT ?s { ?s ?p ?o } LIMIT 1")))
     return named == set(graphs) and not unnamed
 

@@ -7,6 +7,7 @@ once; the derived graphs are kept here, for nobody else writes them meanwhile.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from types import TracebackType
@@ -16,9 +17,10 @@ import pyoxigraph as ox
 
 from provio.across.known import CONTENT, DERIVED
 from provio.errors import BadQuery
+from provio.facts import RUN_BASE
 from provio.store import INDEX, terms
 from provio.store.lease import Lease
-from provio.store.remote import PROLOGUE, asked, connect, indexed, understood, whole
+from provio.store.remote import PROLOGUE, asked, connect, held, indexed, understood, whole
 from provio.vocab import NS
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class RemoteWriter:
     def _look(self) -> None:
         """See what is there, and bring here what is derived."""
         self.graphs = set(indexed(self.server))
+        self._tidy()
         self.whole = whole(self.server, self.graphs)
         self.begun = self.anew or not self.graphs
         self.staged: dict[str, str] = {}
@@ -64,6 +67,14 @@ class RemoteWriter:
         self.changes: list[str] = []
         self.kept: dict[Any, Said] = {}
         self.latest = ""
+
+    def _tidy(self) -> None:
+        """Drop runs' graphs that a merge which was killed put there, and the index never named. (Virtuoso would take
+        long to tell what it holds, and asks by a list of graphs anyhow.)"""
+        found = held(self.server) - self.graphs if self.server.is_oxigraph else set()
+        left = [graph for graph in found if re.fullmatch(re.escape(RUN_BASE) + "[^/]+/bundle(/staged)?", graph)]
+        if left:
+            self.server.update([f"DROP SILENT GRAPH <{graph}>" for graph in left])
 
     def __enter__(self) -> RemoteWriter:
         return self
@@ -212,8 +223,11 @@ class RemoteWriter:
         return {row["graph"]: row["value"] for row in rows if row["graph"] in self.graphs}
 
     def update(self, sparql: str) -> None:  # noqa: ARG002
-        """Refuse: what an update would change of provio's own cannot be told beforehand."""
-        raise BadQuery(f"provio updates no server: use the tools of {self.server.url}")
+        """Refuse: whether an update changes what is provio's is known after it, and a server takes nothing back."""
+        raise BadQuery(
+            f"provio updates only the store on this disk, where it can undo what would change a run: send it to "
+            f"{self.server.url}{self.server.endpoints.update} yourself"
+        )
 
     def publish(self) -> None:
         """Carry out what waits."""

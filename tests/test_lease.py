@@ -1,0 +1,111 @@
+"""One merges into a server at a time, whatever clocks say; what a killed one left is tidied by the next."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import Project, provio_command
+from servers import Server, account
+from test_remote import quads, record
+
+from provio import config
+from provio.errors import Busy, StoreError
+from provio.store import lease, terms
+from provio.store.remote import connect, held
+
+ELSEWHERE = f"{lease.GRAPH}/another-boot.4026531836/4711/1"
+
+
+def waiting(server: Server, who: str, seconds: float) -> None:
+    """Have somebody hold the lease who said so that many seconds ago, by the server's clock."""
+    ago = f"'{'-' if seconds < 0 else ''}PT{abs(int(seconds))}S'^^<http://www.w3.org/2001/XMLSchema#dayTimeDuration>"
+    text = f"INSERT {{ GRAPH <{lease.GRAPH}> {{ <{who}> <{lease.SINCE}> ?t }} }} WHERE {{ BIND(NOW() - {ago} AS ?t) }}"
+    server.update(text)
+
+
+def holders(server: Server) -> list[str]:
+    there = connect(config.load(flags={"store": server.url}))
+    answer = there.ask(f"SELECT ?who {{ GRAPH <{lease.GRAPH}> {{ ?who <{lease.SINCE}> ?t }} }}", (), [lease.GRAPH])
+    return [row["who"] for row in terms.rows(answer)]
+
+
+def test_a_lease_of_another_machine(oxigraph: Server) -> None:
+    """It counts for ten minutes of the server's time, and is forgotten after them."""
+    there = connect(config.load(flags={"store": oxigraph.url}))
+    waiting(oxigraph, ELSEWHERE, lease.EXPIRES - 60)
+    with pytest.raises(Busy):
+        lease.Lease(there, wait=False)
+    assert holders(oxigraph) == [ELSEWHERE]
+    oxigraph.update(f"CLEAR GRAPH <{lease.GRAPH}>")
+    waiting(oxigraph, ELSEWHERE, lease.EXPIRES + 60)
+    mine = lease.Lease(there, wait=False)
+    assert holders(oxigraph) == [mine.me]
+    mine.end()
+    assert holders(oxigraph) == []
+
+
+def test_one_that_let_others_merge(oxigraph: Server) -> None:
+    """Who was away for too long, and was forgotten, writes nothing any more."""
+    there = connect(config.load(flags={"store": oxigraph.url}))
+    mine = lease.Lease(there, wait=False)
+    oxigraph.update(f"CLEAR GRAPH <{lease.GRAPH}>")
+    mine.renewed -= lease.EXPIRES
+    with pytest.raises(StoreError, match="let others merge"):
+        mine.hold()
+
+
+@pytest.mark.parametrize(
+    ("instant", "seconds"),
+    [
+        ("1970-01-01T00:00:10Z", 10), ("1970-01-01T00:00:10", 10), ("1970-01-01T00:00:10.5", 10.5),
+        ("1970-01-01T00:00:10.123456789Z", 10.123456), ("1970-01-01T02:00:10.25+02:00", 10.25),
+        ("1969-12-31T19:00:10.123456789-05:00", 10.123456), ("1970-01-01T00:00:10.1+00:00", 10.1),
+    ],
+)  # fmt: skip
+def test_times_with_and_without_a_zone(instant: str, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are of one clock, whatever zone this machine is in."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert lease._seconds(instant) == seconds
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_what_is_no_time() -> None:
+    """One line, not a stack."""
+    with pytest.raises(StoreError, match="soon"):
+        lease._seconds("soon")
+
+
+def test_what_a_killed_merge_left_is_dropped(project: Project, oxigraph: Server) -> None:
+    """A run's graph that was put there and never named, or beside the named one; graphs of others stay."""
+    record(project)
+    project.provio("merge", "--store", oxigraph.url)
+    run = min(folder.name for folder in (project.path / ".provio" / "runs").iterdir())
+    base = "https://w3id.org/provio/run/"
+    graphs = [f"{base}{run}/bundle/staged", f"{base}01a1fe9d-0000-7000-8000-000000000000/bundle", "urn:mine"]
+    for graph in graphs:
+        oxigraph.update(f"INSERT DATA {{ GRAPH <{graph}> {{ <urn:a> <urn:b> <urn:c> }} }}")
+    project.provio("run", "--quiet", "--", "true", env={**project.env, "PROVIO_STORE": oxigraph.url})
+    assert held(connect(config.load(flags={"store": oxigraph.url}))) & set(graphs) == {"urn:mine"}
+    assert quads(project, "--store", oxigraph.url) == quads(project)
+
+
+@pytest.mark.slow
+def test_a_client_of_virtuoso_is_killed_in_a_merge(project: Project, virtuoso: Server) -> None:
+    """At any moment: the next merge waits for nobody, and yields the quads of an undisturbed one."""
+    record(project)
+    account(project)
+    command = [*provio_command(), "merge", "--rebuild", "--store", virtuoso.url]
+    for wait in (0.4, 0.6, 0.8, 1.0, 1.3):
+        merging = subprocess.Popen(command, cwd=project.path, env=project.env, stderr=subprocess.DEVNULL)
+        time.sleep(wait)
+        merging.send_signal(signal.SIGKILL)
+        merging.wait()
+        project.provio("merge", "--store", virtuoso.url)
+        assert quads(project, "--store", virtuoso.url) == quads(project)
