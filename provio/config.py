@@ -75,6 +75,7 @@ class Config:
     campaign: str = _row("campaign", TEXT, "", "the campaign that a run belongs to")
     detail: str = _row("detail", choice("file", "op", "call"), "op", "how much of each file is recorded")
     record: tuple[str, ...] = _row("record", some("stat", "list"), (), "classes recorded beside the usual ones")
+    hdf5: str = _row("hdf5", choice("auto", "h5py", "off"), "auto", "who says what is done inside HDF5 files")
     hash: bool = _row("hash", BOOLEAN, False, "SHA-256 of what a run wrote, after it")
     pack: bool = _row("pack", BOOLEAN, True, "a run that is finished and merged becomes one compressed file")
     stores: tuple[str, ...] = _row("stores", STORES, (), "other records that are asked together with the own")

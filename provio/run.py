@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from types import FrameType
@@ -33,6 +33,8 @@ from provio.runfiles import put
 from provio.vocab import NS, RUN_BASE
 
 SHIM = Path(__file__).with_name("libprovio.so")
+# What it holds runs in every Python that has it on its path: the wait for h5py.
+SITE = Path(__file__).resolve().parent / "interceptors" / "site"
 FORMAT_VERSION = "1"
 # File systems whose shared maps a kill -9 and a full disk leave intact.
 SAFE_FOR_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "tmpfs"})
@@ -78,6 +80,7 @@ class Recording:
     around: str = ""
     gap: list[tuple[str, str]] = field(default_factory=list)
     held: int = -1
+    hdf5: str = "auto"
 
     @property
     def folder(self) -> Path:
@@ -154,12 +157,8 @@ def watch(command: Sequence[bytes], recording: Recording | None, say: Callable[[
     """
     env = dict(os.environb)
     blind = _look(command[0]) if recording else None
-    if recording and not (blind and blind.refuses):
-        env[b"LD_PRELOAD"] = _preloads(command[0], env.get(b"LD_PRELOAD", b""))
-        env[b"PROVIO_TRACE"] = trace_variable(recording)
-        # An AddressSanitizer program that the command starts would refuse to: another library comes before its own.
-        sanitizer = (env.get(b"ASAN_OPTIONS", b""), b"verify_asan_link_order=0")
-        env[b"ASAN_OPTIONS"] = b":".join(option for option in sanitizer if option)
+    if recording:
+        env |= _watched(command[0], recording, bool(blind and blind.refuses), env)
     with _Signals() as signals:
         try:
             process = _start(command, env)
@@ -172,6 +171,22 @@ def watch(command: Sequence[bytes], recording: Recording | None, say: Callable[[
             _note_unwatched(recording, blind, process.pid)
         code = process.wait()
     return End(code, None) if code >= 0 else End(None, -code)
+
+
+def _watched(program: bytes, recording: Recording, refuses: bool, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """Return the variables by which a program is watched; of one that refuses the shim, h5py alone may be."""
+    python = refuses and program.rpartition(b"/")[2].startswith(b"python")
+    found = {} if refuses and not python else {b"PROVIO_TRACE": trace_variable(recording)}
+    if not refuses:
+        found[b"LD_PRELOAD"] = _preloads(program, env.get(b"LD_PRELOAD", b""))
+        # An AddressSanitizer program that the command starts would refuse to: another library comes before its own.
+        sanitizer = (env.get(b"ASAN_OPTIONS", b""), b"verify_asan_link_order=0")
+        found[b"ASAN_OPTIONS"] = b":".join(option for option in sanitizer if option)
+    if recording.hdf5 != "auto":
+        found[b"PROVIO_HDF5"] = recording.hdf5.encode()
+    if recording.hdf5 == "h5py" or (python and recording.hdf5 == "auto"):
+        found[b"PYTHONPATH"] = b":".join(filter(None, (os.fsencode(SITE), env.get(b"PYTHONPATH", b""))))
+    return found
 
 
 def _look(program: bytes) -> Unwatchable | None:

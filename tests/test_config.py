@@ -47,6 +47,7 @@ DEFAULTS = {
     "campaign": "",
     "detail": "op",
     "record": (),
+    "hdf5": "auto",
     "hash": False,
     "pack": True,
     "stores": (),

@@ -69,6 +69,7 @@ def command(
         detailed = run.Detail(settings.detail, frozenset(settings.record))
         redaction = Redaction(settings.redact_add, settings.redact_keep)
         recording = run.prepare(arguments, settings.name or None, detailed, settings.campaign or None, redaction)
+        recording.hdf5 = settings.hdf5
     except Exception as error:
         if strict:
             raise CannotRecord(str(error)) from error

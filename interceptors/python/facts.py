@@ -1,0 +1,83 @@
+"""What there is to know of an object of an HDF5 file: open identifiers of h5py's in, plain facts of the trace out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+
+def of_object(h5py: Any, identifier: Any, kind: str) -> dict[str, Any]:
+    """Return the facts of a group (none), a dataset or a committed datatype."""
+    if kind == "Datatype":
+        return {"datatype": datatype(h5py, identifier), "element_size": identifier.get_size()}
+    if kind != "Dataset":
+        return {}
+    space, creation = identifier.get_space(), identifier.get_create_plist()
+    told = of_elements(h5py, space, identifier.get_type())
+    if space.get_simple_extent_type() == h5py.h5s.SIMPLE:
+        most = space.get_simple_extent_dims(True)
+        told["max_shape"] = " ".join("*" if size == h5py.h5s.UNLIMITED else str(size) for size in most)
+    if creation.get_layout() == h5py.h5d.CHUNKED:
+        told["chunks"] = " ".join(map(str, creation.get_chunk()))
+    names = [filter_name(creation.get_filter(i)) for i in range(creation.get_nfilters())]
+    if names:
+        told["filters"] = " ".join(names)
+    return told
+
+
+def of_attribute(h5py: Any, identifier: Any) -> dict[str, Any]:
+    """Return the facts of an attribute."""
+    return of_elements(h5py, identifier.get_space(), identifier.get_type())
+
+
+def of_elements(h5py: Any, space: Any, kind: Any) -> dict[str, Any]:
+    """Return what a data space and a datatype say; a null space has no shape."""
+    told = {"datatype": datatype(h5py, kind), "element_size": kind.get_size()}
+    if space.get_simple_extent_type() != h5py.h5s.NULL:
+        told["shape"] = " ".join(map(str, space.get_simple_extent_dims()))
+    return told
+
+
+def datatype(h5py: Any, kind: Any) -> str:
+    """Return the name of a datatype's class, with its number of bits where it is a number."""
+    h5t = h5py.h5t
+    family, bits = kind.get_class(), 8 * kind.get_size()
+    if family == h5t.INTEGER:
+        return ("int" if kind.get_sign() == h5t.SGN_2 else "uint") + str(bits)
+    if family == h5t.FLOAT:
+        return f"float{bits}"
+    names = {"STRING", "BITFIELD", "OPAQUE", "COMPOUND", "REFERENCE", "ENUM", "VLEN", "ARRAY", "TIME", "COMPLEX"}
+    return next((name.lower() for name in names if getattr(h5t, name, None) == family), "other")
+
+
+def filter_name(described: tuple[int, int, Any, bytes]) -> str:
+    """Return the name by which a filter is known; HDF5's own by theirs."""
+    number = described[0]
+    own = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
+    return own.get(number) or str(number)
+
+
+def elements(h5py: Any, space: Any, dataset: Any) -> int:
+    """Return how many elements of a dataset a selection in the file has."""
+    return int((dataset.get_space() if space.id == h5py.h5s.ALL.id else space).get_select_npoints())
+
+
+def virtual_sources(h5py: Any, dataset: Any, path: bytes) -> Iterator[tuple[bytes | None, bytes]]:
+    """Yield the file and the path of each source of a virtual dataset; no file: the one that it lies in itself."""
+    creation = dataset.get_create_plist()
+    if creation.get_layout() != h5py.h5d.VIRTUAL:
+        return
+    seen = set()
+    for i in range(creation.get_virtual_count()):
+        name = os.fsencode(creation.get_virtual_dsetname(i))
+        source = os.fsencode(creation.get_virtual_filename(i))
+        if (source, name) not in seen:
+            seen.add((source, name))
+            yield None if source == b"." else source_path(source, path), name if name.startswith(b"/") else b"/" + name
+
+
+def source_path(source: bytes, path: bytes) -> bytes:
+    """Return where HDF5 finds the file of a source: beside the file of the virtual dataset, else where it says."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(path)), source)
+    return beside if os.path.exists(beside) else os.path.abspath(source)

@@ -1,0 +1,92 @@
+"""The writer that is the shim itself, where it was preloaded: Python values in, records in the thread's file out."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+TEXTS = (
+    "kind",
+    "path",
+    "name",
+    "target",
+    "target_file",
+    "shape",
+    "max_shape",
+    "datatype",
+    "chunks",
+    "filters",
+    "token",
+)
+
+
+class Member(ctypes.Structure):
+    """`struct provio_member` of provio.h."""
+
+    _fields_ = [
+        *((name, ctypes.c_char_p) for name in TEXTS),
+        ("element_size", ctypes.c_uint64),
+        ("created", ctypes.c_int),
+    ]
+
+
+_pointer, _text, _int = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
+_time = _bytes = ctypes.c_uint64
+# Name: result, parameters; as in provio.h.
+FUNCTIONS: dict[str, Any] = {
+    "recording": (_int,),
+    "now": (_time,),
+    "function": (_int, _text, _text),
+    "file": (_pointer, _int, _text, ctypes.c_uint, _time),
+    "file_of": (_pointer, _int, _int, ctypes.c_uint, _time),
+    "file_closed": (None, _pointer, _time),
+    "member": (_pointer, _pointer, ctypes.POINTER(Member)),
+    "virtual": (None, _pointer, _pointer),
+    "read": (None, _pointer, _int, _bytes, _time),
+    "write": (None, _pointer, _int, _bytes, _time),
+    "counted": (None, _pointer, _int, _time),
+    "copied": (None, _pointer, _pointer, _int, _time),
+    "replaced": (None, _pointer, _time),
+    "resized": (None, _pointer, _int, _text, _time),
+    "renamed": (None, _pointer, _int, _text, _text, _text, _time),
+    "deleted": (None, _pointer, _int, _text, _text, _time),
+    "failed": (None, _pointer, _int, _int, _time),
+    "release": (None, _pointer),
+}
+
+
+def _encoded(value: Any) -> bytes | None:
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+
+
+class Shim:
+    """The functions of provio.h without their prefix."""
+
+    def __init__(self, library: Any) -> None:
+        for name, (result, *parameters) in FUNCTIONS.items():
+            function = getattr(library, f"provio_{name}")
+            function.restype, function.argtypes = result, parameters
+            if not hasattr(self, name):
+                setattr(self, name, function)
+        self._numbers: dict[str, int] = {}
+        self._function, self._member = library.provio_function, library.provio_member
+
+    def function(self, name: str, term: str) -> int:
+        """Return the number of a function whose calls are of a class of the ontology."""
+        if name not in self._numbers:
+            self._numbers[name] = self._function(name.encode(), term.encode())
+        return self._numbers[name]
+
+    def member(self, file: Any, **told: Any) -> Any:
+        """Say what there is to know of a member of a file."""
+        member = Member(**{name: _encoded(value) for name, value in told.items()})
+        return self._member(file, ctypes.byref(member))
+
+
+def found() -> Any | None:
+    """Return the library, where it is in this process and records."""
+    library = ctypes.PyDLL(None)  # which keeps Python's lock: these calls are shorter than giving it away
+    try:
+        return library if library.provio_recording() else None
+    except AttributeError:
+        return None

@@ -1,0 +1,142 @@
+"""The layer in Python: how it comes into a process, what it records of h5py there, and that nobody notices."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+from h5py_trace import SITE, Act, Story, run
+from posix_trace import Trace
+
+EVERYTHING = """
+import h5py, numpy as np
+with h5py.File("a.h5", "w") as f:
+    d = f.create_dataset("g/d", data=np.arange(100.0).reshape(10, 10), chunks=(5, 5), compression="gzip",
+                         shuffle=True, maxshape=(None, 10))
+    d.attrs["units"] = "m"
+    f["soft"] = h5py.SoftLink("/g/d")
+    f["hard"] = d
+    f["n"] = np.arange(3)
+    f["type"] = np.dtype("f4")
+with h5py.File("a.h5", "r+") as f:
+    assert f["soft"][2:4].sum() == 590 and f["g/d"][:, [1, 3]].shape == (10, 2) and f["g/d"].attrs["units"] == "m"
+    f["g/d"].write_direct(np.ones((10, 10)))
+    f["g/d"].resize((20, 10))
+    f.move("n", "m")
+    del f["hard"]
+    f.copy("g", "gc")
+    f["g/d"].attrs.modify("units", "km")
+    del f["g/d"].attrs["units"]
+    try:
+        f["nowhere"]
+    except KeyError as error:
+        print(error)
+"""
+
+
+def test_all_that_is_done_inside_a_file_is_recorded(trace: Trace, work: Path) -> None:
+    assert "nowhere" in run(trace, EVERYTHING, work, "h5py")
+    story = Story(trace.facts())
+    assert story.moved() == [
+        Act("read", "a.h5", "/g/d", 2, 320),
+        Act("read", "a.h5", "/g/d@units", 1, 8),
+        Act("write", "a.h5", "/g/d", 2, 1600),
+        Act("write", "a.h5", "/g/d@units", 2, 16),
+        Act("write", "a.h5", "/n", 1, 24),
+    ]
+    properties = ("created", "shape", "maxShape", "chunks", "filters", "datatype", "elementSize", "target")
+    assert story.objects(*properties) == {
+        ("Group", "a.h5", "/", *"--------"),
+        ("Group", "a.h5", "/g", "true", *"-------"),
+        ("Group", "a.h5", "/g", *"--------"),
+        ("Group", "a.h5", "/gc", "true", *"-------"),
+        ("Dataset", "a.h5", "/g/d", "true", "10 10", "* 10", "5 5", "shuffle deflate", "float64", "8", "-"),
+        ("Dataset", "a.h5", "/g/d", "-", "10 10", "* 10", "5 5", "shuffle deflate", "float64", "8", "-"),
+        ("Dataset", "a.h5", "/n", "true", "3", "3", "-", "-", "int64", "8", "-"),
+        ("Attribute", "a.h5", "/g/d@units", "true", "", "-", "-", "-", "string", "8", "-"),
+        ("Attribute", "a.h5", "/g/d@units", "-", "", "-", "-", "-", "string", "8", "-"),
+        ("Datatype", "a.h5", "/type", "true", "-", "-", "-", "-", "float32", "4", "-"),
+        ("NamedLink", "a.h5", "/soft", "true", *"------", "/g/d"),
+        ("NamedLink", "a.h5", "/soft", "-", *"------", "/g/d"),
+        ("NamedLink", "a.h5", "/hard", "true", *"------", "/g/d"),
+    }
+    assert story.events() == [
+        ("Copy", "a.h5", "/g", "a.h5", "/gc"),
+        ("Delete", "a.h5", "/g/d", "units", "-", "-"),
+        ("Delete", "a.h5", "/hard", "-", "-", "-"),
+        ("Rename", "a.h5", "-", "-", "/n", "/m"),
+        ("Resize", "a.h5", "/g/d", "20 10"),
+    ]
+    assert story.failures() == {"Open": 1}
+    assert [record["flags"] for record in story.files.values()] == [str(0o1102), "2"]
+    assert all("closedNs" in record for record in story.files.values())
+    replaced = {story.name(iri)[1] for iri, record in story.members.items() if "replacedNs" in record}
+    assert replaced == {"/g/d", "/g/d@units"}
+
+
+def bare(*command: str | Path, **env: str) -> tuple[int, str, str]:
+    """Run without anything of provio's but its folder on the path: nothing but its presence can be noticed."""
+    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+SEEN = "import sys, json; print(json.dumps([sys.path, sorted(sys.modules), sys.argv, sorted(sys.path_importer_cache)]))"
+
+
+@pytest.mark.parametrize("options", [(), ("-I",), ("-E",), ("-s",), ("-P",), ("-O",)], ids=" ".join)
+def test_a_python_sees_nothing_on_its_path_or_among_its_modules(options: tuple[str, ...]) -> None:
+    before = json.loads(bare(sys.executable, *options, "-c", SEEN)[1])
+    after = json.loads(bare(sys.executable, *options, "-c", SEEN, PYTHONPATH=str(SITE))[1])
+    assert after == before
+
+
+def test_the_own_path_and_the_own_sitecustomize_stay(tmp_path: Path) -> None:
+    """The next sitecustomize on the path takes its place; one that fails is told of as ever, and one may be missing."""
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.own = __file__")
+    say = "import sys, sitecustomize; print(sys.own, sitecustomize.__file__, str(sys.path))"
+    before = bare(sys.executable, "-c", say, PYTHONPATH=str(tmp_path))
+    after = bare(sys.executable, "-c", say, PYTHONPATH=f"{SITE}:{tmp_path}")
+    assert before == after
+    assert before[0] == 0
+    (tmp_path / "sitecustomize.py").write_text("1 / 0")
+    before = bare(sys.executable, "-c", "pass", PYTHONPATH=str(tmp_path))
+    assert bare(sys.executable, "-c", "pass", PYTHONPATH=f"{SITE}:{tmp_path}") == before
+    assert "division by zero" in before[2]
+
+
+def test_a_broken_h5py_shows_its_own_error(tmp_path: Path) -> None:
+    """The traceback has the same lines; a missing h5py is missing as ever; a second import is none."""
+    (tmp_path / "h5py").mkdir()
+    (tmp_path / "h5py" / "__init__.py").write_text("def broken():\n    raise RuntimeError('built wrong')\nbroken()\n")
+    (tmp_path / "p.py").write_text("import h5py\n")
+    before = bare(sys.executable, tmp_path / "p.py")
+    assert bare(sys.executable, tmp_path / "p.py", PYTHONPATH=str(SITE), PROVIO_TRACE="x", PROVIO_HDF5="h5py") == before
+    assert "built wrong" in before[2]
+    (tmp_path / "h5py" / "__init__.py").write_text("h5d = None\n")
+    assert bare(sys.executable, tmp_path / "p.py", PYTHONPATH=str(SITE), PROVIO_TRACE="x")[0] == 0
+    missing = "import sys; sys.path[:] = []; import h5py"
+    assert bare(sys.executable, "-c", missing, PYTHONPATH=str(SITE)) == bare(sys.executable, "-c", missing)
+
+
+def test_any_environment_and_any_starter_is_watched(trace: Trace, work: Path) -> None:
+    """provio need not be installed where the program runs, and what a Python starts is watched in its turn."""
+    venv.create(work / "venv", with_pip=False)
+    import h5py
+
+    packages = Path(h5py.__file__).parent.parent
+    program = f"""
+import subprocess, sys
+child = "import sys; sys.path.append({str(packages)!r}); import h5py; h5py.File('b.h5', 'w')['x'] = 1"
+subprocess.run([sys.executable, "-c", child], check=True)
+try:
+    import provio
+except ImportError:
+    print("not here")
+"""
+    assert run(trace, program, work, "h5py", python=str(work / "venv/bin/python")) == "not here\n"
+    assert Act("write", "b.h5", "/x", 1, 8) in Story(trace.facts()).moved()
