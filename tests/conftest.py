@@ -168,9 +168,9 @@ def project(tmp_path: Path, shim: Path, request: pytest.FixtureRequest) -> Itera
 
 
 def new_project(home: Path) -> Project:
-    """Return an empty project below a home of its own; a module whose tests only ask may share one."""
+    """Return the project below a home of its own, empty at first; a module whose tests only ask may share one."""
     folder = home / "project"
-    (folder / ".provio").mkdir(parents=True)
+    (folder / ".provio").mkdir(parents=True, exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
     return Project(folder, {**env, "HOME": str(home)})
 
