@@ -133,7 +133,7 @@ def _hash_run(
 ) -> None:
     """Write the `hashes.ttl` of this host for a run; `progress` keeps each line as it is done."""
     trace = read_run(folder)
-    host = turtle.segment(environment.system_facts()["host"])
+    host = turtle.segment(environment.host())
     place = next((place for place in folders_of(trace.folder, trace.run) if place.name == host), None)
     if place is None or (place / "hashes.ttl").exists():
         return

@@ -168,6 +168,6 @@ class _Merge:
 def settled(trace: Trace) -> Trace:
     """Look at what processes that outlived the run on this host have left."""
     if os.access(trace.folder, os.W_OK):
-        settle.settle(trace, turtle.segment(environment.system_facts()["host"]))
+        settle.settle(trace, turtle.segment(environment.host()))
         trace.content_hash = traces.content_hash(trace.folder, trace.run)
     return trace

@@ -199,7 +199,7 @@ def _note_unwatched(recording: Recording, blind: Unwatchable, pid: int) -> None:
     """Keep for run.ttl that the command itself cannot be watched, under the name that it would have had."""
     with contextlib.suppress(OSError):
         tick = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
-        host = turtle.segment(environment.system_facts()["host"])
+        host = turtle.segment(environment.host())
         recording.gap = [
             ("about", f"<{RUN_BASE}{recording.run_id}/{host}/{pid}.{tick}.0/>"),
             ("reason", turtle.literal(blind.reason)),
@@ -224,7 +224,7 @@ def end_as(end: End) -> int:
 def trace_variable(recording: Recording) -> bytes:
     """Return the value of PROVIO_TRACE: all that the shim is told."""
     clock = "tsc" if _clock_source() == "tsc" else "sys"
-    host = turtle.segment(environment.system_facts()["host"])
+    host = turtle.segment(environment.host())
     fields = [
         FORMAT_VERSION,
         str(recording.detail),
@@ -314,7 +314,7 @@ def _mount_statements(recording: Recording, mounts: list[environment.Mount]) -> 
 
 def host_folder(recording: Recording) -> Path:
     """Return where the live files of a run on this host lie."""
-    return recording.trace_folder / turtle.segment(environment.system_facts()["host"])
+    return recording.trace_folder / turtle.segment(environment.host())
 
 
 def _trace_folder(folder: Path, run_id: str, mounts: list[environment.Mount]) -> Path:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -46,11 +45,11 @@ class StoreWriter:
                 if home.unfinished.exists():
                     snapshots.restore(home)
                 if home_new(home).exists():
-                    shutil.rmtree(home_new(home))  # it was never whole
+                    snapshots.take_away(home_new(home))  # it was never whole
             self.begun = anew or not home.store.exists()
             self.store = self._open()
             if self.begun and not anew:
-                shutil.rmtree(home.marks, ignore_errors=True)  # of a store that is gone: what is not in this is pending
+                snapshots.take_away(home.marks)  # of a store that is gone: what is not in this is pending
         except BaseException:
             self.lock.close()
             raise
@@ -197,7 +196,7 @@ class StoreWriter:
                 self.home.unfinished.touch()
             snapshots.publish(self.home, lambda name: self.store.backup(self.path / f"snapshots/{name}"))
             if self.anew:
-                shutil.rmtree(self.home.store, ignore_errors=True)
+                snapshots.take_away(self.home.store)
                 home_new(self.home).rename(self.home.store)
             self.home.unfinished.unlink(missing_ok=True)
         self.changed = False

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -94,7 +93,19 @@ def sweep(home: Home) -> None:
     for entry in entries:
         if entry.name not in KEPT and entry.name != current and entry.is_dir(follow_symlinks=False):
             with contextlib.suppress(OSError), _alone(entry.path):
-                shutil.rmtree(entry.path, ignore_errors=True)
+                take_away(entry.path)
+
+
+def take_away(folder: str | Path) -> None:
+    """Delete what a store keeps in a folder, and it; what cannot go stays."""
+    try:
+        for entry in list(os.scandir(folder)):
+            os.unlink(entry)
+        os.rmdir(folder)
+    except OSError:
+        import shutil  # dear to load, and every merge takes a snapshot away: a folder of plain files
+
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -109,7 +120,7 @@ def _alone(folder: str) -> Iterator[None]:
 
 def restore(home: Home) -> None:
     """Put the store back to what was published last, or to nothing, after a merge that did not end."""
-    shutil.rmtree(home.store, ignore_errors=True)
+    take_away(home.store)
     name = _published(home)
     published = home.snapshots / (name or "none")
     if name and published.is_dir():
@@ -125,5 +136,7 @@ def _same(source: str, target: str) -> None:
     if source.endswith(".sst"):
         with contextlib.suppress(OSError):
             return os.link(source, target)
+    import shutil
+
     shutil.copyfile(source, target)
     return None
