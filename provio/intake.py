@@ -5,6 +5,8 @@ What fails in the middle leaves nothing of the run that is visible: neither its 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from provio import across, redact, turtle
 from provio.across import content
 from provio.across.known import CONTENT
@@ -39,7 +41,7 @@ def put(store: Writer, trace: Trace, settings: Config, runs: across.Runs | None 
     except (OSError, ProvioError):
         raise
     except Exception:
-        _forget(store, graph, keys, equal, runs)
+        _forget(store, [graph], keys, equal | content.touched(store, graph), runs)
         raise
 
 
@@ -53,22 +55,24 @@ def copy(store: Writer, graph: str, run: str, content_hash: str, document: str) 
     store.index([*_renewed(store, graph, equal), *_entry(graph, run, content_hash)])
 
 
-def forget(store: Writer, graph: str) -> None:
-    """Take a run's graph out of the store, and all that followed from it."""
-    runs = across.Runs.of(store)
-    keys = across.shared(store, graph) | across.disputed(store, graph) | across.during(store, graph, runs)
-    _forget(store, graph, keys, content.touched(store, graph), runs)
+def forget(store: Writer, graphs: Iterable[str]) -> None:
+    """Take runs' graphs out of the store, and all that followed from them."""
+    graphs, runs = list(graphs), across.Runs.of(store)
+    keys, equal = across.during(store, graphs, runs), content.touched(store, *graphs)
+    for graph in graphs:
+        keys |= across.shared(store, graph) | across.disputed(store, graph)
+    _forget(store, graphs, keys, equal, runs)
 
 
-def _forget(store: Writer, graph: str, keys: set[str], equal: dict[str, set[str]], runs: across.Runs) -> None:
-    keys |= across.touched_in(store, graph)
-    equal |= content.touched(store, graph)
-    store.drop(graph)
-    runs.renew(store, graph)
-    _conclude_across(store, graph, None, keys, runs)
-    lines = _renewed(store, graph, equal)
-    if lines:
-        store.index(lines)
+def _forget(store: Writer, graphs: list[str], keys: set[str], equal: dict[str, set[str]], runs: across.Runs) -> None:
+    for graph in graphs:
+        keys |= across.touched_in(store, graph)
+        store.drop(graph)
+        runs.renew(store, graph)
+    store.withdraw(across.DERIVED, across.Derived(store).because_of(keys))
+    store.add(across.DERIVED, across.conclude(store, sorted(keys), runs))
+    if content.renew(store, None, equal):
+        store.index(_bundle(CONTENT))
 
 
 def _conclude_across(
@@ -77,7 +81,7 @@ def _conclude_across(
     """Renew what the derived graph says because of what a run touches, or touched before it was merged anew."""
     derived = across.Derived(store)
     keys = before | (across.open_in(conclusions, runs) if conclusions else set()) | across.shared(store, graph)
-    keys |= across.disputed(store, graph) | across.during(store, graph, runs)
+    keys |= across.disputed(store, graph) | across.during(store, [graph], runs)
     if derived.keys:
         keys |= derived.keys & across.touched_in(store, graph)
     store.withdraw(across.DERIVED, derived.because_of(keys))

@@ -20,7 +20,6 @@ from provio.graph import bundle_iri
 from provio.home import RUN_ID, Home
 from provio.lock import Lock
 from provio.store import Writer, open_writer, writing
-from provio.vocab import provio
 
 NOTES = ("hashing", "unpacked")  # folders of notes, a file for each run
 
@@ -61,11 +60,10 @@ def forget(home: Home, store: Writer) -> bool:
         return False
     gone = [bundle_iri(RUN_BASE + run) for run in runs]
     for run in runs:
-        _set_aside(home, run)  # what a kill left in its place
+        _set_aside(home, run, known=True)  # what a kill left in its place
     with writing(home):
-        for graph in gone:
-            intake.forget(store, graph)
-        if not store.indexed(provio("contentHash")):
+        intake.forget(store, gone)
+        if next(store.rows("SELECT ?run { ?run a provio:Run } LIMIT 1"), None) is None:
             store.drop(DERIVED)
         if next(store.statements(CONTENT), None) is None:
             store.drop(CONTENT)
@@ -114,14 +112,15 @@ def aside(home: Home) -> list[str]:
     return sorted(name for name in names if RUN_ID.fullmatch(name))
 
 
-def _set_aside(home: Home, run: str) -> None:
+def _set_aside(home: Home, run: str, known: bool = False) -> None:
+    """Move a run's files aside; `known` says that it is noted there already."""
     _aside(home).mkdir(exist_ok=True)
     places = [place for name in (run, run + runfiles.ENDING) if os.path.lexists(place := home.runs / name)]
     for place in places:
         _delete(_aside(home) / place.name)
         place.rename(_aside(home) / place.name)
-    if not places and run not in aside(home):
-        (_aside(home) / run).mkdir()  # its files are gone already: what the store says of it goes now
+    if not places and not known:
+        (_aside(home) / run).mkdir(exist_ok=True)  # its files are gone already: what the store says of it goes now
 
 
 def _aside(home: Home) -> Path:

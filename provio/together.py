@@ -91,8 +91,7 @@ def forget_gone(together: Together, settings: Config) -> None:
         return
     with together.closed(), open_writer(together, settings, False, Lock(together, wait=False)) as store:
         known = {local_name(run) for run in store.indexed(provio("ofRun")).values()}
-        for run in sorted(known - here):
-            intake.forget(store, bundle_iri(RUN_BASE + run))
+        intake.forget(store, [bundle_iri(RUN_BASE + run) for run in sorted(known - here)])
         store.publish()
     for note in set(os.listdir(together.marks)) - here - {"settings"}:
         (together.marks / note).unlink()

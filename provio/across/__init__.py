@@ -135,17 +135,22 @@ def disputed(known: Known, graph: str) -> set[str]:
     return found
 
 
-def during(known: Known, graph: str, runs: Runs) -> set[str]:
-    """Return the inodes of which other runs, that ended after this one began, know a version made while it went on."""
-    own = next((times for times in runs.times if graph == _bundle(times[2])), None)
-    if own is None:
-        return set()
-    start, end = turtle.instant(own[0]), turtle.instant(own[1])
-    found = set()
-    for other in (_bundle(run) for _, ended, run in runs.times if ended >= own[0] and run != own[2]):
-        rows = known.rows(f"""SELECT ?v {{ GRAPH <{other}> {{ ?v provio:inode ?inode ; provio:modified ?modified
-            FILTER(?modified >= {start} && ?modified <= {end}) }} }}""")
-        found |= {key for row in rows if (key := inodes.key_of(row["v"]))}
+def during(known: Known, graphs: Iterable[str], runs: Runs) -> set[str]:
+    """Return the inodes of which other runs, that ended after one of these began, know a version made while it went
+    on."""
+    named = set(graphs)
+    own = [times for times in runs.times if _bundle(times[2]) in named]
+    found: set[str] = set()
+    if not own:
+        return found
+    first, last = own[0][0], max(end for _, end, _ in own)
+    for other in (graph for _, ended, run in runs.times if ended >= first and (graph := _bundle(run)) not in named):
+        rows = known.rows(f"""SELECT ?v ?modified {{ GRAPH <{other}> {{ ?v provio:inode ?i ; provio:modified ?modified
+            FILTER(?modified >= {turtle.instant(first)} && ?modified <= {turtle.instant(last)}) }} }}""")
+        for row in rows:
+            moment = nanoseconds(row["modified"])
+            if any(start <= moment <= end for start, end, _ in own) and (key := inodes.key_of(row["v"])):
+                found.add(key)
     return found
 
 

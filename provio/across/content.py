@@ -20,18 +20,19 @@ TIES = (PROV + "alternateOf", NS + "sameContentAs", NS + "contentFrom")
 COPIED = "~copied"
 
 
-def touched(store: Kept, graph: str) -> dict[str, set[str]]:
-    """Return the hashes of the versions that a run's graph speaks of, each with all versions that have it."""
+def touched(store: Kept, *graphs: str) -> dict[str, set[str]]:
+    """Return the hashes of the versions that runs' graphs speak of, each with all versions that have it."""
     if not store.has(HASH):
         return {}
-    hashes = {value for version in store.members(graph, INODE) for value, _ in store.objects(version, HASH)}
+    versions = {version for graph in graphs for version in store.members(graph, INODE)}
+    hashes = {value for version in versions for value, _ in store.objects(version, HASH)}
     return {value: set(store.stating(HASH, value)) for value in hashes}
 
 
-def renew(store: Kept, graph: str, before: dict[str, set[str]]) -> bool:
-    """Say anew what equal content says of the versions that a run's graph speaks of, or spoke of `before`; tell whether
-    that is anything."""
-    now = {value: set(store.stating(HASH, value)) for value in before} | touched(store, graph)
+def renew(store: Kept, graph: str | None, before: dict[str, set[str]]) -> bool:
+    """Say anew what equal content says of the versions that a run's graph speaks of (None: it is gone), or spoke of
+    `before`; tell whether that is anything."""
+    now = {value: set(store.stating(HASH, value)) for value in before} | (touched(store, graph) if graph else {})
     stale = set().union(*before.values(), *now.values())
     store.withdraw(CONTENT, list(_said(store, stale)))
     facts = Facts(store)
