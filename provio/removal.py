@@ -7,14 +7,15 @@ finishes what a kill left undone: its graph is taken out, readers see that, and 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from provio import intake, runfiles
 from provio.across.known import CONTENT, DERIVED
 from provio.config import Config
-from provio.errors import ProvioError
+from provio.errors import ProvioError, StoreError
 from provio.facts import RUN_BASE
 from provio.graph import bundle_iri
 from provio.home import RUN_ID, Home
@@ -24,24 +25,67 @@ from provio.store import Writer, open_writer, writing
 NOTES = ("hashing", "unpacked")  # folders of notes, a file for each run
 
 
-def remove(home: Home, runs: Iterable[str], settings: Config) -> None:
-    """Take runs away, for good and seen by all when this returns; raises StoreError, OSError where that cannot be: they
-    are then as before, where the store is embedded."""
+def remove(
+    home: Home,
+    runs: Iterable[str],
+    settings: Config,
+    *,
+    fast: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Take runs away, for good and seen by all when this returns; `fast` leaves their words in the store's tables.
+
+    Raises StoreError, OSError where that cannot be: they are then as before, where the store is embedded.
+    """
     runs = list(runs)
     if not runs:
         return
-    with home.closed(), open_writer(home, settings, wait=True) as store:
-        begun = aside(home)
-        try:
-            for run in runs:
-                _set_aside(home, run)
-            if forget(home, store):
-                store.publish()
-        except (ProvioError, OSError):
-            if not settings.store:
-                _put_back(home, set(runs).difference(begun))
+    with home.closed():
+        with _without_room(home, settings):
+            writer = open_writer(home, settings, wait=True)
+        with writer as store:
+            with _without_room(home, settings):
+                _remove(home, store, runs, settings)
+            if not fast:
+                _take_words(store, progress)
+
+
+def _remove(home: Home, store: Writer, runs: list[str], settings: Config) -> None:
+    begun = aside(home)
+    try:
+        for run in runs:
+            _set_aside(home, run)
+        if forget(home, store):
+            store.publish()
+    except (ProvioError, OSError):
+        if not settings.store:
+            _put_back(home, set(runs).difference(begun))
+        raise
+    clear(home)
+
+
+@contextlib.contextmanager
+def _without_room(home: Home, settings: Config) -> Iterator[None]:
+    """Say what to do where a full disk keeps a store from being changed: no run is removed for it."""
+    try:
+        yield
+    except (ProvioError, OSError) as error:
+        if settings.store or not any(os.strerror(code) in str(error) for code in (errno.ENOSPC, errno.EDQUOT)):
             raise
-        clear(home)
+        raise StoreError(
+            f"no room to take runs out of the store: nothing was removed, no run is lost; make room, or delete store, "
+            f"snapshots and the runs' folders in {home.path}: the store is made again of the runs that are left"
+        ) from error
+
+
+def _take_words(store: Writer, progress: Callable[[str], None]) -> None:
+    """Take the words of runs that are gone out of the store's tables."""
+    try:
+        store.renew(progress)
+        store.publish()
+    except (ProvioError, OSError) as error:
+        left = "removed, but words of them are left in the store's tables"
+        raise StoreError(f"{left} ({error}): provio merge --rebuild takes them out") from error
 
 
 def _put_back(home: Home, runs: Iterable[str]) -> None:

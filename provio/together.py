@@ -16,7 +16,7 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from provio import home as homes
-from provio import intake, owners
+from provio import intake, owners, removal
 from provio.config import Config
 from provio.errors import ProvioError, StoreError
 from provio.facts import RUN_BASE
@@ -86,15 +86,36 @@ def holds(home: Home, settings: Config, other: Home) -> bool:
 
 def forget_gone(together: Together, settings: Config) -> None:
     """Take the runs that no source has any more out of the store; raises Busy where somebody is at it."""
-    here = together.known
-    if not together.marks.is_dir() or not set(os.listdir(together.marks)) - here - {"settings"}:
-        return
-    with together.closed(), open_writer(together, settings, False, Lock(together, wait=False)) as store:
+    gone = _noted(together) - together.known
+    if gone:
+        _forget(together, gone, settings, Lock(together, wait=False))
+
+
+def remove(home: Home, runs: list[str], settings: Config, *, fast: bool, progress: Callable[[str], None]) -> None:
+    """Take runs away, as `removal.remove` does, and out of the store of all that are asked together with `home`."""
+    removal.remove(home, runs, settings, fast=fast, progress=progress)
+    together = Home(home.path / NAME)
+    held = _noted(together) & set(runs)
+    if held and not fast:  # else the next question does it
+        _forget(together, held, replace(settings, store=""), Lock(together, wait=True))
+
+
+def _noted(together: Home) -> set[str]:
+    try:
+        return set(os.listdir(together.marks)) - {"settings"}
+    except OSError:
+        return set()
+
+
+def _forget(together: Home, runs: set[str], settings: Config, lock: Lock) -> None:
+    """Take runs out, and their words."""
+    with together.closed(), open_writer(together, settings, True, lock) as store:
         known = {local_name(run) for run in store.indexed(provio("ofRun")).values()}
-        intake.forget(store, [bundle_iri(RUN_BASE + run) for run in sorted(known - here)])
+        intake.forget(store, [bundle_iri(RUN_BASE + run) for run in sorted(known & runs)])
+        store.renew(lambda _: None)
         store.publish()
-    for note in set(os.listdir(together.marks)) - here - {"settings"}:
-        (together.marks / note).unlink()
+    for run in runs:
+        (together.marks / run).unlink(missing_ok=True)
 
 
 def copy_served(together: Together, settings: Config) -> None:

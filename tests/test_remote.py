@@ -20,7 +20,7 @@ import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
 from servers import Server, account, serve
-from test_across import start, wait_for
+from test_across import growing, start, wait_for
 
 from provio import config
 from provio.across.known import DERIVED
@@ -217,6 +217,30 @@ def test_a_run_during_which_a_file_appeared_is_removed(project: Project, oxigrap
     assert project.count(gap) == 1
     project.provio("rm", min(folder.name for folder in (project.path / ".provio" / "runs").iterdir()), "--yes")
     assert project.count(gap) == 0
+
+
+@pytest.mark.slow
+def test_a_rebuild_after_a_killed_removal_keeps_what_follows_from_the_runs_of_others(
+    project: Project, oxigraph: Server
+) -> None:
+    """The last run of a record that shares its server is set aside: what follows from two runs of another's stays."""
+    project.env["PROVIO_STORE"] = oxigraph.url
+    project.sh("echo 1 > a; echo 2 > b")
+    writer = growing(project, "wb")
+    project.run("cat x > z")
+    project.sh("touch seen")
+    assert writer.wait(timeout=60) == 0
+    project.provio("merge")
+    before = quads(project)
+    derived = f"GRAPH <{DERIVED}> {{ ?s ?p ?o }}"
+    assert project.count(derived) > 0
+    theirs = {**project.env, "PROVIO_HOME": str(project.path / "other")}
+    project.provio("run", "--quiet", "--", "sh", "-c", "echo 1 > w", env=theirs)
+    (run,) = (project.path / "other" / "runs").iterdir()
+    (project.path / "other" / "removed").mkdir()
+    run.rename(project.path / "other" / "removed" / run.name)  # as far as a removal that was killed may have come
+    project.provio("merge", "--rebuild", env=theirs)
+    assert quads(project) == before
 
 
 def test_texts_with_line_separators_reach_a_server(oxigraph: Server, tmp_path: Path) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
 import signal
 import subprocess
 import time
+from contextlib import ExitStack
 from itertools import permutations
 from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
+from filesystems import mount
 from test_across import growing, shell, start, wait_for
 
 from provio.config import Config
@@ -125,6 +128,55 @@ def test_a_removed_run_is_gone(project: Project) -> None:
     project.provio("rm", "--yes", first)
     assert quads(home) == set()
     assert "nothing" in project.provio("lineage", "b", code=3).stderr
+
+
+def holding(home: Path, word: str) -> set[str]:
+    """The parts of a `.provio` in which a word is found on the disk."""
+    files = [path for path in home.rglob("*") if path.is_file() and word.encode() in path.read_bytes()]
+    return {path.relative_to(home).parts[0] for path in files}
+
+
+def test_the_words_of_a_removed_run_are_gone_from_the_disk(project: Project) -> None:
+    """From the store's tables too, unless --fast leaves that for a rebuild, and says so; what is left answers as
+    before."""
+    project.sh("echo 1 > a; echo 2 > xylophone1; echo 3 > xylophone2")
+    project.watch("cp", "a", "b")
+    home = project.path / ".provio"
+    kept = quads(home)
+    project.watch("cp", "xylophone1", "c")
+    assert {"runs", "store", "snapshots"} == holding(home, "xylophone1")
+    assert "merge --rebuild" not in project.provio("rm", "--yes", "last").stderr
+    assert holding(home, "xylophone1") == set()
+    assert (quads(home), project.data("b")) == (kept, {"a"})
+    project.watch("cp", "xylophone2", "c")
+    assert (
+        "stay in the store's tables until provio merge --rebuild"
+        in project.provio("prune", "--fast", "--yes", "--older-than", "0h").stderr
+    )
+    assert {"store", "snapshots"} == holding(home, "xylophone2")
+    project.provio("merge", "--rebuild")
+    assert holding(home, "xylophone2") == set()
+
+
+def test_a_full_disk_says_how_to_remove_runs(project: Project, tmp_path: Path) -> None:
+    """Where the store cannot even be changed, one line names what can go first; then the rest of it goes."""
+    with ExitStack() as undo:
+        mount(tmp_path / "small", "ext4", undo)
+        home = tmp_path / "small" / "provio"
+        project.env["PROVIO_HOME"] = str(home)
+        project.sh("echo 1 > a")
+        project.run("for i in $(seq 30); do /bin/cat a; done")
+        project.run("echo 1 > c")
+        names, before = runs(home), quads(home)
+        with contextlib.suppress(OSError), (tmp_path / "small" / "filler").open("wb", 0) as filler:
+            while True:
+                filler.write(b"x" * 4096)
+        done = project.provio("rm", "--yes", names[0], code=1)
+        assert "make room, or delete store, snapshots and the runs' folders" in done.stderr
+        assert (done.stderr.count("\n"), runs(home), quads(home)) == (1, names, before)
+        for name in ("store", "snapshots", f"runs/{names[0]}"):
+            shutil.rmtree(home / name)
+        assert project.count("?run a provio:Run") == 1
 
 
 def test_where_the_store_cannot_be_written_nothing_is_removed(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, assert_valid, provio_command
 from servers import Server
+from test_remove import holding
 
 
 @pytest.fixture
@@ -50,6 +51,22 @@ def test_lineage_goes_from_one_into_the_other(two: tuple[Project, Project]) -> N
     assert one.descendants("a")["data"] == {"b"}
     one.env["PROVIO_STORES"] = str(second.path / ".provio")
     assert one.descendants("a")["data"] == {"b", "../two/c"}
+
+
+def test_a_removed_run_is_gone_from_the_store_of_all(two: tuple[Project, Project]) -> None:
+    """With its words: one's own at once, another record's with the next question."""
+    one, second = two
+    home = second.path / ".provio"
+    second.sh("echo 1 > xylophone")
+    second.watch("cp", "xylophone", "d")
+    assert (second.data("c"), second.data("d")) == ({"../one/b", "../one/a"}, {"xylophone"})
+    assert holding(home, "xylophone") == {"runs", "store", "snapshots", "together"}
+    second.provio("rm", "--yes", "last")
+    assert holding(home, "xylophone") == set()
+    assert "together" in holding(home, "sort -r")
+    one.provio("rm", "--yes", "first")
+    assert second.data("c") == {"../one/b"}
+    assert holding(home, "sort -r") == set()
 
 
 @pytest.mark.slow

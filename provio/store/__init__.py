@@ -13,7 +13,7 @@ this package names a backend.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
@@ -136,6 +136,10 @@ class Writer(Protocol):
 
     def update(self, sparql: str) -> None:
         """Carry out an update, or nothing of it; raises BadQuery where it changes what is provio's, SyntaxError."""
+
+    def renew(self, progress: Callable[[str], None]) -> None:
+        """Have its tables hold no word of what was taken out, when it is published next, which is the last that is done
+        with it; a server's are its own."""
 
     def publish(self) -> None:
         """Let readers see what was written since."""

@@ -9,6 +9,7 @@ import io
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 
@@ -23,6 +24,7 @@ from provio.vocab import PREFIXES
 VERSION = "1"
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
 KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
+PIECE = 100_000  # quads that are copied at once
 
 
 class StoreWriter:
@@ -188,6 +190,24 @@ class StoreWriter:
 
         self._change()  # what is not published is undone by the next writer
         updating.update(self.store, sparql)
+
+    def renew(self, progress: Callable[[str], None]) -> None:
+        """Copy all that is said into a store made anew, which takes this one's place when it is published: tables keep
+        every word that was ever in them."""
+        folder, total, done = home_new(self.home), len(self.store), 0
+        with writing(self.home):
+            try:
+                fresh = ox.Store(self.path / folder.name)
+                quads = iter(self.store)
+                while piece := list(islice(quads, PIECE)):
+                    fresh.bulk_extend(piece)
+                    done += len(piece)
+                    progress(f"taking their words out of the store: {100 * done // total} %")
+            except OSError:
+                snapshots.take_away(folder)
+                raise
+        progress("")
+        self.store, self.anew = fresh, True
 
     def publish(self) -> None:
         """Make a snapshot and let readers see it; a store that was made anew takes the old one's place."""

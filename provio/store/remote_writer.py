@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -228,6 +228,9 @@ class RemoteWriter:
             f"provio updates only the store on this disk, where it can undo what would change a run: send it to "
             f"{self.server.url}{self.server.endpoints.update} yourself"
         )
+
+    def renew(self, progress: Callable[[str], None]) -> None:
+        """Do nothing: what a server's tables keep is its own."""
 
     def publish(self) -> None:
         """Carry out what waits."""

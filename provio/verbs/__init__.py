@@ -16,6 +16,7 @@ import click
 
 FORMS = click.Choice(["table", "json", "csv", "tsv"])
 VIA = click.Choice(["data", "carried", "control"])
+WORDS_LEFT = "; words of them stay in the store's tables until provio merge --rebuild"
 
 
 def names() -> list[str]:
@@ -79,6 +80,12 @@ def store_option(verb: Verb) -> Verb:
     """Offer the choice of a server: `--store`, over all other settings, here and in what is started here."""
     says = "The server that keeps the graphs."
     return click.option("--store", metavar="URL", expose_value=False, callback=_choose_store, help=says)(verb)
+
+
+def fast_option(verb: Verb) -> Verb:
+    """Offer a removal that leaves the store's tables as they are."""
+    says = "Leave words (paths, command lines) in the store's tables until `provio merge --rebuild`."
+    return click.option("--fast", is_flag=True, help=says)(verb)
 
 
 def runs_options(verb: Verb) -> Verb:

@@ -10,7 +10,7 @@ import click
 
 from provio import asking, terminal
 from provio.reports.text import plural, size
-from provio.verbs import Time
+from provio.verbs import WORDS_LEFT, Time, fast_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,13 +40,14 @@ class Before(Time):
 @click.option("--older-than", "before", type=Before(), help="Runs that ended before: 30d, 12h, 8w, 2026-11-20.")
 @click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def command(before: datetime | None, dry_run: bool, yes: bool) -> int:
+@fast_option
+def command(before: datetime | None, dry_run: bool, yes: bool, fast: bool) -> int:
     """Remove the runs that ended before a time, as `provio rm` does, and what broken stores and killed processes left.
 
     A run that still goes on stays, however old. Example: provio prune --older-than 30d --dry-run
     """
     from provio import home as homes
-    from provio import removal
+    from provio import removal, together
 
     home = homes.find()
     folders = _old(home, before) if before else []
@@ -59,9 +60,10 @@ def command(before: datetime | None, dry_run: bool, yes: bool) -> int:
         return 0
     if folders and not yes:
         terminal.confirm(f"remove {what}?")
-    removal.remove(home, [folder.name for folder in folders], asking.settings())
+    names, settings = [folder.name for folder in folders], asking.settings()
+    together.remove(home, names, settings, fast=fast, progress=terminal.progress())
     removal.sweep(home)
-    terminal.note(f"{what} removed")
+    terminal.note(f"{what} removed{WORDS_LEFT * (fast and bool(folders))}")
     return 0
 
 

@@ -9,7 +9,7 @@ import click
 from provio import asking, terminal
 from provio.errors import NothingKnown, ProvioError
 from provio.reports.text import plural, size
-from provio.verbs import store_option
+from provio.verbs import WORDS_LEFT, fast_option, store_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 @click.command("rm", short_help="Remove runs, and all that followed from them.")
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@fast_option
 @store_option
-def command(runs: tuple[str, ...], yes: bool) -> int:
+def command(runs: tuple[str, ...], yes: bool, fast: bool) -> int:
     """Remove RUNS: what the store says of them, what it concluded from them, and their files in .provio. There is no
     way back.
 
@@ -27,7 +28,7 @@ def command(runs: tuple[str, ...], yes: bool) -> int:
     stays, and with it all that were named. The files that runs wrote are not touched. Example: provio rm 0193c1f2
     """
     from provio import home as homes
-    from provio import removal
+    from provio import together
 
     home = homes.find()
     known = {run: row.get("name") for run, row in asking.own_runs(home).items()}
@@ -38,8 +39,9 @@ def command(runs: tuple[str, ...], yes: bool) -> int:
         _check_ended(folder)
     if not yes:
         terminal.confirm(f"remove {what}: {', '.join(folder.name for folder in found[:4])}{' …' * (len(found) > 4)}?")
-    removal.remove(home, [folder.name for folder in found], asking.settings())
-    terminal.note(f"{what} removed")
+    names, settings = [folder.name for folder in found], asking.settings()
+    together.remove(home, names, settings, fast=fast, progress=terminal.progress())
+    terminal.note(f"{what} removed{WORDS_LEFT * fast}")
     return 0
 
 
