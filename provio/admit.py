@@ -17,7 +17,7 @@ LONGEST = 1 << 24  # characters of a text: a command line is at most some MB, an
 TOLD = 3  # of each file, this many damages are named one by one
 DEVICE = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
-REFERENCES = ("object", "source", "about")  # whose values are IRIs of the same host
+REFERENCES = ("object", "source", "about", "inFile", "virtualSource")  # whose values are IRIs of the same host
 FORMS = {"device": DEVICE, "sha256": SHA256}
 
 

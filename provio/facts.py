@@ -49,6 +49,14 @@ class Access:
     unusual: dict[str, Record] = field(default_factory=dict)
     turns: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
 
+    def timed(self) -> Access:
+        """Take the moments from the record."""
+        epoch, count = self.thread.epoch, self.count
+        self.first_read, self.last_read, self.first_write, self.last_write = (
+            count(name) and epoch + count(name) for name in ("firstRead", "lastRead", "firstWrite", "lastWrite")
+        )
+        return self
+
     def stretches(self, side: str) -> list[Stretch]:
         """Return the stretches of a side (`read`, `write`), in order: between two of them the process did the
         opposite."""
@@ -148,6 +156,7 @@ class Opening:
     accesses: list[Access] = field(default_factory=list)
     copied_from: list[CopyCalls] = field(default_factory=list)
     copied_to: list[CopyCalls] = field(default_factory=list)
+    members: list[Member] = field(default_factory=list)
 
     def reads(self) -> list[tuple[int, int]]:
         """Return the (first, last) moments of each access's reads, copies from file to file left out."""
@@ -156,12 +165,16 @@ class Opening:
             seen = [a for a in seen if a.count("readBytes") or "reads" not in a.counts]
         own = [(s.first, s.last) for a in seen for s in a.stretches("read")]
         own += [a.moments() for a in self.accesses if a.operation == "SubmitRead" and a.count("count")]
+        for member in self.members:
+            own += member.stretches("read")
         return own + [(c.first, c.last) for c in self.copied_to if not c.between_files]
 
     def writes(self) -> list[tuple[int, int]]:
         """Return the (first, last) moments of each access's writes and other changes, copies between files left out."""
         own = [(s.first, s.last) for a in self.accesses if a.first_write for s in a.stretches("write")]
         own += [a.moments() for a in self.accesses if a.operation in CHANGES and a.count("count")]
+        for member in self.members:
+            own += member.changes()
         return own + [(c.first, c.last) for c in self.copied_from if not c.between_files]
 
     @property
@@ -178,6 +191,49 @@ class Opening:
     def truncated(self) -> bool:
         """Emptied when it was opened."""
         return self.writable and bool(self.flags & os.O_TRUNC) and not self.inherited
+
+
+@plain(slots=True)
+class Member:
+    """An object of a hierarchical file, or an attribute of one, as it was met in one opening of the file.
+
+    `path` is from the root of the file; of an attribute, the object's that has it. `record` is what was said of it.
+    """
+
+    iri: str
+    kind: str
+    file: Opening
+    path: bytes
+    name: bytes | None
+    record: Record
+    accesses: list[Access] = field(default_factory=list)
+    copied_from: list[tuple[Member, Access]] = field(default_factory=list)
+    shows: list[Member] = field(default_factory=list)
+
+    @property
+    def created(self) -> bool:
+        """Made in this opening, and not found there."""
+        return self.record.get("created") == "true"
+
+    @property
+    def replaced(self) -> int:
+        """When all that it held before was written anew, in ns since 1970; 0 for never."""
+        return int(self.record.get("replacedNs", 0))
+
+    def stretches(self, side: str) -> list[tuple[int, int]]:
+        """Return the (first, last) moments of each access's reading or writing (`read`, `write`)."""
+        return [(stretch.first, stretch.last) for access in self.accesses for stretch in access.stretches(side)]
+
+    def changes(self) -> list[tuple[int, int]]:
+        """Return the (first, last) moments of all that changed the file: writing, making, copying."""
+        made = [(self.made(), self.made())] if self.created else []
+        return self.stretches("write") + made + [access.moments() for _, access in self.copied_from]
+
+    def made(self) -> int:
+        """When it was created here, in ns since 1970: by the call, or else when it was first written, or the file was
+        opened."""
+        calls = [access.moments()[0] for access in self.accesses if access.operation == "Create"]
+        return min(calls or [first for first, _ in self.stretches("write")] or [self.file.opened])
 
 
 @plain(slots=True)
@@ -215,6 +271,7 @@ class Failure:
     api: str
     errno: int
     count: int
+    member: Member | None = None
 
 
 @plain(slots=True)
@@ -241,6 +298,8 @@ class Process:
     openings: list[Opening] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    containers: list[Opening] = field(default_factory=list)  # what a library opened that knows what is in a file
+    within: list[Event] = field(default_factory=list)  # what befell names in such files
 
     @property
     def image(self) -> str:
@@ -281,6 +340,10 @@ class Process:
             moments += (opening.opened, opening.closed)
             for access in opening.accesses:
                 moments += (access.last_read, access.last_write)
+        for container in self.containers:
+            moments += (container.opened, container.closed)
+            for member in container.members:
+                moments += (moment for access in member.accesses for moment in (access.last_read, access.last_write))
         return max(moments)
 
 

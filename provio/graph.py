@@ -8,6 +8,7 @@ from functools import cache
 
 from provio import turtle
 from provio.facts import Access, Event, Opening, Process, Thread, Trace
+from provio.graph_members import Hand, MemberGraph
 from provio.home import RUN_ID
 from provio.identity import Identity
 from provio.lineage.model import Code, Conclusions, Phase, Version
@@ -19,7 +20,7 @@ INFLUENCES = {
     "SubmitRead": "wasReadBy", "SubmitWrite": "wasWrittenBy", "Fsync": "wasFlushedBy", "Flush": "wasFlushedBy",
     "Rename": "wasModifiedBy", "Link": "wasModifiedBy", "Truncate": "wasModifiedBy", "Allocate": "wasModifiedBy",
     "SetTimes": "wasModifiedBy", "SetMode": "wasModifiedBy", "SetOwner": "wasModifiedBy",
-    "SetAttribute": "wasModifiedBy",
+    "SetAttribute": "wasModifiedBy", "Resize": "wasModifiedBy",
 }  # fmt: skip
 
 # The classes of single calls that become IOActivities.
@@ -68,9 +69,9 @@ class Graph:
         self.lines: list[str] = []
 
     def node(self, iri: str, kind: str, *pairs: tuple[str, str | None]) -> None:
-        """Add a typed subject and its properties; a value of None is left out."""
+        """Add a typed subject and its properties; a value of None is left out, and of no kind nothing is said."""
         subject = f"<{iri}> "
-        self.lines += [subject + typing for typing in _typing(kind)]
+        self.lines += [subject + typing for typing in _typing(kind)] if kind else ()
         self.say(iri, *pairs)
 
     def say(self, iri: str, *pairs: tuple[str, str | None]) -> None:
@@ -125,6 +126,7 @@ class _Writer:
         run = trace.run
         self.user = identity.user(run.get("host", "host"), run.get("user", "user"))
         self.files: set[str] = set()
+        self.inside = MemberGraph(conclusions, Hand(graph.node, self._activity, _counters))
         processes = sorted(trace.processes.values(), key=lambda process: process.started)
         self.last_images = {(process.host, process.pid, process.tick): process for process in processes}
         self.ends = {
@@ -140,7 +142,9 @@ class _Writer:
         for process in self.trace.processes.values():
             yield self._process(process)
             yield self._activities(process)
+            yield self.inside.activities(process)
         yield self._versions()
+        yield self.inside.members()
         yield self._rest()
 
     def _run(self) -> Iterator[None]:
@@ -209,7 +213,9 @@ class _Writer:
             acts = ("prov:actedOnBehalfOf", _iri(program.iri))
             graph.node(thread.iri, "Thread", ("tid", turtle.integer(thread.tid)), acts)
         for phase in self.out.phases[process.iri]:
-            self._phase(phase, program.iri)
+            self._phase(phase, program.iri, process.iri)
+        for phase in self.out.finer.get(process.iri, ()):
+            self._phase(phase, program.iri, phase.iri.rpartition("/")[0])
         yield
 
     def _program(self, process: Process) -> None:
@@ -233,12 +239,12 @@ class _Writer:
             return []
         return [(name, turtle.integer(end.number(name))) for name in ("exitCode", "signal") if name in end.record]
 
-    def _phase(self, phase: Phase, program: str) -> None:
+    def _phase(self, phase: Phase, program: str, whole: str) -> None:
         graph, alone = self.graph, _only_thread(phase.process)
         graph.node(
             phase.iri,
             "Phase",
-            ("partOf", _iri(phase.process.iri)),
+            ("partOf", _iri(whole)),
             ("prov:startedAtTime", turtle.instant(phase.start)),
             ("prov:endedAtTime", turtle.instant(max(phase.end, phase.start))),
             ("prov:wasAssociatedWith", _iri(program)),
@@ -256,7 +262,8 @@ class _Writer:
 
     def _code(self, phase: Phase) -> tuple[Code, ...]:
         """What is said of the first phase of a process alone: the others carry it on."""
-        first = phase is self.out.phases[phase.process.iri][0]
+        phases = self.out.phases[phase.process.iri], self.out.finer.get(phase.process.iri, (None,))
+        first = any(phase is known[0] for known in phases)
         return self.out.programs[phase.process.iri].code if first else ()
 
     def _versions(self) -> Iterator[None]:
@@ -275,7 +282,9 @@ class _Writer:
             ("sha256", turtle.literal(version.sha256) if version.sha256 else None),
             ("noise", turtle.boolean(True) if version.noise else None),
             ("inode", None if version.noise else turtle.integer(version.facts.inode)),
+            ("format", turtle.literal("HDF5") if version.iri in self.out.known else None),
             ("prov:wasGeneratedBy", _iri(version.generated_by) if version.generated_by else None),
+            ("madeIn", self._made_in(version.iri)),
             *(("prov:wasAttributedTo", _iri(program)) for program in sorted(version.attributed_to)),
             *(("prov:specializationOf", _iri(file)) for file in version.names),
         )
@@ -286,13 +295,19 @@ class _Writer:
         for file, path in version.names.items():
             self._file(file, path)
 
+    def _made_in(self, entity: str) -> str | None:
+        """The finer phase that finished it, where its process has finer ones."""
+        phase = self.out.made_in.get(entity)
+        return _iri(phase) if phase else None
+
     def _file(self, file: str, path: bytes) -> None:
         if file not in self.files:
             self.files.add(file)
             self.graph.node(file, "File", _path("path", path))
 
     def _activities(self, process: Process) -> Iterator[None]:
-        for opening in process.openings:
+        seen = set(map(id, process.openings)) if process.containers else ()
+        for opening in (*process.openings, *(one for one in process.containers if id(one) not in seen)):
             self._opening(opening)
             yield
         for event in process.events:
@@ -356,6 +371,9 @@ class _Writer:
         sums: dict[tuple[str, str, int], list[int]] = {}
         for failure in process.failures:
             entity = self._entity(failure.opening) if failure.opening and failure.kind in INFLUENCES else None
+            if failure.member and failure.kind in INFLUENCES:
+                known = self.out.made_as, self.out.read_as
+                entity = next((found[failure.member.iri] for found in known if failure.member.iri in found), None)
             if entity is None:
                 total = sums.setdefault((failure.kind, failure.api, failure.errno), [0])
                 total[0] += failure.count
@@ -393,7 +411,7 @@ class _Writer:
 
     def _activity(
         self, iri: str, kind: str, process: Process, thread: str, api: str, counters: dict[str, int], start: int,
-        entity: str | None, end: int | None = None,
+        entity: str | None, end: int | None = None, phase: Phase | None = None,
     ) -> None:  # fmt: skip
         graph, alone = self.graph, _only_thread(process)
         graph.node(
@@ -404,7 +422,7 @@ class _Writer:
             ("prov:startedAtTime", turtle.instant(start)),
             ("prov:endedAtTime", turtle.instant(max(start, end)) if end and counters.get("count") != 1 else None),
             ("prov:wasAssociatedWith", None if alone and alone.iri == thread else _iri(thread)),
-            ("partOf", _iri(self.out.phase_at(process, start).iri)),
+            ("partOf", _iri((phase or self.out.phase_at(process, start)).iri)),
         )
         if entity and kind in INFLUENCES:
             graph.say(entity, (INFLUENCES[kind], _iri(iri)))
@@ -443,10 +461,13 @@ class _Writer:
             graph.node(segment.iri, segment.kind, _path("path", segment.path), made)
             graph.say(segment.iri, ("prov:wasAttributedTo", _iri(segment.program)))
             graph.say(segment.iri, ("prov:specializationOf", _iri(segment.channel)))
+            graph.say(segment.iri, ("madeIn", self._made_in(segment.iri)))
         for channel in dict.fromkeys(name for names in self.out.channels.values() for name in names):
             graph.node(channel, "Channel")
         for alias, channel in sorted(self.out.aliases):
             graph.node(alias, "Channel", ("prov:alternateOf", _iri(channel)))
+        for version, other in self.out.shown:
+            graph.say(version, ("mapsOnto", _iri(other)), ("prov:wasDerivedFrom", _iri(other)))
         for iri, about, reason in (*self.trace.gaps, *self.out.gaps):
             graph.node(iri, "Gap", ("reason", turtle.literal(reason)), ("about", _iri(about)))
         yield

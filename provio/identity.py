@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # at run time they are dear to load, and a question has none
     from provio.facts import Opening, Process, Trace
 
 BASE = "https://w3id.org/provio/"
+FINER = re.compile(r"/phase/\d+/\d+$")
 LOOPBACK = re.compile(r"127\.|\[0:0:0:0:0:0:0:1\]")
 
 
@@ -116,6 +117,18 @@ def version_iri(domain: str, facts: Facts) -> str:
 def file_iri(domain: str, path: bytes) -> str:
     """Return the IRI of a file's name in an encoded domain."""
     return f"file://{domain}{turtle.path_iri(path)}"
+
+
+def is_inside(iri: str) -> bool:
+    """Tell whether an IRI names an object inside a file, or a finer phase: what a question about files leaves out."""
+    return "#" in iri or FINER.search(iri) is not None
+
+
+def member_iri(version: str, path: bytes, name: bytes | None = None) -> str:
+    """Return the IRI of an object of a file version, or of its attribute of that name; `@` and `#` of names are
+    encoded."""
+    attribute = "" if name is None else "@" + quote(name, safe="-._~")
+    return f"{version}#{quote(path, safe='/-._~')}{attribute}"
 
 
 def contribution(version: str, process: Process) -> str:

@@ -34,6 +34,7 @@ from provio.facts import (
     Unwatched,
     path_of,
 )
+from provio.members import Members, adopt, is_container
 from provio.runfiles import RunFile, RunFiles
 from provio.vocab import NS, local_name, vocabulary
 
@@ -63,6 +64,7 @@ def read_run(folder: Path) -> Trace:
     }
     settled: Records = {}
     late: list[Records] = []
+    members = Members()
     for file in source.files(run):
         if file.gap is not None:
             digest.update(os.fsencode(file.gap))
@@ -73,11 +75,14 @@ def read_run(folder: Path) -> Trace:
         if file.name in AFTER:
             settled.update(records)
         else:
-            late.append(_assemble(trace, records))
-    openings = {opening.iri: opening for opening in trace.openings()}
+            late.append(_assemble(trace, records, members))
+    openings = {opening.iri: opening for opening in trace.openings()} | members.containers
+    members.place()
     threads = {thread.iri: thread for process in trace.processes.values() for thread in process.threads}
     for records in late:
-        _attach(trace, records, openings, threads)
+        _attach(trace, records, openings, threads, members)
+    for process in {id(one.process): one.process for one in members.containers.values()}.values():
+        adopt(process)
     _attach_settled(trace, settled, openings)
     _bound_accesses(trace)
     for iri, record in head.items():
@@ -218,7 +223,7 @@ def _parent_iri(iri: str) -> str:
 OPENED = frozenset({"FileVersion", "Directory", "Pipe", "Socket", "File"})
 
 
-def _assemble(trace: Trace, records: Records) -> Records:
+def _assemble(trace: Trace, records: Records, members: Members) -> Records:
     """Make processes, threads, openings and events of a file's records; return its accesses and closes for later."""
     later: Records = {}
     for iri, record in records.items():
@@ -232,15 +237,15 @@ def _assemble(trace: Trace, records: Records) -> Records:
             if process:
                 process.threads.append(Thread(iri, process, int(record.get("tid", 0)), int(record.get("epochNs", 0))))
         elif kind in OPENED and "openedNs" in record:
-            _open(trace, iri, record)
+            _open(trace, iri, record, members)
             if "closedNs" in record:
                 later[iri] = record
-        else:
+        elif not members.takes(iri, record):
             later[iri] = record
     return later
 
 
-def _open(trace: Trace, iri: str, record: Record) -> None:
+def _open(trace: Trace, iri: str, record: Record, members: Members) -> None:
     process = _process(trace, _parent_iri(iri))
     if process:
         opening = Opening(
@@ -250,10 +255,16 @@ def _open(trace: Trace, iri: str, record: Record) -> None:
         )  # fmt: skip
         if opening.kind == "Socket":
             opening.connection = Connection.of(record)
-        process.openings.append(opening)
+        if is_container(record):
+            members.containers[iri] = opening
+            process.containers.append(opening)
+        else:
+            process.openings.append(opening)
 
 
-def _attach(trace: Trace, records: Records, openings: dict[str, Opening], threads: dict[str, Thread]) -> None:
+def _attach(
+    trace: Trace, records: Records, openings: dict[str, Opening], threads: dict[str, Thread], members: Members
+) -> None:
     """Give accesses and closes to their openings, events to their processes, wherever they were written."""
     accesses: dict[str, Access] = {}
     for iri, record in records.items():
@@ -262,7 +273,8 @@ def _attach(trace: Trace, records: Records, openings: dict[str, Opening], thread
         if kind == "Gap":
             _gap(trace, thread, iri, record)
         elif kind is None or "closedNs" in record:
-            _close(openings.get(iri), record)
+            if not members.told_later(iri, record):
+                _close(openings.get(iri), record)
         elif kind == "AccessSizes":
             access, _, side = iri.rpartition("/")
             if access in accesses:  # which comes before it, in the same file
@@ -270,7 +282,7 @@ def _attach(trace: Trace, records: Records, openings: dict[str, Opening], thread
         elif kind == "Turn":
             _turn(accesses, iri, record)
         elif thread:
-            _of_thread(openings, thread, iri, record, accesses)
+            _of_thread(openings, thread, iri, record, accesses, members)
 
 
 def _turn(accesses: dict[str, Access], iri: str, record: Record) -> None:
@@ -283,31 +295,37 @@ def _turn(accesses: dict[str, Access], iri: str, record: Record) -> None:
 
 
 def _of_thread(
-    openings: dict[str, Opening], thread: Thread, iri: str, record: Record, accesses: dict[str, Access]
-) -> None:
+    openings: dict[str, Opening], thread: Thread, iri: str, record: Record, accesses: dict[str, Access],
+    members: Members,
+) -> None:  # fmt: skip
     kind = record["a"]
     if kind in ("Access", "Copy"):
-        access = _access(openings, thread, iri, record)
+        access = members.access(thread, iri, record) or _access(openings, thread, iri, record)
         if access:
             accesses[iri] = access
     elif kind == "Failure":
-        _failure(openings, thread, iri, record)
+        _failure(openings, thread, iri, record, members)
     else:
         at = thread.epoch + int(record.get("at", 0))
-        thread.process.events.append(Event(iri, kind, thread.process, thread, at, record))
+        event = Event(iri, kind, thread.process, thread, at, record)
+        if not members.event(event):
+            thread.process.events.append(event)
 
 
-def _failure(openings: dict[str, Opening], thread: Thread, iri: str, record: Record) -> None:
+def _failure(openings: dict[str, Opening], thread: Thread, iri: str, record: Record, members: Members) -> None:
     kind, api = local_name(record.get("operation", "IOActivity")), record.get("api", "")
-    numbers = (int(record.get(name, 0)) for name in ("errno", "count"))
-    thread.process.failures.append(Failure(iri, thread, openings.get(record.get("object", "")), kind, api, *numbers))
+    numbers = int(record.get("errno", 0)), int(record.get("count", 0))
+    if not members.failure(thread, iri, record, kind, numbers):
+        opening = openings.get(record.get("object", ""))
+        thread.process.failures.append(Failure(iri, thread, opening, kind, api, *numbers))
 
 
 def _bound_accesses(trace: Trace) -> None:
     """Where only the first moment of an access is recorded, it lasted at most until the close or the run's end."""
-    for opening in trace.openings():
+    contained = (container for process in trace.processes.values() for container in process.containers)
+    for opening in chain(trace.openings(), contained):
         end = opening.closed or int(trace.run.get("endedNs", 0)) or opening.process.ended
-        for access in opening.accesses:
+        for access in chain(opening.accesses, *(member.accesses for member in opening.members)):
             access.last_read = access.last_read or (access.first_read and max(end, access.first_read))
             access.last_write = access.last_write or (access.first_write and max(end, access.first_write))
 
@@ -348,9 +366,7 @@ def _access(openings: dict[str, Opening], thread: Thread, iri: str, record: Reco
         value = int(record.get(name, 0))
         return thread.epoch + value if value else 0
 
-    access = Access(iri, thread, opening, record)
-    access.first_read, access.last_read = moment("firstRead"), moment("lastRead")
-    access.first_write, access.last_write = moment("firstWrite"), moment("lastWrite")
+    access = Access(iri, thread, opening, record).timed()
     opening.accesses.append(access)
     opening.closed = opening.closed or moment("closed")
     if source and access.count("count"):

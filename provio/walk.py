@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
+from provio.identity import is_inside
 from provio.nodes import Nodes, batches
 from provio.store import Reader
 from provio.vocab import NS, PROV
@@ -160,8 +161,9 @@ def _pointing(reader: Reader, walk: Walk, nodes: list[str], *predicates: str) ->
         values = " ".join(f"<{iri}>" for iri in batch)
         query = f"SELECT ?s ?o {{ VALUES ?o {{ {values} }} ?s <{predicate}> ?o {_unless(predicate)} }}"
         for subject, object_ in reader.table(query):
-            walk.edges[subject, predicate, object_] = None
-            found.add(subject)
+            if not is_inside(subject):
+                walk.edges[subject, predicate, object_] = None
+                found.add(subject)
     return found
 
 

@@ -11,9 +11,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
     owners
-    errors plain cycles components vocab turtle statx facts admit blocks runfiles content settings config home sharing
-    lock redact
-    environment executable trace needs going run pressing within settle identity present lineage graph across store
+    errors plain cycles components vocab turtle statx facts admit members blocks runfiles content settings config home
+    sharing lock redact
+    environment executable trace needs going run pressing within settle identity present lineage graph_members graph
+    across store
     intake removal merge hashing packing backup together
     sparql
     questions query document nodes describe walk ties when history target earlier paths until ancestry roots stale why

@@ -10,6 +10,9 @@
     channels    who wrote to and read from which pipe or connection, and which of its bytes
     phases      where a process is cut, what carried on, who launched whom
     versions    which phase generated each version, what it is a revision of
+    finer       what was read and written inside files: finer phases
+    moves       what objects inside files were called
+    members     which finer phase made each object, and what it keeps of another
     pipes       segments between phases
     blind       what programs that could not be watched may have done
 
@@ -25,6 +28,7 @@ from provio.lineage.blind import hide, suspect
 from provio.lineage.channels import channels_of
 from provio.lineage.code import Noise, programs
 from provio.lineage.lives import lives
+from provio.lineage.members import members
 from provio.lineage.model import FOREVER, Conclusions
 from provio.lineage.names import name
 from provio.lineage.phases import cut, tie
@@ -48,6 +52,7 @@ def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -
     cut(trace, channels, conclusions)
     tie(trace, conclusions)
     attribute(conclusions)
+    members(trace, identity, channels, conclusions)
     connect(trace, channels, conclusions)
     suspect(trace, conclusions, ends)
     hide(trace, identity, conclusions)

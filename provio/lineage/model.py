@@ -6,7 +6,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import field
 
-from provio.facts import Facts, Opening, Process
+from provio.facts import Facts, Opening, Process, Record
+from provio.identity import member_iri
 from provio.plain import plain
 
 # A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
@@ -127,6 +128,7 @@ class Version:
     attributed_to: set[str] = field(default_factory=set)
     revision_of: list[str] = field(default_factory=list)
     retimed: list[tuple[int, str]] = field(default_factory=list)
+    maker: tuple[Process, int] | None = None  # whose phase generated it, and at which moment
 
     def name(self, file: str, path: bytes, moment: int) -> None:
         """Note a name (File IRI, path) that the version had at a moment."""
@@ -149,6 +151,27 @@ class Version:
         part = Version(iri, self.facts, self.noise, max(self.seen, since), times or dict(self.sightings))
         part.since, part.until = since, until
         return part
+
+
+@plain(slots=True)
+class MemberVersion:
+    """An object of a file version, or an attribute of one (`name`): who made it, and what it kept, leads to, or shows.
+
+    `file` is the version's IRI; `record` what the trace says of the object.
+    """
+
+    iri: str
+    file: str
+    kind: str
+    path: bytes
+    name: bytes | None
+    record: Record
+    noise: bool = False
+    generated_by: str | None = None
+    program: str | None = None
+    revision_of: dict[str, None] = field(default_factory=dict)
+    leads_to: dict[str, None] = field(default_factory=dict)
+    shows: dict[str, None] = field(default_factory=dict)
 
 
 @plain(slots=True)
@@ -213,6 +236,30 @@ class Conclusions:
     channels: dict[str, tuple[str, str]] = field(default_factory=dict)  # opening → what it writes into, and reads from
     aliases: set[tuple[str, str]] = field(default_factory=set)  # (a channel as another run may name it, as we do)
     gaps: list[tuple[str, str, str]] = field(default_factory=list)
+    finished: dict[str, set[int]] = field(default_factory=dict)  # process → when it finished some output
+    forks: dict[str, tuple[Process, int]] = field(default_factory=dict)  # process → whose fork it is, and when
+    finer: dict[str, list[Phase]] = field(default_factory=dict)  # process → its phases as to objects inside files
+    made_in: dict[str, str] = field(default_factory=dict)  # what a phase generated → the finer phase
+    members: dict[str, MemberVersion] = field(default_factory=dict)
+    read_as: dict[str, str] = field(default_factory=dict)  # an object as a process met it → what it read of it
+    made_as: dict[str, str] = field(default_factory=dict)  # and what it made of it
+    shown: dict[tuple[str, str], None] = field(default_factory=dict)  # (a version, another of which it shows a part)
+    known: set[str] = field(default_factory=set)  # versions whose maker said what it did to the objects inside
+
+    def member(self, file: str, kind: str, path: bytes, name: bytes | None, record: Record) -> MemberVersion:
+        """Return an object of a version, noted where it was not; what is known of it more precisely counts."""
+        iri = member_iri(file, path, name)
+        found = self.members.get(iri)
+        if found is None:
+            found = self.members[iri] = MemberVersion(iri, file, kind, path, name, record)
+        elif record and (not found.record or record.get("created") == "true"):
+            found.kind, found.record = kind, record
+        return found
+
+    def finer_at(self, process: Process, moment: int) -> Phase:
+        """Return the finer phase a process was in at a moment."""
+        phases = self.finer[process.iri]
+        return phases[max(0, bisect_right(phases, moment, key=lambda phase: phase.start) - 1)]
 
     def phase_at(self, process: Process, moment: int) -> Phase:
         """Return the phase a process was in at a moment (its first before it began, its last after it ended)."""

@@ -42,6 +42,7 @@ def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None
                     known.add(moment)
                     waiting[writer] = None
         conclusions.phases[iri] = phases
+    conclusions.finished = written
     for process in trace.processes.values():
         for found in conclusions.inputs[process.iri]:
             for moment in (found.first, found.last):
@@ -126,6 +127,7 @@ def _tie_to_parent(
     phase = conclusions.phase_at(parent, moment).iri
     if process.image == "fork":
         first.carried_from = phase
+        conclusions.forks[process.iri] = parent, moment
     else:
         first.launched_by = phase
 
@@ -173,15 +175,15 @@ def _phases(process: Process, written: list[int], forks: list[int], news: list[i
     phases = [Phase(f"{process.iri}phase/0", process, process.started, process.ended)]
     for moment in news:
         last = phases[-1]
-        finished = _within(written, last.start, moment)
-        if moment > last.start and (finished or _within(forks, last.start, moment)):
+        finished = within(written, last.start, moment)
+        if moment > last.start and (finished or within(forks, last.start, moment)):
             last.end = moment
             iri = f"{process.iri}phase/{len(phases)}"
             phases.append(Phase(iri, process, moment, process.ended, continued=not finished))
     return phases
 
 
-def _within(moments: list[int], start: int, end: int) -> bool:
+def within(moments: list[int], start: int, end: int) -> bool:
     """Tell whether one of the sorted moments lies from `start` to `end`."""
     done = bisect_right(moments, end)
     return done > 0 and moments[done - 1] >= start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from provio.facts import Trace
@@ -31,11 +32,12 @@ def connect(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> 
         if not channel.writes:
             _unseen(channel, unwatched, conclusions)
             continue
-        written = [share for parts in _by_process(channel.writes) for share in _shares(parts, conclusions)]
+        written = [share for parts in _by_process(channel.writes) for share in _shares(parts, conclusions.phases)]
         for share in written:
             conclusions.segments.append(_segment(channel, share, conclusions))
         for parts in _by_process(channel.reads):
-            _read(channel, _shares(parts, conclusions), written)
+            for phases in (conclusions.phases, conclusions.finer):
+                _read(channel, _shares(parts, phases), written)
 
 
 def _unseen(channel: Channel, unwatched: str | None, conclusions: Conclusions) -> None:
@@ -53,11 +55,11 @@ def _by_process(parts: list[Part]) -> Iterable[list[Part]]:
     return found.values()
 
 
-def _shares(parts: list[Part], conclusions: Conclusions) -> list[_Share]:
+def _shares(parts: list[Part], phases: dict[str, list[Phase]]) -> list[_Share]:
     """What each phase of one process has of its parts; one that lasted through several phases is in each of them."""
     found: dict[str, _Share] = {}
     for part in parts:
-        for phase in _overlapping(part, conclusions):
+        for phase in _overlapping(part, phases.get(part.process.iri, [])):
             first, last = max(part.first, phase.start), min(part.last, max(phase.end, part.first))
             share = found.setdefault(phase.iri, _Share(phase, first, last, part.low, part.high, part.path))
             share.first, share.last = min(share.first, first), max(share.last, last)
@@ -65,10 +67,13 @@ def _shares(parts: list[Part], conclusions: Conclusions) -> list[_Share]:
     return list(found.values())
 
 
-def _overlapping(part: Part, conclusions: Conclusions) -> list[Phase]:
-    phases = conclusions.phases[part.process.iri]
-    first = conclusions.number_at(part.process, part.first)
-    return phases[first : conclusions.number_at(part.process, part.last) + 1]
+def _overlapping(part: Part, phases: list[Phase]) -> list[Phase]:
+    first = max(0, bisect_right(phases, part.first, key=_start) - 1)
+    return phases[first : max(1, bisect_right(phases, part.last, key=_start))]
+
+
+def _start(phase: Phase) -> int:
+    return phase.start
 
 
 def _segment(channel: Channel, share: _Share, conclusions: Conclusions) -> Segment:
@@ -77,6 +82,8 @@ def _segment(channel: Channel, share: _Share, conclusions: Conclusions) -> Segme
     image = f"{process.pid}.{process.tick}.{process.image_number}"
     share.segment = f"{channel.name}/{run}/{image}.{number}"
     program = conclusions.programs[process.iri].iri
+    if process.iri in conclusions.finer:
+        conclusions.made_in[share.segment] = conclusions.finer_at(process, share.last).iri
     return Segment(
         share.segment, channel.name, share.phase.iri, program, share.path, share.first, share.last, channel.kind
     )
@@ -90,6 +97,7 @@ def _read(channel: Channel, read: list[_Share], written: list[_Share]) -> None:
         for segment in written:
             fresh = channel.placed or segment.segment not in used or segment.last >= share.phase.start
             lies_there = segment.low < share.high and share.low < segment.high
-            if segment.first <= share.last and lies_there and fresh and segment.phase is not share.phase:
+            own = (share.phase.iri + "/").startswith(segment.phase.iri + "/")  # or a part of it
+            if segment.first <= share.last and lies_there and fresh and not own:
                 share.phase.used[segment.segment] = None
                 used.add(segment.segment)

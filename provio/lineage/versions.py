@@ -137,7 +137,8 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
         conclusions.copies.append(copy)
         version.generated_by = copy.iri
         return
-    phase = conclusions.phase_at(writer.process, writer.wrote(version))
+    version.maker = writer.process, writer.wrote(version)
+    phase = conclusions.phase_at(*version.maker)
     for source in writer.sources:
         phase.used[source] = None
     if version.iri in phase.used:
@@ -154,7 +155,7 @@ def _contribution(version: Version, process: Process) -> Version:
 def _read_back(conclusions: Conclusions, version: Version, writer: Span, phase: str) -> None:
     """A key that one phase both used and generated: the generated side gets a name of its own."""
     made = _contribution(version, writer.process)
-    made.generated_by = phase
+    made.generated_by, made.maker, version.maker = phase, version.maker, None
     made.attributed_to = {conclusions.programs[writer.process.iri].iri}
     conclusions.contributions.append(made)
     version.attributed_to.clear()
@@ -171,7 +172,8 @@ def _contribute(
             continue
         done.add(span.process.iri)
         made = _contribution(version, span.process)
-        made.generated_by = conclusions.phase_at(span.process, min(span.last, moment)).iri
+        made.maker = span.process, min(span.last, moment)
+        made.generated_by = conclusions.phase_at(*made.maker).iri
         made.attributed_to = {conclusions.programs[span.process.iri].iri}
         conclusions.contributions.append(made)
         version.revision_of.append(made.iri)

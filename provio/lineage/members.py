@@ -1,0 +1,226 @@
+"""Which finer phase made each object of a file version, and what it keeps, leads to, shows or was copied from.
+
+An object is the work of the processes that made the version, and of no other: what one of them wrote in it between the
+version before and this one. What it held before is kept, unless it was created or written anew as a whole. What is said
+of no object (it was not touched) its version says: `docs/lineage.md` has the rule.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from provio.facts import Access, Member, Opening, Process, Trace, path_of
+from provio.identity import Identity
+from provio.lineage.channels import Channel
+from provio.lineage.finer import Inside, refine
+from provio.lineage.model import Conclusions, Copy, MemberVersion, Version, inode_of
+from provio.lineage.moves import Name
+from provio.plain import plain
+
+
+@plain(slots=True)
+class _Made:
+    """A version, or a contribution to one, as the work of one process: what it wrote since the one before."""
+
+    version: Version
+    since: int
+    moment: int
+    last: bool
+
+
+def members(trace: Trace, identity: Identity, channels: list[Channel], conclusions: Conclusions) -> None:
+    """Fill the finer phases, and the objects of versions, of `conclusions`."""
+    inside = refine(trace, channels, conclusions)
+    if not conclusions.finer:
+        return
+    work = _Work(identity, conclusions)
+    for one in inside:
+        for file in one.process.containers:
+            work.file(one, file)
+    for version in (*conclusions.versions.values(), *conclusions.contributions):
+        if version.maker and version.maker[0].iri in conclusions.finer and version.generated_by:
+            conclusions.made_in[version.iri] = conclusions.finer_at(*version.maker).iri
+
+
+class _Work:
+    """What processes made of objects."""
+
+    def __init__(self, identity: Identity, conclusions: Conclusions) -> None:
+        self.identity, self.out = identity, conclusions
+        contributed = {version.iri: version for version in conclusions.contributions}
+        self.owner: dict[str, Version] = {}
+        self.before: dict[str, list[str]] = {}
+        for version in conclusions.versions.values():
+            parts = [iri for iri in version.revision_of if iri in contributed]
+            self.owner.update(dict.fromkeys(parts, version))
+            self.before[version.iri] = [iri for iri in version.revision_of if iri not in contributed]
+        self.made: dict[tuple[str, tuple[str, int, int]], list[tuple[int, Version]]] = {}
+        for version in (*conclusions.versions.values(), *conclusions.contributions):
+            if version.maker and version.generated_by and "/copy/" not in version.generated_by:
+                process, moment = version.maker
+                self.made.setdefault((process.iri, inode_of(version.facts)), []).append((moment, version))
+        for found in self.made.values():
+            found.sort(key=lambda one: one[0])
+
+    def file(self, inside: Inside, file: Opening) -> None:
+        """Attribute what was done in one opening of a file."""
+        made = list(self._versions(file))
+        for one in made:
+            self.out.known.add(one.version.iri)
+        for member in file.members:
+            if member.kind == "NamedLink":
+                self._link(inside, member, made)
+            elif made:
+                self._member(inside, member, made)
+            if member.accesses and member.iri not in self.out.made_as and member.iri not in self.out.read_as:
+                self._met(inside, member, made)
+        for moment, old, new in inside.moves[file.iri].renames:
+            self._renamed(inside, file, moment, (old, new), made)
+
+    def _met(self, inside: Inside, member: Member, made: list[_Made]) -> None:
+        """Of what was neither read nor changed there is the version that was found, or that was left."""
+        found = [one.version for one in inside.found(member.file)][-1:] or [one.version.iri for one in made[-1:]]
+        for version in found:
+            known = self.out.member(version, member.kind, member.path, member.name, member.record)
+            self.out.read_as[member.iri] = known.iri
+
+    def _versions(self, file: Opening) -> Iterator[_Made]:
+        """The versions that the process made in an opening."""
+        known = self.made.get((file.process.iri, inode_of(file.facts)), [])
+        here = [one for one in known if file.opened <= one[0] and (one[0] <= file.closed or not file.closed)]
+        since = 0
+        for number, (moment, version) in enumerate(here, start=1):
+            yield _Made(version, since, moment, number == len(here))
+            since = moment
+
+    def _member(self, inside: Inside, member: Member, made: list[_Made]) -> None:
+        changes = member.changes()
+        for one in made:
+            within = [
+                (first, last) for first, last in changes if last > one.since and (first <= one.moment or one.last)
+            ]
+            moment = max((last if one.last else min(last, one.moment) for _, last in within), default=0)
+            name = inside.moves[member.file.iri].later((member.path, member.name), moment) if within else None
+            if name is None:
+                continue
+            found = self.out.member(one.version.iri, member.kind, *name, member.record)
+            self.out.made_as[member.iri] = found.iri
+            self._made(inside, member, found, moment, one)
+            self._keep(inside, member, found, one)
+            self._shows(member, found)
+
+    def _made(self, inside: Inside, member: Member, found: MemberVersion, moment: int, one: _Made) -> None:
+        """By a copy, or by the process that wrote it; what was copied first and then written keeps of its source."""
+        copies = [(self._source(inside, source, *access.moments()), access) for source, access in member.copied_from]
+        if any(used for used, _ in copies) and not member.stretches("write"):
+            self._copied(inside.process, copies, found)
+        else:
+            self._generated(inside.process, found, moment, one.version)
+            found.revision_of.update(dict.fromkeys(iri for used, _ in copies for iri in used if iri != found.iri))
+
+    def _generated(self, process: Process, found: MemberVersion, moment: int, version: Version) -> None:
+        phase = self.out.finer_at(process, min(moment, version.maker[1]) if version.maker else moment)
+        if found.generated_by is None and found.iri not in phase.used:
+            found.generated_by = phase.iri
+            found.program = self.out.programs[process.iri].iri
+
+    def _keep(self, inside: Inside, member: Member, found: MemberVersion, one: _Made) -> None:
+        """What an object was before, where it was not made or written anew as a whole; and what others put into it."""
+        owner = self.owner.get(one.version.iri, one.version)
+        target = found
+        if owner is not one.version:
+            target = self.out.member(owner.iri, member.kind, found.path, found.name, member.record)
+            target.revision_of[found.iri] = None
+        replaced = one.since < member.replaced <= one.moment or (one.last and member.replaced > one.since)
+        first = not one.since
+        if replaced or (first and (member.created or member.copied_from or member.file.truncated)):
+            return
+        before = (member.path, member.name)
+        if first:
+            before = inside.moves[member.file.iri].earlier(before, member.made())
+        for earlier in self.before.get(owner.iri, ()):
+            kept = self.out.member(earlier, member.kind, *before, {})
+            target.revision_of[kept.iri] = None
+
+    def _copied(self, process: Process, copies: list[tuple[list[str], Access]], found: MemberVersion) -> None:
+        """What the library copied comes from its source alone."""
+        if found.generated_by is None:
+            used, access = copies[-1]
+            first, last = access.moments()
+            iri = f"{process.iri}copy/{len(self.out.copies)}"
+            self.out.copies.append(Copy(iri, process, first, last, used, self.out.phases[process.iri][0].launched_by))
+            found.generated_by, found.program = iri, self.out.programs[process.iri].iri
+
+    def _source(self, inside: Inside, source: Member, first: int, last: int) -> list[str]:
+        """The object that was copied: as the process had made it by then, or else as it had found it."""
+        if any(begun <= last for begun, _ in source.changes()):
+            for one in self._versions(source.file):
+                if one.moment >= first or one.last:
+                    name = inside.moves[source.file.iri].later((source.path, source.name), last)
+                    if name is None:
+                        return []
+                    return [self.out.member(one.version.iri, source.kind, *name, source.record).iri]
+        return [use.member.iri for use in inside.read(source, first, last)]
+
+    def _shows(self, member: Member, found: MemberVersion) -> None:
+        """What a virtual dataset shows was there before it: so its file comes from theirs."""
+        if not member.created:
+            return
+        for source in member.shows:
+            facts = source.file.facts
+            if not facts.inode or inode_of(facts) == inode_of(member.file.facts):
+                continue
+            version = self.out.versions.setdefault(
+                self.identity.version(facts), Version(self.identity.version(facts), facts, False, source.file.opened)
+            )
+            if source.file.path and not version.sightings:
+                version.name(self.identity.file(source.file.path, facts.device), source.file.path, source.file.opened)
+            found.shows[self.out.member(version.iri, source.kind, source.path, source.name, source.record).iri] = None
+            self.out.shown[found.file, version.iri] = None
+
+    def _link(self, inside: Inside, member: Member, made: list[_Made]) -> None:
+        """A link stands for what it leads to, in the same version or in another file's."""
+        path, other = _target(member)
+        if path is None:
+            return
+        files = [one.version.iri for one in made[-1:]] or [found.version for found in inside.found(member.file)]
+        for file in files:
+            name = inside.moves[member.file.iri].later((member.path, None), member.made()) if made else None
+            link = self.out.member(file, member.kind, *(name or (member.path, None)), member.record)
+            for target in [file] if other is None else self._elsewhere(inside, other):
+                link.leads_to[self.out.member(target, "", path, None, {}).iri] = None
+
+    def _elsewhere(self, inside: Inside, path: bytes) -> list[str]:
+        """The version of another file that a process had open by a path."""
+        for file in inside.process.containers:
+            if file.path and os.path.normpath(file.path) == path:
+                made = list(self._versions(file))
+                return [made[-1].version.iri] if made else [found.version for found in inside.found(file)][:1]
+        return []
+
+    def _renamed(self, inside: Inside, file: Opening, moment: int, names: tuple[Name, Name], made: list[_Made]) -> None:
+        """What was moved, and was there before, is what it was under its old name."""
+        old, new = names
+        moves = inside.moves[file.iri]
+        name, before = moves.later(new, moment), moves.earlier(old, moment)
+        here = any((m.path, m.name) == old and (m.created or m.copied_from) for m in file.members)
+        if not made or name is None or here or file.truncated:
+            return
+        kind = next((m.kind for m in file.members if (m.path, m.name) in (old, new)), "Attribute" if new[1] else "")
+        version = self.owner.get(made[-1].version.iri, made[-1].version)
+        found = self.out.member(version.iri, kind, *name, {})
+        for earlier in self.before.get(version.iri, ()):
+            found.revision_of[self.out.member(earlier, kind, *before, {}).iri] = None
+
+
+def _target(link: Member) -> tuple[bytes | None, bytes | None]:
+    """The path that a link leads to, and the file, where that is another one."""
+    path, file = path_of(link.record, "target"), path_of(link.record, "targetFile")
+    if path is None:
+        return None, None
+    if file is not None:
+        return os.path.normpath(b"/" + path), os.path.normpath(
+            os.path.join(os.path.dirname(link.file.path or b"/"), file)
+        )
+    return os.path.normpath(os.path.join(os.path.dirname(link.path), path)), None

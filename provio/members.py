@@ -1,0 +1,90 @@
+"""The objects inside hierarchical files: a thread file's records in, the members of the files that a library opened
+out, with who read, wrote, made and copied them (`docs/trace-format.md`); nothing is concluded here.
+"""
+
+from __future__ import annotations
+
+from provio.facts import Access, Event, Facts, Failure, Member, Opening, Process, Record, Thread, path_of
+
+KINDS = frozenset({"Group", "Dataset", "Attribute", "Datatype", "NamedLink"})
+Records = dict[str, Record]
+
+
+class Members:
+    """What a run says of the objects inside files: records are given file by file, then put together."""
+
+    def __init__(self) -> None:
+        self.containers: dict[str, Opening] = {}
+        self.records: Records = {}
+        self.found: dict[str, Member] = {}
+
+    def takes(self, iri: str, record: Record) -> bool:
+        """Keep what a record says, if it is of an object inside a file."""
+        if record.get("a") in KINDS and "inFile" in record:
+            self.records.setdefault(iri, {}).update(record)
+            return True
+        return False
+
+    def place(self) -> None:
+        """Give each object to the file that it was met in, now that all openings are known."""
+        for iri, record in self.records.items():
+            file, path = self.containers.get(record["inFile"]), path_of(record, "path")
+            name = path_of(record, "name")
+            if file and path is not None and (name is not None) == (record["a"] == "Attribute"):
+                self.found[iri] = Member(iri, record["a"], file, path, name, record)
+                file.members.append(self.found[iri])
+        for member in self.found.values():
+            source = self.found.get(member.record.get("virtualSource", ""))
+            if source:
+                member.shows.append(source)
+
+    def told_later(self, iri: str, record: Record) -> bool:
+        """Add what another thread said of an object."""
+        member = self.found.get(iri)
+        if member and "a" not in record:
+            member.record.update({name: value for name, value in record.items() if name not in member.record})
+        return member is not None
+
+    def access(self, thread: Thread, iri: str, record: Record) -> Access | None:
+        """Note what one thread did to an object by one function; None where the record is of none."""
+        member = self.found.get(record.get("object", ""))
+        if member is None:
+            return None
+        access = Access(iri, thread, member.file, record).timed()
+        source = self.found.get(record.get("source", ""))
+        member.accesses.append(access)
+        if record["a"] == "Copy" and source:
+            member.copied_from.append((source, access))
+        return access
+
+    def failure(self, thread: Thread, iri: str, record: Record, kind: str, numbers: tuple[int, int]) -> bool:
+        """Note calls that failed on an object."""
+        member = self.found.get(record.get("object", ""))
+        if member:
+            failure = Failure(iri, thread, None, kind, record.get("api", ""), *numbers, member)
+            thread.process.failures.append(failure)
+        return member is not None
+
+    def event(self, event: Event) -> bool:
+        """Note what befell a name inside a file."""
+        record = event.record
+        if "inFile" not in record and record.get("object") not in self.found:
+            return False
+        event.process.within.append(event)
+        return True
+
+
+def is_container(record: Record) -> bool:
+    """Tell whether an opening is of a library that knows what is inside the file."""
+    return "format" in record
+
+
+def adopt(process: Process) -> None:
+    """Where nobody saw the library's own openings, its word stands for them."""
+    seen = {lasting(opening.facts) for opening in process.openings if opening.kind == "FileVersion"}
+    process.openings += [one for one in process.containers if one.facts.inode and lasting(one.facts) not in seen]
+
+
+def lasting(facts: Facts) -> tuple[str, int, int]:
+    """Return what stays the same of a file while its content changes."""
+    return facts.device, facts.inode, facts.birth

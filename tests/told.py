@@ -1,0 +1,321 @@
+"""Traces that are told, not recorded: what processes did to files, and inside them, in; run folders out.
+
+Each act takes a millisecond. A file is what a dictionary says; its versions are as a file system would have them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+
+from provio import turtle
+from provio.facts import RUN_BASE
+from provio.home import Home
+from provio.vocab import NS
+
+HOST, EPOCH, STEP = "node", 1_795_176_900_000_000_000, 1_000_000
+O_RDWR, O_CREAT, O_TRUNC = 2, 0o100, 0o1000
+inodes, starts = count(1000), count()
+
+
+@dataclass
+class File:
+    """A file, as `stat` says it is now."""
+
+    path: str
+    inode: int = field(default_factory=lambda: next(inodes))
+    birth: int = EPOCH - 10_000 * STEP
+    mtime: int = EPOCH - 9_000 * STEP
+    size: int = 4096
+
+    @property
+    def facts(self) -> str:
+        """Its identity, as a trace states it."""
+        times = f":birthNs {self.birth} ; :mtimeNs {self.mtime} ; :ctimeNs {self.mtime} ; :size {self.size}"
+        return f':device "8:1" ; :inode {self.inode} ; {times}'
+
+
+class Run:
+    """A run: its processes by their order, one clock for all."""
+
+    def __init__(self, home: Home, number: int) -> None:
+        self.id = f"01a1fe26-0000-7000-8000-{number:012}"
+        self.folder = home.runs / self.id
+        self.now = self.start = EPOCH + number * 1_000_000 * STEP
+        self.processes: list[Process] = []
+
+    def tick(self) -> int:
+        """Let a millisecond pass; return how long the run has gone on, in ns."""
+        self.now += STEP
+        return self.now - self.start
+
+    def process(self, *argv: str, image: str = "exec") -> Process:
+        """Start a process."""
+        self.tick()
+        process = Process(self, len(self.processes) + 1, argv or ("job",), image)
+        self.processes.append(process)
+        return process
+
+    def write(self) -> None:
+        """Write the run folder."""
+        (self.folder / HOST).mkdir(parents=True)
+        head = f'@prefix : <{NS}> .\n<{RUN_BASE}{self.id}> a :Run ; :host "{HOST}" ; :user "ada" ; :bootId "boot" ; '
+        head += f':startedNs {self.start} ; :endedNs {self.now + STEP} ; :commandLine "job" ; :cwd "/data" .\n'
+        (self.folder / "run.ttl").write_text(head, encoding="utf-8")
+        for process in self.processes:
+            process.end()
+            name = f"{process.pid}.1.0.0.ttl"
+            (self.folder / HOST / name).write_text("".join(process.lines), encoding="utf-8")
+
+
+class Process:
+    """A process of one thread."""
+
+    def __init__(self, run: Run, pid: int, argv: tuple[str, ...], image: str) -> None:
+        self.run, self.pid = run, pid
+        self.serial, self.accesses = count(1), count(1)
+        self.open: list[Handle | Plain] = []
+        base = f"{RUN_BASE}{run.id}/{HOST}/{pid}.1.0/0/"
+        self.lines = [
+            f"@prefix : <{NS}> . @base <{base}> .\n",
+            f'<../> a :Process ; :pid {pid} ; :startTick 1 ; :image "{image}" ; :executable "/usr/bin/{argv[0]}" ; '
+            f':argv "{" ".join(argv)}" ; :host "{HOST}" ; :cwd "/data" ; :startedNs {run.now} .\n',
+            f"<> a :Thread ; :tid {pid} ; :epochNs {run.start} .\n",
+        ]
+
+    def say(self, line: str) -> None:
+        """Add a statement."""
+        self.lines.append(line + " .\n")
+
+    def fork(self) -> Process:
+        """Make a child."""
+        at = self.run.tick()
+        child = self.run.process(image="fork")
+        self.say(f"<e{next(self.accesses)}> a :Fork ; :at {at} ; :childPid {child.pid} ; :childTick 1")
+        return child
+
+    def launch(self, *argv: str) -> Process:
+        """Start a program."""
+        at = self.run.tick()
+        child = self.run.process(*argv)
+        self.say(f"<e{next(self.accesses)}> a :Spawn ; :at {at} ; :childPid {child.pid} ; :childTick 1")
+        return child
+
+    def h5(self, file: File, mode: str = "r", seen: bool = True) -> Handle:
+        """Open a file with the HDF5 library; `seen`: the driver's own open is recorded beside it."""
+        handle = Handle(self, file, mode, seen)
+        self.open.append(handle)
+        return handle
+
+    def plain(self, file: File, mode: str = "r") -> Plain:
+        """Open a file by a system call, and read or write all of it, at once."""
+        plain = Plain(self, file, mode)
+        self.open.append(plain)
+        return plain
+
+    def end(self) -> None:
+        """Close what is open."""
+        for handle in list(self.open):
+            handle.close()
+
+
+class Plain:
+    """A descriptor: counters of its reads and writes."""
+
+    def __init__(self, process: Process, file: File, mode: str) -> None:
+        self.process, self.file, self.mode = process, file, mode
+        self.reads: list[int] = []
+        self.writes: list[int] = []
+        self.opened = process.run.tick()
+        if mode == "w":
+            file.size, file.mtime = 0, process.run.now
+        flags = {"r": 0, "r+": O_RDWR, "w": O_RDWR | O_CREAT | O_TRUNC}[mode]
+        self.name = f"../o{next(process.serial)}"
+        process.say(
+            f"<{self.name}> a :FileVersion ; :path {turtle.literal(file.path)} ; {file.facts} ; :flags {flags} ; "
+            f':openedNs {process.run.now} ; :openApi "open" ; :openElapsed 5'
+        )
+
+    def read(self) -> Plain:
+        """Read from it."""
+        self.reads.append(self.process.run.tick())
+        return self
+
+    def write(self) -> Plain:
+        """Write to it."""
+        self.writes.append(self.process.run.tick())
+        self.file.mtime, self.file.size = self.process.run.now, self.file.size + 512
+        return self
+
+    def close(self) -> None:
+        """Close it: what was counted is stated."""
+        if self not in self.process.open:
+            return
+        self.process.open.remove(self)
+        self.state()
+
+    def state(self) -> None:
+        """State the counters."""
+        line = f'<a{next(self.process.accesses)}> a :Access ; :object <{self.name}> ; :readApi "read" ; '
+        line += _side("read", self.reads) + ' ; :writeApi "write" ; ' + _side("write", self.writes)
+        self.process.say(line)
+        closed = self.process.run.tick() + self.process.run.start
+        self.process.say(f"<{self.name}> {closing(self.file, closed)}")
+
+
+def _side(side: str, moments: list[int]) -> str:
+    first, last = (moments[0], moments[-1]) if moments else (0, 0)
+    title, number = side.capitalize(), len(moments)
+    return (
+        f":{side}s {number:016} ; :{side}Bytes {number * 512:016} ; :{side}Elapsed {number * 7:016} ; "
+        f":last{title} {last:016} ; :first{title} {first:016} ; :{side}Longest {7 if moments else 0:016}"
+    )
+
+
+def closing(file: File, moment: int) -> str:
+    """What a file is when it is closed."""
+    facts = f":closedMtimeNs {file.mtime} ; :closedCtimeNs {file.mtime} ; :closedSize {file.size} ; :closedLinks 1"
+    return f":closedNs {moment} ; {facts}"
+
+
+@dataclass
+class Object:
+    """An object of a file as one opening has it, and what was read and written of it."""
+
+    name: str
+    reads: list[int] = field(default_factory=list)
+    writes: list[int] = field(default_factory=list)
+
+
+class Handle:
+    """A file that the HDF5 library has open."""
+
+    def __init__(self, process: Process, file: File, mode: str, seen: bool) -> None:
+        self.process, self.file, self.mode, self.seen = process, file, mode, seen
+        self.plain = Plain(process, file, mode) if seen else None
+        if not seen and mode == "w":
+            file.size, file.mtime = 0, process.run.now
+        if self.plain and mode != "w":
+            self.plain.read()
+        self.objects: dict[tuple[str, str | None], Object] = {}
+        self.name = f"../o{next(process.serial)}"
+        self.wrote = mode == "w"
+        process.run.tick()
+        flags = {"r": 0, "r+": O_RDWR, "w": O_RDWR | O_CREAT | O_TRUNC}[mode]
+        process.say(
+            f'<{self.name}> a :FileVersion ; :path {turtle.literal(file.path)} ; :format "HDF5" ; {file.facts} ; '
+            f':flags {flags} ; :openedNs {process.run.now} ; :openApi "H5Fopen" ; :openElapsed 9'
+        )
+
+    def met(self, path: str, attribute: str | None = None, kind: str = "Dataset", *facts: str) -> Object:
+        """Return an object, announced when it is met first."""
+        known = self.objects.get((path, attribute))
+        if known is None:
+            known = self.objects[path, attribute] = Object(f"../o{next(self.process.serial)}")
+            names = f":path {turtle.literal(path)}"
+            if attribute is not None:
+                kind, names = "Attribute", f"{names} ; :name {turtle.literal(attribute)}"
+            facts = facts or ((':shape "4"', ':datatype "float64"') if kind == "Dataset" else ())
+            self.process.say(" ; ".join([f"<{known.name}> a :{kind} ; :inFile <{self.name}>", names, *facts]))
+        return known
+
+    def read(self, path: str, attribute: str | None = None) -> Handle:
+        """Read an object's content."""
+        found = self.met(path, attribute)
+        if self.plain:
+            self.plain.read()
+        found.reads.append(self.process.run.tick())
+        return self
+
+    def create(self, path: str, attribute: str | None = None, kind: str = "Dataset") -> Handle:
+        """Make an object."""
+        self.objects.pop((path, attribute), None)
+        made = self.met(path, attribute, kind, ":created true", ':shape "4"')
+        at = self.process.run.tick()
+        self._counted(made.name, "Create", "H5Dcreate2", at)
+        self.wrote = True
+        return self
+
+    def write(self, path: str, attribute: str | None = None, whole: bool = False, new: bool = False) -> Handle:
+        """Write to an object: a `new` one, or the `whole` of it."""
+        if new:
+            self.create(path, attribute)
+        found = self.met(path, attribute)
+        found.writes.append(self.process.run.tick())
+        if whole:
+            self.process.say(f"<{found.name}> :replacedNs {self.process.run.now}")
+        self.wrote = True
+        return self
+
+    def copy(self, path: str, to: Handle, new: str, kind: str = "Dataset") -> Handle:
+        """Copy an object within the library."""
+        source, made = self.met(path, None, kind), to.met(new, None, kind, ":created true")
+        if self.plain:
+            self.plain.read()
+        at, to.wrote = self.process.run.tick(), True
+        times = f":count 1 ; :elapsed 9 ; :last {at} ; :first {at} ; :longest 9"
+        self.process.say(
+            f"<a{next(self.process.accesses)}> a :Copy ; :source <{source.name}> ; :object <{made.name}> ; "
+            f':api "H5Ocopy" ; {times}'
+        )
+        return self
+
+    def shows(self, path: str, source: Handle, other: str) -> Handle:
+        """Make a virtual dataset, or meet one: it shows a dataset of another file."""
+        found = self.met(path)
+        self.process.say(f"<{found.name}> :virtualSource <{source.met(other).name}>")
+        return self
+
+    def link(self, path: str, target: str, file: str = "") -> Handle:
+        """Make a link."""
+        facts = [":created true", f":target {turtle.literal(target)}"]
+        self.met(path, None, "NamedLink", *facts, *([f":targetFile {turtle.literal(file)}"] if file else []))
+        self.process.run.tick()
+        self.wrote = True
+        return self
+
+    def move(self, old: str, new: str, holder: str = "") -> Handle:
+        """Move an object, or an attribute of `holder`."""
+        names = f"{f':path {turtle.literal(holder)} ; ' if holder else ''}:from {turtle.literal(old)}"
+        self._event("Rename", "H5Lmove", f"{names} ; :to {turtle.literal(new)}")
+        return self
+
+    def delete(self, path: str, attribute: str | None = None) -> Handle:
+        """Delete an object or an attribute."""
+        name = f" ; :name {turtle.literal(attribute)}" if attribute is not None else ""
+        self._event("Delete", "H5Ldelete", f":path {turtle.literal(path)}{name}")
+        self.objects.pop((path, attribute), None)
+        return self
+
+    def close(self) -> None:
+        """Close the file, which writes what the library held back."""
+        if self not in self.process.open:
+            return
+        self.process.open.remove(self)
+        for known in self.objects.values():
+            if known.reads or known.writes:
+                line = f'<a{next(self.process.accesses)}> a :Access ; :object <{known.name}> ; :readApi "H5Dread" ; '
+                line += _side("read", known.reads) + ' ; :writeApi "H5Dwrite" ; ' + _side("write", known.writes)
+                self.process.say(line)
+        if self.wrote:
+            if self.plain:
+                self.plain.write()
+            self.process.run.tick()
+            self.file.mtime, self.file.size = self.process.run.now, self.file.size + 512
+            if self.plain:
+                self.plain.write()
+        if self.plain:
+            self.plain.state()
+        self.process.say(f"<{self.name}> {closing(self.file, self.process.run.tick() + self.process.run.start)}")
+
+    def _counted(self, name: str, term: str, api: str, at: int) -> None:
+        times = f":count 1 ; :elapsed 9 ; :last {at} ; :first {at} ; :longest 9"
+        what = f':object <{name}> ; :operation :{term} ; :api "{api}"'
+        self.process.say(f"<a{next(self.process.accesses)}> a :Access ; {what} ; {times}")
+
+    def _event(self, kind: str, api: str, names: str) -> None:
+        self.wrote = True
+        at = f":at {self.process.run.tick()} ; :elapsed 9"
+        self.process.say(
+            f'<e{next(self.process.accesses)}> a :{kind} ; {at} ; :api "{api}" ; :inFile <{self.name}> ; {names}'
+        )
