@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -121,8 +122,8 @@ class _Follower:
                 result = original(*arguments, **keywords)
             except Exception as error:
                 failed(arguments, number, error, started)
-                trace = error.__traceback__
-                error.__traceback__ = trace.tb_next if trace else None
+                # Without this function's own line; in no variable, which would hold all that the caller has.
+                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
                 raise
             try:
                 with phil:
@@ -152,7 +153,7 @@ class _Follower:
             found = original.__get__(group)
             if len(groups) > 100:
                 groups.clear()
-            groups[id(found)] = group
+            groups[id(found)] = weakref.ref(group)  # which alone would keep its file open
             return found
 
         _put(owner, "links", property(links, doc=original.__doc__))

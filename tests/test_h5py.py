@@ -51,7 +51,6 @@ def test_all_that_is_done_inside_a_file_is_recorded(trace: Trace, work: Path) ->
     ]
     properties = ("created", "shape", "maxShape", "chunks", "filters", "datatype", "elementSize", "target")
     assert story.objects(*properties) == {
-        ("Group", "a.h5", "/", *"--------"),
         ("Group", "a.h5", "/g", "true", *"-------"),
         ("Group", "a.h5", "/g", *"--------"),
         ("Group", "a.h5", "/gc", "true", *"-------"),
@@ -140,3 +139,66 @@ except ImportError:
 """
     assert run(trace, program, work, "h5py", python=str(work / "venv/bin/python")) == "not here\n"
     assert Act("write", "b.h5", "/x", 1, 8) in Story(trace.facts()).moved()
+
+
+REFUSED = """
+import json, os, subprocess, sys, traceback
+import h5py, numpy as np
+
+def said(act):
+    try:
+        act()
+    except Exception as error:
+        lines = [(frame.filename.rpartition("/")[2], frame.name) for frame in traceback.extract_tb(error.__traceback__)]
+        return [type(error).__name__, str(error), getattr(error, "errno", None), lines]
+    return None
+
+with h5py.File("whole.h5", "w") as f:
+    f["d"] = np.arange(1000)
+    closed = f["d"]
+with open("whole.h5", "rb") as whole, open("short.h5", "wb") as short:
+    short.write(whole.read()[:3000])
+def overwritten():
+    f = h5py.File("whole.h5", "r+")
+    d = f["d"]
+    del f["d"]
+    d[0]
+    return f["d"]
+locker = subprocess.Popen(
+    [sys.executable, "-c", "import h5py; f = h5py.File('held.h5', 'w'); print('held', flush=True); input()"],
+    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+)
+locker.stdout.readline()
+acts = {
+    "truncated": lambda: h5py.File("short.h5"),
+    "locked": lambda: h5py.File("held.h5", "r+"),
+    "missing file": lambda: h5py.File("nowhere.h5"),
+    "exists": lambda: h5py.File("whole.h5", "x"),
+    "not one": lambda: h5py.File(__file__),
+    "closed": lambda: closed[0],
+    "deleted": overwritten,
+    "mode": lambda: h5py.File("whole.h5", "r").create_dataset("x", data=1),
+    "key": lambda: h5py.File("whole.h5", "r")["x/y"],
+    "attribute": lambda: h5py.File("whole.h5", "r").attrs["x"],
+    "delete": lambda: h5py.File("whole.h5", "r+").__delitem__("x"),
+    "twice": lambda: h5py.File("twice.h5", "w").create_dataset("x", data=1).parent.create_group("x"),
+    "type": lambda: h5py.h5d.open(3, b"x"),
+    "shape": lambda: h5py.File("held too.h5", "w").create_dataset("x", (3,))[5],
+}
+found = {name: said(act) for name, act in acts.items()}
+locker.communicate(b"\\n")
+print(json.dumps(found))
+"""
+
+
+def test_errors_reach_the_program_unchanged_and_are_recorded(trace: Trace, tmp_path: Path) -> None:
+    """The same type, message, number and, from Python 3.11 on, lines of the traceback as without provio."""
+    alone, watched = tmp_path / "alone", tmp_path / "watched"
+    for folder in (alone, watched):
+        folder.mkdir()
+        (folder / "p.py").write_text(REFUSED)
+    before = subprocess.run([sys.executable, "p.py"], cwd=alone, capture_output=True, text=True, check=True).stdout
+    after = run(trace, Path("p.py"), watched, "h5py")
+    assert json.loads(after) == json.loads(before)
+    assert all(said for said in json.loads(before).values())
+    assert Story(trace.facts()).failures() == {"Open": 7, "Create": 3, "Delete": 1, "Read": 1}

@@ -28,7 +28,7 @@ class Calls:
         self.objects = objects
         self.writer = writer
         self.behind: dict[int, int] = {}  # a list of access properties -> the descriptor behind its file-like object
-        self.groups: dict[int, Any] = {}  # a proxy for links -> its group
+        self.groups: dict[int, Any] = {}  # a proxy for links -> its group, held weakly
         self.files: set[Any] = set()
         self.unnamed: dict[int, list[Any]] = {}  # an object without a name -> what was written to it
 

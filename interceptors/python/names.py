@@ -76,7 +76,7 @@ class Names(Calls):
 
     def create_soft(self, made: Any, call: Call, links: Any, name: Any, target: Any, *_: Any, **__: Any) -> None:
         """`LinkProxy.create_soft`."""
-        opening, path = self.objects.place(self.groups[id(links)], os.fsencode(name))
+        opening, path = self.objects.place(self.groups[id(links)](), os.fsencode(name))
         whole = os.path.join(os.path.dirname(path), os.fsencode(target))
         known = self.objects.link(opening, path, whole, None, True)
         self.writer.counted(known.handle, call.function, call.started)
@@ -85,7 +85,7 @@ class Names(Calls):
         self, made: Any, call: Call, links: Any, name: Any, file: Any, target: Any, *_: Any, **__: Any
     ) -> None:
         """`LinkProxy.create_external`."""
-        opening, path = self.objects.place(self.groups[id(links)], os.fsencode(name))
+        opening, path = self.objects.place(self.groups[id(links)](), os.fsencode(name))
         known = self.objects.link(opening, path, os.fsencode(target), os.fsencode(file), True)
         self.writer.counted(known.handle, call.function, call.started)
 
@@ -93,14 +93,14 @@ class Names(Calls):
         self, made: Any, call: Call, links: Any, name: Any, location: Any, target: Any, *_: Any, **__: Any
     ) -> None:
         """`LinkProxy.create_hard`."""
-        opening, path = self.objects.place(self.groups[id(links)], os.fsencode(name))
+        opening, path = self.objects.place(self.groups[id(links)](), os.fsencode(name))
         known = self.objects.of(self.objects.open_object(location, target))
         known = self.objects.link(opening, path, known.path, None, True)
         self.writer.counted(known.handle, call.function, call.started)
 
     def move(self, made: Any, call: Call, links: Any, name: Any, location: Any, new: Any, *_: Any, **__: Any) -> None:
         """`LinkProxy.move`."""
-        opening, old = self.objects.place(self.groups[id(links)], os.fsencode(name))
+        opening, old = self.objects.place(self.groups[id(links)](), os.fsencode(name))
         path = self.objects.place(location, os.fsencode(new))[1]
         self.objects.moved(opening, old)
         self.writer.renamed(opening.handle, call.function, None, old, path, call.started)

@@ -18,10 +18,11 @@ ROOM = 10_000  # identifiers kept in mind; more are looked up again
 class Opening:
     """A file as this process has it open."""
 
-    def __init__(self, handle: Any, path: bytes, number: int) -> None:
+    def __init__(self, handle: Any, path: bytes, number: int, made: bool = False) -> None:
         self.handle = handle
         self.path = path
         self.number = number
+        self.made = made  # by this process: all that is in it was made meanwhile
         self.paths: dict[int, bytes] = {}  # address of an object -> its path
         self.members: dict[tuple[str, bytes, bytes], Known] = {}
         self.hard: set[bytes] = set()  # paths known to lead through no soft link
@@ -63,7 +64,7 @@ class Objects:
                 handle = self.writer.file_of(function, fd, flags, started)
             else:
                 handle = self.writer.file(function, path, flags, started)
-            opening = self.openings[number] = Opening(handle, path, number)
+            opening = self.openings[number] = Opening(handle, path, number, bool(flags & os.O_CREAT))
         else:
             self.writer.counted(opening.handle, function, started)
         opening.identifiers.add(identifier.id)
@@ -115,11 +116,7 @@ class Objects:
 
     def _look(self, identifier: Any, created: bool) -> Known:
         info = self.h5py.h5o.get_info(identifier)
-        opening = self.opening_of(identifier, info.fileno)
-        path = None if created else opening.paths.get(info.addr)
-        if path is None:
-            name = self.h5py.h5i.get_name(identifier) or b""
-            path = opening.paths[info.addr] = self.real_path(opening, identifier, name)
+        opening, path = self._path(identifier, info, created)
         kind = {0: "Group", 1: "Dataset", 2: "Datatype"}.get(info.type, "Group")
         known = None if created else opening.members.get((kind, path, b""))
         if known is None:
@@ -129,6 +126,14 @@ class Objects:
             if kind == "Dataset":
                 self._virtual_sources(identifier, known)
         return known
+
+    def _path(self, identifier: Any, info: Any, created: bool) -> tuple[Opening, bytes]:
+        opening = self.opening_of(identifier, info.fileno)
+        path = None if created else opening.paths.get(info.addr)
+        if path is None:
+            name = self.h5py.h5i.get_name(identifier) or b""
+            path = opening.paths[info.addr] = self.real_path(opening, identifier, name)
+        return opening, path
 
     def _member(self, opening: Opening, kind: str, path: bytes, name: bytes, told: dict[str, Any], new: bool) -> Known:
         if name:
@@ -140,17 +145,17 @@ class Objects:
 
     def real_path(self, opening: Opening, identifier: Any, path: bytes) -> bytes:
         """Return the path with every soft link on its way followed."""
-        links, ways, done, hops = None, deque(path.split(b"/")), b"", 0
+        root, ways, done, hops = None, deque(path.split(b"/")), b"", 0
         while ways:
             name = ways.popleft()
             here = done + b"/" + name
             if name in (b"", b".") or here in opening.hard:
                 done = done if name in (b"", b".") else here
                 continue
-            links = links or self.open_object(identifier, b"/").links
-            kind = links.get_info(here).type
+            root = root or self.open_object(identifier, b"/")
+            kind = root.links.get_info(here).type
             if kind == self.h5py.h5l.TYPE_SOFT and hops < 16:
-                target = links.get_val(here)
+                target = root.links.get_val(here)
                 done, hops = b"" if target.startswith(b"/") else done, hops + 1
                 ways.extendleft(reversed(target.split(b"/")))
                 continue
@@ -158,14 +163,9 @@ class Objects:
             done = here
         return done or b"/"
 
-    def where(self, location: Any) -> tuple[Opening, bytes]:
-        """Return the file and the path of an object that names are relative to."""
-        known = self.of(location)
-        return known.opening, known.path
-
     def joined(self, location: Any, name: bytes) -> tuple[Opening, bytes]:
         """Return the file and the whole path that `name` means at `location`."""
-        opening, base = self.where(location)
+        opening, base = self._path(location, self.h5py.h5o.get_info(location), False)
         whole = name if name.startswith(b"/") else base + b"/" + name
         return opening, b"/" + b"/".join(part for part in whole.split(b"/") if part not in (b"", b"."))
 

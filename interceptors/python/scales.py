@@ -25,7 +25,7 @@ class Scales(Names):
     def attach_scale(self, made: Any, call: Call, dataset: Any, scale: Any, *_: Any) -> None:
         """`h5ds.attach_scale`, `h5ds.detach_scale`."""
         self._written(call, dataset, (b"DIMENSION_LIST",))
-        self._written(call, scale, (b"CLASS", b"REFERENCE_LIST"))
+        self._written(call, scale, (b"REFERENCE_LIST",))
 
     def set_label(self, made: Any, call: Call, dataset: Any, *_: Any) -> None:
         """`h5ds.set_label`."""
@@ -35,5 +35,7 @@ class Scales(Names):
         for name in names:
             if self.h5py.h5a.exists(owner, name):
                 attribute = self.objects.open_attribute(owner, name)
-                self.objects.attribute(owner, attribute)
+                opening = self.objects.of(owner).opening
+                known = ("Attribute", self.objects.of(owner).path, name) in opening.members
+                self.objects.attribute(owner, attribute, created=opening.made and not known)
                 self.write_attribute(None, call, attribute)
