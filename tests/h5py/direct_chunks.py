@@ -1,5 +1,4 @@
 import h5py
-import numpy as np
 
 with h5py.File("a.h5", "w") as f:
     d = f.create_dataset("d", shape=(10, 10), chunks=(5, 5), dtype="f4", compression="gzip")

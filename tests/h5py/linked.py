@@ -1,3 +1,5 @@
+import contextlib
+
 import h5py
 import numpy as np
 
@@ -19,7 +21,5 @@ with h5py.File("a.h5", "r") as f:
     f["outer"][1:]
     f["type"].dtype
     f.get("soft", getlink=True), f.get("outer", getlink=True)
-    try:
+    with contextlib.suppress(KeyError):
         f["dangling"]
-    except KeyError:
-        pass

@@ -1,5 +1,4 @@
 import h5py
-import numpy as np
 
 writer = h5py.File("a.h5", "w", libver="latest")
 d = writer.create_dataset("d", (0,), maxshape=(None,), chunks=(4,), dtype="i8")
