@@ -34,7 +34,7 @@ from provio.vocab import NS, RUN_BASE
 
 SHIM = Path(__file__).with_name("libprovio.so")
 # What it holds runs in every Python that has it on its path: the wait for h5py.
-SITE = Path(__file__).resolve().parent / "interceptors" / "site"
+SITE = SHIM.parent / "interceptors" / "site"
 FORMAT_VERSION = "1"
 # File systems whose shared maps a kill -9 and a full disk leave intact.
 SAFE_FOR_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "tmpfs"})

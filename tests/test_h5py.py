@@ -8,8 +8,10 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import SHIM, Project
 from h5py_trace import SITE, Act, Story, run
 from posix_trace import Trace
 
@@ -202,3 +204,32 @@ def test_errors_reach_the_program_unchanged_and_are_recorded(trace: Trace, tmp_p
     assert json.loads(after) == json.loads(before)
     assert all(said for said in json.loads(before).values())
     assert Story(trace.facts()).failures() == {"Open": 7, "Create": 3, "Delete": 1, "Read": 1}
+
+
+ENVIRONMENT = """
+#include <stdio.h>
+#include <string.h>
+extern char **environ;
+int main(void) {
+    for (char **at = environ; *at; at++)
+        if (!strncmp(*at, "PYTHONPATH=", 11) || !strncmp(*at, "LD_PRELOAD=", 11)) puts(*at);
+}
+"""
+
+
+def test_a_python_that_cannot_take_the_shim_gets_the_layer_by_its_path(project: Project, needs: Any) -> None:
+    """As the command itself, started by another, or without the preload; no other program's environment is changed."""
+    needs("musl-gcc")
+    (project.path / "env.c").write_text(ENVIRONMENT)
+    for name in ("python3.9", "other"):
+        subprocess.run(["musl-gcc", "-o", project.path / name, project.path / "env.c"], check=True)
+    first = f"PYTHONPATH={SHIM.parent / 'interceptors' / 'site'}"
+    show = "env | grep -c ^PYTHONPATH; ./python3.9; PYTHONPATH=/a:/b ./python3.9; ./other; PROVIO_HDF5=off ./python3.9"
+    assert project.run(show).splitlines() == ["0", first, f"{first}:/a:/b"]
+    command = project.provio("run", "--quiet", "--", "./python3.9")
+    assert command.stdout.splitlines() == [first]
+    said = "import os; print('/site' in os.environ.get('PYTHONPATH', ''))"
+    alone = f'env -u LD_PRELOAD {sys.executable} -c "{said}"; env -i {sys.executable} -c "{said}"'
+    assert project.run(alone).split() == ["True", "False"]
+    project.env["PROVIO_HDF5"] = "h5py"
+    assert project.run("env | grep ^PYTHONPATH; ./python3.9; ./other").splitlines() == [first] * 3

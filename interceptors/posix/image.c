@@ -314,23 +314,64 @@ static bool room_take(struct launch *launch, size_t size) {
     return launch->room != NULL;
 }
 
-// A copy of the environment without the shim: the caller's own stays as it is.
-static void environment_strip(struct launch *launch, char *const envp[]) {
-    size_t count = 1, size = 0;
+#define PYTHON_PATH "PYTHONPATH="
+
+// With the folder first whose sitecustomize waits for h5py; `variable`: as it is, or NULL.
+static void with_site(struct text *text, const char *folder, const char *variable) {
+    TEXT(text, PYTHON_PATH);
+    text_bytes(text, folder, strlen(folder));
+    const char *before = variable == NULL ? "" : variable + sizeof PYTHON_PATH - 1;
+    if (*before != '\0') TEXT(text, ":");
+    text_bytes(text, before, strlen(before));
+    TEXT(text, "\0");
+}
+
+static bool to_change(const char *variable, bool strip, const char *site) {
+    return (strip && preloads(variable)) || (site != NULL && begins(variable, PYTHON_PATH));
+}
+
+// A copy of the environment without the shim, and with that folder: the caller's own stays as it is.
+static void environment_change(struct launch *launch, char *const envp[], bool strip, const char *site) {
+    size_t count = 2, size = site == NULL ? 0 : strlen(site) + sizeof PYTHON_PATH;
     for (char *const *at = envp; at != NULL && *at != NULL; at++, count++)
-        if (preloads(*at)) size += strlen(*at) + 2;
-    if (size == 0 || !room_take(launch, count * sizeof *envp + size)) return;
+        if (to_change(*at, strip, site)) size += strlen(*at) + 2;
+    if (size == 0 || envp == NULL || !room_take(launch, count * sizeof *envp + size)) return;
     char **copy = (char **)launch->room, **to = copy;
     struct text text = {launch->room + count * sizeof *envp, launch->room + count * sizeof *envp + size};
+    const char *path = NULL;
     for (; *envp != NULL; envp++) {
         char *start = text.at;
-        if (!preloads(*envp))
+        if (!to_change(*envp, strip, site))
             *to++ = *envp;
+        else if (begins(*envp, PYTHON_PATH))
+            path = *envp;
         else if (without_shim(&text, *envp))
             *to++ = start;
     }
+    if (site != NULL) {
+        *to++ = text.at;
+        with_site(&text, site, path);
+    }
     *to = NULL;
     launch->environment = copy;
+}
+
+// Where a Python that the shim will not be in finds the layer for h5py; NULL: it is none, or needs none.
+static const char *python_site(char *room, const char *program, char *const envp[]) {
+    static const char folder[] = "interceptors/site", wanted[] = "PROVIO_TRACE=";
+    const char *own = own_name();
+    size_t length = (size_t)(base_name(own) - own);
+    bool trace = false;
+    if (!begins(base_name(program), "python") || length + sizeof folder > PATH_ROOM / 2) return NULL;
+    memcpy(room, own, length);
+    memcpy(room + length, folder, sizeof folder);
+    for (; envp != NULL && *envp != NULL; envp++) {
+        trace |= begins(*envp, wanted);
+        if (strcmp(*envp, "PROVIO_HDF5=off") == 0) return NULL;
+        if (begins(*envp, PYTHON_PATH) && begins(*envp + sizeof PYTHON_PATH - 1, room)) return NULL;
+    }
+    bool there = strchr(room, ':') == NULL && RAW(faccessat, AT_FDCWD, (long)room, X_OK) == 0;
+    return trace && there ? room : NULL;
 }
 
 // ---- the launch
@@ -357,8 +398,11 @@ static void launch_look(struct launch *launch, int dirfd, const char *path, int 
     if (found && launch->reason == NULL) launch->reason = is_watched(envp) ? place_reason() : bare;
     if (launch->reason != NULL && (launch->path = pool_take(&scratches)) != NULL)
         launch->path_length = (uint32_t)path_join(launch->path, dirfd, path);
+    bool alone = launch->path != NULL && (strip || launch->reason == bare);
+    const char *site = alone ? python_site(room, launch->path, envp) : NULL;
+    strip |= launch->reason == out_of_reach;
+    if (strip || site != NULL) environment_change(launch, envp, strip, site);
     pool_give(&scratches, room);
-    if (strip || launch->reason == out_of_reach) environment_strip(launch, envp);
 }
 
 static THREAD_LOCAL struct launch lent; // a vfork's child's, which is gone after its exec
@@ -370,7 +414,7 @@ void launch_begin(struct launch *launch, int dirfd, const char *path, int flags,
     if (!launch->legible) return;
     if (relaxed(sealed)) {
         launch->reason = sealed_off;
-        environment_strip(launch, envp);
+        environment_change(launch, envp, true, NULL);
     } else {
         launch_look(launch, dirfd, path, flags, searched, envp);
     }
