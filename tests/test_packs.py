@@ -11,8 +11,8 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
+from servers import Server
 from test_across import wait_for
-from test_remote import Server, oxigraph  # noqa: F401 (a fixture)
 
 from provio import hashing, packing, runfiles
 from provio.config import Config
@@ -255,7 +255,7 @@ def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
     assert set(found[0].splitlines()) == set(found[1].splitlines())
 
 
-def test_a_run_whose_store_is_on_a_server_is_packed(project: Project, oxigraph: Server) -> None:  # noqa: F811
+def test_a_run_whose_store_is_on_a_server_is_packed(project: Project, oxigraph: Server) -> None:
     """What is merged there counts."""
     project.env["PROVIO_STORE"] = oxigraph.url
     project.run("echo 1 > a")
