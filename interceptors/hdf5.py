@@ -74,9 +74,11 @@ def _writer(h5py: Any, forced: bool) -> Any | None:
     from .python import shim
 
     library = shim.found()
-    if library is None or (not forced and _in_front(library, h5py)):
-        return None
-    return shim.Shim(library)
+    if library is None:
+        from .python import writer
+
+        return writer.found()
+    return None if not forced and _in_front(library, h5py) else shim.Shim(library)
 
 
 def _in_front(library: Any, h5py: Any) -> bool:

@@ -146,7 +146,7 @@ __attribute__((cold, noinline)) uint64_t announce_anew(struct thread *thread, pr
 // ---- files
 
 static provio_object *file_new(struct thread *thread, int function, const char *path, size_t length, unsigned flags,
-                               const struct facts *facts, bool unlinked, uint64_t started) {
+                               const struct facts *facts, bool unlinked, uint64_t started, uint64_t ended) {
     provio_object *file = record_new(TERM_FileVersion, length + 1);
     if (file == NULL) return NULL;
     memcpy(file->text, path, length);
@@ -155,10 +155,10 @@ static provio_object *file_new(struct thread *thread, int function, const char *
     file->object.facts = *facts;
     file->object.flags = flags & ~(unsigned)PROVIO_NO_FILE;
     file->object.unlinked = unlinked;
-    uint64_t serial = serial_next(), time = now(thread);
-    started = began(thread, started, time);
+    uint64_t serial = serial_next();
+    started = began(thread, started, ended);
     thread->depth++;
-    announce_file(thread, file, serial, function, started, time - started);
+    announce_file(thread, file, serial, function, started, ended - started);
     thread->depth--;
     atomic_store_explicit(&file->object.serial, serial, memory_order_release);
     return file;
@@ -177,13 +177,14 @@ provio_object *provio_file(int function, const char *path, unsigned flags, uint6
     struct thread *thread = hearing();
     struct facts facts = {0};
     if (thread == NULL || path == NULL || !function_known(function)) return NULL;
+    uint64_t ended = now(thread);
     char *room = pool_take(&scratches);
     if (room == NULL) return NULL;
     size_t length = file_name(room, path);
     provio_object *file = NULL;
     if (length > 0 && !path_ignored(room, length)) {
         if (!(flags & PROVIO_NO_FILE)) statx_facts(AT_FDCWD, path, 0, &facts);
-        file = file_new(thread, function, room, length, flags, &facts, false, started);
+        file = file_new(thread, function, room, length, flags, &facts, false, started, ended);
     }
     pool_give(&scratches, room);
     return file;
@@ -193,13 +194,15 @@ provio_object *provio_file_of(int function, int fd, unsigned flags, uint64_t sta
     struct thread *thread = hearing();
     struct facts facts;
     if (thread == NULL || !function_known(function)) return NULL;
+    uint64_t ended = now(thread);
     if (!statx_facts(fd, "", AT_EMPTY_PATH, &facts)) return NULL;
     char *room = pool_take(&scratches);
     if (room == NULL) return NULL;
     bool unlinked = facts.links == 0;
     size_t length = path_of_fd(fd, room, &unlinked);
     bool dropped = length > 0 && path_ignored(room, length);
-    provio_object *file = dropped ? NULL : file_new(thread, function, room, length, flags, &facts, unlinked, started);
+    provio_object *file =
+        dropped ? NULL : file_new(thread, function, room, length, flags, &facts, unlinked, started, ended);
     pool_give(&scratches, room);
     return file;
 }

@@ -1,0 +1,147 @@
+"""The live Turtle file of a thread: blocks in, a file out that is valid at every instant (`docs/trace-format.md`).
+
+What the shim's `live.c` does: the file grows by chunks of `#`, which are mapped; a block is written behind its first
+byte, and that byte, stored as a space, makes it count.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import os
+import resource
+from typing import Any
+
+from .surroundings import LIBC
+
+FIRST_CHUNK, LARGEST_CHUNK, LARGEST_OF_CALLS = 4096, 256 * 1024, 1024 * 1024
+KEPT_BACK = 256  # of each chunk, for a Gap
+PAGE = mmap.ALLOCATIONGRANULARITY
+REASONS = {
+    "no space left on the trace's file system": (errno.ENOSPC, errno.EDQUOT),
+    "the file-size limit was reached": (errno.EFBIG,),
+    "no descriptor was left to open the trace with": (errno.EMFILE, errno.ENFILE),
+    "no memory was left to map the trace": (errno.ENOMEM,),
+    "the trace could not be opened": (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT),
+}
+
+LIBC.mmap.restype = ctypes.c_void_p
+LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+
+
+def reason_for(error: OSError) -> str:
+    """Return what a Gap says of an error."""
+    known = (reason for reason, numbers in REASONS.items() if error.errno in numbers)
+    return next(known, "the trace could not be written")
+
+
+class Chunk:
+    """A mapped part of a file; Python's own map would keep a descriptor, which the program could meet.
+
+    It stays mapped while something refers to it: what counts in it does.
+    """
+
+    def __init__(self, fd: int, size: int, offset: int) -> None:
+        self.address, self.size, self.used = 0, size, 0
+        address = LIBC.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, offset)
+        if address is None or address == ctypes.c_void_p(-1).value:
+            raise OSError(ctypes.get_errno(), "mmap")
+        self.address = address
+        self.memory: Any = memoryview((ctypes.c_char * size).from_address(address)).cast("B")
+
+    def __del__(self, unmap: Any = LIBC.munmap) -> None:
+        if self.address:
+            unmap(self.address, self.size)
+
+
+class Block:
+    """Where a block was written: counters in it are replaced in place."""
+
+    __slots__ = ("chunk", "start")
+
+    def __init__(self, chunk: Chunk, start: int) -> None:
+        self.chunk = chunk
+        self.start = start
+
+    def withdraw(self) -> None:
+        """Make it a comment again."""
+        self.chunk.memory[self.start] = ord("#")
+
+
+class Live:
+    """A file of a thread, or of its single calls. Every error but the program's own makes it silent, for good."""
+
+    def __init__(self, path: bytes, fd: int, of_calls: bool = False) -> None:
+        self.path = path
+        self.of_calls = of_calls
+        self.silent = ""  # or why it is
+        self.size, self.next = 0, max(FIRST_CHUNK, PAGE)
+        self.chunk: Chunk | None = None
+        self.fd = fd  # while its first chunk is gained
+
+    def write(self, text: bytes, room: int) -> Block | None:
+        """Write a block and make it count; `room` is what the shim reserves for it. None where the file is silent."""
+        if self.silent:
+            return None
+        room = max(room, len(text) + 1)
+        size = room + 2 if self.of_calls else (room + 2 + 15) & ~15
+        chunk = self.chunk
+        if chunk is None or chunk.used + size > chunk.size - KEPT_BACK:
+            chunk = self._grow(room)
+            if chunk is None:
+                return None
+        at = chunk.used
+        chunk.used = at + size
+        memory = chunk.memory
+        memory[at + size - 1] = 10
+        if at:
+            memory[at - 1] = 10
+        memory[at + 1 : at + 1 + len(text)] = text
+        memory[at] = 32
+        return Block(chunk, at)
+
+    def _grow(self, need: int) -> Chunk | None:
+        """Gain a chunk that has so much room; None where that fails, and a Gap says so."""
+        try:
+            fd = self.fd if self.size == 0 else os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                return self._gain(fd, need)
+            finally:
+                if fd != self.fd:
+                    os.close(fd)
+        except (OSError, MemoryError) as error:
+            self.silent = reason_for(error if isinstance(error, OSError) else OSError(errno.ENOMEM, ""))
+            self.gap(self.silent)
+            return None
+
+    def _gain(self, fd: int, need: int) -> Chunk:
+        size = self.next
+        while size < need + KEPT_BACK + 16:
+            size += PAGE
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        if limit != resource.RLIM_INFINITY and self.size + size > limit:
+            raise OSError(errno.EFBIG, "")
+        try:
+            if os.pwrite(fd, b"#" * (size - 1) + b"\n", self.size) != size:
+                raise OSError(errno.ENOSPC, "")
+            chunk = Chunk(fd, size, self.size)
+        except OSError:
+            os.ftruncate(fd, self.size)
+            raise
+        self.size += size
+        largest = LARGEST_OF_CALLS if self.of_calls else LARGEST_CHUNK
+        self.next = 2 * size if size < largest else largest
+        self.chunk = chunk
+        return chunk
+
+    def gap(self, reason: str) -> None:
+        """Say in what was kept back that no more was written."""
+        chunk = self.chunk
+        if chunk is None or chunk.memory[chunk.size - KEPT_BACK] != ord("#"):
+            return
+        start, text = chunk.size - KEPT_BACK, b' <g1> a :Gap ; :reason "%s" ; :about <../> .' % reason.encode()
+        chunk.memory[start - 1] = 10
+        chunk.memory[start + 1 : start + 1 + len(text)] = text
+        chunk.memory[start] = 32

@@ -1,0 +1,122 @@
+"""What the supervisor set, and what the system says of this process and of files: `PROVIO_TRACE`, /proc, statx."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+AT_FDCWD, AT_EMPTY_PATH, BASIC_AND_BIRTH, BIRTH = -100, 0x1000, 0xFFF, 0x800
+# struct statx: mask, links, inode, size; birth, change and modification as seconds and nanoseconds; the device.
+STATX = struct.Struct("=I12xI12xQQ32xqI4xqI4xqI4x8xII")
+FORBIDDEN = set('<>"{}|^`\\ /')
+RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+
+
+class Settings(NamedTuple):
+    """What `PROVIO_TRACE` says: how much is recorded, of which run and host, in which folders."""
+
+    detail: str
+    run: str
+    host: str
+    home: bytes
+    folder: bytes
+    rank: int | None
+
+
+class Facts(NamedTuple):
+    """What `statx` said of a file: times in ns since 1970, size in bytes."""
+
+    device: bytes
+    inode: int
+    birth: int
+    modified: int
+    changed: int
+    size: int
+    links: int
+
+    def same_file(self, other: Facts) -> bool:
+        """Whether both are of one inode."""
+        return (self.device, self.inode) == (other.device, other.inode)
+
+
+def settings(environment: dict[str, str]) -> Settings | None:
+    """Return what is set; None where nothing is to be recorded."""
+    fields = environment.get("PROVIO_TRACE", "").split(";")
+    if len(fields) < 7:
+        return None
+    version, detail, _, run, host, home, folder = map(unquote_to_bytes, fields[:7])
+    level = detail.decode("ascii", "replace").split(",")[0]
+    names = [os.fsdecode(run), os.fsdecode(host)]
+    if version != b"1" or level not in ("file", "op", "call") or not (home[:1] == folder[:1] == b"/"):
+        return None
+    if any(not word or len(word) > 255 or set(word) & FORBIDDEN for word in names):
+        return None
+    return Settings(level, names[0], names[1], home, folder, rank(environment))
+
+
+def rank(environment: dict[str, str]) -> int | None:
+    """Return the number of this process in its parallel program."""
+    for word in RANKS:
+        value = environment.get(word, "")
+        alone = word == "SLURM_PROCID" and environment.get("SLURM_NTASKS", "1") == "1"
+        if value.isascii() and value.isdigit() and len(value) <= 9 and not alone:
+            return int(value)
+    return None
+
+
+def statx(path: bytes, fd: int = AT_FDCWD) -> Facts | None:
+    """Return the facts of a file, links followed, or of a descriptor where the path is empty; None where there are
+    none."""
+    answer = ctypes.create_string_buffer(256)
+    if LIBC.statx(fd, path, 0 if path else AT_EMPTY_PATH, BASIC_AND_BIRTH, answer) != 0:
+        return None
+    mask, links, inode, size, *times, major, minor = STATX.unpack_from(answer)
+    birth, changed, modified = (
+        max(0, seconds) * 1_000_000_000 + rest for seconds, rest in zip(times[::2], times[1::2])
+    )
+    device = b"%d:%d" % (major, minor)
+    return Facts(device, inode, birth if mask & BIRTH else 0, modified, changed, size, links)
+
+
+def identity() -> tuple[int, int, int]:
+    """Return the pid, the start tick and the parent's pid of this process; fields are counted from the last `)`."""
+    with open("/proc/self/stat", "rb", 0) as file:
+        fields = file.read().rpartition(b")")[2].split()
+    return os.getpid(), int(fields[19]), int(fields[1])
+
+
+def link(name: str) -> bytes:
+    """Return where a symbolic link of /proc leads; nothing where it leads nowhere."""
+    try:
+        return os.readlink(os.fsencode(name))
+    except OSError:
+        return b""
+
+
+def arguments() -> tuple[bytes, ...]:
+    """Return the command line."""
+    try:
+        with open("/proc/self/cmdline", "rb", 0) as file:
+            return tuple(file.read().split(b"\0")[:-1])
+    except OSError:
+        return ()
+
+
+def working_directory() -> bytes:
+    """Return it; nothing where it has no name any more."""
+    try:
+        return os.getcwdb()
+    except OSError:
+        return b""
+
+
+def absolute(path: bytes) -> bytes:
+    """Return a path from the root, without `.` and empty parts; the name of what is no file as it is."""
+    if b"://" in path:
+        return path
+    whole = path if path.startswith(b"/") else working_directory() + b"/" + path
+    return b"/" + b"/".join(part for part in whole.split(b"/") if part not in (b"", b"."))

@@ -1,0 +1,65 @@
+"""Bytes into Turtle, byte for byte as `interceptors/posix/text.c` writes them."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+ESCAPED = {byte: b"\\u00%02X" % byte for byte in (*range(0x20), 0x7F)}
+ESCAPED.update({0x22: b'\\"', 0x5C: b"\\\\"})
+PLAIN = bytes(byte for byte in range(0x20, 0x7F) if byte not in b'"\\')
+KEPT = bytes(byte for byte in range(0x21, 0x7F) if byte not in b'%"\\')
+
+
+def to_bytes(value: Any) -> bytes:
+    """Return a name as the kernel would have it, up to its first NUL."""
+    data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value)
+    return data.split(b"\0", 1)[0]
+
+
+def is_plain(data: bytes) -> bool:
+    """Whether a literal holds it as it is."""
+    return not data.translate(None, PLAIN)
+
+
+def percent(data: bytes) -> bytes:
+    """Return it percent-encoded."""
+    return b"".join(b"%c" % byte if byte in KEPT else b"%%%02X" % byte for byte in data)
+
+
+def argument(data: bytes) -> bytes:
+    """Return an argument of a command line; an empty one is `%`."""
+    return percent(data) if data else b"%"
+
+
+def name(word: str, value: bytes, encoded: str | None = None) -> bytes:
+    """Return ` ; :word "value"`, or the same with another word (`encoded`) where the value is not UTF-8."""
+    if is_plain(value):
+        return b' ; :%s "%s"' % (word.encode(), value)
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        return b' ; :%s "%s"' % ((encoded or word).encode(), percent(value))
+    return b' ; :%s "%s"' % (word.encode(), b"".join(ESCAPED.get(byte) or b"%c" % byte for byte in value))
+
+
+def number(word: str, value: int) -> bytes:
+    """Return ` ; :word 12`."""
+    return b" ; :%s %d" % (word.encode(), value)
+
+
+def date(nanoseconds: int) -> bytes:
+    """Return an xsd:dateTime in UTC, to the microsecond."""
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    day = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
+    return b"%s.%06dZ" % (day.strftime("%Y-%m-%dT%H:%M:%S").encode(), rest // 1000)
+
+
+def counters(words: list[str], digits: int = 0) -> bytes:
+    """Return counters at 0: of each 16 bytes of label and 16 digits."""
+    return b"".join(b"%-16b%016d" % (b"; :" + word.encode(), digits) for word in words)
+
+
+def aligned(head: bytes) -> bytes:
+    """Return it with spaces up to where counters may begin: in the file, at a multiple of 16."""
+    return head + b" " * (-(len(head) + 1) % 16)  # 1: a block's first byte is the one that commits it

@@ -1,0 +1,207 @@
+"""The writer where the shim is not: the functions of `provio.h`, and the blocks that the shim would write.
+
+Values go in as Python has them (names as str or bytes, times in ns since 1970), records come out in the run's
+folder. Nothing here raises, prints or keeps a descriptor; where something fails, it is silent from then on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from . import surroundings, text
+from .counting import COUNTED, COUNTER, FIRST, READING, WRITING, Counters
+from .live import Block
+from .record import Object, Objects, quiet
+from .thread import Thread, name_room
+
+FEW = 64  # counters of a thread, before those of what was released are swept
+
+
+def found(environment: dict[str, str] | None = None) -> Writer | None:
+    """Return the writer, where a run is recorded."""
+    try:
+        settings = surroundings.settings(dict(os.environ) if environment is None else environment)
+        return None if settings is None else Writer(settings)
+    except Exception:
+        return None
+
+
+class Writer(Objects):
+    """All functions of `provio.h` without their prefix."""
+
+    # ---- counted
+
+    def _counters(
+        self, thread: Thread, key: Any, object_: Object | None, make: Callable[[], Counters | None]
+    ) -> Counters | None:
+        """Return the counters of a key, made where there are none."""
+        counters = thread.counters.get(key)
+        if counters is None:
+            counters = make()
+            if counters is None:
+                return None
+            if len(thread.counters) >= thread.most:
+                living = {k: c for k, c in thread.counters.items() if c.about is None or c.about.serial == k[0]}
+                thread.counters, thread.most = living, max(FEW, 2 * len(living))
+            counters.about = object_
+            thread.counters[key] = counters
+        return counters
+
+    def _head(self, thread: Thread, number: int, serial: int) -> bytes:
+        said = b" <a%d> a :Access ; :object <../o%d>" % (number, serial)
+        return said + self._when(thread)
+
+    @staticmethod
+    def _when(thread: Thread) -> bytes:
+        date = text.date(thread.now())
+        return b' ; prov:wasAssociatedWith <> ; prov:startedAtTime "%s"^^xsd:dateTime' % date
+
+    def _access(self, thread: Thread, serial: int, side: str, function: int) -> Counters | None:
+        number = next(thread.accesses)
+        words = READING if side == "read" else WRITING
+        shown = words if self.settings.detail != "file" else words[FIRST : FIRST + 1]
+        api = self.functions[function][0]
+        head = text.aligned(self._head(thread, number, serial) + b' ; :%sApi "%s"' % (side.encode(), api))
+        block = thread.write(head + text.counters(shown) + b" .", 256 + len(shown) * COUNTER)
+        at = len(head) - (0 if shown is words else FIRST * COUNTER)
+        return Counters(side, "a", number, block, at, words) if block else None
+
+    def _moved(self, thread: Thread, object_: Any, side: str, function: int, size: int, started: int) -> None:
+        serial = self.serial(thread, object_)
+        if not serial or not self.known(function):
+            return
+        whole = self.settings.detail != "file"
+        key = (serial, side if whole else side.upper(), function if whole else -1)
+        counters = self._counters(thread, key, object_, lambda: self._access(thread, serial, side, function))
+        if counters is None:
+            return
+        ended = thread.now()
+        started = thread.began(started, ended)
+        if not whole:
+            if not counters.count:
+                counters.count = 1
+                counters.store(FIRST, (ended if side == "read" else started) - thread.epoch)
+            return
+        count = counters.add(thread, size, started, ended)
+        if self.settings.detail == "call":
+            counters.line(thread, count, size, started, ended - started)
+
+    @quiet
+    def read(self, thread: Thread, object_: Object | None, function: int, size: int, started: int) -> None:
+        """Count a read of so many bytes."""
+        self._moved(thread, object_, "read", function, size, started)
+
+    @quiet
+    def write(self, thread: Thread, object_: Object | None, function: int, size: int, started: int) -> None:
+        """Count a write of so many bytes."""
+        self._moved(thread, object_, "write", function, size, started)
+
+    def _operation(self, thread: Thread, object_: Object, function: int, started: int, source: int) -> None:
+        """Count a call of another class; `source` is the number of what was copied, or 0."""
+        serial = object_.serial
+        api, term = self.functions[function]
+
+        def make() -> Counters | None:
+            number = next(thread.accesses)
+            if source:
+                head = b" <a%d> a :Copy ; :source <../o%d> ; :object <../o%d>" % (number, source, serial)
+            else:
+                head = self._head(thread, number, serial) + b" ; :operation :%s" % term.encode()
+            head = text.aligned(head + b' ; :api "%s"' % api)
+            block = thread.write(head + text.counters(COUNTED) + b" .", 320 + 6 * COUNTER)
+            return Counters("", "a", number, block, len(head), COUNTED) if block else None
+
+        counters = self._counters(thread, (serial, source, function), object_, make)
+        if counters is None:
+            return
+        ended = thread.now()
+        count = counters.add(thread, 0, started, ended)
+        if self.settings.detail == "call":
+            counters.line(thread, count, 0, started, ended - started)
+
+    @quiet
+    def counted(self, thread: Thread, object_: Object | None, function: int, started: int) -> None:
+        """Count a call, under the class that the function was registered with."""
+        if object_ is None or not self.known(function) or not self.serial(thread, object_):
+            return
+        if self.settings.detail != "file":
+            self._operation(thread, object_, function, thread.began(started, thread.now()), 0)
+
+    @quiet
+    def copied(self, thread: Thread, source: Object | None, made: Object | None, function: int, started: int) -> None:
+        """Count a copy of one object to another."""
+        of, serial = self.serial(thread, source), self.serial(thread, made)
+        if of and serial and made is not None and self.known(function):
+            self._operation(thread, made, function, thread.began(started, thread.now()), of)
+
+    @quiet
+    def failed(self, thread: Thread, object_: Object | None, function: int, error: int, started: int) -> None:
+        """Count a call that failed; `error` is errno, or 0."""
+        if not self.known(function) or self.settings.detail == "file":
+            return
+        serial, error = self.serial(thread, object_), max(0, error)
+        started = thread.began(started, thread.now())
+
+        def make() -> Counters | None:
+            return self._failure(thread, serial, function, error)
+
+        about = object_ if serial else None
+        counters = self._counters(thread, (serial, ("error", error), function), about, make)
+        if counters is not None:
+            count = counters.one_more()
+            if self.settings.detail == "call":
+                counters.line(thread, count, 0, started, thread.now() - started, error)
+
+    def _failure(self, thread: Thread, serial: int, function: int, error: int) -> Counters | None:
+        number = next(thread.failures)
+        api, term = self.functions[function]
+        head = b" <f%d> a :Failure" % number + (b" ; :object <../o%d>" % serial if serial else b"")
+        head += self._when(thread) + b' ; :operation :%s ; :api "%s"' % (term.encode(), api)
+        head = text.aligned(head + text.number("errno", error))
+        block: Block | None = thread.write(head + text.counters(["count"]) + b" .", 320 + 2 * COUNTER)
+        return Counters("", "f", number, block, len(head), ["count"]) if block else None
+
+    # ---- events
+
+    def _event(self, thread: Thread, term: str, about: bytes, function: int, started: int, said: Any) -> None:
+        """Write a block about one call; `said` are names that it speaks of: word, value, word where not UTF-8."""
+        if not self.known(function):
+            return
+        ended = thread.now()
+        started = thread.began(started, ended)
+        block = b" <e%d> a :%s" % (next(thread.events), term.encode()) + text.number("at", started - thread.epoch)
+        block += text.number("elapsed", ended - started) + b' ; :api "%s"' % self.functions[function][0] + about
+        room = 192 + 64
+        for word, value, encoded in said:
+            if value is not None:
+                data = text.to_bytes(value)
+                block += text.name(word, data, encoded)
+                room += name_room(data)
+        thread.write(block + b" .", room)
+
+    @quiet
+    def resized(self, thread: Thread, object_: Object | None, function: int, shape: Any, started: int) -> None:
+        """Say that a dataset was given another extent."""
+        serial = self.serial(thread, object_)
+        if serial:
+            self._event(thread, "Resize", b" ; :object <../o%d>" % serial, function, started, [("shape", shape, None)])
+
+    @quiet
+    def renamed(
+        self, thread: Thread, file: Object | None, function: int, path: Any, source: Any, to: Any, started: int
+    ) -> None:
+        """Say that a link was renamed, or an attribute of the object at `path`."""
+        serial = self.serial(thread, file)
+        if serial:
+            said = [("path", path, "pathEncoded"), ("from", source, "fromEncoded"), ("to", to, "toEncoded")]
+            self._event(thread, "Rename", b" ; :inFile <../o%d>" % serial, function, started, said)
+
+    @quiet
+    def deleted(self, thread: Thread, file: Object | None, function: int, path: Any, name: Any, started: int) -> None:
+        """Say that a link was deleted, or an attribute (`name`) of the object at `path`."""
+        serial = self.serial(thread, file)
+        if serial:
+            said = [("path", path, "pathEncoded"), ("name", name, "nameEncoded")]
+            self._event(thread, "Delete", b" ; :inFile <../o%d>" % serial, function, started, said)

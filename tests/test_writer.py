@@ -1,0 +1,285 @@
+"""The writer in Python: the blocks that the shim writes, byte for byte, and as little to be noticed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from posix_trace import Trace, counts, of_class, parsed
+
+TOLD = Path(__file__).parent / "programs" / "told.py"
+INTERCEPTORS = Path(__file__).parent.parent / "interceptors"
+Steps = list[list[Any]]
+
+FUNCTIONS: Steps = [
+    ["function", "layer.open", "Open"],
+    ["function", "layer.read", "Read"],
+    ["function", "layer.write", "Write"],
+    ["function", "layer.copy", "Copy"],
+    ["function", "layer.move", "Rename"],
+    ["function", "layer.resize", "Resize"],
+    ["function", "layer.delete", "Delete"],
+]
+OPEN, READ, WRITE, COPY, MOVE, RESIZE, DELETE = (f"${number}" for number in range(7))
+DATASET = {
+    "kind": "Dataset", "path": "/a\udcff/b", "shape": "100 200", "max_shape": "100 *", "datatype": "float64",
+    "chunks": "10 10", "filters": "shuffle deflate", "token": "800", "element_size": 8, "created": 1,
+}  # fmt: skip
+ATTRIBUTE = {"kind": "Attribute", "path": "/a", "name": 'mé"\n', "shape": "", "datatype": "x" * 3000}
+LINK = {"kind": "NamedLink", "path": "/l", "target": "/a", "target_file": "b\\.h5"}
+EACH: Steps = [
+    *FUNCTIONS,
+    ["file", OPEN, "./data.h5", 66, "now"],
+    ["member", "$7", DATASET],
+    ["member", "$7", ATTRIBUTE],
+    ["member", "$7", LINK],
+    ["member", "$7", {"kind": "Nothing", "path": "/"}],
+    ["member", "$7", {"kind": "Group", "path": "/" + "long/" * 1000}],
+    *[["read", "$8", READ, size, "now"] for size in (16, 1600, 0, 16, 10**12)],
+    ["write", "$8", WRITE, 0, "now"],
+    ["write", "$8", WRITE, 2000, "now"],
+    ["read", "$8", READ, 16, "now"],
+    ["read", "$9", WRITE, 3, "now"],
+    ["counted", "$8", OPEN, "now"],
+    ["counted", "$8", OPEN, "now"],
+    ["copied", "$8", "$9", COPY, "now"],
+    ["failed", "$8", READ, 5, "now"],
+    ["failed", "$8", READ, 5, "now"],
+    ["failed", "$8", READ, 9, "now"],
+    ["failed", None, OPEN, 0, "now"],
+    ["resized", "$8", RESIZE, "3 3", "now"],
+    ["renamed", "$7", MOVE, None, "/a", "/\udcfe", "now"],
+    ["renamed", "$7", MOVE, "/a", "x", "y", "now"],
+    ["deleted", "$7", DELETE, "/a", "n", "now"],
+    ["replaced", "$8", "now"],
+    ["replaced", "$8", "now"],
+    ["virtual", "$8", "$9"],
+    ["file", OPEN, "s3://bucket/data", 1 << 30, "now"],
+    ["file", OPEN, "/nowhere/data.h5", 0, "now"],
+    ["file_closed", "$7", "now"],
+    ["release", "$8"],
+    ["read", "$8", READ, 16, "now"],
+]
+
+
+def tell(trace: Trace, kind: str, steps: Steps, work: Path, code: int = 0, **options: Any) -> list[str]:
+    """Have a story told, by the shim or by the writer; return what the trace holds of it."""
+    own = Trace(trace.root / kind, trace.shim, detail=trace.detail)
+    env = own.environment(TELLER=kind)
+    if kind == "writer":
+        del env["LD_PRELOAD"]
+    command = [sys.executable, TOLD, json.dumps(steps)]
+    done = subprocess.run(command, cwd=work, env=env, capture_output=True, timeout=120, text=True, **options)
+    assert (done.returncode, done.stderr) == (code, "")
+    return story(own)
+
+
+TIMES = re.compile(
+    r"(:(?:at|elapsed|\w+Elapsed|\w+Longest|longest|last\w*|first\w*|openedNs|closedNs|replacedNs|startedNs|epochNs"
+    r'|\w*[pP]id|tid|startTick) +|/node/|startedAtTime ")[0-9TZ:.-]+'
+)
+
+
+def story(trace: Trace) -> list[str]:
+    """What a layer told: its blocks in their order, numbers as they come, times and pids left out."""
+    lines = []
+    for path in sorted(trace.folder.iterdir(), key=lambda path: (path.stat().st_mtime_ns, path.name)):
+        text = path.read_text()
+        assert text.endswith("\n")
+        list(parsed(text.encode()))
+        lines += [re.sub(" +", " ", line.rstrip("#")).strip() for line in text.splitlines() if line.startswith(" ")]
+    known: dict[str, str] = {}
+    kept = []
+    for line in lines:
+        if "@base" in line:  # another thread's, with accesses and events of its own
+            known = {name: given for name, given in known.items() if name[0] == "o"}
+        subject = line[1:].partition(">")[0]
+        named = subject.split("/")[1 if subject.startswith("../") else 0]
+        if '"layer.' in line or ':format "HDF5"' in line or ":inFile" in line or named in known:
+            known.setdefault(named, named[0] + str(sum(one[0] == named[0] for one in known)))
+        elif not line.startswith("@prefix"):
+            continue
+        kept.append(TIMES.sub(r"\1", "".join(known.get(part, part) for part in re.split(r"([oaef]\d+(?=[>/]))", line))))
+    return kept
+
+
+@pytest.mark.parametrize("detail", ["file", "op", "call"])
+def test_both_write_the_same(trace: Trace, work: Path, detail: str) -> None:
+    """Each function, with what it is to be told and with what it is not, at each detail."""
+    (work / "data.h5").write_text("data")
+    trace.detail = detail
+    told = tell(trace, "writer", EACH, work)
+    assert told == tell(trace, "shim", EACH, work)
+    assert len(told) > 15
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_both_write_the_same_at_random(trace: Trace, work: Path, seed: int) -> None:
+    """500 steps in any order, on twenty objects, before and after a fork: what files grow by, sizes and turns too."""
+    chance = random.Random(seed)
+    (work / "data.h5").write_text("data")
+    steps: Steps = [*FUNCTIONS, ["file", OPEN, "data.h5", 2, "now"]]
+    steps += [["member", "$7", {**DATASET, "path": f"/d{i}" * chance.randrange(1, 40)}] for i in range(20)]
+    for i in range(500):
+        one, other = (f"${chance.randrange(8, 28)}" for _ in range(2))
+        size = chance.choice([0, 1, 100, 101, 5000, 10**6, 10**10])
+        steps.append(
+            chance.choice(
+                [
+                    ["read", one, READ, size, "now"],
+                    ["write", one, WRITE, size, "now"],
+                    ["counted", one, OPEN, "now"],
+                    ["copied", one, other, COPY, "now"],
+                    ["failed", one, WRITE, chance.randrange(3), "now"],
+                    ["resized", one, RESIZE, str(i), "now"],
+                    ["fork"] if i % 100 == 99 else ["replaced", one, "now"],
+                ]
+            )
+        )
+    told = tell(trace, "writer", steps, work)
+    assert told == tell(trace, "shim", steps, work)
+    assert len(told) > 100
+
+
+def test_nothing_is_lost_by_a_kill(trace: Trace, work: Path) -> None:
+    """What was told before SIGKILL is there."""
+    steps: Steps = [*FUNCTIONS, ["file", OPEN, "data.h5", 2, "now"], ["member", "$7", DATASET]]
+    steps += [["write", "$8", WRITE, 8, "now"]] * 1234
+    told = tell(trace, "writer", [*steps, ["kill"]], work, code=-signal.SIGKILL)
+    assert any(":writes 0000000000001234; :writeBytes 0000000000009872;" in line for line in told)
+
+
+THREADS = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+from python import writer
+told = writer.found()
+read, opening = told.function("layer.read", "Read"), told.function("layer.open", "Open")
+dataset = told.member(told.file(opening, "data.h5", 2, told.now()), kind="Dataset", path="/d")
+def work():
+    for _ in range(500):
+        told.read(dataset, read, 8, told.now())
+for _ in range(3):
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [one.start() for one in threads]
+    [one.join() for one in threads]
+"""
+
+
+def alone(trace: Trace) -> dict[str, str]:
+    """The environment of a run without the shim."""
+    env = trace.environment()
+    del env["LD_PRELOAD"]
+    return env
+
+
+def test_threads_have_files_and_hand_them_on(trace: Trace, work: Path) -> None:
+    """Twelve threads, four at once, count each for itself; who ended has handed its file on."""
+    subprocess.run([sys.executable, "-c", THREADS, INTERCEPTORS], cwd=work, env=alone(trace), check=True, timeout=60)
+    facts = trace.facts()
+    reads = [record["reads"] for record in of_class(facts, "Access").values()]
+    assert list(map(int, reads)) == [500] * 12
+    assert sum(one.count for one in counts(facts)) == 6000
+    assert len(of_class(facts, "Thread")) == 13
+    assert 2 <= len(trace.files()) <= 6
+
+
+HANDLER = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from python import writer
+told = writer.found()
+read, opening = told.function("layer.read", "Read"), told.function("layer.open", "Open")
+file = told.file(opening, "data.h5", 2, told.now())
+dataset, other = (told.member(file, kind="Dataset", path=path) for path in ("/d", "/e"))
+handled = 0
+def handler(*_):
+    global handled
+    told.read(other, read, 8, told.now())
+    handled += 1
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+for i in range(30000):
+    told.read(dataset, read, 8, told.now())
+    if i % 100 == 0:
+        told.member(file, kind="Group", path=f"/g{i}")
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(handled)
+"""
+
+
+def test_a_handler_in_the_middle_loses_nothing(trace: Trace, work: Path) -> None:
+    """A signal handler that reads while the program does has counters, and a file, of its own."""
+    command = [sys.executable, "-c", HANDLER, INTERCEPTORS]
+    done = subprocess.run(command, cwd=work, env=alone(trace), check=True, timeout=60, capture_output=True)
+    found = {one.path: one.count for one in counts(trace.facts())}
+    assert found == {b"/d": 30000, b"/e": int(done.stdout)}
+    assert len(of_class(trace.facts(), "Group")) == 300
+
+
+NOTICED = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from python import writer
+told = writer.found()
+before = os.listdir("/proc/self/fd")
+read, opening = told.function("layer.read", "Read"), told.function("layer.open", "Open")
+file = told.file(opening, "data.h5", 2, told.now())
+for i in range(int(sys.argv[2])):
+    dataset = told.member(file, kind="Dataset", path=f"/d{i}")
+    told.read(dataset, read, 8, told.now())
+    told.release(dataset)
+assert os.listdir("/proc/self/fd") == before
+print("done")
+"""
+
+
+def noticed(trace: Trace, work: Path, count: int = 3000, **options: Any) -> None:
+    command = [sys.executable, "-c", NOTICED, INTERCEPTORS, str(count)]
+    done = subprocess.run(command, cwd=work, env=alone(trace), capture_output=True, text=True, timeout=60, **options)
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+def test_no_descriptor_is_kept(trace: Trace, work: Path) -> None:
+    """A program sees no descriptor that it did not open."""
+    noticed(trace, work)
+    assert len(of_class(trace.facts(), "Dataset")) == 3000
+
+
+def test_a_run_folder_that_is_not_there(trace: Trace, work: Path) -> None:
+    """Nothing is recorded, and nothing is noticed."""
+    os.rmdir(trace.folder)
+    noticed(trace, work)
+    assert not trace.folder.exists()
+
+
+def test_no_room(trace: Trace, work: Path) -> None:
+    """Where no more can be written it is silent, and a Gap says why."""
+    noticed(trace, work, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)))
+    facts = trace.facts()
+    assert [record["reason"] for record in of_class(facts, "Gap").values()] == ["the file-size limit was reached"]
+    assert 10 < len(of_class(facts, "Dataset")) < 3000
+
+
+def test_no_room_at_all(trace: Trace, work: Path) -> None:
+    """Where there is no file, a symbolic link is the Gap."""
+    noticed(trace, work, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+    assert list(trace.gaps().values()) == ["the file-size limit was reached"]
+    assert trace.files() == []
+
+
+@pytest.mark.parametrize("value", [None, "", "1;op", "2;op;sys;r;h;/a;/b", "1;no;sys;r;h;/a;/b", "1;op;sys;r>;h;/a;/b"])
+def test_without_a_run_there_is_no_writer(value: str | None) -> None:
+    """No run, or none that is understood: nothing writes."""
+    env = {**os.environ, **({} if value is None else {"PROVIO_TRACE": value})}
+    script = "import sys; sys.path.insert(0, sys.argv[1]); from python import writer; assert writer.found() is None"
+    subprocess.run([sys.executable, "-c", script, INTERCEPTORS], env=env, check=True)
