@@ -18,7 +18,11 @@ TOLD = 3  # of each file, this many damages are named one by one
 DEVICE = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 REFERENCES = ("object", "source", "about", "inFile", "virtualSource")  # whose values are IRIs of the same host
-FORMS = {"device": DEVICE, "sha256": SHA256}
+EXTENTS = re.compile(r"(?:(?:[0-9]{1,20}|\*)(?: (?:[0-9]{1,20}|\*))*)?")
+TOKEN = re.compile(r"[0-9A-Fa-f]{1,64}")
+FORMS = {
+    "device": DEVICE, "sha256": SHA256, "shape": EXTENTS, "maxShape": EXTENTS, "chunks": EXTENTS, "token": TOKEN,
+}  # fmt: skip
 
 
 def admitted(records: dict[str, Record], own: str, path: Path, damages: list[Damage]) -> dict[str, Record]:

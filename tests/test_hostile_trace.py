@@ -86,6 +86,10 @@ STATEMENTS = {
     "a hash that is none": '<../../hash/1.2> :device "8:1" ; :sha256 "=cmd" .',
     "a usual size": "<a1/write> a :AccessSizes ; :usualSize 99 .",
     "no usual size": "<a1/write> a :AccessSizes ; :size1 3 .",
+    "a dataset in another host's file": f'<../o9> a :Dataset ; :inFile <{RUN_BASE}{RUN}/other/1.2.0/o1> ; :path "/d" .',
+    "another run's source": f"<../o9/o8> :object <../o9> ; :virtualSource <{FOREIGN}> .",
+    "a shape that is none": '<../o9> a :Dataset ; :inFile <../o1> ; :path "/d" ; :shape "<b>" .',
+    "a token that is none": '<../o9> a :Dataset ; :inFile <../o1> ; :path "/d" ; :token "<b>" .',
     "a number that is none": '<a9> a :Access ; :object <../o1> ; :writes "x" .',
 }  # fmt: skip
 

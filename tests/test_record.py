@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
+import rdflib
 from conftest import Project
-from posix_trace import NS, Count, Trace, counts, of_class
+from posix_trace import NS, Count, Trace, counts, of_class, parsed
+
+from provio import blocks
+from provio.trace import _records
 
 
 def one(facts: dict[str, dict[str, str]], kind: str, **words: str) -> dict[str, str]:
@@ -62,6 +67,21 @@ def test_each_function_leaves_its_record(built: Path, trace: Trace, work: Path) 
     assert one(facts, "Delete")["name"] == "units"
     assert one(facts, "Failure", errno="5")["operation"] == "Read"
     assert "object" not in one(facts, "Failure", errno="0")
+
+
+def test_every_reader_reads_the_same(built: Path, trace: Trace, work: Path) -> None:
+    """What is recorded is Turtle to every reader, as many statements to each; and to merge's quick one."""
+    trace.run(built / "objects", cwd=work, check=True)
+    (path,) = trace.files()
+    data = path.read_bytes()
+    count = len(list(parsed(data)))
+    assert len(rdflib.Graph().parse(data=data, format="turtle", publicID="http://x/")) == count
+    for command in (["serdi", "-q", "-i", "turtle", "-"], ["rapper", "-q", "-i", "turtle", "-", "http://x/"]):
+        if shutil.which(command[0]):
+            lines = subprocess.run(command, input=data, check=True, capture_output=True).stdout.splitlines()
+            assert len(set(lines)) == count, command[0]
+    quick = b"".join(line for line in data.splitlines(keepends=True) if b"\\" not in line)
+    assert blocks.records(quick) == _records(quick)
 
 
 def test_what_cannot_be_said_is_not_heard(built: Path, trace: Trace, work: Path) -> None:
