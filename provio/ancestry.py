@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provio.describe import PREFIXES, describe, gaps, name_phases, noise, order, programs
+from provio.describe import PREFIXES, describe, gaps, label, name_phases, noise, order, programs
 from provio.document import Edge, LineageDocument, Node, Via
 from provio.identity import is_inside
 from provio.store import Reader
@@ -19,6 +19,7 @@ from provio.target import Target
 from provio.ties import tied_by_code
 from provio.vocab import PROV
 from provio.walk import Walk, follow
+from provio.walk_inside import InsideWays
 
 if TYPE_CHECKING:
     from provio.until import Until
@@ -32,7 +33,7 @@ class Scope:
 
     `depth` bounds the entity-to-entity steps, `via` is the weakest tie that is shown; `everything` shows system files
     too, `code` the versions of programs and what they were made from; files that match `until` are shown, and what lies
-    beyond them is not.
+    beyond them is not. `inside` goes from object to object inside files, and not from file to file.
     """
 
     forward: bool = False
@@ -41,6 +42,7 @@ class Scope:
     everything: bool = False
     until: Until | None = None
     code: bool = False
+    inside: bool = False
 
 
 def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> LineageDocument:
@@ -51,7 +53,8 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     starts = list(dict.fromkeys([*(target.iri for target in targets), *others]))
     ends = scope.until.ends if scope.until else lambda _: set()
     ends(starts)  # a target that matches is no end, but a match
-    walk = follow(reader, starts, forward=scope.forward, depth=scope.depth, ends=ends, code=scope.code)
+    how = InsideWays if scope.inside else None
+    walk = follow(reader, starts, forward=scope.forward, depth=scope.depth, ends=ends, code=scope.code, ways_of=how)
     strengths = _strengths(walk)
     limit = STRENGTH.index(scope.via)
     shown = {iri for iri, strength in strengths.items() if strength <= limit}
@@ -94,7 +97,7 @@ def _name_targets(nodes: list[Node], targets: Sequence[Target]) -> None:
     for node in nodes:
         target = asked.get(node["iri"])
         if target and target.path:
-            node["path"], node["label"] = target.path, target.path.rpartition("/")[2]
+            node["path"], node["label"] = target.path, label(target.iri, target.path)
         if target and target.changed and len(targets) > 1:
             node["changed"] = target.changed
 

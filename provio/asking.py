@@ -74,6 +74,15 @@ def files(paths: Sequence[str], which: Which = Which()) -> Asked:
 
 
 def _target(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
+    if "#" in path:
+        from provio import target_inside
+
+        if target_inside.is_inside(path):
+            return target_inside.find(reader, path, lambda file: _file(reader, file, at, run))
+    return _file(reader, path, at, run)
+
+
+def _file(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
     if at is None and run is None:
         from provio.target import find_target
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 from provio.document import Edge, Gap, Node
 from provio.nodes import Nodes, Properties
 from provio.nodes import batches as batches  # noqa: PLC0414
 from provio.store import Reader
+from provio.turtle import path_iri
 from provio.vocab import NS, PROV, RDF, local_name, most_specific
 
 PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "
@@ -23,6 +25,7 @@ USES = (PROV + "used", NS + "ran")
 PART_OF, ASSOCIATED, PROGRAM, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "Program", NS + "noise"
 TYPE = RDF + "type"
 UPPER = (PROV + "specializationOf", PART_OF)  # what a node is a version or a part of says more of it
+PHASE = re.compile(r"/phase/\d+$")
 RUN = re.compile(r"https://w3id\.org/provio/run/[^/]+")
 NUMBERS = frozenset({"size", "pid", "exitCode"})
 
@@ -56,8 +59,20 @@ def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list
     """Return the nodes of these IRIs, with what people want to know of them; `known` is what was read already."""
     known = known or Nodes(reader)
     said = known.of(iris)
-    known.of(other for iri in iris for name in UPPER for other in said[iri].get(name, ()))
+    wholes = {iri.partition("#")[0] for iri in iris if is_member(iri)}
+    known.of(wholes)
+    known.of(_whole(other) for iri in iris | wholes for name in UPPER for other in said[iri].get(name, ()))
     return [_node(iri, said) for iri in iris]
+
+
+def is_member(iri: str) -> bool:
+    """Tell whether an IRI names an object inside a file."""
+    return "#" in iri and "/version/" in iri
+
+
+def _whole(iri: str) -> str:
+    """The process of a phase that has finer ones: what those are a part of says nothing of it."""
+    return iri[: found.start() + 1] if (found := PHASE.search(iri)) else iri
 
 
 def _node(iri: str, said: Mapping[str, Properties]) -> Node:
@@ -65,10 +80,12 @@ def _node(iri: str, said: Mapping[str, Properties]) -> Node:
     node: dict[str, object] = {}
     for name in UPPER:
         if name in row:
-            node.update(_fields(said[min(row[name])]))
+            node.update(_fields(said[_whole(min(row[name]))]))
     if PART_OF in row:
-        node["process"] = min(row[PART_OF])
+        node["process"] = _whole(min(row[PART_OF]))
     node.update(_fields(row))
+    if is_member(iri):
+        _place(iri, node, said)
     kind = most_specific(row.get(TYPE, ()))
     node.update(iri=iri, type=local_name(kind) if kind else _told_by_name(iri))
     node["label"] = _label(iri, row, node)
@@ -76,6 +93,16 @@ def _node(iri: str, said: Mapping[str, Properties]) -> Node:
     if run:
         node["run"] = run[0]
     return node  # type: ignore[return-value]
+
+
+def _place(iri: str, node: dict[str, object], said: Mapping[str, Properties]) -> None:
+    """An object is named behind its file, and an attribute behind its object."""
+    whole = _node(iri.partition("#")[0], said)
+    names = [unquote_to_bytes(part).decode("utf-8", "replace") for part in iri.partition("#")[2].split("@")]
+    node["path"] = "@".join([f"{whole.get('path', whole['label'])}#{names[0]}", *names[1:]])
+    if "pathEncoded" in node or "pathEncoded" in whole:
+        encoded = whole.get("pathEncoded") or path_iri(os.fsencode(whole.get("path", "")))
+        node["pathEncoded"] = f"{encoded}#{iri.partition('#')[2]}"
 
 
 def _fields(row: Properties) -> dict[str, object]:
@@ -92,6 +119,8 @@ def _fields(row: Properties) -> dict[str, object]:
 
 def _told_by_name(iri: str) -> str:
     """The class of something of which no graph that is asked says it: other runs' are not, where runs were chosen."""
+    if is_member(iri):
+        return "Attribute" if "@" in iri.partition("#")[2] else "DataObject"
     kinds = {"version": "FileVersion", "pipe": "Pipe", "socket": "Socket"}
     return kinds.get(iri.removeprefix("https://w3id.org/provio/").partition("/")[0], "Entity")
 
@@ -103,7 +132,16 @@ def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
     path = str(node.get("path", ""))
     if node.get("type") in ("Pipe", "Socket") and not path:
         return str(node["type"]).lower()
-    return path.rpartition("/")[2] or local_name(iri.rstrip("/")) or iri
+    return label(iri, path) or local_name(iri.rstrip("/")) or iri
+
+
+def label(iri: str, path: str) -> str:
+    """Return a short name: a path's last part; an object's path in its file stays whole behind that."""
+    if is_member(iri):
+        inside = unquote(iri.partition("#")[2], errors="replace")
+        file = path.removesuffix("#" + inside)
+        return f"{file.rpartition('/')[2]}#{inside}" if file != path else path
+    return path.rpartition("/")[2]
 
 
 def noise(
@@ -143,6 +181,7 @@ def gaps(reader: Reader, shown: set[str]) -> list[Gap]:
     gaps, known = [], sorted(shown)
     for row in reader.rows(query):
         near = row["about"] if row["about"] in shown else _first_below(known, row["about"].rstrip("/") + "/")
+        near = near or _first_below(known, row["about"] + "#")
         if near:
             gaps.append(Gap(iri=row["gap"], about=near, reason=row["reason"]))
     return sorted(gaps, key=lambda gap: gap["iri"])

@@ -102,9 +102,9 @@ PARTS: Final = frozenset({"Group", "Dataset", "Attribute", "Datatype"})
 
 # Sub-properties come first: where one is asserted, so is the property it lies under, and only one of the two is drawn.
 SPECIFIC_FIRST: Final = (
-    "used", "wasGeneratedBy", "continuedFrom", "carriedFrom", "launchedBy", "ran", "wasRevisionOf", "contentFrom",
-    "sameContentAs", "alternateOf", "hadMember", "wasInvalidatedBy", "wasAssociatedWith", "specializationOf",
-    "wasDerivedFrom", "wasInformedBy", "wasAttributedTo", "actedOnBehalfOf",
+    "used", "wasGeneratedBy", "continuedFrom", "carriedFrom", "launchedBy", "ran", "mapsOnto", "wasRevisionOf",
+    "contentFrom", "sameContentAs", "alternateOf", "hadMember", "wasInvalidatedBy", "wasAssociatedWith",
+    "specializationOf", "wasDerivedFrom", "wasInformedBy", "wasAttributedTo", "actedOnBehalfOf",
 )  # fmt: skip
 
 # PROV points from the later to the earlier thing; in these alone, data goes from subject to object.

@@ -26,14 +26,14 @@ _WANTED = (
     ),
     *(NS + name for name in "partOf path carriedFrom launchedBy continuedFrom noise pathEncoded".split()),
     *(PROV + name for name in "wasRevisionOf wasDerivedFrom alternateOf".split()),
-    *(NS + name for name in "sameContentAs contentFrom".split()),
+    *(NS + name for name in "sameContentAs contentFrom madeIn format leadsTo name nameEncoded".split()),
     *(NS + name for name in "argv cwd host pid exitCode".split()),
     RDFS + "label",
 )
 _TOLD = (NS + "size", NS + "modified")  # by the name of a version, which is made of them
 _CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each told by the form of the name
 _VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
-_PHASE = re.compile(r"https://w3id\.org/provio/run/.*/phase/\d+")
+_PHASE = re.compile(r"https://w3id\.org/provio/run/.*/phase/\d+(/\d+)?")
 _KEPT = frozenset((RDF + "type", *_TOLD, *_WANTED))
 _GENERAL = (*_CLASSES, PROV + "Entity", PROV + "Activity")
 

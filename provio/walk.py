@@ -21,6 +21,7 @@ RAN = NS + "ran"
 WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2, RAN: 3}
 GENERATED, USED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "used", PROV + "alternateOf"
 BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", NS + "contentFrom", ALTERNATE)
+HAD_MEMBER = PROV + "hadMember"  # which the data go from subject to object
 SAME = NS + "sameContentAs"  # stands beside an alternateOf that is of equal content alone: that ties nothing
 INFORMERS = (NS + "continuedFrom", NS + "carriedFrom", NS + "launchedBy")
 FEW = 1_000  # so many edges of a kind are read at once, instead of asking each node for them
@@ -36,12 +37,13 @@ class Walk:
     activities: set[str] = field(default_factory=set)
     entities: dict[str, int] = field(default_factory=dict)
     known: Nodes = field(kw_only=True)
+    inside: bool = False
 
     def steps(self) -> Iterator[tuple[str, str, int]]:
         """Yield (from, to, weight) in the walk's direction."""
         for subject, predicate, object_ in self.edges:
-            weight = WEIGHTS.get(predicate, 0)
-            yield (object_, subject, weight) if self.forward else (subject, object_, weight)
+            weight, whole = WEIGHTS.get(predicate, 0), predicate == HAD_MEMBER
+            yield (object_, subject, weight) if self.forward is not whole else (subject, object_, weight)
             if predicate == ALTERNATE:
                 yield (subject, object_, 0) if self.forward else (object_, subject, 0)
 
@@ -54,26 +56,27 @@ def follow(
     depth: int | None = None,
     ends: Callable[[list[str]], set[str]] = lambda _: set(),
     code: bool = False,
+    ways_of: Callable[[Reader, Walk], Ways] | None = None,
 ) -> Walk:
     """Follow the graph from entities, level by level: entity → activity → (earlier activities) → entities.
 
     `depth` bounds the entity-to-entity steps; `ends` says of entities newly found beyond which of them not to go;
-    `code` follows what processes ran, too.
+    `code` follows what processes ran, too; `ways_of` says how entities lead on, where it is not from file to file.
     """
     walk = Walk(list(starts), forward, known=Nodes(reader))
-    alternates = _few_alternates(reader)
+    ways = (ways_of or Ways)(reader, walk)
     walk.entities.update(dict.fromkeys(walk.starts, 0))
     level, frontier = 0, list(walk.starts)
     while frontier and (depth is None or level < depth):
         level += 1
-        found, direct = _from_entities(reader, walk, frontier, alternates)
+        found, direct = ways.from_entities(frontier)
         if code and forward:
             found |= _onward(reader, walk, frontier, RAN)
         activities = _informers(reader, walk, found - walk.activities)
         if code and not forward:
             direct |= _code(reader, walk, sorted(activities))
         frontier = []
-        for iri in sorted(direct | _to_entities(reader, walk, activities)):
+        for iri in sorted(direct | ways.to_entities(activities)):
             if iri not in walk.entities:
                 walk.entities[iri] = level
                 frontier.append(iri)
@@ -82,32 +85,39 @@ def follow(
     return walk
 
 
+class Ways:
+    """How entities lead to activities and to other entities: from file to file, whatever lies inside."""
+
+    def __init__(self, reader: Reader, walk: Walk) -> None:
+        self.reader, self.walk = reader, walk
+        self.alternates = _few_alternates(reader)
+
+    def from_entities(self, frontier: list[str]) -> tuple[set[str], set[str]]:
+        """Return the activities and the other versions that entities lead to."""
+        reader, walk = self.reader, self.walk
+        found = _onward(reader, walk, frontier, USED if walk.forward else GENERATED)
+        direct = _onward(reader, walk, frontier, *BETWEEN)
+        if walk.forward:
+            return found, direct | _said(walk, frontier, ALTERNATE)
+        if self.alternates is None:
+            return found, direct | _pointing(reader, walk, frontier, ALTERNATE)
+        others = [(other, iri) for iri in frontier for other in self.alternates.get(iri, ())]
+        walk.edges.update(((other, ALTERNATE, iri), None) for other, iri in others)
+        return found, direct | {other for other, _ in others}
+
+    def to_entities(self, activities: Iterable[str]) -> set[str]:
+        """Return what activities used (forward: what they generated)."""
+        return _onward(self.reader, self.walk, sorted(activities), GENERATED if self.walk.forward else USED)
+
+
 def _few_alternates(reader: Reader) -> dict[str, list[str]] | None:
     """All that is alternateOf anything, by what that is; None where it is too much to read at once."""
     found: dict[str, list[str]] = {}
     rows = list(reader.table(f"SELECT ?s ?o {{ ?s <{ALTERNATE}> ?o {_unless(ALTERNATE)} }} LIMIT {FEW + 1}"))
     for subject, object_ in rows:
-        found.setdefault(object_, []).append(subject)
+        if not is_inside(object_):
+            found.setdefault(object_, []).append(subject)
     return found if len(rows) <= FEW else None
-
-
-def _from_entities(
-    reader: Reader, walk: Walk, frontier: list[str], alternates: dict[str, list[str]] | None
-) -> tuple[set[str], set[str]]:
-    """The activities and the other versions that entities lead to."""
-    found = _onward(reader, walk, frontier, USED if walk.forward else GENERATED)
-    direct = _onward(reader, walk, frontier, *BETWEEN)
-    if walk.forward:
-        return found, direct | _said(walk, frontier, ALTERNATE)
-    if alternates is None:
-        return found, direct | _pointing(reader, walk, frontier, ALTERNATE)
-    others = [(other, iri) for iri in frontier for other in alternates.get(iri, ())]
-    walk.edges.update(((other, ALTERNATE, iri), None) for other, iri in others)
-    return found, direct | {other for other, _ in others}
-
-
-def _to_entities(reader: Reader, walk: Walk, activities: Iterable[str]) -> set[str]:
-    return _onward(reader, walk, sorted(activities), GENERATED if walk.forward else USED)
 
 
 def _informers(reader: Reader, walk: Walk, activities: set[str]) -> set[str]:
@@ -161,7 +171,7 @@ def _pointing(reader: Reader, walk: Walk, nodes: list[str], *predicates: str) ->
         values = " ".join(f"<{iri}>" for iri in batch)
         query = f"SELECT ?s ?o {{ VALUES ?o {{ {values} }} ?s <{predicate}> ?o {_unless(predicate)} }}"
         for subject, object_ in reader.table(query):
-            if not is_inside(subject):
+            if walk.inside or not is_inside(subject):
                 walk.edges[subject, predicate, object_] = None
                 found.add(subject)
     return found

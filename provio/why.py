@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 
 from provio.ancestry import Scope, lineage
-from provio.describe import PREFIXES, describe
+from provio.describe import PREFIXES, describe, is_member
 from provio.document import PIPES, Gap, Lineage, LineageDocument, Node
 from provio.errors import NothingKnown
+from provio.inside import Inside
+from provio.nodes import Nodes
 from provio.store import Reader
 from provio.target import Target
 from provio.vocab import local_name
@@ -46,12 +48,13 @@ class Reason(TypedDict):
 
 def why(reader: Reader, target: Target) -> Reason:
     """Return who made a version; raises NothingKnown, with what is known instead, where nobody recorded did."""
-    document = lineage(reader, [target], Scope(depth=1))
+    inside = is_member(target.iri)
+    document = lineage(reader, [target], Scope(depth=1, inside=inside))
     made = _made(reader, target.iri)
     if made is None:
         raise NothingKnown(_unmade(reader, target, document))
     if made[0] != target.iri:
-        document = lineage(reader, [Target(made[0])], Scope(depth=1))
+        document = lineage(reader, [Target(made[0])], Scope(depth=1, inside=inside))
     own = next(node for node in describe(reader, {target.iri}))
     process = _facts(reader, made[2])
     run = _facts(reader, process.pop("partOf"))
@@ -80,7 +83,7 @@ def _made(reader: Reader, version: str) -> tuple[str, str, str] | None:
     """The version (or another key of its content) that an activity made, the activity, and its process."""
     values = " ".join(f"<{iri}>" for iri in _keys(reader, version))
     query = f"""{PREFIXES} SELECT ?v ?a ?p {{ VALUES ?v {{ {values} }}
-        ?v prov:wasGeneratedBy ?a . ?a provio:partOf ?p . ?p a provio:Process }}"""
+        ?v prov:wasGeneratedBy ?a . ?a provio:partOf+ ?p . ?p a provio:Process }}"""
     rows = sorted((row["v"] != version, row["v"], row["a"], row["p"]) for row in reader.rows(query))
     return rows[0][1:] if rows else None
 
@@ -88,6 +91,9 @@ def _made(reader: Reader, version: str) -> tuple[str, str, str] | None:
 def _keys(reader: Reader, version: str) -> list[str]:
     """All keys of a version's content; that another's is equal says nothing of who made this one."""
     found = [version]
+    if is_member(version):
+        inside = Inside(reader, Nodes(reader))
+        return found if inside.stated(version) else found + inside.origins(version)
     for iri in found:  # which grows
         query = f"""{PREFIXES} SELECT DISTINCT ?v {{
             {{ <{iri}> prov:alternateOf ?v FILTER NOT EXISTS {{ <{iri}> provio:sameContentAs ?v }} }}
@@ -125,7 +131,7 @@ def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, st
     """The processes that led to an activity, the nearest first; forks that ran nothing of their own are left out."""
     query = f"""{PREFIXES} SELECT DISTINCT ?p ?start {{
         <{activity}> (provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+ ?b .
-        ?b provio:partOf ?p . ?p a provio:Process ; prov:startedAtTime ?start }}"""
+        ?b provio:partOf+ ?p . ?p a provio:Process ; prov:startedAtTime ?start }}"""
     rows = sorted({(row["start"].rstrip("Z"), row["p"]) for row in reader.rows(query)}, reverse=True)
     chain: list[dict[str, str]] = []
     last = _facts(reader, process)
@@ -173,8 +179,8 @@ def _unmade(reader: Reader, target: Target, document: LineageDocument) -> str:
     said = f"nobody who was recorded made {name}"
     if document["gaps"]:
         return f"{said}: {document['gaps'][0]['reason']}"
-    query = f"""{PREFIXES} SELECT ?run ?start {{ ?a prov:used <{target.iri}> ; provio:partOf ?p .
-        ?p provio:partOf ?run . ?a prov:startedAtTime ?start }} ORDER BY ?start LIMIT 1"""
+    query = f"""{PREFIXES} SELECT ?run ?start {{ ?a prov:used <{target.iri}> ; provio:partOf+ ?p .
+        ?p a provio:Process ; provio:partOf ?run . ?a prov:startedAtTime ?start }} ORDER BY ?start LIMIT 1"""
     for row in reader.rows(query):
         when = f"{row['start'][:19].replace('T', ' ')} UTC"
         said += (

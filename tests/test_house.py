@@ -17,8 +17,9 @@ FLOORS = """
     across store
     intake removal merge hashing packing backup together
     sparql
-    questions query document nodes describe walk ties when history target earlier paths until ancestry roots stale why
-    impact
+    questions query document nodes describe inside walk walk_inside ties when history target target_inside earlier
+    paths until
+    ancestry roots stale why impact
     stats validate recorded verify tracking reports runs view exports
     ranks batch containers doctor stopping
     terminal asking verbs cli

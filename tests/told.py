@@ -56,14 +56,19 @@ class Run:
         self.processes.append(process)
         return process
 
+    def end(self) -> None:
+        """End the processes: what they have open is closed."""
+        for process in self.processes:
+            process.end()
+
     def write(self) -> None:
         """Write the run folder."""
+        self.end()
         (self.folder / HOST).mkdir(parents=True)
         head = f'@prefix : <{NS}> .\n<{RUN_BASE}{self.id}> a :Run ; :host "{HOST}" ; :user "ada" ; :bootId "boot" ; '
         head += f':startedNs {self.start} ; :endedNs {self.now + STEP} ; :commandLine "job" ; :cwd "/data" .\n'
         (self.folder / "run.ttl").write_text(head, encoding="utf-8")
         for process in self.processes:
-            process.end()
             name = f"{process.pid}.1.0.0.ttl"
             (self.folder / HOST / name).write_text("".join(process.lines), encoding="utf-8")
 

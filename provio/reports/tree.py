@@ -37,7 +37,7 @@ _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": 
 _LEAST_TEXT = 40
 _DEEPEST = 60
 _Neighbours = Callable[..., list[str]]
-_VIA_ORDER = {"": 0, "revised": 1, "same content": 2, "part": 3, "carried": 4, "control": 5, "code": 6}
+_VIA_ORDER = {"": 0, "shown": 1, "revised": 1, "same content": 2, "part": 3, "carried": 4, "control": 5, "code": 6}
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,11 @@ class _Tree:
         for how, activity in self._activities(start, ways.objects):
             yield from (Step(used, how) for used in ways.objects(activity, "used"))
             yield from (Step(program, "code") for program in ways.objects(activity, "ran"))
-        yield from (Step(old, "revised") for old in ways.objects(iri, "wasRevisionOf", "wasDerivedFrom"))
+        shown = ways.objects(iri, "mapsOnto")
+        yield from (Step(source, "shown") for source in shown)
+        for old in ways.objects(iri, "wasRevisionOf", "wasDerivedFrom"):
+            if old not in shown:
+                yield Step(old, "part" if old.startswith(iri + "#") else "revised")
         yield from (Step(first, "same content") for first in ways.objects(iri, "contentFrom"))
         yield from self._beside(iri)
         yield from (Step(whole, "part") for whole in ways.subjects(iri, "hadMember"))
@@ -273,7 +277,11 @@ class _Tree:
         ways = self.lineage
         yield from (Step(activity) for activity in ways.subjects(iri, "used"))
         yield from (Step(activity, "code") for activity in ways.subjects(iri, "ran"))
-        yield from (Step(new, "revised") for new in ways.subjects(iri, "wasRevisionOf", "wasDerivedFrom"))
+        shown = ways.subjects(iri, "mapsOnto")
+        yield from (Step(virtual, "shown") for virtual in shown)
+        for new in ways.subjects(iri, "wasRevisionOf", "wasDerivedFrom"):
+            if new not in shown:
+                yield Step(new, "as a whole" if iri.startswith(new + "#") else "revised")
         yield from (Step(copy, "same content") for copy in ways.subjects(iri, "contentFrom"))
         yield from self._beside(iri)
         yield from (Step(part, "part") for part in ways.objects(iri, "hadMember"))

@@ -88,6 +88,12 @@ def fast_option(verb: Verb) -> Verb:
     return click.option("--fast", is_flag=True, help=says)(verb)
 
 
+def level_option(verb: Verb) -> Verb:
+    """Offer the choice of what is followed: whole files, or the datasets and attributes inside them."""
+    says = "From file to file, or through what is inside [default: dataset where one is named]."
+    return click.option("--level", type=click.Choice(["file", "dataset"]), help=says)(verb)
+
+
 def runs_options(verb: Verb) -> Verb:
     """Offer the choice of runs: `--campaign` and `--name`."""
     campaign = click.option("--campaign", metavar="C", help="Only runs of this campaign.")

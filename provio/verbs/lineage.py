@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from provio import asking, terminal
-from provio.verbs import stoppable, store_option, walk_options
+from provio.verbs import level_option, stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from provio.ancestry import Scope
@@ -21,6 +22,7 @@ MOST_PATHS = 100
 @click.command("lineage", short_help="Where did a file come from, what is it in?")
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True)
 @walk_options
+@level_option
 @click.option("--paths", "ways", is_flag=True, help="Each way from the file to its sources, one a line.")
 @click.option("--most", type=click.IntRange(min=1), default=MOST_PATHS, show_default=True, help="So many --paths.")
 @click.option(
@@ -32,11 +34,14 @@ def command(paths: tuple[str, ...], form: str, roots: bool, stale: bool, ways: b
     """Where did FILE come from, and (with --forward) what was it made into?
 
     A file is asked as the content it has now; --at and --run ask for an earlier one. Several files are one answer.
+    FILE#/group/dataset asks of a dataset inside it, FILE#/group/dataset@name of an attribute.
 
     \b
     Example: provio lineage results/fig3.h5
              provio lineage fig3.h5 --at yesterday --until 'raw/*'
              provio lineage fig3.h5 --code
+             provio lineage fig3.h5#/stack
+             provio lineage fig3.h5 --level dataset
              provio lineage fig3.h5 --roots --via data
              provio lineage --forward WestSac.h5 --stale
     """
@@ -63,7 +68,8 @@ def answer(asked: asking.Asked, options: dict[str, Any], *, roots: bool, stale: 
     from provio.ancestry import Scope, lineage
 
     until = _until(asked, options.pop("until"))
-    scope = Scope(**options, until=until)
+    asked, inside = leveled(asked, options.pop("level"))
+    scope = Scope(**options, until=until, inside=inside)
     document = lineage(asked.reader, asked.targets, scope, _earlier(asked, scope) if stale else ())
     for pattern in until.unmatched if until else ():
         terminal.complain(f"--until {pattern}: no file on the way matches (a pattern with a slash is the whole path's)")
@@ -76,6 +82,25 @@ def answer(asked: asking.Asked, options: dict[str, Any], *, roots: bool, stale: 
 
         return only_stale(asked.reader, document)
     return document
+
+
+def leveled(asked: asking.Asked, level: str | None) -> tuple[asking.Asked, bool]:
+    """Return what is asked at a level, and whether that is of objects inside files; without a word, where one is."""
+    from provio.target_inside import is_group, is_member, parts, whole
+
+    if level == "file":
+        return replace(asked, targets=[whole(target) for target in asked.targets]), False
+    inside = level == "dataset" or any(is_member(target.iri) for target in asked.targets)
+    pairs = [
+        (text, part)
+        for text, target in zip(asked.texts, asked.targets, strict=True)
+        for part in (
+            parts(asked.reader, target)
+            if is_group(asked.reader, target.iri) or (inside and not is_member(target.iri))
+            else [target]
+        )
+    ]
+    return replace(asked, texts=[text for text, _ in pairs], targets=[part for _, part in pairs]), inside
 
 
 def _until(asked: asking.Asked, patterns: tuple[str, ...]) -> Until | None:

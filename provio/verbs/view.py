@@ -10,18 +10,19 @@ import click
 from provio import asking, terminal
 from provio.errors import NothingKnown
 from provio.reports.text import plural
-from provio.verbs import stoppable, store_option, walk_options
+from provio.verbs import level_option, stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from provio.document import LineageDocument
 
-OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
+OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale", "level")
 
 
 @click.command("view", short_help="Draw the graph as one HTML page.")
 @click.argument("what", metavar="[FILE... | RUN]", nargs=-1)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="The page to write.")
 @walk_options
+@level_option
 @store_option
 @stoppable
 def command(what: tuple[str, ...], output: str, **options: Any) -> int:
@@ -40,7 +41,7 @@ def command(what: tuple[str, ...], output: str, **options: Any) -> int:
 
 
 def _are_files(what: tuple[str, ...]) -> bool:
-    return len(what) > 1 or (bool(what) and ("/" in what[0] or os.path.lexists(what[0])))
+    return len(what) > 1 or (bool(what) and ("/" in what[0] or "#" in what[0] or os.path.lexists(what[0])))
 
 
 def _of_files(what: tuple[str, ...], options: dict[str, Any]) -> tuple[LineageDocument, str, int]:

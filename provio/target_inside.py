@@ -1,0 +1,127 @@
+"""What a question is about, inside a file: `out.h5#/group/dset`, `out.h5#/group/dset@units`, `out.h5#@title`.
+
+In: a text, and the version of the file that is meant; out: the object of it. A name may hold `#` and `@` itself: of the
+ways to read it the first that is recorded counts, with the longest file name, and an object before an attribute.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+from urllib.parse import unquote
+
+from provio.describe import is_member as is_member  # noqa: PLC0414
+from provio.errors import NothingKnown
+from provio.inside import LEADS_TO, Inside, member
+from provio.nodes import Nodes
+from provio.store import Reader
+from provio.target import Target, is_iri
+from provio.vocab import NS, RDF
+
+NEAR = 3  # names that are like the one asked for
+MOST = 1_000
+
+
+def is_group(reader: Reader, iri: str) -> bool:
+    """Tell whether an object is a group: it comes from what lies in it."""
+    return NS + "Group" in Nodes(reader).of([iri])[iri].get(RDF + "type", {})
+
+
+def is_inside(text: str) -> bool:
+    """Tell whether a text may name an object inside a file: it holds `#`, and is not there as a file."""
+    return "#" in text and not os.path.lexists(text) and not is_iri(text)
+
+
+def find(reader: Reader, text: str, file: Callable[[str], Target]) -> Target:
+    """Return what a text with `#` names: a file that is recorded by that name, or an object of one; `file` finds the
+    version of a file, or raises NothingKnown."""
+    try:
+        return file(text)
+    except NothingKnown as error:
+        unknown = error
+    for path, inside in _divided(text):
+        try:
+            target = file(path)
+        except NothingKnown as error:
+            unknown = error
+            continue
+        return _object(reader, target, path, inside)
+    raise unknown
+
+
+def _divided(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (file, object) for each `#`, from the last on; a file that is there comes first."""
+    places = [place for place, sign in enumerate(text) if sign == "#" and place]
+    pairs = [(text[:place], text[place + 1 :]) for place in reversed(places)]
+    yield from sorted(pairs, key=lambda pair: not os.path.lexists(pair[0]))
+
+
+def _object(reader: Reader, target: Target, path: str, inside: str) -> Target:
+    known = Inside(reader, Nodes(reader))
+    for name, attribute in _readings(inside):
+        iri = member(target.iri, name, attribute)
+        if known.said(iri) or any("#" in one for one in known.origins(iri)):
+            return _named(known, target, iri, name if attribute is None else f"{name}@{attribute}")
+    names = sorted(_names(known, target.iri))
+    shown = f"{path}#{inside}".encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if not names:
+        raise NothingKnown(f"nothing is recorded of {shown}: of the file no object is (provio lineage {path} knows it)")
+    near = list(dict.fromkeys([*get_close_matches(inside, names, NEAR, 0.5), *names]))[:NEAR]
+    raise NothingKnown(f"nothing is recorded of {shown}: of the file are {', '.join(near)}{_more(names, near)}")
+
+
+def _more(names: list[str], near: list[str]) -> str:
+    return f" and {len(names) - len(near)} more" if len(names) > len(near) else ""
+
+
+def _readings(inside: str) -> Iterator[tuple[str, str | None]]:
+    """Yield (object, attribute) for each way to read a name."""
+    path = inside if inside.startswith("/") else "/" + inside
+    path = "/" + path.strip("/") if "@" not in path else path
+    yield path, None
+    for place in (place for place, sign in reversed(list(enumerate(path))) if sign == "@"):
+        yield path[:place].rstrip("/") or "/", path[place + 1 :]
+
+
+def _named(known: Inside, target: Target, iri: str, name: str) -> Target:
+    """A link stands for what it leads to."""
+    seen = {iri}
+    while (led := min(known.said(iri).get(LEADS_TO, ()), default=iri)) not in seen and known.said(led):
+        iri = led
+        seen.add(iri)
+    if len(seen) > 1:
+        return Target(iri, target.changed)
+    path = f"{target.path}#{name}" if target.path else None
+    return replace(target, iri=iri, path=path and os.fsencode(path).decode("utf-8", "replace"))
+
+
+def _names(known: Inside, version: str) -> set[str]:
+    """The objects of a version, and of those that it kept the content of."""
+    found: set[str] = set()
+    waiting, seen = [version], {version}
+    for one in waiting[:MOST]:
+        found |= {unquote(iri.partition("#")[2], errors="replace") for iri in known.parts(one)}
+        waiting += [source for source in known.of_version(one) if source not in seen]
+        seen.update(waiting)
+    return found
+
+
+def whole(target: Target) -> Target:
+    """Return the file's version that holds an object; of a version, that itself."""
+    version, inside, name = target.iri.partition("#")
+    path = target.path and target.path.removesuffix("#" + unquote(name, errors="replace"))
+    return replace(target, iri=version, path=path) if inside else target
+
+
+def parts(reader: Reader, target: Target) -> list[Target]:
+    """Return the datasets and attributes of a version, or of a group, each as a target; itself where none is
+    recorded."""
+    found = Inside(reader, Nodes(reader)).parts(target.iri)
+    return [Target(iri, target.changed, _path(whole(target), iri)) for iri in found] or [target]
+
+
+def _path(target: Target, iri: str) -> str | None:
+    inside = unquote(iri.partition("#")[2], errors="replace")
+    return f"{target.path}#{inside}" if target.path else None

@@ -1,0 +1,130 @@
+"""Questions about datasets and attributes, of traces that are told: each at the level of objects and of files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import Any
+
+import pytest
+from conftest import Project
+from told import File, Process, Run
+
+from provio.home import Home
+
+
+class Folder:
+    """A project of traces that are told, asked as people ask it."""
+
+    def __init__(self, project: Project) -> None:
+        self.project, self.path = project, project.path
+        self.home, self.told = Home(project.path / ".provio"), list[Run]()
+        self.files: dict[str, File] = {}
+
+    def file(self, name: str) -> File:
+        """The file of a name."""
+        return self.files.setdefault(name, File(str(self.path / name)))
+
+    def run(self, *argv: str) -> Process:
+        """Begin a run of one process; the one before is over."""
+        if self.told:
+            self.told[-1].end()
+        self.told.append(Run(self.home, len(self.told) + 1))
+        return self.told[-1].process(*argv)
+
+    def ask(self, *arguments: str | bytes, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """Ask provio, in the folder; all that was told is written first."""
+        for run in self.told:
+            if not run.folder.exists():
+                run.write()
+        return self.project.provio(*arguments, code=code)
+
+    def lineage(self, *arguments: str) -> dict[str, Any]:
+        """The document that answers."""
+        answer = self.ask("lineage", *arguments, "--as", "json").stdout
+        return json.loads(answer)  # type: ignore[no-any-return]
+
+    def found(self, *arguments: str) -> dict[str, str]:
+        """The entities of an answer but those that were asked about, each with how it is tied."""
+        document = self.lineage(*arguments)
+        return {
+            os.path.relpath(node["path"], self.path): node["via"]
+            for node in document["nodes"]
+            if node["type"] not in ("Phase", "Copy", "Program") and node["depth"]
+        }
+
+
+@pytest.fixture
+def folder(project: Project) -> Folder:
+    return Folder(project)
+
+
+def made(folder: Folder) -> Folder:
+    """in.h5 → out.h5, of two datasets each; then /b is written anew; then both are read, each for a file."""
+    process = folder.run("python3", "make.py")
+    source, out = process.h5(folder.file("in.h5")), process.h5(folder.file("out.h5"), "w")
+    source.read("/a")
+    out.write("/a", new=True)
+    source.read("/g/b").read("/g/b", "units")
+    out.write("/b", new=True).write("/b", "units", new=True)
+    process = folder.run("python3", "update.py")
+    process.plain(folder.file("settings.txt")).read()
+    process.h5(folder.file("out.h5"), "r+").write("/b", whole=True)
+    process = folder.run("python3", "use.py")
+    out = process.h5(folder.file("out.h5")).read("/a")
+    process.plain(folder.file("a.csv"), "w").write()
+    out.read("/b")
+    process.plain(folder.file("b.csv"), "w").write()
+    return folder
+
+
+def test_a_dataset_through_runs_and_updates(folder: Folder) -> None:
+    """What was not touched by an update comes from before it; what was replaced, from the update alone."""
+    made(folder)
+    assert folder.found("out.h5#/a") == {"out.h5#/a": "data", "in.h5#/a": "data"}
+    assert folder.found("out.h5#/b") == {"settings.txt": "data"}
+    units = {"out.h5#/b@units": "data", "in.h5#/g/b": "data", "in.h5#/g/b@units": "data"}
+    assert folder.found("out.h5#/b@units") == units | {"in.h5#/a": "carried"}
+    assert folder.found("out.h5#/b@units", "--via", "data") == units
+
+
+def test_a_plain_file_through_datasets(folder: Folder) -> None:
+    """At the level of datasets a file comes from what was read for it, at that of files from all of the file."""
+    made(folder)
+    assert folder.found("a.csv", "--level", "dataset") == {"out.h5#/a": "data", "in.h5#/a": "data"}
+    assert folder.found("b.csv", "--level", "dataset") == {
+        "out.h5#/b": "data",
+        "settings.txt": "data",
+        "out.h5#/a": "carried",
+        "in.h5#/a": "carried",
+    }
+    files = {"out.h5": "data", "in.h5": "data", "settings.txt": "data"}
+    assert folder.found("a.csv") == files
+    assert folder.found("a.csv", "--level", "file") == files
+
+
+def test_forward(folder: Folder) -> None:
+    """What a dataset was made into, through its unchanged content in a later version."""
+    made(folder)
+    assert folder.found("--forward", "in.h5#/a") == {
+        "out.h5#/a": "data",
+        "a.csv": "data",
+        "out.h5#/b": "carried",
+        "out.h5#/b@units": "carried",
+        "b.csv": "carried",
+    }
+    assert folder.found("--forward", "in.h5#/g/b@units", "--via", "data") == {
+        "out.h5#/b": "data",
+        "out.h5#/b@units": "data",
+    }
+    assert folder.found("--forward", "settings.txt", "--level", "dataset") == {"out.h5#/b": "data", "b.csv": "data"}
+
+
+def test_what_took_the_file_as_a_whole(folder: Folder) -> None:
+    """A program that only read the bytes has all that is inside, and what is inside leads to it."""
+    process = made(folder).run("sha256sum", "out.h5")
+    process.plain(folder.file("out.h5")).read()
+    process.plain(folder.file("sums"), "w").write()
+    assert folder.found("sums", "--level", "dataset").keys() >= {"out.h5", "settings.txt", "in.h5#/a", "out.h5#/b"}
+    assert folder.found("--forward", "in.h5#/a").keys() >= {"out.h5", "sums"}
