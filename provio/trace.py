@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import re
+from collections.abc import Iterator
 from itertools import chain, count
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def read_run(folder: Path) -> Trace:
     for iri, record in head.items():
         if record.get("a") == "Gap":
             _gap(trace, None, iri, record)
-    trace.gaps += [_damage_gap(trace, damage) for damage in damages]
+    trace.gaps += _damage_gaps(trace, damages)
     trace.content_hash = digest.hexdigest()
     return trace
 
@@ -391,11 +392,16 @@ def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]
         opening.hidden = record.get("reason", "")
 
 
-def _damage_gap(trace: Trace, damage: Damage) -> tuple[str, str, str]:
-    """What was lost is about the process whose file it was, or about the run."""
-    process = _process(trace, f"{trace.iri}/{damage.path.parent.name}/{damage.path.name.rsplit('.', 2)[0]}/")
-    about = process.iri if process else trace.iri
-    return f"{about.rstrip('/')}/damage", about, f"the trace is damaged from line {damage.line} of {damage.path.name}"
+def _damage_gaps(trace: Trace, damages: list[Damage]) -> Iterator[tuple[str, str, str]]:
+    """What was lost is about the process whose file it was, or about the run: one gap for all of it."""
+    found: dict[str, list[Damage]] = {}
+    for damage in damages:
+        process = _process(trace, f"{trace.iri}/{damage.path.parent.name}/{damage.path.name.rsplit('.', 2)[0]}/")
+        found.setdefault(process.iri if process else trace.iri, []).append(damage)
+    for about, (first, *more) in found.items():
+        also = f" (and at {len(more)} more)" if more else ""
+        reason = f"the trace is damaged from line {first.line} of {first.path.name}{also}"
+        yield f"{about.rstrip('/')}/damage", about, reason
 
 
 def _file_gap(trace: Trace, file: RunFile, reason: str) -> None:

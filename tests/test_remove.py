@@ -285,7 +285,6 @@ def test_runs_of_records_asked_together_are_not_removed_from_here(project: Proje
     assert project.data("c") == {"a"}
 
 
-@pytest.mark.unvalidated
 def test_a_store_found_damaged_costs_no_other_run(project: Project) -> None:
     """Removing a run begins it anew: the next question brings in all that are left."""
     project.run("echo 1 > a")
