@@ -90,6 +90,8 @@ def read_run(folder: Path) -> Trace:
         if record.get("a") == "Gap":
             _gap(trace, None, iri, record)
     trace.gaps += _damage_gaps(trace, damages)
+    if damages:
+        _date_the_lost(trace)
     trace.content_hash = digest.hexdigest()
     return trace
 
@@ -390,6 +392,21 @@ def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]
             opening.settled = opening.facts.later(record, "settled")
         opening.resolved = path_of(record, "resolvedPath")
         opening.hidden = record.get("reason", "")
+
+
+def _date_the_lost(trace: Trace) -> None:
+    """A process of which nothing is left but its file's name began after the images before it, and with the run."""
+    lost: list[Process] = []
+    ends: dict[tuple[str, int, int], int] = {}
+    for process in trace.processes.values():
+        if "startedNs" in process.record or process.openings or process.events or process.containers:
+            image = process.host, process.pid, process.tick
+            ends[image] = max(ends.get(image, 0), process.ended)
+        else:
+            lost.append(process)
+    for process in lost:
+        earlier = ends.get((process.host, process.pid, process.tick), 0)
+        process.record["startedNs"] = str(max(earlier, int(trace.run.get("startedNs", 0))))
 
 
 def _damage_gaps(trace: Trace, damages: list[Damage]) -> Iterator[tuple[str, str, str]]:

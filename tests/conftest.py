@@ -155,16 +155,14 @@ def assert_valid(home: Path) -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path, shim: Path, request: pytest.FixtureRequest) -> Iterator[Project]:
+def project(tmp_path: Path, shim: Path) -> Iterator[Project]:
     """An empty project folder with a `.provio` to come, and an environment without provio's own variables.
 
-    Whatever the test has merged by its end must be valid, unless it is marked `unvalidated`: for graphs that are made
-    by hand, or damaged, on purpose.
+    Whatever the test has merged by its end must be valid.
     """
     project = new_project(tmp_path)
     yield project
-    if not request.node.get_closest_marker("unvalidated"):
-        assert_valid(project.path / ".provio")
+    assert_valid(project.path / ".provio")
 
 
 def new_project(home: Path) -> Project:
