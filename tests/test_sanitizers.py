@@ -24,6 +24,7 @@ CALLS = {
     "handler": (".",),
     "sockets": (".",),
     "times": (".",),
+    "objects": ("all",),
 }
 SHORT_THREADS = (".", "-30", "3")
 FLAGS = {

@@ -1,7 +1,8 @@
-// Says what a layer above the C library would say of a file "data.h5" here, through provio.h, and prints what a trace must
-// hold. `objects`: each function once or twice, the lines of facts.h. `objects write COUNT`: so many writes to one
+// Says what a layer above the C library would say of a file "data.h5" here, through provio.h, and prints what a trace
+// must hold. `objects`: each function once or twice, the lines of facts.h. `objects write COUNT`: so many writes to one
 // dataset, and after each how many there were into the file "done". `objects threads COUNT`: four threads read one
 // dataset. `objects fork`: a child goes on with what its parent opened. `objects touch`: reads and writes, no more.
+// `objects all`: what sanitizers look at.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -163,5 +164,10 @@ int main(int count, char **arguments) {
     if (strcmp(what, "threads") == 0) threads(arguments[2]);
     if (strcmp(what, "fork") == 0) forked();
     if (strcmp(what, "touch") == 0) touched();
+    if (strcmp(what, "all") == 0) {
+        each();
+        threads("2000");
+        forked();
+    }
     return 0;
 }
