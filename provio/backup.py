@@ -7,9 +7,11 @@ pending is in it as it is; a run whose files are in shared memory is packed in t
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from provio import runfiles
@@ -20,7 +22,8 @@ from provio.lock import Lock
 from provio.store import open_reader
 
 # What a copy has no use for: a lock, the note of a merge that did not end, and what tells backups to leave it out.
-LEFT_OUT = frozenset({"lock", "store.unfinished", "CACHEDIR.TAG"})
+UNFINISHED = "backup.unfinished"  # a copy that is being made, or was when it was killed
+LEFT_OUT = frozenset({"lock", "store.unfinished", "CACHEDIR.TAG", UNFINISHED})
 
 
 def backup(home: Home, target: Path) -> int:
@@ -30,23 +33,50 @@ def backup(home: Home, target: Path) -> int:
     """
     if os.path.lexists(target):
         raise ProvioError(f"{target} is there already: name a folder that is not")
-    new = target.with_name(f"{target.name}.{os.getpid()}.new")
-    with contextlib.closing(Lock(home, wait=True)), home.closed():
+    new = target.with_name(f"{target.name}.new")
+    with contextlib.closing(Lock(home, wait=True)), home.closed(), _begun(target, new):
         try:
-            new.mkdir(mode=0o700)
             folders = home.run_folders()
             _copy(home, new, folders)
             with contextlib.suppress(NothingKnown):  # nothing is merged yet
                 open_reader(Home(new), Config())
             new.rename(target)
+            (target / UNFINISHED).unlink()
         except OSError as error:
             shutil.rmtree(new, ignore_errors=True)
-            reason = error.strerror or str(error)
-            raise ProvioError(f"cannot write {target} ({reason}): name a folder with room, of yours") from error
+            raise _unwritable(target, error) from error
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)
             raise
     return len(folders)
+
+
+@contextlib.contextmanager
+def _begun(target: Path, new: Path) -> Iterator[None]:
+    """Hold a new folder for the copy; one that a killed copy left is taken away first, any other stays."""
+    left = new / UNFINISHED
+    try:
+        new.mkdir(mode=0o700, exist_ok=left.is_file())
+        with open(left, "a", encoding="ascii", opener=_private) as note:
+            fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for entry in os.scandir(new):
+                if entry.name != UNFINISHED:
+                    shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.unlink(entry)
+            yield
+    except FileExistsError:
+        raise ProvioError(f"{new} is there already, where the copy is made: take it away, or name another") from None
+    except BlockingIOError:
+        raise ProvioError(f"{target} is being made by another provio backup: wait for it, or name another") from None
+    except OSError as error:
+        raise _unwritable(target, error) from error
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _unwritable(target: Path, error: OSError) -> ProvioError:
+    return ProvioError(f"cannot write {target} ({error.strerror or error}): name a folder with room, of yours")
 
 
 def _copy(home: Home, new: Path, folders: list[Path]) -> None:

@@ -208,6 +208,23 @@ def test_a_store_of_another_user(pending: Project, tmp_path: Path, mode: str, co
     assert quads(pending.path / ".provio") == before
 
 
+@pytest.mark.parametrize("name", ["store", "snapshots"])
+def test_a_store_that_is_a_link(pending: Project, tmp_path: Path, name: str) -> None:
+    """Nothing is written or deleted where it leads; one line says what to do, and once that is done all is there."""
+    before = quads(pending.path / ".provio")
+    elsewhere = tmp_path / "elsewhere"
+    (pending.path / ".provio" / name).rename(elsewhere)
+    (pending.path / ".provio" / name).symlink_to(elsewhere)
+    (pending.path / ".provio" / "store.unfinished").touch()
+    files = sorted(elsewhere.rglob("*"))
+    for verb in (["merge"], ["merge", "--rebuild"], ["rm", "--yes", "last"]):
+        assert "is a symbolic link: delete it" in pending.provio(*verb, code=1).stderr
+    assert sorted(elsewhere.rglob("*")) == files
+    (pending.path / ".provio" / name).unlink()
+    pending.provio("merge")
+    assert before < quads(pending.path / ".provio")
+
+
 def test_a_store_of_a_newer_version(pending: Project) -> None:
     """It is neither asked nor written: one line says to update provio; a run is kept."""
     note = pending.path / ".provio" / "store.version"

@@ -6,6 +6,9 @@ import json
 import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,6 +101,28 @@ def test_a_backup_is_a_record_itself(recorded: Project, packed: bool, tmp_path: 
     assert len(recorded.provio("runs", env=there).stdout.splitlines()) == 2 + 3
     assert "0 runs merged, 3 unchanged" in recorded.provio("merge", env=there).stderr
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".new")] == []
+
+
+def test_a_backup_that_is_killed_is_begun_anew(recorded: Project, tmp_path: Path) -> None:
+    """What it left is taken away by the next; a folder of that name that is none
+    stays."""
+    target, new = tmp_path / "copy", tmp_path / "copy.new"
+    killing = (
+        "import os, signal; from pathlib import Path; from provio import backup, home; "
+        "backup._copy_store = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
+        f"backup.backup(home.Home(Path({str(recorded.path / '.provio')!r})), Path({str(target)!r}))"
+    )
+    killed = subprocess.run([sys.executable, "-c", killing], env=recorded.env)
+    assert (killed.returncode, new.is_dir(), target.exists()) == (-signal.SIGKILL, True, False)
+    recorded.provio("backup", str(target))
+    assert (new.exists(), quads(recorded, PROVIO_HOME=str(target))) == (False, quads(recorded))
+    new.mkdir()
+    (new / "mine").write_text("mine\n")
+    assert "is there already" in recorded.provio("backup", str(tmp_path / "copy"), code=1).stderr
+    target.rename(tmp_path / "old")
+    assert f"{new} is there already" in recorded.provio("backup", str(target), code=1).stderr
+    assert (new / "mine").read_text() == "mine\n"
+    assert sorted(path.name for path in (tmp_path / "old").iterdir() if "unfinished" in path.name) == []
 
 
 def test_a_backup_overwrites_nothing_and_leaves_nothing_half_made(recorded: Project, tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ class StoreWriter:
         self.changed = False
         self.kept = 0
         try:
+            _check_links(home)
             with writing(home):
                 _check_version(home)
                 if home.unfinished.exists():
@@ -348,6 +349,16 @@ def _opened(how: Callable[[str], ox.Store], path: str, shown: Path) -> ox.Store:
         raise StoreError(f"cannot open the store {shown} ({error}): make room, or see who may write there") from error
     except Exception as error:
         raise Damaged(f"the store {shown} is damaged ({error}): delete it, provio merge makes it again") from error
+
+
+def _check_links(home: Home) -> None:
+    """Refuse to write through links: stores are renamed and deleted whole, and a link may have come with a checkout."""
+    for folder in (home.store, home.snapshots):
+        if folder.is_symlink():
+            raise StoreError(
+                f"{folder} is a symbolic link: delete it, and where the store is to lie elsewhere put all of "
+                f"{home.path} there (PROVIO_HOME, or a link to the whole)"
+            )
 
 
 def check_version(home: Home) -> str:
