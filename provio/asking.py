@@ -209,8 +209,9 @@ def _merge_pending(home: Home, folders: list[Path], configured: Config, publish:
 def _pack(home: Home, configured: Config) -> None:
     """Have what is due packed by a process that nobody waits for."""
     from provio import packing
+    from provio.store import served
 
-    if configured.pack and os.access(home.runs, os.W_OK) and packing.due(home, time.time()):
+    if configured.pack and os.access(home.runs, os.W_OK) and packing.due(served(home, configured), time.time()):
         packing.begin(home)
 
 

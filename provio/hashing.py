@@ -13,6 +13,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,7 +26,8 @@ from provio.home import RUN_ID, Home
 from provio.identity import Identity
 from provio.lineage import conclude
 from provio.lineage.model import FOREVER, Conclusions, Version
-from provio.merge import merge
+from provio.merge import FAULTS, merge
+from provio.packing import began
 from provio.runfiles import folders_of, put
 from provio.store import open_reader
 from provio.trace import read_run
@@ -34,6 +36,7 @@ from provio.vocab import NS
 PREFIXES = f"PREFIX provio: <{NS}>"
 
 NOTES = "hashing"
+TRIED = 24 * 3600  # seconds for which what the disk refuses is tried again
 Key = tuple[str, int, int, int, int]  # a version's, as `Facts.key` has it
 NAMES = ("inode", "birthNs", "mtimeNs", "size")
 # ioprio_set(2) on x86-64: this process, class idle: the disk is ours when nobody else wants it.
@@ -120,10 +123,16 @@ def _work(home: Home, settings: config.Config, note: Callable[[str], None] = lam
     done, sizes = [], _sizes(home, settings)
     for run_id in wanted(home):
         folder, progress = home.runs / run_id, home.path / NOTES / run_id
-        with contextlib.suppress(OSError, ProvioError, ValueError, LookupError):
-            if folder.is_dir():
-                _hash_run(folder, progress, sizes, settings, note)
-                done.append(run_id)
+        with contextlib.suppress(OSError):  # no room, perhaps: it is tried again
+            try:
+                if folder.is_dir():
+                    _hash_run(folder, progress, sizes, settings, note)
+                    done.append(run_id)
+            except OSError:
+                if time.time() - began(run_id) < TRIED:
+                    raise
+            except (ProvioError, *FAULTS):
+                pass  # what is wrong with the run is so the next time, too
             progress.unlink()
     return done
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from provio import across, cycles, environment, intake, owners, removal, runfiles, settle, turtle
 from provio import trace as traces
 from provio.config import Config
+from provio.errors import Busy, NotAllowed
 from provio.facts import RUN_BASE, Trace
 from provio.graph import bundle_iri
 from provio.home import Home
@@ -143,9 +144,17 @@ class _Merge:
         if self.known and self.known.folder == folder:
             return self.known
         place = runfiles.of(folder).place
-        trace = settled(traces.read_run(folder))
+        trace = traces.read_run(folder)
+        with contextlib.suppress(Busy, NotAllowed), self._locked(folder):
+            settled(trace)
         # Runs of another record are read without its lock: one that was packed meanwhile was not read whole.
         return trace if runfiles.of(folder).place == place else self._read(folder)
+
+    def _locked(self, folder: Path) -> contextlib.AbstractContextManager[object]:
+        """Hold the lock of the record that a run lies in, to write there; raises Busy, NotAllowed."""
+        if folder.parent == self.home.runs:
+            return contextlib.nullcontext()
+        return contextlib.closing(Lock(Home(folder.parent.parent), wait=False))
 
     def _holds(self, trace: Trace) -> bool:
         return self.hashes.get(bundle_iri(trace.iri)) == intake.hash_of(trace.content_hash, self.settings)

@@ -30,6 +30,7 @@ KEPT = 500  # run folders that are left, however many began within that time
 AT_ONCE = 64 << 20  # bytes that one process packs, after which it ends
 NOTES = "unpacked"  # why a run was not packed: it is not tried again for a day
 AGAIN = 24 * 3600
+ID = 36  # characters of a run's id: a pack has more
 
 
 class Unfit(Exception):
@@ -37,13 +38,23 @@ class Unfit(Exception):
 
 
 def due(home: Home, now: float) -> list[Path]:
-    """Return the run folders that should be packed by now (seconds since 1970), oldest first; told by names alone."""
+    """Return the run folders that should be packed by now (seconds since 1970), oldest first; told by names and marks
+    alone: what is not merged is not packed."""
     try:
         names = sorted(e.name for e in os.scandir(home.runs) if RUN_ID.fullmatch(e.name))
     except OSError:
         return []
     old = [name for place, name in enumerate(names) if began(name) < now - AGE or place < len(names) - KEPT]
-    return [home.runs / name for name in old if not _tried(home, name, now)]
+    return [home.runs / name for name in old if (home.marks / name).exists() and not _tried(home, name, now)]
+
+
+def crowded(home: Home, now: float) -> bool:
+    """Tell whether more run folders are left than should be, and some of them can be packed."""
+    try:
+        left = sum(len(name) == ID for name in os.listdir(home.runs))
+    except OSError:
+        return False
+    return left > KEPT and bool(due(home, now))
 
 
 def began(run: str) -> float:
@@ -75,8 +86,10 @@ def main() -> None:
     os.nice(19)
     settings = config.load(homes.project_folders(home.project), forgive=lambda _: None)
     os.chdir("/")
+    from provio.store import served
+
     with contextlib.suppress(ProvioError, OSError):
-        pack(home, settings, _bounded(due(home, time.time())))
+        pack(home, settings, _bounded(due(served(home, settings), time.time())))
 
 
 def _bounded(folders: Iterable[Path]) -> Iterator[Path]:
@@ -121,11 +134,12 @@ def tidy(home: Home) -> None:
     import shutil
 
     for entry in list(os.scandir(home.runs)):
-        if entry.name.endswith(runfiles.ENDING + ".new"):
-            os.unlink(entry.path)
-        elif entry.name.endswith(TAKEN) and runfiles.pack_of(home.runs / entry.name.removesuffix(TAKEN)).is_file():
-            shutil.rmtree(runfiles.shared_memory() / entry.name.removesuffix(TAKEN), ignore_errors=True)
-            shutil.rmtree(entry.path)
+        with contextlib.suppress(OSError):  # another's, who tidies up after himself; his run is read from its pack
+            if entry.name.endswith(runfiles.ENDING + ".new"):
+                os.unlink(entry.path)
+            elif entry.name.endswith(TAKEN) and runfiles.pack_of(home.runs / entry.name.removesuffix(TAKEN)).is_file():
+                shutil.rmtree(runfiles.shared_memory() / entry.name.removesuffix(TAKEN), ignore_errors=True)
+                shutil.rmtree(entry.path)
 
 
 def _hashes(reader: Reader) -> dict[str, str]:

@@ -49,14 +49,14 @@ def out(answer: str | bytes) -> None:
 
 def note(line: str) -> None:
     """Say something on the side that is no complaint."""
-    print(line, file=sys.stderr)
+    print(_shown(line), file=sys.stderr)
 
 
 def confirm(question: str) -> None:
     """Have somebody at the terminal say yes; raises ProvioError where nobody does, or nobody is there."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         raise ProvioError("nobody can be asked here: say --yes to do it without being asked")
-    sys.stderr.write(f"{''.join(c if c.isprintable() else repr(c)[1:-1] for c in question)} [y/N] ")
+    sys.stderr.write(f"{_shown(question)} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise ProvioError("nothing was done: the answer was not yes")
@@ -66,9 +66,13 @@ def complain(message: str, hint: str = "") -> None:
     """Say in one line what is wrong; `hint` stands behind it as it is. A stream that is gone is no further trouble."""
     line = " ".join(message.split())
     safe = line.encode("ascii" if not unicode() else "utf-8", "backslashreplace").decode("utf-8")
-    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in safe)
     with contextlib.suppress(OSError, ValueError):
-        print(f"provio: {text}{hint}", file=sys.stderr, flush=True)
+        print(f"provio: {_shown(safe)}{hint}", file=sys.stderr, flush=True)
+
+
+def _shown(text: str) -> str:
+    """A text of one line, in which nothing steers a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def write(output: str, data: bytes) -> None:

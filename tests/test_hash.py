@@ -5,12 +5,17 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from conftest import Project, provio_command
+
+from provio import hashing
+from provio.config import Config
+from provio.home import Home
 
 PATH = "?v prov:specializationOf/provio:path ?n OPTIONAL { ?v provio:path ?own } BIND(COALESCE(?own, ?n) AS ?path)"
 HASHES = f"SELECT DISTINCT ?path ?hash {{ ?v provio:sha256 ?hash . {PATH} }}"
@@ -229,3 +234,25 @@ def test_equal_content_is_followed_among_chosen_runs(project: Project) -> None:
     project.provio("merge", "--quiet")
     chosen = project.lineage("end", "--campaign", "c")
     assert {node["label"] for node in chosen["nodes"] if node["type"] == "FileVersion"} == {"end", "copy", "out", "in"}
+
+
+def test_a_run_that_cannot_be_hashed_is_not_tried_for_ever(project: Project) -> None:
+    """What the disk refuses is tried again for a day; then it is let go of, and the others have their hashes."""
+    project.provio("run", "--hash", "--quiet", "--no-merge", "--", "sh", "-c", "echo 1 > a")
+    home = Home(project.path / ".provio")
+    (new,) = home.run_folders()
+    wait_for_hashes(project)
+    old = new.with_name("00000000" + new.name[8:])
+    shutil.copytree(new, old)
+    for folder in (new, old):
+        for path in folder.glob("*/*.ttl"):
+            path.write_bytes(path.read_bytes().replace(new.name.encode(), folder.name.encode()))
+        (host,) = (path for path in folder.iterdir() if path.is_dir())
+        (host / "hashes.ttl").unlink()
+        (host / "hashes.new").mkdir()
+        hashing.ask(home, folder.name)
+    assert hashing.finish(home, Config()) == []
+    assert notes(project) == [new.name]
+    next(new.glob("*/hashes.new")).rmdir()
+    assert hashing.finish(home, Config()) == [new.name]
+    assert notes(project) == []

@@ -15,7 +15,7 @@ FLOORS = """
     sharing lock redact
     environment executable trace needs going run pressing within settle identity present lineage graph_members graph
     across store
-    intake removal merge hashing packing backup together
+    intake removal merge packing hashing backup together
     sparql
     questions query document nodes describe inside walk walk_inside ties when history target target_inside earlier
     paths until

@@ -83,6 +83,15 @@ def test_init_makes_one_here(places: Project) -> None:
     assert places.provio("init").stderr == f"made {places.path}/named/mine\n"
 
 
+def test_what_a_folder_is_called_steers_no_terminal(places: Project) -> None:
+    """The line that `init` and `backup` say is one line."""
+    folder = places.path / "two\nlines\x1b[31m"
+    folder.mkdir()
+    for verb in (["init"], ["backup", str(folder / "copy")]):
+        said = places.provio(*verb, cwd=folder).stderr
+        assert (said.count("\n"), "two\\nlines\\x1b[31m" in said) == (1, True)
+
+
 def test_a_group_that_there_is_not(places: Project) -> None:
     """Exit 1, one line."""
     done = places.provio("init", "--shared", "no-such-group-64", code=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from test_across import wait_for
 from provio import hashing, packing, runfiles
 from provio.config import Config
 from provio.home import Home
+from provio.lock import Lock
 from provio.merge import merge
 from provio.runfiles import folder as run_folders
 from provio.store import open_reader
@@ -228,6 +230,65 @@ def test_what_is_in_shared_memory_is_collected(project: Project) -> None:
     for name in ("store", "snapshots"):
         shutil.rmtree(project.path / ".provio" / name)
     assert quads(project) == before
+
+
+def test_a_record_that_nobody_asks_is_packed_when_there_are_many_runs(project: Project) -> None:
+    """The end of a run has it done: of all but the newest that are merged."""
+    project.run("echo 1 > a")
+    home, folder = Home(project.path / ".provio"), run_folder(project)
+    for number in range(packing.KEPT):
+        (home.runs / f"ffffffff-0000-7000-8000-{number:012x}").mkdir()
+    project.run("echo 2 > b")
+    wait_for(runfiles.pack_of(folder))
+
+
+def test_a_pack_whose_folder_cannot_go_keeps_no_other_run_from_being_packed(project: Project) -> None:
+    """What is another's in it stays; every run is there."""
+    project.run("echo 1 > a")
+    stuck = run_folder(project)
+    project.provio("merge", "--pack")
+    before = quads(project)
+    (stuck.with_name(stuck.name + ".packed") / "kept").mkdir(parents=True)
+    made = subprocess.run(["chattr", "+i", stuck.with_name(stuck.name + ".packed")], capture_output=True)
+    if made.returncode:
+        pytest.skip("needs a file system with chattr, and root to call it")
+    try:
+        project.run("echo 2 > b")
+        assert "1 run packed" in project.provio("merge", "--pack").stderr
+        assert not list((project.path / ".provio").glob("unpacked/*"))
+        assert before < quads(project)
+    finally:
+        subprocess.run(["chattr", "-i", stuck.with_name(stuck.name + ".packed")], check=True)
+
+
+def test_what_was_never_merged_is_not_due(project: Project) -> None:
+    """However old: a record whose runs are in the store of several alone starts no packer with each question."""
+    project.provio("run", "--quiet", "--no-merge", "--", "true")
+    home = Home(project.path / ".provio")
+    assert packing.due(home, time.time() + 2 * packing.AGE) == []
+    project.provio("merge")
+    assert len(packing.due(home, time.time() + 2 * packing.AGE)) == 1
+
+
+def test_another_record_writes_into_a_run_only_with_its_lock(project: Project) -> None:
+    """While somebody holds that, what can be told of a file only now is left to the record itself."""
+    project.sh("echo 1 > a; ln -s a link")
+    script = "(read x < go; cat link > b) > /dev/null 2>&1 < /dev/null & cat a > c"
+    os.mkfifo(project.path / "go")
+    project.provio("run", "--quiet", "--no-merge", "--", "sh", "-c", script)
+    (project.path / "go").write_text("on\n")
+    wait_for(project.path / "b", b"1\n")
+    home, folder = Home(project.path / ".provio"), run_folder(project)
+    for file in folder.glob("*/settled.ttl"):
+        file.unlink()
+    (home.path / "together").mkdir()
+    together = Together(home.path / "together", sources=(home,))
+    with contextlib.closing(Lock(home, wait=False)):
+        assert merge(together).merged == [folder.name]
+        assert list(folder.glob("*/settled.ttl")) == []
+    (together.marks / folder.name).unlink()
+    assert merge(together, rebuild=True).merged == [folder.name]
+    assert len(list(folder.glob("*/settled.ttl"))) == 1
 
 
 def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(

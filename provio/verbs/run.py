@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -160,8 +161,10 @@ def _settled(recording: Recording, settings: Config, then_merge: bool, word: str
 
 def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     """Merge a run that ended; return the line to say of it."""
+    from provio import packing
     from provio.home import share
     from provio.merge import merge, settled
+    from provio.store import served
     from provio.trace import read_run
 
     with recording.home.closed():
@@ -174,6 +177,8 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
         outcome = merge(recording.home, [recording.folder], known=trace, lock=lock, wait=False, settings=settings)
     finally:
         follow = _hashed(recording, settings, True)
+    if settings.pack and packing.crowded(served(recording.home, settings), time.time()):
+        packing.begin(recording.home)
     damaged = f"; {outcome.damages[0]}" if outcome.damages else ""
     return f"run {recording.run_id}: {count}, recorded in {recording.home.path}{damaged}{follow}"
 
