@@ -19,7 +19,7 @@ from provio.runfiles import folders_of, put
 from provio.vocab import NS
 from provio.within import SYSTEM, hdf5_inside, is_hdf5
 
-REMEDY = "link HDF5 as a shared library"
+REMEDY = "link HDF5 as a shared library, or see docs/hdf5.md"
 NUMBERS = ("inode", "birthNs", "mtimeNs", "ctimeNs", "size")
 
 
@@ -122,7 +122,9 @@ def _hidden(trace: Trace, host: str) -> bool:
         path = process.executable if process.host == host else None
         if not path or path.startswith(SYSTEM):
             continue
-        written = [opening for opening in process.openings if not opening.hidden and _left(opening)]
+        seen = {_lasting(container.facts) for container in process.containers}  # a connector in it told of them
+        unsaid = [opening for opening in process.openings if not opening.hidden and _left(opening)]
+        written = [opening for opening in unsaid if _lasting(opening.facts) not in seen]
         if not written:
             continue
         if path not in inside:

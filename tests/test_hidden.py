@@ -45,7 +45,7 @@ def test_hdf5_in_the_executable_is_a_gap_of_what_it_wrote(project: Project, stat
     project.watch(str(static), input_file.name, "out.h5")
     assert project.data("out.h5") == {"in.h5"}
     inside = f"HDF5 is inside the executable {static}: datasets that it wrote are not seen"
-    assert gaps(project, "out.h5") == [inside + " (link HDF5 as a shared library)"]
+    assert gaps(project, "out.h5") == [inside + " (link HDF5 as a shared library, or see docs/hdf5.md)"]
 
 
 def test_a_shared_library_is_no_gap(project: Project, input_file: Path) -> None:

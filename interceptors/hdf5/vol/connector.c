@@ -1,0 +1,125 @@
+// A pass-through connector of HDF5's virtual object layer: it records what the library asks of the native connector.
+//
+// For where the functions of HDF5 cannot be watched themselves (a library bound symbolically, or inside an executable
+// that exports its functions to plug-ins). HDF5 finds it by HDF5_PLUGIN_PATH and HDF5_VOL_CONNECTOR=provio. Where the
+// functions are watched, or nothing is recorded, it only hands through.
+#define _GNU_SOURCE
+#include "pass.h"
+#include "watch.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct recorder recorder;
+int functions[FUNCTIONS];
+static bool usable;
+static int (*elsewhere)(void); // whether the call that is going on is recorded by another layer
+
+static void recorder_find(void) {
+    const char *way = getenv("PROVIO_HDF5");
+    usable = way == NULL || (strcmp(way, "off") != 0 && strcmp(way, "h5py") != 0);
+#define RECORDER(name)                                                                                                 \
+    recorder.name = (__typeof__(&name))dlsym(RTLD_DEFAULT, #name);                                                     \
+    usable = usable && recorder.name != NULL;
+#include "recorder.def"
+#undef RECORDER
+    elsewhere = (int (*)(void))dlsym(RTLD_DEFAULT, "provio_hdf5_inside");
+    if (!usable) return;
+#define WATCHED(name, term) functions[FUNCTION_##name] = recorder.provio_function(#name, #term);
+#include "watched.def"
+#undef WATCHED
+}
+
+bool listening(void) {
+    return usable && (elsewhere == NULL || !elsewhere()) && recorder.provio_recording();
+}
+
+struct call call_begin(struct library *library, hid_t list, int function) {
+    errno = 0;
+    return (struct call){library, list, function, usable ? recorder.provio_now() : 0};
+}
+
+void failed(struct call *call, struct known *known) {
+    int error = errno;
+    if (listening())
+        recorder.provio_failed(known == NULL ? NULL : known->record, functions[call->function], error, call->started);
+    errno = error;
+}
+
+void opened(struct call *call, void *made, H5I_type_t type, const char *attribute, bool created) {
+    if (!listening()) return;
+    if (made == NULL) {
+        failed(call, NULL);
+        return;
+    }
+    struct known *known = object_known(call, made, type, attribute, created);
+    if (known == NULL) return;
+    recorder.provio_counted(known->record, functions[call->function], call->started);
+    handle_open(made, known->file, known);
+}
+
+static herr_t initialize(hid_t list) {
+    struct library *library = LIBRARY;
+    (void)list;
+    library->native = library->H5VLget_connector_id_by_value(H5_VOL_NATIVE);
+    return library->native < 0 ? -1 : 0;
+}
+
+static herr_t terminate(void) {
+    return 0; // the library lets go of the native connector itself
+}
+
+static herr_t connector_class(void *object, H5VL_get_conn_lvl_t level, const H5VL_class_t **class) {
+    struct library *library = LIBRARY;
+    if (level != H5VL_GET_CONN_LVL_CURR)
+        return library->H5VLintrospect_get_conn_cls(object, library->native, level, class);
+    *class = &provio_class;
+    return 0;
+}
+
+static herr_t information_from(const char *text, void **information) {
+    (void)text;
+    *information = NULL; // there is nothing to set
+    return 0;
+}
+
+const H5VL_class_t provio_class = {
+    .version = H5VL_VERSION,
+    .value = 21870, // "Un" in the range for tests: none is registered
+    .name = "provio",
+    .conn_version = 1,
+    .cap_flags = (H5VL_CAP_FLAG_FILL_VALUES << 1) - 1 - H5VL_CAP_FLAG_THREADSAFE - H5VL_CAP_FLAG_ASYNC -
+                 H5VL_CAP_FLAG_MAP_BASIC - H5VL_CAP_FLAG_MAP_MORE, // all that the native one has
+    .initialize = initialize,
+    .terminate = terminate,
+    .info_cls = {.from_str = information_from},
+    .attr_cls = {watch_attr_create, watch_attr_open, watch_attr_read, watch_attr_write, pass_attr_get,
+                 watch_attr_specific, pass_attr_optional, watch_attr_close},
+    .dataset_cls = {watch_dataset_create, watch_dataset_open, watch_dataset_read, watch_dataset_write, pass_dataset_get,
+                    watch_dataset_specific, pass_dataset_optional, watch_dataset_close},
+    .datatype_cls = {watch_datatype_commit, watch_datatype_open, pass_datatype_get, pass_datatype_specific,
+                     pass_datatype_optional, watch_datatype_close},
+    .file_cls = {watch_file_create, watch_file_open, pass_file_get, watch_file_specific, pass_file_optional,
+                 watch_file_close},
+    .group_cls = {watch_group_create, watch_group_open, pass_group_get, pass_group_specific, pass_group_optional,
+                  watch_group_close},
+    .link_cls = {watch_link_create, pass_link_copy, watch_link_move, pass_link_get, watch_link_specific,
+                 pass_link_optional},
+    .object_cls = {watch_object_open, watch_object_copy, pass_object_get, pass_object_specific, pass_object_optional},
+    .introspect_cls = {connector_class, pass_introspect_get_cap_flags, pass_introspect_opt_query},
+    .blob_cls = {pass_blob_put, pass_blob_get, pass_blob_specific, pass_blob_optional},
+    .token_cls = {pass_token_cmp, pass_token_to_str, pass_token_from_str},
+    .optional = pass_optional,
+};
+
+__attribute__((visibility("default"))) H5PL_type_t H5PLget_plugin_type(void) {
+    return H5PL_TYPE_VOL;
+}
+
+__attribute__((visibility("default"))) const void *H5PLget_plugin_info(void) {
+    static bool asked;
+    if (!asked) recorder_find();
+    asked = true;
+    return library_found(__builtin_return_address(0)) ? &provio_class : NULL;
+}

@@ -1,0 +1,104 @@
+// What a dataset or attribute is like, in the words of the trace: shape, datatype, chunks, filters.
+#include "vol.h"
+#include <stdio.h>
+#include <string.h>
+
+// "100 200"; "*" where there is no limit.
+static void numbers(const hsize_t *values, int rank, char *text, size_t room) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (int i = 0; i < rank && length + 24 < room; i++) {
+        const char *gap = i > 0 ? " " : "";
+        if (values[i] == H5S_UNLIMITED)
+            length += (size_t)snprintf(text + length, room - length, "%s*", gap);
+        else
+            length += (size_t)snprintf(text + length, room - length, "%s%llu", gap, (unsigned long long)values[i]);
+    }
+}
+
+static void describe_space(struct library *library, hid_t space, struct description *to) {
+    hsize_t shape[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    int rank = library->H5Sget_simple_extent_dims(space, shape, most);
+    H5S_class_t class = library->H5Sget_simple_extent_type(space);
+    if (rank >= 0 && class != H5S_NULL) {
+        numbers(shape, rank, to->room[0], sizeof to->room[0]);
+        to->member.shape = to->room[0];
+    }
+    if (rank >= 0 && class == H5S_SIMPLE) {
+        numbers(most, rank, to->room[1], sizeof to->room[1]);
+        to->member.max_shape = to->room[1];
+    }
+    library->H5Sclose(space);
+}
+
+static void describe_type(struct library *library, hid_t type, struct description *to) {
+    static const char *const names[] = {"int",      "float",     "time", "string", "bitfield", "opaque",
+                                        "compound", "reference", "enum", "vlen",   "array",    "complex"};
+    H5T_class_t class = library->H5Tget_class(type);
+    to->member.element_size = library->H5Tget_size(type);
+    if (class >= 0 && class < (int)(sizeof names / sizeof *names)) {
+        const char *sign = class == H5T_INTEGER && library->H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "";
+        bool sized = class == H5T_INTEGER || class == H5T_FLOAT;
+        int length = snprintf(to->room[2], sizeof to->room[2], "%s%s", sign, names[class]);
+        if (sized) snprintf(to->room[2] + length, 24, "%llu", (unsigned long long)to->member.element_size * 8);
+        to->member.datatype = to->room[2];
+    }
+    library->H5Tclose(type);
+}
+
+static void filter_name(H5Z_filter_t filter, char *text, size_t room) {
+    static const char *const names[] = {"", "deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"};
+    if (filter > 0 && filter < (int)(sizeof names / sizeof *names))
+        snprintf(text, room, "%s", names[filter]);
+    else
+        snprintf(text, room, filter == 32000 ? "lzf" : "%d", filter);
+}
+
+static void describe_filters(struct library *library, hid_t list, char *text, size_t room) {
+    size_t length = 0;
+    for (int i = 0, most = library->H5Pget_nfilters(list); i < most && length + 16 < room; i++) {
+        unsigned flags, config;
+        size_t values = 0;
+        char name[16];
+        H5Z_filter_t filter = library->H5Pget_filter2(list, (unsigned)i, &flags, &values, NULL, 0, NULL, &config);
+        filter_name(filter, name, sizeof name);
+        length += (size_t)snprintf(text + length, room - length, "%s%s", i > 0 ? " " : "", name);
+    }
+}
+
+static void describe_storage(struct library *library, hid_t list, struct description *to) {
+    hsize_t chunks[H5S_MAX_RANK];
+    if (library->H5Pget_layout(list) == H5D_CHUNKED) {
+        numbers(chunks, library->H5Pget_chunk(list, H5S_MAX_RANK, chunks), to->room[3], sizeof to->room[3]);
+        to->member.chunks = to->room[3];
+        describe_filters(library, list, to->room[4], sizeof to->room[4]);
+        to->member.filters = to->room[4][0] != '\0' ? to->room[4] : NULL;
+    }
+    library->H5Pclose(list);
+}
+
+void describe_dataset(struct library *library, void *dataset, hid_t list, struct description *to) {
+    H5VL_dataset_get_args_t space = {.op_type = H5VL_DATASET_GET_SPACE}, type = {.op_type = H5VL_DATASET_GET_TYPE};
+    H5VL_dataset_get_args_t creation = {.op_type = H5VL_DATASET_GET_DCPL};
+    if (library->H5VLdataset_get(dataset, library->native, &space, list, NULL) >= 0)
+        describe_space(library, space.args.get_space.space_id, to);
+    if (library->H5VLdataset_get(dataset, library->native, &type, list, NULL) >= 0)
+        describe_type(library, type.args.get_type.type_id, to);
+    if (library->H5VLdataset_get(dataset, library->native, &creation, list, NULL) >= 0)
+        describe_storage(library, creation.args.get_dcpl.dcpl_id, to);
+}
+
+void describe_attribute(struct library *library, void *attribute, hid_t list, struct description *to) {
+    H5VL_attr_get_args_t space = {.op_type = H5VL_ATTR_GET_SPACE}, type = {.op_type = H5VL_ATTR_GET_TYPE};
+    if (library->H5VLattr_get(attribute, library->native, &space, list, NULL) >= 0)
+        describe_space(library, space.args.get_space.space_id, to);
+    if (library->H5VLattr_get(attribute, library->native, &type, list, NULL) >= 0)
+        describe_type(library, type.args.get_type.type_id, to);
+}
+
+// The native connector's tokens are addresses, the least byte first.
+void describe_token(const H5O_token_t *token, char *text, size_t room) {
+    unsigned long long address = 0;
+    for (int i = 7; i >= 0; i--) address = address << 8 | ((const unsigned char *)token)[i];
+    snprintf(text, room, "%llx", address);
+}

@@ -1,0 +1,70 @@
+// Which HDF5 library called, and what is found in it by name.
+#define _GNU_SOURCE
+#include "vol.h"
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+
+enum { LIBRARIES = 8 };
+static struct library libraries[LIBRARIES];
+static _Atomic int count;
+
+struct wanted {
+    uintptr_t address, begin, end;
+    const char *name;
+};
+
+static int holds(struct dl_phdr_info *object, size_t size, void *data) {
+    struct wanted *wanted = data;
+    (void)size;
+    uintptr_t begin = UINTPTR_MAX, end = 0;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
+        uintptr_t start = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
+        if (start < begin) begin = start;
+        if (start + object->dlpi_phdr[i].p_memsz > end) end = start + object->dlpi_phdr[i].p_memsz;
+    }
+    if (wanted->address < begin || wanted->address >= end) return 0;
+    wanted->begin = begin;
+    wanted->end = end;
+    wanted->name = object->dlpi_name;
+    return 1;
+}
+
+static bool fill(struct library *library, void *handle) {
+    bool whole = true;
+#define FUNCTION(name)                                                                                                 \
+    library->name = (__typeof__(&name))dlsym(handle, #name);                                                           \
+    whole = whole && library->name != NULL;
+#include "functions.def"
+#undef FUNCTION
+    return whole;
+}
+
+struct library *library_at(const void *address) {
+    int known = atomic_load_explicit(&count, memory_order_acquire);
+    for (int i = 0; i < known; i++)
+        if ((uintptr_t)address - libraries[i].begin < libraries[i].end - libraries[i].begin) return &libraries[i];
+    return &libraries[0]; // a call that a compiler made a jump of: there is but one nearly always
+}
+
+// The library that asks for the connector holds a lock of its own meanwhile, but not those of another library.
+bool library_found(const void *address) {
+    static atomic_flag busy = ATOMIC_FLAG_INIT;
+    struct wanted wanted = {.address = (uintptr_t)address};
+    if (dl_iterate_phdr(holds, &wanted) == 0) return false;
+    while (atomic_flag_test_and_set(&busy)) {
+    }
+    int known = atomic_load(&count);
+    bool found = known > 0 && library_at(address)->begin == wanted.begin;
+    if (!found && known < LIBRARIES) {
+        struct library *library = &libraries[known];
+        void *handle = dlopen(wanted.name[0] == '\0' ? NULL : wanted.name, RTLD_LAZY | RTLD_NOLOAD);
+        library->begin = wanted.begin;
+        library->end = wanted.end;
+        found = handle != NULL && fill(library, handle);
+        if (found) atomic_store_explicit(&count, known + 1, memory_order_release);
+    }
+    atomic_flag_clear(&busy);
+    return found;
+}

@@ -1,0 +1,10 @@
+// Callbacks of which nothing is recorded: each calls the native connector's, in the library that called.
+#include "pass.h"
+
+#define PASS(name, parameters, arguments)                                                                              \
+    herr_t pass_##name parameters {                                                                                    \
+        struct library *library = LIBRARY;                                                                             \
+        return library->H5VL##name arguments;                                                                          \
+    }
+#include "pass.def"
+#undef PASS

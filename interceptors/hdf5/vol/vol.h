@@ -1,0 +1,103 @@
+// For the files of the connector: the HDF5 library that called, what is known of its open objects, who records.
+//
+// Objects are handed through as they are, never wrapped: what the native connector made is what the library keeps.
+// A callback finds its library by its return address, for one process may have several, and each loads this connector.
+#ifndef VOL_H
+#define VOL_H
+
+#include <hdf5.h>
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+#include <H5PLextern.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "../../posix/provio.h"
+
+#if H5VL_VERSION != 3
+#error "the connector is for version 3 of HDF5's connector interface: HDF5 1.14 and 2.0"
+#endif
+
+// Some of the headers' constants call the library, by name, before they are what they are.
+#undef H5CHECK
+#undef H5OPEN
+#define H5CHECK
+#define H5OPEN
+
+struct library {
+    uintptr_t begin, end; // where its code lies
+    hid_t native;
+#define FUNCTION(name) __typeof__(&name) name;
+#include "functions.def"
+#undef FUNCTION
+};
+
+struct recorder {
+#define RECORDER(name) __typeof__(&name) name;
+#include "recorder.def"
+#undef RECORDER
+};
+
+enum {
+#define WATCHED(name, term) FUNCTION_##name,
+#include "watched.def"
+#undef WATCHED
+    FUNCTIONS
+};
+
+extern struct recorder recorder; // of the shim
+extern int functions[FUNCTIONS]; // their numbers there
+
+extern const H5VL_class_t provio_class;
+
+bool library_found(const void *address);         // false: it is none that this connector can serve
+struct library *library_at(const void *address); // the one whose code is there
+#define LIBRARY library_at(__builtin_return_address(0))
+
+// A file that is open, and an object of it: kept until the file is closed.
+struct file {
+    struct file *next;
+    struct library *library;
+    unsigned long number; // in its library
+    unsigned opens;       // handles of it and of what is in it
+    provio_object *record;
+    struct known *members;
+};
+
+struct known {
+    struct known *next, *chain; // of its file, and of those of one hash
+    struct file *file;
+    H5O_token_t token;
+    provio_object *record;
+    uint64_t element; // bytes of one
+    bool created;
+    char *path, *name; // the name of an attribute, or NULL
+};
+
+// One callback that is recorded: who called, with which property list, since when.
+struct call {
+    struct library *library;
+    hid_t list;
+    int function;
+    uint64_t started;
+};
+struct call call_begin(struct library *library, hid_t list, int function);
+bool listening(void);
+
+void file_begin(struct call *call, void *made, const char *path, unsigned flags);
+struct known *object_known(struct call *call, void *object, H5I_type_t type, const char *attribute, bool created);
+struct file *file_of(struct call *call, void *object, H5I_type_t type);
+void handle_open(const void *handle, struct file *file, struct known *known);
+struct known *handle_known(const void *handle);
+void handle_close(struct call *call, const void *handle);
+bool path_of(struct call *call, void *object, H5I_type_t type, char *path, size_t room);
+
+// What there is to know of an object, as text in `room`.
+struct description {
+    char room[5][512], token[24];
+    struct provio_member member;
+};
+void describe_dataset(struct library *library, void *dataset, hid_t list, struct description *to);
+void describe_attribute(struct library *library, void *attribute, hid_t list, struct description *to);
+void describe_token(const H5O_token_t *token, char *text, size_t room);
+
+#endif
