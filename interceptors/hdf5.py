@@ -58,7 +58,8 @@ FOLLOWED: dict[str, tuple[tuple[str, str, str], ...]] = {
 
 def watch(h5py: Any) -> None:
     """Follow an h5py that was just imported, unless its calls are seen already."""
-    way = os.environ.get("PROVIO_HDF5", "")
+    followed = isinstance(h5py.h5f.open, type(watch))  # h5py's own are not written in Python
+    way = "off" if followed else os.environ.get("PROVIO_HDF5", "")
     writer = None if way == "off" else _writer(h5py, forced=way == "h5py")
     if writer is None:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -27,7 +28,7 @@ class Act(NamedTuple):
 def run(trace: Trace, program: str | Path, work: Path, way: str, python: str = sys.executable, **env: str) -> str:
     """Run a Python program, watched by one layer ("c", "h5py" or "python"), and return what it printed."""
     more = {"PROVIO_HDF5": "h5py", "PYTHONPATH": str(SITE)} if way != "c" else {}
-    variables = trace.environment(**more, **env)
+    variables = trace.environment(**{**more, **env})
     if way == "python":
         del variables["LD_PRELOAD"]
     command = [python, "-c", program] if isinstance(program, str) else [python, program]
@@ -47,11 +48,11 @@ class Story:
     def name(self, iri: str | None) -> tuple[str, str]:
         """The file and the path of an object; an attribute's has `@name` behind it."""
         record = self.facts.get(iri or "", {})
-        path = record.get("path") or record.get("pathEncoded", "")
+        path = re.sub("0x[0-9a-f]+", "0x", record.get("path") or record.get("pathEncoded", ""))
         if iri in self.files:
             return os.path.basename(path), ""
         name = record.get("name")
-        return os.path.basename(self.facts[record["inFile"]]["path"]), path if name is None else f"{path}@{name}"
+        return self.name(record["inFile"])[0], path if name is None else f"{path}@{name}"
 
     def objects(self, *properties: str) -> set[tuple[str, ...]]:
         """Each object of a class of its own, once for each opening of its file: its class, its name, and properties."""
@@ -61,6 +62,11 @@ class Story:
             for iri, record in self.members.items()
             if record.get("type") in kinds
         }
+
+    def opened(self) -> list[tuple[str, ...]]:
+        """Each opening of a file: its name, flags, and whether its close was seen."""
+        files = self.files.items()
+        return sorted((self.name(iri)[0], record["flags"], str("closedNs" in record)) for iri, record in files)
 
     def moved(self) -> list[Act]:
         """The elements read and written, in each object, whatever the functions."""

@@ -233,3 +233,19 @@ def test_a_python_that_cannot_take_the_shim_gets_the_layer_by_its_path(project: 
     assert project.run(alone).split() == ["True", "False"]
     project.env["PROVIO_HDF5"] = "h5py"
     assert project.run("env | grep ^PYTHONPATH; ./python3.9; ./other").splitlines() == [first] * 3
+
+
+def test_the_folder_twice_on_the_path_and_h5py_imported_twice_count_once(
+    trace: Trace, work: Path, tmp_path: Path
+) -> None:
+    """Another copy of provio may have put its own folder there; a module that is gone is imported anew."""
+    (tmp_path / "copy").symlink_to(SITE.parent)
+    program = """
+import sys
+import h5py
+del sys.modules["h5py"]
+import h5py
+h5py.File("a.h5", "w")["x"] = 1
+"""
+    run(trace, program, work, "h5py", PYTHONPATH=f"{SITE}:{tmp_path}/copy/site")
+    assert Story(trace.facts()).moved() == [Act("write", "a.h5", "/x", 1, 8)]

@@ -33,7 +33,7 @@ class _Waiting(object):  # noqa: UP004 (an older Python, which has nothing to do
         execute, here = loader.exec_module, self.here
 
         def exec_module(module):
-            del loader.exec_module
+            vars(loader).pop("exec_module", None)
             execute(module)
             try:
                 _watch(here, module)
@@ -60,7 +60,8 @@ def _begin():
     here = __file__.rpartition("/")[0]
     sys.path[:] = [entry for entry in sys.path if entry != here]
     sys.path_importer_cache.pop(here, None)
-    if sys.version_info >= (3, 8):  # noqa: UP036
+    waiting = any(type(finder).__name__ == _Waiting.__name__ for finder in sys.meta_path)
+    if sys.version_info >= (3, 8) and not waiting:
         sys.meta_path.insert(0, _Waiting())
 
 
