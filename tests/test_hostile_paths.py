@@ -1,0 +1,173 @@
+"""Paths of 4,000 bytes whose folders have hostile names, through every output, on a terminal and in a browser."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import pty
+import select
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+import pytest
+from conftest import Project, new_project, provio_command
+from hostile import NAMES
+from test_hostile import OBEYED, QUESTIONS
+from test_view import browse, browser
+
+LONGEST = 4_000  # bytes: PATH_MAX is 4,096
+OTHERS = [name for key, name in NAMES.items() if key != "255 bytes"]
+OBEYED_BYTES = (
+    b"\x1b[31mred",
+    b"\x1b[2J",
+    b"\x1b]8;",
+    b"\x1b]52;",
+    b"\x07",
+    b"\x9b",
+    b"\xc2\x9b",
+    b"\xe2\x80\xae",
+    b"\r\x00",
+)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
+    """`deep` of the longest path, from which `sum` comes, which `out` beside it comes from; a second run is damaged."""
+    project = new_project(tmp_path_factory.mktemp("paths"))
+    folder = os.fsencode(project.path)
+    names = iter(OTHERS * 99)
+    while len(folder) + 256 + 6 < LONGEST:
+        folder += b"/" + next(names)
+    folder += b"/" + b"x" * (LONGEST - len(folder) - 6)
+    os.makedirs(folder)
+    (project.path / "folder").symlink_to(os.fsdecode(folder))
+    Path(os.fsdecode(folder), "deep").write_bytes(b"1")
+    deep, out = folder + b"/deep", folder + b"/out"
+    assert len(deep) == LONGEST
+    project.watch("bash", "-c", 'cat "$1" > sum; cp sum "$2"', "bash", deep, out)
+    return project
+
+
+def deep(project: Project) -> str:
+    return os.readlink(project.path / "folder") + "/deep"
+
+
+@pytest.mark.parametrize("question", [q for q in QUESTIONS if "junit" not in q], ids=" ".join)
+def test_every_answer_holds_it(recorded: Project, question: list[str]) -> None:
+    """Nothing in it is obeyed, nothing fails; of a file that is asked for by such a path no less."""
+    for target in ("sum", deep(recorded)[:-4] + "out") if "{}" in question else ("",):
+        done = recorded.provio(*(part.replace("{}", target) for part in question), code=None)
+        assert done.returncode in (0, 1, 3), done.stderr
+        assert "Traceback" not in done.stderr
+        assert not OBEYED.search(done.stdout.replace("\r\n", "\n")), (target, question)
+        assert not OBEYED.search(done.stderr), (target, question)
+
+
+def test_its_lineage_is_known(recorded: Project) -> None:
+    """Both ways, and every byte of the path comes back."""
+    nodes = recorded.lineage("sum")["nodes"]
+    paths = {unquote_to_bytes(n["pathEncoded"]) if "pathEncoded" in n else n.get("path", "").encode() for n in nodes}
+    assert os.fsencode(deep(recorded)) in paths
+    forward = recorded.provio("lineage", deep(recorded), "--forward", "--as", "json").stdout
+    assert {node["path"].rpartition("/")[2] for node in json.loads(forward)["nodes"] if "path" in node} >= {
+        "sum",
+        "out",
+    }
+
+
+def on_a_terminal(project: Project, *arguments: str) -> bytes:
+    """All that provio writes to a terminal of 100 columns."""
+    controller, terminal = pty.openpty()
+    env = {**project.env, "TERM": "xterm-256color", "COLUMNS": "100", "LANG": "C.UTF-8"}
+    process = subprocess.Popen(
+        [*provio_command(), *arguments], cwd=project.path, env=env, stdin=terminal, stdout=terminal, stderr=terminal
+    )
+    os.close(terminal)
+    said = b""
+    while select.select([controller], [], [], 60)[0]:
+        try:
+            piece = os.read(controller, 1 << 16)
+        except OSError:
+            break
+        said += piece
+    process.wait(60)
+    os.close(controller)
+    return said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("lineage", "sum", "--all"), ("why", "sum"), ("show", "last"), ("runs",), ("merge", "--rebuild"), ("verify",),
+     ("query", "SELECT ?path { ?f provio:path ?path }"), ("lineage", "sum", "--paths"), ("impact", "folder/deep")],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_terminal_obeys_none_of_it(recorded: Project, arguments: tuple[str, ...]) -> None:
+    """What provio itself says to a terminal (colour, a line of progress) holds nothing of a name's."""
+    said = on_a_terminal(recorded, *arguments)
+    assert said
+    assert not [part for part in OBEYED_BYTES if part in said]
+    assert b"Traceback" not in said
+
+
+def test_complaints_of_damage_on_a_terminal(recorded: Project, shim: Path) -> None:
+    """A damaged run in a folder of such a name is named, and the name written out."""
+    folder = recorded.path / os.fsdecode(NAMES["colours"] + NAMES["clipboard escape"])
+    (folder / ".provio").mkdir(parents=True)
+    there = Project(folder, recorded.env)
+    there.provio("run", "--quiet", "--no-merge", "--", "cp", "../sum", "copy")
+    next(folder.glob(".provio/runs/*/*/*.ttl")).write_bytes(b"no Turtle\n")
+    said = on_a_terminal(there, "merge")
+    assert b"damaged" in said and b"red" in said
+    assert not [part for part in OBEYED_BYTES if part in said]
+
+
+@pytest.fixture
+def proxy() -> Iterator[tuple[int, list[str]]]:
+    """A proxy on loopback that notes whatever it is asked for."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(502)
+
+        do_CONNECT = do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_port, asked
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+PROBE = """<script>window.alert = () => { window.hurt = true; }; window.hurt = false;</script>"""
+AFTER = """<script>setTimeout(() => {
+  const made = document.querySelectorAll("img, iframe, object, embed, textarea, link[href], x").length;
+  document.title = ["hurt", window.hurt, made, performance.getEntriesByType("resource").length].join(" ");
+}, 2500);</script></body>"""
+
+
+@pytest.mark.slow
+@browser()
+def test_a_browser_runs_none_of_it(recorded: Project, proxy: tuple[int, list[str]], tmp_path: Path) -> None:
+    """The page of recorded names, drawn: no script of a name runs, no element is made of one, no request leaves."""
+    port, asked = proxy
+    for name in NAMES.values():
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_bytes(b"1")
+    recorded.watch("bash", "-c", 'cat "$@" > all', "bash", *(os.fsencode(tmp_path) + b"/" + n for n in NAMES.values()))
+    recorded.provio("view", "all", "-o", str(tmp_path / "drawn.html"))
+    page = (tmp_path / "drawn.html").read_text(encoding="utf-8")
+    page = page.replace("<head>", "<head>" + PROBE, 1).replace("</body>", AFTER, 1)
+    (tmp_path / "browser").mkdir()
+    dom = browse(page, tmp_path / "browser", "--dump-dom", f"--proxy-server=http://127.0.0.1:{port}").stdout
+    assert "<title>hurt false 0 0</title>" in dom
+    assert [path for path in asked if "google" not in path] == []  # Chromium itself asks there for the time
