@@ -119,14 +119,19 @@ static void preload_restore(char *value) {
 }
 
 // Who starts the processes of a parallel program numbers them in their environment: Open MPI, PMIx, PMI, Slurm.
-static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
-                                         "SLURM_NTASKS"};
-enum { RANKS = sizeof rank_names / sizeof *rank_names, ALONE = 3 };
+#define RANK_NAMES(name)                                                                                               \
+    name("OMPI_COMM_WORLD_RANK") name("PMIX_RANK") name("PMI_RANK") name("SLURM_PROCID") name("SLURM_NTASKS")
+#define AS_TEXT(name) name,
+#define AS_LENGTH(name) sizeof(name) - 1,
+static const char rank_names[][24] = {RANK_NAMES(AS_TEXT)};
+static const unsigned char rank_lengths[] = {RANK_NAMES(AS_LENGTH)};
+enum { RANKS = sizeof rank_lengths, ALONE = 3 };
 
+// Of every variable of every process that starts: so what tells most of them apart comes first.
 static void rank_look(const char *values[RANKS], const char *name, size_t length, const char *value) {
     if (*name != 'O' && *name != 'P' && *name != 'S') return;
     for (int i = 0; i < RANKS; i++)
-        if (is_word(name, length, rank_names[i])) values[i] = value;
+        if (length == rank_lengths[i] && memcmp(name, rank_names[i], length) == 0) values[i] = value;
 }
 
 // Slurm numbers the one process of a job that is none as well.

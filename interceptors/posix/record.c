@@ -19,9 +19,9 @@ uint64_t provio_now(void) {
 struct function registered[REGISTERED];
 
 static const char *term_of(const char *word) {
-    static const char *const terms[] = {TERM_Read,   TERM_Write,    TERM_Create,   TERM_Open,  TERM_Close, TERM_Flush,
-                                        TERM_Fsync,  TERM_List,     TERM_Stat,     TERM_Copy,  TERM_Link,  TERM_Delete,
-                                        TERM_Rename, TERM_Truncate, TERM_Allocate, TERM_Resize};
+    static const char terms[][12] = {TERM_Read,   TERM_Write,    TERM_Create,   TERM_Open,  TERM_Close, TERM_Flush,
+                                     TERM_Fsync,  TERM_List,     TERM_Stat,     TERM_Copy,  TERM_Link,  TERM_Delete,
+                                     TERM_Rename, TERM_Truncate, TERM_Allocate, TERM_Resize};
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
         if (strcmp(terms[i] + 1, word) == 0) return terms[i];
     return NULL;
@@ -224,7 +224,7 @@ void provio_file_closed(provio_object *file, uint64_t time) {
 // ---- their objects
 
 static const char *kind_of(const char *word) {
-    static const char *const kinds[] = {TERM_Dataset, TERM_Attribute, TERM_Group, TERM_Datatype, TERM_NamedLink};
+    static const char kinds[][12] = {TERM_Dataset, TERM_Attribute, TERM_Group, TERM_Datatype, TERM_NamedLink};
     for (size_t i = 0; word != NULL && i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i] + 1, word) == 0) return kinds[i];
     return NULL;
