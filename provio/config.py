@@ -169,7 +169,12 @@ def _keep_secret(found: _Found) -> None:
 
 
 def _keep_at_home(key: Key, value: Any, below: Mapping[str, Any]) -> None:
-    """Let no project's file send what is recorded to a server that the user's own settings do not know."""
+    """Let no project's file send what is recorded to a server that the user's own settings do not know, nor say of a
+    secret that it is none."""
+    if key.name == "redact.keep":
+        raise ValueError(
+            f"is for {user_file()}, or PROVIO_REDACT_KEEP: a project's file does not say what is no secret"
+        )
     if key.name == "servers":
         raise ValueError(f"is for {user_file()}, or PROVIO_SERVERS: a project's file does not say where servers are")
     if key.name == "store" and not any(value in below.get(name, {}) for name in ("servers", "credentials")):

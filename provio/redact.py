@@ -11,26 +11,28 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from provio import turtle
+from provio import passwords, turtle
+from provio.passwords import REDACTED
 from provio.plain import plain
 
 if TYPE_CHECKING:
     from provio.facts import Trace
 
-REDACTED = "REDACTED"
 SECRET = "TOKEN SECRET PASSW PASSPHRASE KEY CREDENTIAL AUTH COOKIE SESSION SIGNATURE PRIVATE".split()
 # The words of an option's name (`--api-key`, `--max-tokens` has none); `key` alone is what one sorts by.
 WORDS = frozenset(
-    "token secret password passwd passphrase credential credentials auth authorization cookie apikey".split()
+    "token secret password passwd pwd passphrase credential credentials auth authorization bearer cookie apikey".split()
 )
 # Each part is bounded: a text may be of megabytes, and meant to take long.
 ADDRESS = re.compile(r"(//)([^/?#@\s:'\"]{0,256})(:?)([^/?#\s'\"]{0,4096})@")
 HEADER = re.compile(r"(?i)\b((?:proxy-)?authorization|cookie|x-[\w-]{0,40}(?:key|token))(\s{0,9}:\s{0,9})[^'\"]+")
 ASSIGNED = re.compile(r"(?<![^\s;&|(\"'])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
 GIVEN = re.compile(r"(?<![^\s;&|(\"'])(--?)([A-Za-z][\w.-]*)(=|\s{1,99})(?!-)(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
+# `?token=…&` in an address, `user=ada,password=…` of a mount, `host=h password=…` of a database.
+INNER = re.compile(r"(?<![^?&,;\s\"'])([A-Za-z][\w.-]{0,99})=([^\s,;&#\"']+)")
 OPTION = re.compile(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
 # What has none of these is let through at once.
-SUSPECT = re.compile(r"@|=|(?i:TOKEN|SECRET|PASS|KEY|CREDENTIAL|AUTH|COOKIE)")
+SUSPECT = re.compile(r"@|=|(?i:TOKEN|SECRET|PASS|PWD|KEY|CREDENTIAL|AUTH|BEARER|COOKIE)")
 
 
 @plain(frozen=True)
@@ -48,11 +50,13 @@ class Redaction:
 
     def arguments(self, arguments: Iterable[bytes]) -> list[bytes]:
         """Return a command line without its secrets."""
-        return [text.encode("latin-1") for text in self._argued(a.decode("latin-1") for a in arguments)]
+        words = passwords.without(a.decode("latin-1") for a in arguments)
+        return [text.encode("latin-1") for text in self._argued(words)]
 
     def command_line(self, encoded: str) -> str:
         """Return a command line as the trace format writes it, without its secrets."""
-        return _command_line(self, encoded) if self.add or SUSPECT.search(encoded) else encoded
+        suspect = self.add or SUSPECT.search(encoded) or passwords.named(encoded)
+        return _command_line(self, encoded) if suspect else encoded
 
     def _argued(self, arguments: Iterator[str]) -> Iterator[str]:
         follows = False
@@ -73,11 +77,15 @@ class Redaction:
         def assigned(match: re.Match[str]) -> str:
             return match[1] + "=" + (REDACTED if self.variable(match[1], match[2]) == REDACTED else match[2])
 
+        def inner(match: re.Match[str]) -> str:
+            return f"{match[1]}={REDACTED}" if self._is_secret(match[1], _is_secret_option(match[1])) else match[0]
+
         def given(match: re.Match[str]) -> str:
             secret = self._is_secret(match[2], _is_secret_option(match[2]))
             return match[1] + match[2] + match[3] + (REDACTED if secret else match[4])
 
-        text = GIVEN.sub(given, ASSIGNED.sub(assigned, without_passwords(text)))
+        text = INNER.sub(inner, ASSIGNED.sub(assigned, without_passwords(passwords.in_script(text))))
+        text = GIVEN.sub(given, text)
         return HEADER.sub(rf"\1\2{REDACTED}", text)
 
     def _is_secret(self, name: str, usual: bool) -> bool:

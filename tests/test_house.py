@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 FLOORS = """
     owners
     errors plain cycles components vocab turtle statx facts admit members blocks runfiles content settings config home
-    sharing lock redact
+    sharing lock passwords redact
     environment executable trace needs going run pressing within settle identity present lineage graph_members graph
     across store
     intake removal merge packing hashing backup together

@@ -34,6 +34,25 @@ SECRET = "hunter2hunter2"
         (["sh", "-c", f"A_TOKEN={SECRET} x; echo y"], ["sh", "-c", f"A_TOKEN={REDACTED} x; echo y"]),
         (["sh", "-c", f"export A_TOKEN='{SECRET} x'; y"], ["sh", "-c", f"export A_TOKEN={REDACTED}; y"]),
         (["sh", "-c", f"x --password {SECRET} --n 3; y"], ["sh", "-c", f"x --password {REDACTED} --n 3; y"]),
+        (["curl", "-u", f"ada:{SECRET}", "u"], ["curl", "-u", f"ada:{REDACTED}", "u"]),
+        (["/usr/bin/curl", f"-sSuada:{SECRET}"], ["/usr/bin/curl", f"-sSuada:{REDACTED}"]),
+        (["curl", f"--proxy-user=a:{SECRET}", "-u", "ada"], ["curl", f"--proxy-user=a:{REDACTED}", "-u", "ada"]),
+        (["curl", "-b", f"sid={SECRET}", "-o", "u:v"], ["curl", "-b", f"sid={REDACTED}", "-o", "u:v"]),
+        (["sudo", "mysql", "-uroot", f"-p{SECRET}", "db"], ["sudo", "mysql", "-uroot", f"-p{REDACTED}", "db"]),
+        (["mysql", "-p", "db", "--port=1"], ["mysql", "-p", "db", "--port=1"]),
+        (["sshpass", "-p", SECRET, "ssh", "-p", "22", "h"], ["sshpass", "-p", REDACTED, "ssh", "-p", "22", "h"]),
+        (["mkdir", "-p", "out"], ["mkdir", "-p", "out"]),
+        (["docker", "run", "-p", "80:80", "x"], ["docker", "run", "-p", "80:80", "x"]),
+        (["docker", "login", "-u", "a", "-p", SECRET], ["docker", "login", "-u", "a", "-p", REDACTED]),
+        (["smbclient", "-U", f"ada%{SECRET}", "//h/s"], ["smbclient", "-U", f"ada%{REDACTED}", "//h/s"]),
+        (["7z", "a", f"-p{SECRET}", "x.7z", "in"], ["7z", "a", f"-p{REDACTED}", "x.7z", "in"]),
+        (["xfreerdp", "/u:a", f"/p:{SECRET}"], ["xfreerdp", "/u:a", f"/p:{REDACTED}"]),
+        (["openssl", "rsa", "-passin", f"pass:{SECRET}"], ["openssl", "rsa", "-passin", f"pass:{REDACTED}"]),
+        (["sh", "-c", f"cd x && curl -u 'ada:{SECRET}' u"], ["sh", "-c", f"cd x && curl -u 'ada:{REDACTED}' u"]),
+        (["sh", "-c", f"x|mysql -p{SECRET}; mkdir -p a"], ["sh", "-c", f"x|mysql -p{REDACTED}; mkdir -p a"]),
+        (["wget", f"http://h/x?a=1&api_key={SECRET}&b=2"], ["wget", f"http://h/x?a=1&api_key={REDACTED}&b=2"]),
+        (["mount", "-o", f"user=a,password={SECRET},ro"], ["mount", "-o", f"user=a,password={REDACTED},ro"]),
+        (["psql", f"host=h password={SECRET}"], ["psql", f"host=h password={REDACTED}"]),
         (["echo", "a@b", "x=1", "", "mail:ada@host"], ["echo", "a@b", "x=1", "", "mail:ada@host"]),
     ],
 )
@@ -52,6 +71,19 @@ def test_settings_say_of_more_names_that_they_are_secret_and_of_others_that_they
     found = Redaction(add=("*_pin", "plain"), keep=("monkey*", "plain"))
     values = {name: found.variable(name, "v") for name in ("CARD_PIN", "PLAIN", "MONKEY_ISLAND", "A_KEY", "HOME")}
     assert values == {"CARD_PIN": REDACTED, "PLAIN": "v", "MONKEY_ISLAND": "v", "A_KEY": REDACTED, "HOME": "v"}
+
+
+def test_a_projects_file_does_not_say_what_is_no_secret(project: Project) -> None:
+    """It may come with a checkout, from anybody; the user's own file may, and the environment."""
+    (project.path / "provio.toml").write_text('[redact]\nkeep = ["*"]\n', encoding="utf-8")
+    done = project.provio("run", "--", "/bin/echo", f"--password={SECRET}")
+    assert "redact.keep: is for " in done.stderr
+    own = {**project.env, "PROVIO_REDACT_KEEP": "password"}
+    (project.path / "provio.toml").unlink()
+    texts = [path.read_text(encoding="utf-8") for path in project.path.glob(".provio/runs/*/run.ttl")]
+    assert [SECRET in text for text in texts] == [False]
+    project.provio("run", "--quiet", "--", "/bin/echo", f"--password={SECRET}", env=own)
+    assert sum(SECRET in path.read_text() for path in project.path.glob(".provio/runs/*/run.ttl")) == 1
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +131,11 @@ def test_only_the_owner_reads_what_is_recorded_whatever_the_umask(recorded: Proj
 
 
 @pytest.mark.parametrize(
-    "text", ["//" + "a" * 300_000 + " @", "x-" * 150_000 + "=", "-a" + " " * 300_000 + "=", "A=\"'" * 99_999]
+    "text",
+    [
+        *("//" + "a" * 300_000 + " @", "x-" * 150_000 + "=", "-a" + " " * 300_000 + "=", "A=\"'" * 99_999),
+        *("curl -u \"'" * 60_000, "curl '" + "-u'" * 99_999 + '"', "?" + "a" * 300_000 + "=", "curl " * 99_999),
+    ],
 )
 def test_a_text_that_is_meant_to_take_long_does_not(text: str) -> None:
     """In minutes where a pattern looks at each part of it again and again; the test's own limit ends it."""
