@@ -55,6 +55,16 @@ def test_what_a_run_wrote_and_nothing_else_has_its_hash(project: Project) -> Non
     assert project.count("?gap a provio:Gap") == 0
 
 
+def test_hashes_are_in_an_answer_without_anybody_merging(project: Project) -> None:
+    """The background brings them in, or the next question does: nobody says merge."""
+    project.provio("run", "--hash", "--quiet", "--", "sh", "-c", "echo x > x")
+    deadline = time.monotonic() + 60
+    while not hashes(project):
+        assert time.monotonic() < deadline
+    assert hashes(project) == {"x": digest(project.path / "x")}
+    assert "0 runs merged, 1 unchanged" in project.provio("merge").stderr
+
+
 def test_without_the_setting_there_are_none(project: Project) -> None:
     """Neither hashes nor a folder for them; `--no-hash` is over what provio.toml sets."""
     (project.path / "provio.toml").write_text("hash = true\n")

@@ -221,3 +221,24 @@ def test_what_was_ones_own_is_shared_later(users: Users) -> None:
     found = users.provio(BOB, "runs", "--as", "csv").stdout
     assert "before" in found
     assert "after" in found
+
+
+@pytest.mark.slow
+def test_members_pack_their_own_and_read_what_others_packed(users: Users) -> None:
+    """A pack is the group's: each member asks it, makes the store anew from it, and the folder's owner removes it."""
+    (users.folder / "a").write_text("1\n")
+    (users.folder / "a").chmod(0o644)
+    users.provio(ADA, "run", "--quiet", "--", "sh", "-c", "umask 022; cat a > b")
+    users.provio(BOB, "run", "--quiet", "--name", "theirs", "--", "sh", "-c", "umask 022; cat b > c")
+    for user in (BOB, ADA):
+        assert "1 run packed" in users.provio(user, "merge", "--pack").stderr
+    packs = sorted((users.folder / ".provio" / "runs").iterdir())
+    assert [path.name[-7:] for path in packs] == [".tar.xz"] * 2
+    found = [path.stat() for path in packs]
+    assert [(one.st_uid, one.st_gid, one.st_mode & 0o777) for one in found] == [(u, GROUP, 0o660) for u in (ADA, BOB)]
+    users.provio(BOB, "merge", "--rebuild")
+    for user in (ADA, BOB):
+        assert f"{users.folder}/a" in users.provio(user, "lineage", "c", "--as", "table").stdout
+    users.provio(ADA, "rm", "--yes", "theirs")
+    assert "theirs" not in users.provio(BOB, "runs", "--as", "csv").stdout
+    assert users.provio(EVE, "runs", code=1).stdout == ""

@@ -1,0 +1,156 @@
+"""A server that refuses (401, 403, a certificate that nobody vouches for), and a merge that fails in the middle."""
+
+from __future__ import annotations
+
+import http.server
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Project
+from servers import Server, account
+from test_remote import quads, record
+
+from provio import config, intake
+from provio.home import Home
+from provio.store import Writer, open_writer
+from provio.trace import read_run
+
+Refusal = Callable[[int], str]
+
+
+def serve(code: int, context: ssl.SSLContext | None = None) -> http.server.ThreadingHTTPServer:
+    """A server that answers all with one code, and tells nobody of it."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(code)
+            self.send_header("WWW-Authenticate", 'Basic realm="x"')
+            self.send_header("Content-Type", "text/plain")
+            self.send_header("Content-Length", "5")
+            self.end_headers()
+            self.wfile.write(b"\x1b[31m\n")
+
+        do_POST = do_PUT = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if context:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+@pytest.fixture
+def refuses() -> Iterator[Refusal]:
+    """A function that starts a server of one answer, and returns its URL."""
+    started: list[http.server.ThreadingHTTPServer] = []
+
+    def refusing(code: int) -> str:
+        started.append(serve(code))
+        return f"http://127.0.0.1:{started[-1].server_port}"
+
+    yield refusing
+    for server in started:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("code", "named", "said"),
+    [
+        (401, False, "wants a name and password (401)"), (401, True, "refuses this name and password (401)"),
+        (403, False, "forbids that (403)"), (403, True, "forbids that (403)"), (500, False, "failed (500)"),
+    ],
+)  # fmt: skip
+def test_what_a_server_refuses(project: Project, refuses: Refusal, code: int, named: bool, said: str) -> None:
+    """One line with what to do; a run ends as it ended and stays pending; no escape of the server's, no password."""
+    record(project)
+    if named:
+        account(project, "ada", "love-lace")
+    url = refuses(code)
+    for arguments in (["runs"], ["merge"]):
+        done = project.provio(*arguments, "--store", url, code=1)
+        assert said in done.stderr.splitlines()[-1]
+        assert "\x1b" not in done.stderr and "love-lace" not in done.stderr and "Traceback" not in done.stderr
+    ended = project.provio("run", "--", "sh", "-c", "exit 4", code=4, env={**project.env, "PROVIO_STORE": url})
+    assert said in ended.stderr
+    assert len(quads(project)) > 0 and project.provio("runs", "--as", "tsv").stdout.count("\n") == 6
+
+
+@pytest.fixture
+def certificate(tmp_path: Path, needs: Callable[[str], None]) -> Path:
+    """A certificate for 127.0.0.1 that vouches for itself, its key in the same file."""
+    needs("openssl")
+    file = tmp_path / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(file), "-out", str(tmp_path / "alone.pem")]
+    subprocess.run(command, check=True, capture_output=True)
+    file.write_text(file.read_text() + (tmp_path / "alone.pem").read_text())
+    return file
+
+
+def test_a_certificate_that_nobody_vouches_for(project: Project, certificate: Path) -> None:
+    """Nothing is asked of that server; where its authority is named, it is."""
+    record(project)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server = serve(403, context)
+    url = f"https://127.0.0.1:{server.server_port}"
+    try:
+        assert "has a certificate that is not trusted" in project.provio("runs", "--store", url, code=1).stderr
+        project.env["REQUESTS_CA_BUNDLE"] = str(certificate.with_name("alone.pem"))
+        assert "forbids that (403)" in project.provio("runs", "--store", url, code=1).stderr
+        wrong = url.replace("127.0.0.1", "localhost")
+        assert "has a certificate that is not trusted" in project.provio("runs", "--store", wrong, code=1).stderr
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class Failing:
+    """A store's writer that says nothing of one run in the index."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.failed = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.writer, name)
+
+    def index(self, lines: list[str]) -> None:
+        """Fail once."""
+        self.failed += 1
+        if self.failed == 1:
+            raise ValueError("fails in the middle")
+        self.writer.index(lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_a_run_whose_merge_fails_in_the_middle_is_forgotten(project: Project, oxigraph: Server, where: str) -> None:
+    """Its graph and all that followed from it: every quad is as before it, and it is merged when it can be."""
+    record(project)
+    options = ["--store", oxigraph.url] if where == "there" else []
+    last = max((project.path / ".provio" / "runs").iterdir())
+    aside = last.rename(project.path / last.name)
+    before = quads(project, *options)
+    aside.rename(last)
+    settings = config.load(flags={"store": oxigraph.url}) if options else config.Config()
+    with open_writer(Home(project.path / ".provio"), settings, wait=True) as writer:
+        failing = Failing(writer)
+        with pytest.raises(ValueError, match="in the middle"):
+            intake.put(failing, read_run(last), settings)  # type: ignore[arg-type]
+        assert failing.failed == 1
+        writer.publish()
+    aside = last.rename(project.path / last.name)
+    assert quads(project, *options) == before
+    aside.rename(last)
+    assert len(quads(project, *options)) > len(before)
+    assert quads(project, *options) == quads(project)
