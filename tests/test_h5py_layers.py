@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from h5py_trace import Story, run
+from h5py_trace import Act, Story, run
 from posix_trace import Trace
 
 PROGRAMS = sorted((Path(__file__).parent / "h5py").glob("*.py"))
@@ -52,10 +52,21 @@ def test_the_c_functions_say_the_same(program: Path, built: Path, tmp_path: Path
     if not hasattr(ctypes.CDLL(str(built / "libprovio.so")), "provio_hdf5_calls"):
         pytest.skip("this shim has no C layer for HDF5")
     below, above = (told(tmp_path, built / "libprovio.so", program, way) for way in ("c", "h5py"))
-    assert below.moved() == above.moved()
     assert below.events() == above.events()
-    assert below.opened() == above.opened()
-    kinds = {("Dataset",), ("Attribute",), ("NamedLink",), ("Datatype",)}
-    assert {one for one in below.objects(*WORDS) if one[:1] in kinds} == {
-        one for one in above.objects(*WORDS) if one[:1] in kinds
-    }
+    assert below.failures() == above.failures()
+    if program.stem == "scales":  # HDF5's functions for scales read attributes, which is seen from below alone
+        assert written(below) == written(above)
+        return
+    assert below.moved() == above.moved()
+    assert objects(below) == objects(above)
+    if program.stem != "left_open":  # HDF5 closes at the end of the process what is open: so is that
+        assert below.opened() == above.opened()
+
+
+def objects(story: Story) -> set[tuple[str, ...]]:
+    """All objects but groups: a way through one is no use of it, and either layer may know it or not."""
+    return {one for one in story.objects(*WORDS) if one[0] != "Group"}
+
+
+def written(story: Story) -> list[Act]:
+    return [act for act in story.moved() if act.what == "write"]

@@ -56,9 +56,7 @@ class Names(Calls):
         """`h5a.rename`."""
         owner = self.objects.of(self._owner(location, keywords))
         old, new = os.fsencode(name), os.fsencode(new_name)
-        members = owner.opening.members
-        if ("Attribute", owner.path, old) in members:
-            members["Attribute", owner.path, new] = members.pop(("Attribute", owner.path, old))
+        owner.opening.members.pop(("Attribute", owner.path, old), None)
         self.writer.renamed(owner.opening.handle, call.function, owner.path, old, new, call.started)
 
     # ---- links
@@ -102,11 +100,11 @@ class Names(Calls):
         """`LinkProxy.move`."""
         opening, old = self.objects.place(self.groups[id(links)](), os.fsencode(name))
         path = self.objects.place(location, os.fsencode(new))[1]
-        self.objects.moved(opening, old)
+        self.objects.unnamed(opening, old)
         self.writer.renamed(opening.handle, call.function, None, old, path, call.started)
 
     def unlink(self, made: Any, call: Call, group: Any, name: Any) -> None:
         """`GroupID.unlink`."""
         opening, path = self.objects.place(group, os.fsencode(name))
-        self.objects.deleted(opening, path)
+        self.objects.unnamed(opening, path)
         self.writer.deleted(opening.handle, call.function, path, None, call.started)

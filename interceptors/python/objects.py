@@ -27,6 +27,7 @@ class Opening:
         self.members: dict[tuple[str, bytes, bytes], Known] = {}
         self.hard: set[bytes] = set()  # paths known to lead through no soft link
         self.identifiers: set[int] = set()  # of the file itself
+        self.handles: list[Any] = []  # of its members
 
 
 class Known:
@@ -84,14 +85,15 @@ class Objects:
     def files_closed(self) -> None:
         """Let go of the files that no identifier holds open any more."""
         for opening in list(self.openings.values()):
-            if opening.identifiers and not any(self._is_open(number) for number in opening.identifiers):
+            held = opening.identifiers or {n for n, known in self.known.items() if known.opening is opening}
+            if not any(self._is_open(number) for number in held):
                 self._forget(opening)
 
     def _is_open(self, number: int) -> bool:
         identifier = self.h5py.h5f.FileID(number)
         identifier.locked = True  # it is not this one's to close
         try:
-            return bool(self.h5py.h5i.get_type(identifier) == self.h5py.h5i.FILE)
+            return int(self.h5py.h5i.get_type(identifier)) > 0
         except Exception:
             return False
 
@@ -99,8 +101,8 @@ class Objects:
         del self.openings[opening.number]
         self.known = {number: known for number, known in self.known.items() if known.opening is not opening}
         self.writer.file_closed(opening.handle, self.writer.now())
-        for known in opening.members.values():
-            self.writer.release(known.handle)
+        for handle in opening.handles:
+            self.writer.release(handle)
         self.writer.release(opening.handle)
 
     # ---- groups, datasets, committed datatypes
@@ -139,12 +141,13 @@ class Objects:
         if name:
             told["name"] = name
         handle = self.writer.member(opening.handle, kind=kind, path=path, created=new, **told)
+        opening.handles.append(handle)
         known = Known(opening, handle, path, told.get("element_size", 0), new)
         opening.members[kind, path, name] = known
         return known
 
     def real_path(self, opening: Opening, identifier: Any, path: bytes) -> bytes:
-        """Return the path with every soft link on its way followed."""
+        """Return the path with every soft link on its way followed, and each said; up to an external link."""
         root, ways, done, hops = None, deque(path.split(b"/")), b"", 0
         while ways:
             name = ways.popleft()
@@ -153,15 +156,26 @@ class Objects:
                 done = done if name in (b"", b".") else here
                 continue
             root = root or self.open_object(identifier, b"/")
-            kind = root.links.get_info(here).type
-            if kind == self.h5py.h5l.TYPE_SOFT and hops < 16:
-                target = root.links.get_val(here)
-                done, hops = b"" if target.startswith(b"/") else done, hops + 1
-                ways.extendleft(reversed(target.split(b"/")))
+            target = self._link(opening, root.links, here)
+            if target is None or hops >= 16:
+                opening.hard.add(here)
+                done = here
                 continue
-            opening.hard.add(here)
-            done = here
+            done, hops = b"", hops + 1
+            ways.extendleft(reversed(target.split(b"/")))
         return done or b"/"
+
+    def _link(self, opening: Opening, links: Any, path: bytes) -> bytes | None:
+        """Return where the soft link of that path leads; None: it is none."""
+        kind = links.get_info(path).type
+        if kind == self.h5py.h5l.TYPE_SOFT:
+            target = os.path.join(os.path.dirname(path), links.get_val(path))
+            self.link(opening, path, target, None, False)
+            return target
+        if kind == self.h5py.h5l.TYPE_EXTERNAL:
+            file, target = links.get_val(path)
+            self.link(opening, path, target, file, False)
+        return None
 
     def joined(self, location: Any, name: bytes) -> tuple[Opening, bytes]:
         """Return the file and the whole path that `name` means at `location`."""
@@ -175,11 +189,7 @@ class Objects:
         parent, _, last = whole.rpartition(b"/")
         return opening, self.real_path(opening, location, parent).rstrip(b"/") + b"/" + last
 
-    def moved(self, opening: Opening, path: bytes) -> None:
-        """Forget that no soft link is on the way where one may be now."""
-        opening.hard.clear()
-
-    def deleted(self, opening: Opening, path: bytes) -> None:
+    def unnamed(self, opening: Opening, path: bytes) -> None:
         """Forget what had its path through a name that is gone: under another name it is announced anew."""
         opening.hard.clear()
         below = path + b"/"
@@ -211,13 +221,12 @@ class Objects:
         return known
 
     def opened_by_name(self, location: Any, name: bytes, identifier: Any) -> Known:
-        """Return an object that was opened by a name, and note the name where it is another than its path."""
-        known = self.of(identifier)
+        """Return an object that was opened by a name, and say the names that led to it where they are others."""
         opening, path = self.joined(location, name)
-        if opening is known.opening and path != known.path:
-            self.link(opening, path, known.path, None, False)
-        elif opening is not known.opening:
-            self.link(opening, path, known.path, known.opening.path, False)
+        real = path if path in opening.hard else self.real_path(opening, location, path)
+        known = self.of(identifier)
+        if opening is known.opening and real != known.path:
+            self.link(opening, real, known.path, None, False)
         return known
 
     def _virtual_sources(self, identifier: Any, known: Known) -> None:
