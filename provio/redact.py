@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from provio.facts import Trace
 
 SECRET = "TOKEN SECRET PASSW PASSPHRASE KEY CREDENTIAL AUTH COOKIE SESSION SIGNATURE PRIVATE".split()
+# Words of a variable's name that has others beside them; PWD alone is the current folder.
+PARTS = frozenset("PASS PWD PW PAT JWT SSHPASS".split())
 # The words of an option's name (`--api-key`, `--max-tokens` has none); `key` alone is what one sorts by.
 WORDS = frozenset(
     "token secret password passwd pwd passphrase credential credentials auth authorization bearer cookie apikey".split()
@@ -45,7 +47,8 @@ class Redaction:
     def variable(self, name: str, value: str) -> str:
         """Return what may be said of an environment variable's value."""
         upper = name.upper()
-        usual = any(word in upper for word in SECRET)
+        words = upper.split("_")
+        usual = any(word in upper for word in SECRET) or not PARTS.isdisjoint(words if len(words) > 1 else ())
         return REDACTED if value and self._is_secret(name, usual) else without_passwords(value)
 
     def arguments(self, arguments: Iterable[bytes]) -> list[bytes]:
@@ -120,6 +123,8 @@ def _address(match: re.Match[str]) -> str:
 
 
 def _is_secret_option(name: str) -> bool:
+    if name[:1] == "D" and _is_secret_option(name[1:]):  # -Dpassword=…, as Java and CMake are told
+        return True
     words = re.split(r"[-_.]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower())
     return not WORDS.isdisjoint(words) or (words[-1] == "key" and len(words) > 1)
 
