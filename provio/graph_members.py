@@ -13,7 +13,7 @@ from provio.lineage.model import Conclusions, MemberVersion, Phase
 
 Pair = tuple[str, str | None]
 TEXTS = ("shape", "datatype", "chunks", "filters")
-UNTOLD = frozenset({"Close"})  # of files, too
+SUMMED = frozenset({"Close"})  # over all objects: of each one it says nothing, but how long all of them took
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ class MemberGraph:
                 for access in member.accesses:
                     self._access(member, access)
                 yield
+        self._sums(process)
         paths = {container.iri: container.path or b"" for container in process.containers}
         for event in process.within:
             self._event(event, paths)
@@ -98,10 +99,24 @@ class MemberGraph:
                 api = access.counts.get(side + "Api", side)
                 counters = self.hand.counters(access, side)
                 self._said(access, f"{access.iri}/{side}", kind, api, counters, (first, last), entity)
-        if access.count("count") and (access.operation not in UNTOLD) and access.counts["a"] == "Access":
+        if access.count("count") and access.operation not in SUMMED and access.counts["a"] == "Access":
             self._called(access, access.operation, made or read)
         elif access.count("count") and access.counts["a"] == "Copy":
             self._called(access, "Write", made or read)
+
+    def _sums(self, process: Process) -> None:
+        """One activity for each thread and function whose calls are summed, from the first of them to the last."""
+        sums: dict[tuple[str, str], list[Access]] = {}
+        members = (member for container in process.containers for member in container.members)
+        for access in (access for member in members for access in member.accesses):
+            if access.operation in SUMMED and access.count("count"):
+                sums.setdefault((access.thread.iri, access.counts.get("api", "")), []).append(access)
+        for (_, api), parts in sums.items():
+            counters = {name: sum(part.count(name) for part in parts) for name in ("count", "elapsed")}
+            if counters["count"] > 1:
+                counters["maxElapsed"] = max(part.count("longest") for part in parts)
+            moments = min(part.moments()[0] for part in parts), max(part.moments()[1] for part in parts)
+            self._said(parts[0], parts[0].iri + "/call", parts[0].operation, api, counters, moments, None)
 
     def _called(self, access: Access, kind: str, entity: str | None) -> None:
         names: tuple[str, ...] = ("count", "bytes", "elapsed")
