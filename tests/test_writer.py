@@ -7,6 +7,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,14 +72,14 @@ EACH: Steps = [
 ]
 
 
-def tell(trace: Trace, kind: str, steps: Steps, work: Path, code: int = 0, **options: Any) -> list[str]:
+def tell(trace: Trace, kind: str, steps: Steps, work: Path, code: int = 0, python: str = sys.executable) -> list[str]:
     """Have a story told, by the shim or by the writer; return what the trace holds of it."""
     own = Trace(trace.root / kind, trace.shim, detail=trace.detail)
     env = own.environment(TELLER=kind)
     if kind == "writer":
         del env["LD_PRELOAD"]
-    command = [sys.executable, TOLD, json.dumps(steps)]
-    done = subprocess.run(command, cwd=work, env=env, capture_output=True, timeout=120, text=True, **options)
+    command = [python, TOLD, json.dumps(steps)]
+    done = subprocess.run(command, cwd=work, env=env, capture_output=True, timeout=120, text=True)
     assert (done.returncode, done.stderr) == (code, "")
     return story(own)
 
@@ -120,6 +121,20 @@ def test_both_write_the_same(trace: Trace, work: Path, detail: str) -> None:
     told = tell(trace, "writer", EACH, work)
     assert told == tell(trace, "shim", EACH, work)
     assert len(told) > 15
+
+
+def starts(python: str) -> bool:
+    """Whether there is such a Python."""
+    return shutil.which(python) is not None and not subprocess.run([python, "-c", ""], capture_output=True).returncode
+
+
+def test_every_python_from_3_8_on_writes_it(trace: Trace, work: Path) -> None:
+    """What this Python writes, any other that is here writes too."""
+    (work / "data.h5").write_text("data")
+    told = tell(trace, "writer", EACH, work)
+    for python in filter(starts, (f"python3.{minor}" for minor in range(8, 15))):
+        own = Trace(trace.root / python, trace.shim)
+        assert tell(own, "writer", EACH, work, python=python)[1:] == told[1:], python
 
 
 @pytest.mark.parametrize("seed", [1, 2])

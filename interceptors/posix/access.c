@@ -138,12 +138,21 @@ void text_align(struct text *text) {
     text_bytes(text, PADDING, -(uintptr_t)text->at & 15);
 }
 
+// All that stands before the counters of an access whatever it is: each byte of the trace is paid for when its space is
+// gained.
+static size_t head_room(uint64_t number, uint64_t serial, int api) {
+    static const char form[] =
+        " <a> a " TERM_Access " ; " TERM_object " <../o> ; prov:wasAssociatedWith <> ; "
+        "prov:startedAtTime \"2026-11-20T12:15:46.123456Z\"^^xsd:dateTime ; " TERM_writeApi " \"\"";
+    return sizeof form + digits_at_most(number) + digits_at_most(serial) + api_length(api) + 15;
+}
+
 static struct counters *access_begin(struct thread *thread, struct object *object, uint64_t serial, enum side side,
                                      int api) {
     struct block block;
     uint64_t number = next_number(&thread->accesses);
     if (serial == 0) return NULL; // closed meanwhile, by another thread
-    if (!block_begin(thread, &block, 256 + side_counters(side) * COUNTER)) return NULL;
+    if (!block_begin(thread, &block, head_room(number, serial, api) + side_counters(side) * COUNTER + 3)) return NULL;
     struct access *access = access_new(thread, object, serial, number, &block);
     if (access == NULL) return NULL;
     text_head(&block.text, thread, number, serial, now(thread));
@@ -199,7 +208,8 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     struct block block;
     if (serial == 0) return NULL; // closed meanwhile, by another thread
     uint64_t number = next_number(&thread->accesses);
-    if (!block_begin(thread, &block, 320 + 6 * COUNTER)) return NULL;
+    size_t room = head_room(number, serial, api) + sizeof " ; " TERM_operation " " + strlen(term);
+    if (!block_begin(thread, &block, room + digits_at_most(from) + 6 * COUNTER + 3)) return NULL;
     if ((access = access_new(thread, object, serial, number, &block)) == NULL) return NULL;
     counters = &access->side[READING];
     counters->source = from;

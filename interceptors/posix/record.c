@@ -117,8 +117,11 @@ static void announce_file(struct thread *thread, provio_object *file, uint64_t s
 
 static void announce_member(struct thread *thread, provio_object *member, uint64_t serial, uint64_t file,
                             bool created) {
+    static const char form[] =
+        " <../o> a :NamedLink ; " TERM_inFile " <../o> ; " TERM_inherited " true ; " TERM_created " true .";
     struct block block;
-    if (!block_begin(thread, &block, 192 + member->length)) return;
+    if (!block_begin(thread, &block, sizeof form + digits_at_most(serial) + digits_at_most(file) + member->length))
+        return;
     struct text *text = &block.text;
     text_subject(text, serial);
     TEXT(text, " a ");

@@ -82,7 +82,10 @@ class Live:
         self.fd = fd  # while its first chunk is gained
 
     def write(self, text: bytes, room: int) -> Block | None:
-        """Write a block and make it count; `room` is what the shim reserves for it. None where the file is silent."""
+        """Write a block and make it count; `room` is what is reserved for it, where that is more than it takes.
+
+        None where the file is silent.
+        """
         if self.silent:
             return None
         room = max(room, len(text) + 1)

@@ -177,7 +177,7 @@ class Objects:
     def _announce_member(self, thread: Thread, member: Object, file: int, created: bool) -> None:
         said = b" <../o%d> a :%s ; :inFile <../o%d>" % (member.serial, member.kind.encode(), file) + member.said
         said += b" ; :created true" if created else b""
-        thread.write(said + _found(member), 192 + len(member.said))
+        thread.write(said + _found(member), 0)
 
     def _file_new(
         self, thread: Thread, function: int, path: bytes, flags: int, facts: surroundings.Facts | None,

@@ -64,7 +64,7 @@ class Writer(Objects):
         shown = words if self.settings.detail != "file" else words[FIRST : FIRST + 1]
         api = self.functions[function][0]
         head = text.aligned(self._head(thread, number, serial) + b' ; :%sApi "%s"' % (side.encode(), api))
-        block = thread.write(head + text.counters(shown) + b" .", 256 + len(shown) * COUNTER)
+        block = thread.write(head + text.counters(shown) + b" .", 0)
         at = len(head) - (0 if shown is words else FIRST * COUNTER)
         return Counters(side, "a", number, block, at, words) if block else None
 
@@ -110,7 +110,7 @@ class Writer(Objects):
             else:
                 head = self._head(thread, number, serial) + b" ; :operation :%s" % term.encode()
             head = text.aligned(head + b' ; :api "%s"' % api)
-            block = thread.write(head + text.counters(COUNTED) + b" .", 320 + 6 * COUNTER)
+            block = thread.write(head + text.counters(COUNTED) + b" .", 0)
             return Counters("", "a", number, block, len(head), COUNTED) if block else None
 
         counters = self._counters(thread, (serial, source, function), object_, make)
