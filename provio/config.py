@@ -16,21 +16,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from provio.endpoints import ACCOUNTS, SERVER, SERVERS, Account, Endpoints
 from provio.errors import ConfigError
 from provio.owners import trusted_beside
 from provio.settings import (
-    ACCOUNTS,
     BOOLEAN,
     FOLDERS,
     INTERPRETERS,
     NAMES,
     SECONDS,
-    SERVER,
-    SERVERS,
     STORES,
     TEXT,
-    Account,
-    Endpoints,
     Interpreter,
     Kind,
     choice,

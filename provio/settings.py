@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 LONGEST = 1e9  # seconds: thirty years
 PLACE = r"https?://[^:/]+(?::[0-9]+)?[^:]*|[^:]+"  # in a list with `:` between
-URL = "the URL of a server, such as http://127.0.0.1:7878"
-HOST = r"(\[[0-9A-Fa-f:.]+\]|[\w-]{1,63}(\.[\w-]{1,63})*\.?)(:[0-9]+)?"
 YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
@@ -57,24 +55,6 @@ class Interpreter(NamedTuple):
         return self.value + self.script + self.module + self.folder
 
 
-class Endpoints(NamedTuple):
-    """Where a server answers: below its URL (`/query`), or at URLs of their own."""
-
-    query: str
-    update: str
-    data: str
-
-
-class Account(NamedTuple):
-    """Who one is to a server."""
-
-    user: str
-    password: str
-
-    def __repr__(self) -> str:
-        return f"Account({self.user!r})"
-
-
 def suggestion(word: str, words: Iterable[str]) -> str:
     """Return a clause that names the nearest of `words`; nothing where none is near."""
     from difflib import get_close_matches
@@ -112,39 +92,33 @@ def _number(text: str) -> object:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, str) and value.strip() and value.isprintable():
+    if isinstance(value, str) and _is_line(value):
         return value
     raise _wrong(value, "a text of one line")
 
 
-def _folders(value: object) -> tuple[str, ...]:
-    allowed = "a list of folders or globs"
-    if not isinstance(value, list | tuple):
-        raise _wrong(value, allowed)
-    for item in value:
-        if not isinstance(item, str) or not item or "\0" in item:
-            raise _wrong(item, allowed)
-    return tuple(os.path.expanduser(item) for item in value)
+def _list(
+    allowed: str, fits: Callable[[str], bool], kept: Callable[[str], str] = str
+) -> Callable[[object], tuple[str, ...]]:
+    """A check of a list of texts that each fit; `kept` is what becomes of one."""
+
+    def check(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple):
+            raise _wrong(value, allowed)
+        for item in value:
+            if not isinstance(item, str) or not fits(item):
+                raise _wrong(item, allowed)
+        return tuple(map(kept, value))
+
+    return check
 
 
-def _names(value: object) -> tuple[str, ...]:
-    allowed = "a list of names or globs"
-    if not isinstance(value, list | tuple):
-        raise _wrong(value, allowed)
-    for item in value:
-        if not (isinstance(item, str) and item.strip() and item.isprintable()):
-            raise _wrong(item, allowed)
-    return tuple(item.strip() for item in value)
+def _is_path(text: str) -> bool:
+    return bool(text) and "\0" not in text
 
 
-def _stores(value: object) -> tuple[str, ...]:
-    allowed = "a list of servers, and of folders, each a .provio or what holds one"
-    if not isinstance(value, list | tuple):
-        raise _wrong(value, allowed)
-    for item in value:
-        if not isinstance(item, str) or not item or "\0" in item:
-            raise _wrong(item, allowed)
-    return tuple(_server(item) if "://" in item else item for item in value)
+def _is_line(text: str) -> bool:
+    return bool(text.strip()) and text.isprintable()
 
 
 def _interpreters(value: object) -> Mapping[str, Interpreter]:
@@ -164,54 +138,15 @@ def _interpreter(pattern: str, rule: object) -> Interpreter:
     return Interpreter(value, no_script, script, first=not script)
 
 
-def _server(value: object) -> str:
-    """The URL of a server; what is wrong with it is said without it, for it may hold a password."""
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(value) if isinstance(value, str) and value.isprintable() else None
-        port = parts.port if parts else None  # raises ValueError for one that is none
-    except ValueError:
-        parts = None
-    if parts is None or parts.scheme not in ("http", "https") or parts.query or parts.fragment or port == 0:
-        raise ValueError(f"is not allowed (allowed: {URL})")
-    if "@" in parts.netloc:
-        raise ValueError("a name or a password in a URL is seen by others: put them into ~/.netrc, or `credentials`")
-    if not re.fullmatch(HOST, parts.netloc):
-        raise ValueError(f"names no host and port (allowed: {URL})")
-    return str(value).rstrip("/")
-
-
-def _table_of(kind: Callable[..., Any], value: object, empty: bool = False) -> Mapping[str, Any]:
-    """A table by the URLs of servers, of tables that each have the keys of `kind`, or none (None) where they may be
-    `empty`; values are never shown."""
-    names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
-    if not isinstance(value, Mapping):
-        raise ValueError(f"is no table of tables with the keys {', '.join(names)}")
-    found: dict[str, Any] = {}
-    for url, entry in value.items():
-        if empty and entry == {}:
-            found[_server(url)] = None
-            continue
-        texts = entry.values() if isinstance(entry, Mapping) else [None]
-        if not isinstance(entry, Mapping) or set(entry) != set(names) or not all(isinstance(t, str) for t in texts):
-            raise ValueError(f"each is a table with the keys {', '.join(names)}, all of them texts")
-        found[_server(url)] = kind(**entry)
-    return MappingProxyType(found)
-
-
 def _options(name: str, value: object) -> tuple[str, ...]:
-    allowed = "a list of options, each beginning with - or +"
-    if not isinstance(value, list | tuple):
-        raise ValueError(f"{name}: {_wrong(value, allowed)}")
-    for item in value:
-        if not (isinstance(item, str) and item.startswith(("-", "+"))):
-            raise ValueError(f"{name}: {_wrong(item, allowed)}")
-    return tuple(value)
+    try:
+        return _list("a list of options, each beginning with - or +", lambda text: text.startswith(("-", "+")))(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
-def _toml(text: str) -> object:
-    """What is written in a variable as it would be in a file."""
+def toml(text: str) -> object:
+    """Return what is written in a variable as it would be in a file."""
     import tomllib
 
     try:
@@ -224,7 +159,8 @@ def _split(separator: str) -> Callable[[str], object]:
     return lambda text: [part for part in text.split(separator) if part]
 
 
-def _both(below: Mapping[str, Any] | None, above: Mapping[str, Any]) -> Mapping[str, Any]:
+def both(below: Mapping[str, Any] | None, above: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a table laid over another, key by key."""
     return MappingProxyType({**(below or {}), **above})
 
 
@@ -254,18 +190,22 @@ def some(*words: str) -> Kind:
     return Kind(allowed, check, _split(","))
 
 
-STORES = Kind("a list of folders and servers (in a variable with `:` between)", _stores, re.compile(PLACE).findall)
+STORES = Kind(
+    "a list of folders and servers (in a variable with `:` between)",
+    _list("a list of servers, and of folders, each a .provio or what holds one", _is_path),
+    re.compile(PLACE).findall,
+)
 BOOLEAN = Kind("true or false", _boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)
-FOLDERS = Kind("a list of folders or globs (in a variable with `:` between)", _folders, _split(":"))
-NAMES = Kind("a list of names or globs (in a variable with `,` between)", _names, _split(","))
-SERVER = Kind("the URL of a server", _server)
-SERVERS = Kind(
-    "a table of tables with the keys query, update, data, or none",
-    lambda v: _table_of(Endpoints, v, True),
-    _toml,
-    _both,
+FOLDERS = Kind(
+    "a list of folders or globs (in a variable with `:` between)",
+    _list("a list of folders or globs", _is_path, os.path.expanduser),
+    _split(":"),
 )
-ACCOUNTS = Kind("a table of tables with the keys user, password", lambda v: _table_of(Account, v), _toml, _both)
-INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, _toml, _both)
+NAMES = Kind(
+    "a list of names or globs (in a variable with `,` between)",
+    _list("a list of names or globs", _is_line, str.strip),
+    _split(","),
+)
+INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, toml, both)

@@ -15,8 +15,8 @@ from conftest import Project
 from servers import INI, Server, port, started
 from test_remote import record
 
+from provio.endpoints import Account
 from provio.errors import StoreError
-from provio.settings import Account
 from provio.store import server, terms
 
 ROW = b'{"a":{"type":"literal","value":"%s"}},' % (b"x" * 1000)

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
+from provio.endpoints import Account, Endpoints
 from provio.errors import StoreError
-from provio.settings import Account, Endpoints
 
 try:
     import requests

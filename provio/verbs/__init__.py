@@ -68,7 +68,7 @@ def version_options(verb: Verb) -> Verb:
 
 def _choose_store(_context: click.Context, _param: click.Parameter, value: str | None) -> None:
     if value is not None:
-        from provio.settings import SERVER
+        from provio.endpoints import SERVER
 
         try:
             os.environ["PROVIO_STORE"] = SERVER.check(value)
