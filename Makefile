@@ -49,8 +49,9 @@ instructions: $(VENV)/test $(SHIM)  ## count what a call costs in instructions, 
 vocab: $(VENV)/test  ## write the C header of the ontology's words
 	$(BIN)/python -m provio.vocab --header > interceptors/posix/vocab.h
 
-calls:  ## write the page of the table of calls
+calls:  ## write the pages of the tables of calls
 	$(PYTHON) interceptors/posix/calls.py > docs/calls.md
+	$(PYTHON) interceptors/hdf5/hdf5_calls.py > docs/calls-hdf5.md
 
 clean:  ## remove the virtual environment and everything built
 	rm -rf $(VENV) $(SHIM) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -46,7 +46,7 @@ def layers() -> set[str]:
     declared = re.findall(
         r"^\w+ [*\w ]*?\b(provio_\w+)\(|^provio_object \*(provio_\w+)\(", (POSIX / "provio.h").read_text(), re.M
     )
-    wrapped = re.findall(r"^HDF5\((\w+)", (POSIX.parent / "hdf5" / "calls.def").read_text(), re.M)
+    wrapped = re.findall(r"^HDF5(?:_HAND)?\((\w+)", (POSIX.parent / "hdf5" / "calls.def").read_text(), re.M)
     return {one or other for one, other in declared} | set(wrapped)
 
 
@@ -62,7 +62,7 @@ TAKEN = {
     "__errno_location": "an address in the thread's own memory",
     "environ": "a variable",
     "__environ": "a variable",
-    "getenv": "at an exec only: reads the variable",
+    "getenv": "at an exec, and at the first call of HDF5's: reads the variable",
     "stdin": "a variable",
     "stdout": "a variable",
     "_IO_2_1_stdout_": "a variable",
@@ -71,7 +71,7 @@ TAKEN = {
     "ftello64": "after a seek only, where offsets are asked for: the program's stream, in its own call",
     "pthread_key_create": "in the constructor",
     "pthread_setspecific": "once a thread; of the first 32 keys, which need no memory",
-    "dlsym": "in the constructor, where a library's tables cannot be read",
+    "dlsym": "in the constructor, where a library's tables cannot be read; at calls of HDF5's",
     "dlerror": "after dlsym",
 }
 

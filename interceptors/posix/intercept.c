@@ -8,8 +8,9 @@
 #define SKIP(name, why)
 #define SKIPS(...)
 #define CALL(name, ...) #name,
+#define HDF5_HAND HDF5
 #define HDF5(name, ...) #name,
-const char api_names[][24] = {
+const char api_names[][32] = {
 #include "calls.def"
 #include "../hdf5/calls.def"
 };
@@ -45,6 +46,7 @@ const char api_terms[][16] = {
 #undef VARIADIC
 #undef HAND
 #undef FRESH
+#undef HDF5_HAND
 
 // ---- subjects and outcomes of rows
 

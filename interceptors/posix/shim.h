@@ -99,11 +99,13 @@ enum {
     API_COUNT,
     API_LAST_OF_POSIX = API_COUNT - 1,
 #define HDF5(name, ...) API_##name,
+#define HDF5_HAND HDF5
 #include "../hdf5/calls.def"
 #undef HDF5
+#undef HDF5_HAND
     API_NAMED
 };
-extern const char api_names[][24];
+extern const char api_names[][32];
 extern const unsigned char api_lengths[];
 extern const char api_terms[][16]; // the class of what a call does
 

@@ -1,0 +1,244 @@
+// What there is to know of an object: asked once for each opening of its file, in memory where that is enough, of the
+// file's metadata never where that could need all ranks of a parallel program.
+#include "hdf5.h"
+
+enum { H5S_SCALAR, H5S_SIMPLE, H5S_NULL };
+enum { H5D_CHUNKED = 2, H5D_VIRTUAL = 3 };
+#define UNLIMITED UINT64_MAX
+
+// The beginning of both structures that the library has filled in since 1.10; the rest is room.
+union information {
+    struct {
+        unsigned long number;
+        haddr_t address;
+        int type;
+    } first;
+    struct {
+        unsigned long number;
+        struct token token;
+        int type;
+    } second;
+    char room[512];
+};
+
+void identify(struct library *library, hid_t hid, struct identity *identity) {
+    enum { BASIC = 1 };
+    union information found;
+    *identity = (struct identity){.type = -1};
+    if (function_of(library, OWN_H5Oget_info3) != NULL) {
+        if (ASK(library, H5Oget_info3, hid, &found, BASIC) < 0) return;
+        *identity = (struct identity){found.second.number, found.second.token, found.second.type, true};
+        return;
+    }
+    bool basic = function_of(library, OWN_H5Oget_info2) != NULL;
+    if ((basic ? ASK(library, H5Oget_info2, hid, &found, BASIC) : ASK(library, H5Oget_info, hid, &found)) < 0) return;
+    *identity = (struct identity){.number = found.first.number, .type = found.first.type, .known = true};
+    for (int i = 0; i < 8; i++) identity->token.bytes[i] = (uint8_t)(found.first.address >> 8 * i);
+}
+
+// ---- as text
+
+static void text_hex(struct text *text, uint64_t value, int digits) {
+    while (digits-- > 0) text_bytes(text, &"0123456789abcdef"[value >> 4 * digits & 15], 1);
+}
+
+// An address as a number; another token's bytes as they are, without zeros at the end.
+static void token_text(struct text *text, const struct token *token) {
+    uint64_t address = 0;
+    int length = 16, digits = 1;
+    while (length > 0 && token->bytes[length - 1] == 0) length--;
+    if (length > 8) {
+        for (int i = 0; i < length; i++) text_hex(text, token->bytes[i], 2);
+        return;
+    }
+    for (int i = 8; i-- > 0;) address = address << 8 | token->bytes[i];
+    while (digits < 16 && address >> 4 * digits != 0) digits++;
+    text_hex(text, address, digits);
+}
+
+static void sizes_text(char *room, const hsize_t *sizes, int rank) {
+    struct text text = {room, room + SHAPE - 1};
+    for (int i = 0; i < rank; i++) {
+        if (i > 0) TEXT(&text, " ");
+        if (sizes[i] == UNLIMITED)
+            TEXT(&text, "*");
+        else
+            text_number(&text, sizes[i]);
+    }
+    *text.at = '\0';
+}
+
+// Shapes as text, and the number of elements; rank -1: there are none (a null dataspace).
+void describe_extent(const struct call *call, struct thing *thing, hid_t space, char *shape, char *most) {
+    hsize_t sizes[RANK], limits[RANK], elements = 1;
+    int kind = ASK(call->library, H5Sget_simple_extent_type, space);
+    int rank = kind == H5S_SIMPLE ? ASK(call->library, H5Sget_simple_extent_ndims, space) : 0;
+    shape[0] = most[0] = '\0';
+    thing->rank = kind == H5S_SCALAR || (kind == H5S_SIMPLE && rank >= 0 && rank <= RANK) ? rank : -1;
+    if (thing->rank > 0) {
+        ASK(call->library, H5Sget_simple_extent_dims, space, sizes, limits);
+        sizes_text(shape, sizes, rank);
+        if (thing->kind == A_DATASET) sizes_text(most, limits, rank);
+        for (int i = 0; i < rank; i++) elements *= sizes[i];
+    }
+    atomic_store_explicit(&thing->elements, thing->rank < 0 ? 0 : elements, memory_order_relaxed);
+}
+
+static void type_text(const struct call *call, struct thing *thing, hid_t type, char *room) {
+    static const char classes[][12] = {"int",      "float",     "time", "string", "bitfield", "opaque",
+                                       "compound", "reference", "enum", "vlen",   "array",    "complex"};
+    enum { INTEGER, FLOAT, BITFIELD = 4, COMPLEX = 11 };
+    struct text text = {room, room + 31};
+    int class = ASK(call->library, H5Tget_class, type);
+    thing->element_size = ASK(call->library, H5Tget_size, type);
+    if (class >= 0 && class <= COMPLEX) {
+        if (class == INTEGER && ASK(call->library, H5Tget_sign, type) == 0) TEXT(&text, "u");
+        text_bytes(&text, classes[class], strlen(classes[class]));
+        if (class == INTEGER || class == FLOAT || class == BITFIELD || class == COMPLEX)
+            text_number(&text, 8 * thing->element_size);
+    }
+    *text.at = '\0';
+}
+
+static void filters_text(const struct call *call, hid_t creation, char *room) {
+    static const char known[][12] = {"", "deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"};
+    struct text text = {room, room + 127};
+    int count = ASK(call->library, H5Pget_nfilters, creation);
+    for (int i = 0; i < count; i++) {
+        unsigned flags, configuration;
+        size_t values = 0;
+        int filter =
+            ASK(call->library, H5Pget_filter2, creation, (unsigned)i, &flags, &values, NULL, 0, NULL, &configuration);
+        if (i > 0) TEXT(&text, " ");
+        if (filter > 0 && filter <= 6)
+            text_bytes(&text, known[filter], strlen(known[filter]));
+        else if (filter == 32000)
+            TEXT(&text, "lzf");
+        else
+            text_number(&text, filter < 0 ? 0 : (uint64_t)filter);
+    }
+    *text.at = '\0';
+}
+
+static void chunks_text(const struct call *call, struct thing *thing, hid_t creation, char *room) {
+    hsize_t sizes[RANK];
+    int rank = ASK(call->library, H5Pget_chunk, creation, RANK, sizes);
+    if (rank <= 0 || rank > RANK) return;
+    sizes_text(room, sizes, rank);
+    thing->chunk = 1;
+    for (int i = 0; i < rank; i++) thing->chunk *= sizes[i];
+}
+
+// ---- the sources of a virtual dataset
+
+static bool there(const char *path) {
+    struct facts facts;
+    return statx_facts(AT_FDCWD, path, 0, &facts);
+}
+
+// As the library looks for it: below the folder that the environment names, beside the file, as it is.
+static bool source_path(const struct file *file, const char *name, char *room) {
+    struct text text = {room, room + PATH_ROOM - 1};
+    const char *folder = file->path == NULL ? NULL : strrchr(file->path, '/');
+    if (name[0] != '/' && folder != NULL) text_bytes(&text, file->path, (size_t)(folder + 1 - file->path));
+    text_bytes(&text, name, strlen(name));
+    *text.at = '\0';
+    if (name[0] != '/' && folder != NULL && !there(room)) memcpy(room, name, strlen(name) + 1);
+    return text.at < text.end;
+}
+
+static void source_say(const struct call *call, struct thing *thing, const char *name, const char *path, char *room) {
+    struct file *file = thing->file;
+    bool same = strcmp(name, ".") == 0;
+    if (!same && !source_path(file, name, room)) return;
+    provio_object *holder = same ? file->object : provio_file(function_number(call), room, O_RDONLY, call->started);
+    struct provio_member member = {.kind = "Dataset", .path = path};
+    provio_object *source = provio_member(holder, &member);
+    provio_virtual(thing->object, source);
+    provio_release(source);
+    if (!same) provio_release(holder);
+}
+
+// A pair of file and dataset that several parts in a row come from is said once.
+static void sources_say(const struct call *call, struct thing *thing, hid_t creation) {
+    char *room[5];
+    size_t count = 0;
+    bool ready = true;
+    for (int i = 0; i < 5; i++) ready &= (room[i] = pool_take(&scratches)) != NULL;
+    if (ready) ASK(call->library, H5Pget_virtual_count, creation, &count);
+    for (size_t i = 0; i < count; i++) {
+        char **these = room + i % 2 * 2, **before = room + (i + 1) % 2 * 2;
+        these[0][0] = these[1][1] = '\0';
+        these[1][0] = '/';
+        ASK(call->library, H5Pget_virtual_filename, creation, i, these[0], PATH_ROOM);
+        ASK(call->library, H5Pget_virtual_dsetname, creation, i, these[1] + 1, PATH_ROOM - 1);
+        if (i == 0 || strcmp(these[0], before[0]) != 0 || strcmp(these[1], before[1]) != 0)
+            source_say(call, thing, these[0], these[1] + (these[1][1] == '/'), room[4]);
+    }
+    for (int i = 0; i < 5; i++)
+        if (room[i] != NULL) pool_give(&scratches, room[i]);
+}
+
+// ---- all of it
+
+struct facts_of { // the texts of one description
+    char shape[SHAPE], most[SHAPE], chunks[SHAPE], filters[128], type[32], token[40];
+};
+
+static void describe_data(const struct call *call, hid_t hid, struct thing *thing, const struct material *material,
+                          struct facts_of *of) {
+    struct library *library = call->library;
+    bool attribute = thing->kind == AN_ATTRIBUTE;
+    // On disk a committed type's elements may take another room than in memory.
+    bool given = material->type > 0 && ASK(library, H5Tcommitted, material->type) == 0;
+    hid_t type = given ? material->type : attribute ? ASK(library, H5Aget_type, hid) : ASK(library, H5Dget_type, hid);
+    hid_t space = material->space;
+    if (space <= 0) space = attribute ? ASK(library, H5Aget_space, hid) : ASK(library, H5Dget_space, hid);
+    type_text(call, thing, type, of->type);
+    describe_extent(call, thing, space, of->shape, of->most);
+    if (!given) ASK(library, H5Tclose, type);
+    if (material->space <= 0) ASK(library, H5Sclose, space);
+}
+
+static void announce(struct thing *thing, const struct facts_of *of) {
+    static const char kinds[][12] = {"", "Group", "Dataset", "Attribute", "Datatype"};
+    bool data = thing->kind == A_DATASET || thing->kind == AN_ATTRIBUTE;
+    struct provio_member member = {
+        .kind = kinds[thing->kind],
+        .path = thing_path(thing),
+        .name = thing->kind == AN_ATTRIBUTE ? thing_name(thing) : NULL,
+        .shape = data && thing->rank >= 0 ? of->shape : NULL,
+        .max_shape = of->most[0] != '\0' ? of->most : NULL,
+        .datatype = of->type[0] != '\0' ? of->type : NULL,
+        .chunks = of->chunks[0] != '\0' ? of->chunks : NULL,
+        .filters = of->filters[0] != '\0' ? of->filters : NULL,
+        .token = of->token[0] != '\0' ? of->token : NULL,
+        .element_size = thing->element_size,
+        .created = thing->created,
+    };
+    thing->object = provio_member(thing->file->object, &member);
+}
+
+// Announces it too, unless it has no name yet.
+void describe(const struct call *call, hid_t hid, struct thing *thing, const struct material *material) {
+    struct facts_of of;
+    bool dataset = thing->kind == A_DATASET;
+    of.shape[0] = of.most[0] = of.chunks[0] = of.filters[0] = of.type[0] = of.token[0] = '\0';
+    if (thing->named) {
+        struct text text = {of.token, of.token + sizeof of.token - 1};
+        token_text(&text, &thing->token);
+        *text.at = '\0';
+    }
+    if (dataset || thing->kind == AN_ATTRIBUTE) describe_data(call, hid, thing, material, &of);
+    if (thing->kind == A_TYPE) type_text(call, thing, hid, of.type);
+    bool asked = dataset && material->creation < 0;
+    hid_t creation = asked ? ASK(call->library, H5Dget_create_plist, hid) : dataset ? material->creation : 0;
+    int layout = creation > 0 ? ASK(call->library, H5Pget_layout, creation) : -1;
+    if (layout == H5D_CHUNKED) {
+        chunks_text(call, thing, creation, of.chunks);
+        filters_text(call, creation, of.filters);
+    }
+    if (thing->text != NULL) announce(thing, &of);
+    if (layout == H5D_VIRTUAL && thing->object != NULL) sources_say(call, thing, creation);
+    if (asked) ASK(call->library, H5Pclose, creation);
+}

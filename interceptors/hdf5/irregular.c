@@ -1,0 +1,213 @@
+// Calls that a row of the table cannot express.
+#include "hdf5.h"
+
+#define HDF5(...)
+#define HDF5_HAND(name, Term, type, parameters) EXPORTED(name, type, parameters)
+#define SKIP(...)
+#define SKIPS(...)
+#include "calls.def"
+
+// The beginning of each: the call, and the real function.
+#define BEGIN(name)                                                                                                    \
+    struct call call;                                                                                                  \
+    const bool told = call_begin(&call, ROW_##name, __builtin_return_address(0), true, false);                         \
+    __typeof__(((struct hdf5_types *)NULL)->row_##name) real = call.library == NULL ? NULL : ROW(call.library, name);
+
+// ---- references of handles
+
+int provio_H5Iinc_ref(hid_t object) {
+    BEGIN(H5Iinc_ref)
+    int result = real == NULL ? -1 : real(object);
+    if (told) call_end(&call, false);
+    struct handle *handle = told && result > 0 ? handle_find(call.library, object) : NULL;
+    if (handle != NULL) atomic_fetch_add(&handle->references, 1);
+    return result;
+}
+
+int provio_H5Idec_ref(hid_t object) {
+    BEGIN(H5Idec_ref)
+    int result = real == NULL ? -1 : real(object);
+    if (told) call_end(&call, false);
+    struct handle *handle = told && result >= 0 ? handle_find(call.library, object) : NULL;
+    if (handle == NULL) return result;
+    atomic_store(&handle->references, result + 1);
+    if (result == 0)
+        closed(&call, object);
+    else
+        handle_drop(handle);
+    return result;
+}
+
+hid_t provio_H5Iget_file_id(hid_t object) {
+    BEGIN(H5Iget_file_id)
+    hid_t result = real == NULL ? -1 : real(object);
+    if (told) call_end(&call, false);
+    if (told && result >= 0) same_file(&call, result, object, false);
+    return result;
+}
+
+// ---- the library
+
+herr_t provio_H5close(void) {
+    BEGIN(H5close)
+    herr_t result = real == NULL ? -1 : real();
+    if (told) call_end(&call, false);
+    if (told && result >= 0) files_close(call.library);
+    return result;
+}
+
+// Recorded of no object: it is here so that one harmless call shows whether this layer stands before a library.
+herr_t provio_H5get_libversion(unsigned *major, unsigned *minor, unsigned *release) {
+    BEGIN(H5get_libversion)
+    herr_t result = real == NULL ? -1 : real(major, minor, release);
+    if (told) call_end(&call, false);
+    return result;
+}
+
+// ---- files in files
+
+static struct file *mounted_at(const struct call *call, hid_t place, const char *name) {
+    struct identity identity;
+    struct quiet quiet;
+    quiet_begin(&quiet, call->library);
+    hid_t root = ASK(call->library, H5Oopen, place, name, 0);
+    if (root > 0) identify(call->library, root, &identity);
+    if (root > 0) ASK(call->library, H5Oclose, root);
+    quiet_end(&quiet);
+    return root > 0 && identity.known ? file_numbered(call->library, identity.number) : NULL;
+}
+
+herr_t provio_H5Fmount(hid_t place, const char *name, hid_t child, hid_t access) {
+    BEGIN(H5Fmount)
+    herr_t result = real == NULL ? -1 : real(place, name, child, access);
+    if (!told) return result;
+    call_end(&call, true);
+    struct thing *base = thing_of(&call, place), *guest = thing_of(&call, child);
+    if (result < 0) {
+        failed(&call, place);
+    } else if (base != NULL && guest != NULL) {
+        char *room = pool_take(&scratches);
+        if (room != NULL && name_join(room, thing_path(base), name)) guest->file->mount = copy_text(room);
+        if (room != NULL) pool_give(&scratches, room);
+        atomic_fetch_add(&guest->file->mounts, 1);
+        atomic_store(&guest->file->parent, base->file);
+        provio_counted(guest->file->object, function_number(&call), told_from(&call));
+    }
+    return result;
+}
+
+herr_t provio_H5Funmount(hid_t place, const char *name) {
+    BEGIN(H5Funmount)
+    struct file *guest = told ? mounted_at(&call, place, name) : NULL;
+    herr_t result = real == NULL ? -1 : real(place, name);
+    if (!told) return result;
+    call_end(&call, true);
+    if (result < 0) {
+        failed(&call, place);
+    } else if (guest != NULL && atomic_exchange(&guest->parent, NULL) != NULL) {
+        provio_counted(guest->object, function_number(&call), told_from(&call));
+        atomic_fetch_sub(&guest->mounts, 1);
+        file_closed_if_unused(guest);
+    }
+    return result;
+}
+
+// ---- refreshed: as another process left it
+
+herr_t provio_H5Drefresh(hid_t dataset) {
+    BEGIN(H5Drefresh)
+    herr_t result = real == NULL ? -1 : real(dataset);
+    if (!told) return result;
+    call_end(&call, false);
+    if (result >= 0) extent_changed(&call, dataset, false);
+    return result;
+}
+
+herr_t provio_H5Orefresh(hid_t object) {
+    BEGIN(H5Orefresh)
+    herr_t result = real == NULL ? -1 : real(object);
+    if (!told) return result;
+    call_end(&call, false);
+    if (result >= 0) extent_changed(&call, object, false);
+    return result;
+}
+
+herr_t provio_H5Orefresh_async(const char *source, const char *caller, unsigned line, hid_t object, hid_t events) {
+    BEGIN(H5Orefresh_async)
+    herr_t result = real == NULL ? -1 : real(source, caller, line, object, events);
+    if (!told) return result;
+    call_end(&call, false);
+    if (result >= 0) extent_changed(&call, object, false);
+    return result;
+}
+
+// ---- deleted by their place in an order: the name is asked for before it is gone
+
+struct doomed {
+    struct quiet quiet;
+    char name[NAME];
+    bool known;
+};
+
+static void doomed_link(struct doomed *doomed, const struct call *call, hid_t place, const char *group, int index,
+                        int order, hsize_t n, hid_t access) {
+    size_t length = strlen(group);
+    doomed->known = false;
+    if (length + 2 > NAME) return;
+    quiet_begin(&doomed->quiet, call->library);
+    memcpy(doomed->name, group, length);
+    doomed->name[length] = '/';
+    ssize_t size = ASK(call->library, H5Lget_name_by_idx, place, group, index, order, n, doomed->name + length + 1,
+                       NAME - length - 1, access);
+    doomed->known = size > 0 && (size_t)size < NAME - length - 1;
+    quiet_end(&doomed->quiet);
+}
+
+herr_t provio_H5Ldelete_by_idx(hid_t place, const char *name, int index, int order, hsize_t n, hid_t access) {
+    struct doomed doomed;
+    BEGIN(H5Ldelete_by_idx)
+    if (told) doomed_link(&doomed, &call, place, name, index, order, n, access);
+    herr_t result = real == NULL ? -1 : real(place, name, index, order, n, access);
+    if (!told) return result;
+    call_end(&call, true);
+    if (result < 0)
+        failed(&call, place);
+    else if (doomed.known)
+        link_gone(&call, place, doomed.name);
+    return result;
+}
+
+herr_t provio_H5Ldelete_by_idx_async(const char *source, const char *caller, unsigned line, hid_t place,
+                                     const char *name, int index, int order, hsize_t n, hid_t access, hid_t events) {
+    struct doomed doomed;
+    BEGIN(H5Ldelete_by_idx_async)
+    if (told) doomed_link(&doomed, &call, place, name, index, order, n, access);
+    herr_t result = real == NULL ? -1 : real(source, caller, line, place, name, index, order, n, access, events);
+    if (!told) return result;
+    call_end(&call, true);
+    if (result < 0)
+        failed(&call, place);
+    else if (doomed.known)
+        link_gone(&call, place, doomed.name);
+    return result;
+}
+
+herr_t provio_H5Adelete_by_idx(hid_t place, const char *object, int index, int order, hsize_t n, hid_t linking) {
+    struct doomed doomed = {.known = false};
+    BEGIN(H5Adelete_by_idx)
+    if (told) {
+        quiet_begin(&doomed.quiet, call.library);
+        ssize_t size =
+            ASK(call.library, H5Aget_name_by_idx, place, object, index, order, n, doomed.name, NAME, linking);
+        doomed.known = size > 0 && size < NAME;
+        quiet_end(&doomed.quiet);
+    }
+    herr_t result = real == NULL ? -1 : real(place, object, index, order, n, linking);
+    if (!told) return result;
+    call_end(&call, true);
+    if (result < 0)
+        failed(&call, place);
+    else if (doomed.known)
+        attribute_gone(&call, place, object, doomed.name);
+    return result;
+}

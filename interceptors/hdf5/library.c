@@ -1,0 +1,183 @@
+// Whose functions a caller means: without this layer its call would have gone to the first library behind it in the
+// global scope, else, where HDF5 was loaded privately (as Python's wheels do, several of them in one process), to the
+// one that the caller itself was linked with.
+#include "hdf5.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+struct library libraries[16];
+
+// The loader's functions, looked up when HDF5 is first called: every start of a process would pay for their names.
+static struct loader {
+    __typeof__(dladdr1) *dladdr1;
+    __typeof__(dlopen) *dlopen;
+    __typeof__(dlclose) *dlclose;
+    __typeof__(dl_iterate_phdr) *dl_iterate_phdr;
+} loader;
+
+static bool loader_ready(void) {
+    loader.dladdr1 = dlsym(RTLD_NEXT, "dladdr1");
+    loader.dlopen = dlsym(RTLD_NEXT, "dlopen");
+    loader.dlclose = dlsym(RTLD_NEXT, "dlclose");
+    loader.dl_iterate_phdr = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+    return loader.dladdr1 != NULL && loader.dlopen != NULL && loader.dlclose != NULL && loader.dl_iterate_phdr != NULL;
+}
+
+enum { RANGES = 128 };
+static struct range {
+    uintptr_t start, end;
+    struct library *library;
+    _Atomic bool ready;
+} ranges[RANGES];
+static _Atomic unsigned range_count;
+
+static const char names[FUNCTION_COUNT][32] = {
+#define HDF5(name, ...) #name,
+#define HDF5_HAND HDF5
+#define SKIP(...)
+#define SKIPS(...)
+#include "calls.def"
+#undef HDF5
+#undef HDF5_HAND
+#undef SKIP
+#undef SKIPS
+#define OWN(name, ...) #name,
+#include "own.def"
+#undef OWN
+};
+
+// A function that every HDF5 has and that this layer does not wrap.
+static const char probe[] = "H5open";
+
+static struct link_map *object_at(const void *address) {
+    Dl_info info;
+    struct link_map *map = NULL;
+    return loader.dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map : NULL;
+}
+
+// Held for good, so that what is known of its functions stays true.
+static void *hold(const struct link_map *map) {
+    return loader.dlopen(map->l_name[0] == '\0' ? NULL : map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static struct library *library_at(const void *function) {
+    struct link_map *map = object_at(function);
+    if (map == NULL) return NULL;
+    uintptr_t base = (uintptr_t)map->l_ld;
+    for (unsigned i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        uintptr_t none = 0;
+        struct library *library = &libraries[i];
+        if (!atomic_compare_exchange_strong(&library->base, &none, base) && none != base) continue;
+        if (relaxed(library->handle) == NULL) atomic_store(&library->handle, hold(map));
+        return relaxed(library->handle) == NULL ? NULL : library;
+    }
+    return NULL;
+}
+
+struct span {
+    uintptr_t address, start, end;
+};
+
+static int spans(struct dl_phdr_info *info, size_t size, void *data) {
+    struct span *span = data;
+    uintptr_t start = UINTPTR_MAX, end = 0;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD) continue;
+        if (from < start) start = from;
+        if (from + part->p_memsz > end) end = from + part->p_memsz;
+    }
+    if (span->address < start || span->address >= end) return 0;
+    span->start = start;
+    span->end = end;
+    return 1;
+}
+
+static int any(struct dl_phdr_info *info, size_t size, void *data) {
+    void **found = data;
+    (void)size;
+    if (info->dlpi_name == NULL || info->dlpi_name[0] == '\0') return 0;
+    void *handle = loader.dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == NULL) return 0;
+    *found = dlsym(handle, probe);
+    loader.dlclose(handle);
+    return *found != NULL;
+}
+
+static struct library *library_of(const void *caller) {
+    void *found = dlsym(RTLD_NEXT, probe);
+    if (found == NULL) found = dlsym(RTLD_DEFAULT, probe); // in the executable itself
+    struct link_map *map = found == NULL ? object_at(caller) : NULL;
+    void *handle = map == NULL ? NULL : hold(map);
+    if (handle != NULL) {
+        found = dlsym(handle, probe); // there, or in what it was linked with
+        loader.dlclose(handle);
+    }
+    if (found == NULL) loader.dl_iterate_phdr(any, &found);
+    return found == NULL ? NULL : library_at(found);
+}
+
+static __attribute__((cold, noinline)) struct library *library_new_caller(const void *caller) {
+    int kept = errno;
+    struct span span = {.address = (uintptr_t)caller};
+    struct library *library = loader_ready() ? library_of(caller) : NULL;
+    dlerror(); // what is not there is not the program's error
+    if (library != NULL && loader.dl_iterate_phdr(spans, &span) != 0) {
+        unsigned place = atomic_fetch_add(&range_count, 1);
+        if (place < RANGES) {
+            ranges[place].start = span.start;
+            ranges[place].end = span.end;
+            ranges[place].library = library;
+            atomic_store_explicit(&ranges[place].ready, true, memory_order_release);
+        }
+    }
+    errno = kept;
+    return library;
+}
+
+struct library *library_find(const void *caller) {
+    uintptr_t address = (uintptr_t)caller;
+    unsigned count = relaxed(range_count);
+    for (unsigned i = 0; i < count && i < RANGES; i++)
+        if (atomic_load_explicit(&ranges[i].ready, memory_order_acquire) && address >= ranges[i].start &&
+            address < ranges[i].end)
+            return ranges[i].library;
+    return library_new_caller(caller);
+}
+
+__attribute__((cold, noinline)) void *library_function(struct library *library, int function) {
+    void *known = relaxed(library->functions[function]);
+    if (known == (void *)LACKING) return NULL;
+    if (known != NULL) return known;
+    int kept = errno;
+    void *found = dlsym(relaxed(library->handle), names[function]);
+    if (found != NULL && object_at(found) == object_at(libraries)) found = dlsym(RTLD_NEXT, names[function]);
+    dlerror();
+    errno = kept;
+    atomic_store(&library->functions[function], found == NULL ? (void *)LACKING : found);
+    return found;
+}
+
+// ---- the program's error stack and what is printed of it stay as they are
+
+void quiet_begin(struct quiet *quiet, struct library *library) {
+    *quiet = (struct quiet){.library = library, .second = 1, .error = errno};
+    ASK(library, H5Eauto_is_v2, 0, &quiet->second);
+    if (quiet->second)
+        ASK(library, H5Eget_auto2, 0, &quiet->function, &quiet->data);
+    else
+        ASK(library, H5Eget_auto1, &quiet->function, &quiet->data);
+    ASK(library, H5Eset_auto2, 0, NULL, NULL);
+}
+
+void quiet_end(struct quiet *quiet) {
+    ASK(quiet->library, H5Eclear2, 0);
+    if (quiet->second)
+        ASK(quiet->library, H5Eset_auto2, 0, quiet->function, quiet->data);
+    else
+        ASK(quiet->library, H5Eset_auto1, quiet->function, quiet->data);
+    errno = quiet->error;
+}

@@ -1,0 +1,303 @@
+// Objects that are opened, created, or met: each has one record for each opening of its file, under its path with all
+// links followed; another name that led to it is said beside it.
+#include "hdf5.h"
+
+static const struct material asked = {0, 0, -1};
+
+static enum kind kind_of(const struct identity *identity, const struct call *call, hid_t hid) {
+    static const enum kind kinds[] = {A_GROUP, A_DATASET, A_TYPE};
+    if (identity->type >= 0 && identity->type < 3) return kinds[identity->type];
+    int type = ASK(call->library, H5Iget_type, hid); // 2: group, 3: datatype, 5: dataset
+    return type == 5 ? A_DATASET : type == 3 ? A_TYPE : A_GROUP;
+}
+
+// ---- files
+
+static struct file *file_begin(const struct call *call, const char *path, unsigned flags, unsigned long number,
+                               bool numbered) {
+    struct file *file = file_new(call->library, number, numbered);
+    if (file == NULL) return NULL;
+    file->flags = flags & ~(unsigned)(O_CREAT | O_EXCL | O_TRUNC);
+    file->path = copy_text(path);
+    file->object = provio_file(function_number(call), path, flags, call->started);
+    return file;
+}
+
+static bool file_number(const struct call *call, hid_t hid, bool collective, unsigned long *number) {
+    struct identity identity = {.known = false};
+    if (function_of(call->library, OWN_H5Fget_fileno) != NULL)
+        return ASK(call->library, H5Fget_fileno, hid, number) >= 0;
+    if (!collective) identify(call->library, hid, &identity);
+    *number = identity.number;
+    return identity.known;
+}
+
+// One that the library opened by itself, behind an external link.
+static struct file *file_behind(const struct call *call, hid_t hid, unsigned long number, unsigned flags) {
+    char *room = pool_take(&scratches);
+    struct file *file = NULL;
+    ssize_t length = room == NULL ? -1 : ASK(call->library, H5Fget_name, hid, room, PATH_ROOM);
+    if (length > 0 && length < PATH_ROOM) file = file_begin(call, room, flags, number, true);
+    if (room != NULL) pool_give(&scratches, room);
+    return file;
+}
+
+enum { STRONG = 3, TRUNCATE = 2, EXCLUSIVE = 4, READ_WRITE = 1 };
+
+static unsigned as_open(unsigned flags, bool created) {
+    if (created) return O_RDWR | O_CREAT | (flags & TRUNCATE ? O_TRUNC : O_EXCL);
+    return flags & READ_WRITE ? O_RDWR : O_RDONLY;
+}
+
+// In memory alone: what has that name on disk, if anything, is not it.
+static bool in_memory(const struct call *call, hid_t access, bool created) {
+    size_t increment;
+    hbool_t stored = true;
+    if (access <= 0 || !created) return false;
+    return ASK(call->library, H5Pget_fapl_core, access, &increment, &stored) >= 0 && !stored;
+}
+
+void opened_file(const struct call *call, hid_t hid, const char *path, unsigned flags, hid_t access, bool created) {
+    struct quiet quiet;
+    struct library *library = call->library;
+    int degree = 0;
+    hbool_t collective = false;
+    unsigned long number = 0;
+    quiet_begin(&quiet, library);
+    if (access > 0) ASK(library, H5Pget_fclose_degree, access, &degree);
+    if (access > 0) ASK(library, H5Pget_all_coll_metadata_ops, access, &collective);
+    bool numbered = file_number(call, hid, collective, &number);
+    struct file *file = numbered ? file_numbered(library, number) : NULL;
+    unsigned mode = as_open(flags, created) | (in_memory(call, access, created) ? PROVIO_NO_FILE : 0);
+    if (file != NULL)
+        provio_counted(file->object, function_number(call), told_from(call));
+    else
+        file = file_begin(call, path, mode, number, numbered);
+    if (file != NULL) {
+        file->strong |= degree == STRONG;
+        file->collective |= collective;
+        handle_add(library, hid, &file->root);
+    }
+    quiet_end(&quiet);
+}
+
+void same_file(const struct call *call, hid_t hid, hid_t object, bool counted) {
+    struct thing *thing = thing_of(call, object);
+    struct handle *known = handle_find(call->library, hid);
+    if (thing == NULL) return;
+    if (known != NULL)
+        atomic_fetch_add(&known->references, 1);
+    else
+        handle_add(call->library, hid, &thing->file->root);
+    if (counted) provio_counted(thing->file->object, function_number(call), told_from(call));
+}
+
+// ---- objects
+
+static struct file *file_of(const struct call *call, hid_t hid, struct thing *base, const struct identity *identity) {
+    if (!identity->known) return base == NULL ? NULL : base->file;
+    if (base != NULL && base->file->number == identity->number) return base->file;
+    struct file *file = file_numbered(call->library, identity->number);
+    if (file == NULL)
+        file = file_behind(call, hid, identity->number, base == NULL ? O_RDONLY : base->file->flags & O_ACCMODE);
+    return file;
+}
+
+// The path as the library has it, from the root of the file that holds the object.
+static bool path_asked(const struct call *call, hid_t hid, struct file *file, char *room) {
+    char *name = pool_take(&scratches);
+    bool found = name != NULL && name_asked(call, hid, name);
+    if (found) {
+        const char *mount = relaxed(file->parent) == NULL ? NULL : file->mount, *own = name;
+        size_t length = mount == NULL ? 0 : strlen(mount);
+        bool mounted = length > 1 && strncmp(name, mount, length) == 0;
+        if (mounted) own = name[length] == '\0' ? "/" : name + length;
+        found = mounted ? name_join(room, "/", own) : name_follow(call, &file->root, hid, own, true, room);
+    }
+    if (name != NULL) pool_give(&scratches, name);
+    return found;
+}
+
+// An object that no handle was known of, at the place and by the name that it was opened by.
+static struct thing *first_met(const struct call *call, hid_t hid, hid_t place, struct thing *base, struct file *file,
+                               const char *name, bool created, const struct identity *identity, char *room) {
+    const struct token *token = identity->known ? &identity->token : NULL;
+    bool here = name != NULL && base != NULL && base->file == file;
+    bool found = here && name_follow(call, base, place, name, !created, room);
+    if (!found && (name != NULL || token == NULL || place == -1 || !created)) found = path_asked(call, hid, file, room);
+    if (!found && token == NULL) return NULL;
+    struct thing *thing =
+        token == NULL && !created ? thing_find(file, kind_of(identity, call, hid), NULL, room, NULL) : NULL;
+    if (thing != NULL) return thing;
+    if (found && created) thing_forget(file, room, NULL);
+    return thing_new(file, kind_of(identity, call, hid), token, found ? room : NULL, NULL);
+}
+
+// A name that led to an object whose path is another.
+static void other_name(const struct call *call, hid_t place, struct thing *base, const char *name,
+                       const struct thing *thing, char *room) {
+    if (base == NULL || base->text == NULL || thing->text == NULL) return;
+    if (!name_join(room, name[0] == '/' ? "/" : thing_path(base), name) ||
+        (base->file == thing->file && strcmp(room, thing_path(thing)) == 0))
+        return;
+    if (thing_find(base->file, A_LINK, NULL, room, NULL) != NULL) return;
+    if (name_follow(call, base, place, name, true, room) && base->file == thing->file &&
+        strcmp(room, thing_path(thing)) != 0)
+        link_say(call, base->file, room, thing_path(thing), NULL, false); // a hard link
+}
+
+struct thing *meet(const struct call *call, hid_t hid, hid_t place, const char *name, const struct material *material,
+                   bool created) {
+    struct thing *base = place == -1 ? NULL : thing_of(call, place), *thing = NULL;
+    struct identity identity = {.type = -1};
+    if (base == NULL || !base->file->collective) identify(call->library, hid, &identity);
+    struct file *file = file_of(call, hid, base, &identity);
+    char *room = file == NULL ? NULL : pool_take(&scratches);
+    if (room == NULL) return NULL;
+    if (identity.known) thing = thing_find(file, kind_of(&identity, call, hid), &identity.token, NULL, NULL);
+    if (thing != NULL && created) { // of an object that was deleted there
+        atomic_store(&thing->gone, true);
+        thing = NULL;
+    }
+    if (thing != NULL && name != NULL) {
+        other_name(call, place, base, name, thing, room);
+    } else if (thing == NULL) {
+        thing = first_met(call, hid, place, base, file, name, created, &identity, room);
+        if (thing != NULL && thing->object == NULL) {
+            thing->created = created;
+            describe(call, hid, thing, material);
+        }
+    }
+    pool_give(&scratches, room);
+    return thing;
+}
+
+void opened(const struct call *call, hid_t hid, hid_t place, const char *name, const struct material *material,
+            bool created) {
+    struct quiet quiet;
+    quiet_begin(&quiet, call->library);
+    struct thing *thing = meet(call, hid, place, name, material, created);
+    if (thing != NULL) {
+        handle_add(call->library, hid, thing);
+        provio_counted(thing->object, function_number(call), told_from(call));
+    }
+    quiet_end(&quiet);
+}
+
+// What had no name has its first: it is announced now, with what was written before.
+void named(const struct call *call, hid_t object, hid_t place, const char *name) {
+    struct quiet quiet;
+    struct thing *thing = thing_of(call, object), *base = thing_of(call, place);
+    if (thing == NULL || base == NULL) return;
+    char *room = pool_take(&scratches);
+    quiet_begin(&quiet, call->library);
+    if (room != NULL && name_follow(call, base, place, name, false, room)) {
+        if (thing->text != NULL) {
+            link_say(call, base->file, room, thing_path(thing), NULL, true);
+        } else if (thing_rename(thing, room)) {
+            describe(call, object, thing, &asked);
+            if (thing->owed > 0) provio_write(thing->object, thing->owed_function, thing->owed, call->started);
+        }
+        provio_counted(thing->object, function_number(call), told_from(call));
+    }
+    quiet_end(&quiet);
+    if (room != NULL) pool_give(&scratches, room);
+}
+
+// ---- attributes: by the path of their object
+
+static void owner_asked(const struct call *call, hid_t hid, struct thing *base, struct file **file, char *room) {
+    static const enum kind kinds[] = {A_GROUP, A_DATASET, A_TYPE};
+    struct identity identity = {.type = -1};
+    if (base == NULL || !base->file->collective) identify(call->library, hid, &identity);
+    *file = file_of(call, hid, base, &identity);
+    if (*file == NULL) return;
+    struct thing *owner = NULL;
+    if (identity.known && identity.type >= 0 && identity.type < 3)
+        owner = thing_find(*file, kinds[identity.type], &identity.token, NULL, NULL);
+    if (owner != NULL && owner->text != NULL)
+        text_put(room, thing_path(owner));
+    else if (!path_asked(call, hid, *file, room))
+        *file = NULL;
+}
+
+// The file and the path of the object that an attribute is looked for at; no file: it cannot be said.
+void attribute_of(const struct call *call, hid_t place, const char *object, struct file **file, char *room) {
+    struct thing *base = thing_of(call, place);
+    *file = base == NULL ? NULL : base->file;
+    if (base == NULL || base->text == NULL)
+        *file = NULL;
+    else if (object == NULL || strcmp(object, ".") == 0)
+        text_put(room, thing_path(base));
+    else if (!name_follow(call, base, place, object, true, room))
+        *file = NULL;
+}
+
+static struct thing *attribute_met(const struct call *call, hid_t hid, hid_t place, const char *object,
+                                   const char *name, const struct material *material, bool created, char *room) {
+    struct file *file = NULL;
+    char own[NAME];
+    struct thing *base = place == -1 ? NULL : thing_of(call, place);
+    if (base != NULL && (object == NULL || base->file->collective))
+        attribute_of(call, place, object, &file, room);
+    else
+        owner_asked(call, hid, base, &file, room);
+    if (file == NULL) return NULL;
+    if (name == NULL) {
+        ssize_t length = ASK(call->library, H5Aget_name, hid, sizeof own, own);
+        if (length < 0 || length >= NAME) return NULL;
+        name = own;
+    }
+    struct thing *thing = created ? NULL : thing_find(file, AN_ATTRIBUTE, NULL, room, name);
+    if (thing != NULL) return thing;
+    if (created) thing_forget(file, room, name);
+    if ((thing = thing_new(file, AN_ATTRIBUTE, NULL, room, name)) == NULL) return NULL;
+    thing->created = created;
+    describe(call, hid, thing, material);
+    return thing;
+}
+
+void attribute_opened(const struct call *call, hid_t hid, hid_t place, const char *object, const char *name,
+                      const struct material *material, bool created) {
+    struct quiet quiet;
+    char *room = pool_take(&scratches);
+    quiet_begin(&quiet, call->library);
+    struct thing *thing = room == NULL ? NULL : attribute_met(call, hid, place, object, name, material, created, room);
+    if (thing != NULL) {
+        handle_add(call->library, hid, thing);
+        provio_counted(thing->object, function_number(call), told_from(call));
+    }
+    quiet_end(&quiet);
+    if (room != NULL) pool_give(&scratches, room);
+}
+
+// ---- a handle that came from elsewhere: inherited, or made where this layer does not stand
+
+static struct thing *file_met(const struct call *call, hid_t hid) {
+    unsigned long number;
+    if (!file_number(call, hid, false, &number)) return NULL;
+    struct file *file = file_numbered(call->library, number);
+    if (file == NULL) file = file_behind(call, hid, number, O_RDONLY);
+    return file == NULL ? NULL : &file->root;
+}
+
+__attribute__((cold, noinline)) struct thing *thing_met(const struct call *call, hid_t hid) {
+    struct quiet quiet;
+    struct thing *thing = NULL;
+    if (hid <= 0) return NULL;
+    quiet_begin(&quiet, call->library);
+    int type = ASK(call->library, H5Iget_type, hid);
+    bool object = type == 2 || type == 5 || (type == 3 && ASK(call->library, H5Tcommitted, hid) > 0);
+    if (type == 1)
+        thing = file_met(call, hid);
+    else if (object)
+        thing = meet(call, hid, -1, NULL, &asked, false);
+    else if (type == 6 || type == 7) { // an attribute has one number or the other, as the library's version has it
+        char *room = pool_take(&scratches);
+        if (room != NULL) thing = attribute_met(call, hid, -1, NULL, NULL, &asked, false, room);
+        if (room != NULL) pool_give(&scratches, room);
+    }
+    if (thing != NULL) handle_add(call->library, hid, thing);
+    quiet_end(&quiet);
+    return thing;
+}

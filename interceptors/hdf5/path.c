@@ -1,0 +1,131 @@
+// Names of objects as they are in the file that holds them: soft links on the way are followed and said, each once.
+#include "hdf5.h"
+
+enum { FOLLOWED = 16 }; // links in one name, as the library's own limit is
+
+// The name of what lies at `name` below a folder, without `.` and empty parts.
+bool name_join(char *room, const char *folder, const char *name) {
+    struct text text = {room, room + PATH_ROOM - 1};
+    for (const char *from = name[0] == '/' ? name : folder; from != NULL; from = from == name ? NULL : name) {
+        for (const char *at = from; *at != '\0';) {
+            size_t length = strcspn(at, "/");
+            if (length > 0 && !(length == 1 && *at == '.')) {
+                TEXT(&text, "/");
+                text_bytes(&text, at, length);
+            }
+            at += length + (at[length] == '/');
+        }
+    }
+    if (text.at == room) TEXT(&text, "/");
+    *text.at = '\0';
+    return text.at < text.end;
+}
+
+void name_parent(char *path) {
+    char *slash = strrchr(path, '/');
+    if (slash != NULL) slash[slash == path ? 1 : 0] = '\0';
+}
+
+bool name_asked(const struct call *call, hid_t hid, char *room) {
+    ssize_t length = ASK(call->library, H5Iget_name, hid, room, PATH_ROOM);
+    return length > 0 && length < PATH_ROOM;
+}
+
+static enum link link_kind(const struct call *call, hid_t place, const char *path, char *room) {
+    struct library *library = call->library;
+    struct {
+        int type;
+        char room[124];
+    } found;
+    herr_t result = function_of(library, OWN_H5Lget_info2) != NULL ? ASK(library, H5Lget_info2, place, path, &found, 0)
+                                                                   : ASK(library, H5Lget_info, place, path, &found, 0);
+    if (result < 0) return NO_LINK;
+    if (found.type != SOFT && found.type != EXTERNAL) return found.type == HARD ? HARD : NO_LINK;
+    memset(room, 0, PATH_ROOM);
+    if (ASK(library, H5Lget_val, place, path, room, PATH_ROOM - 1, 0) < 0) return NO_LINK;
+    return (enum link)found.type;
+}
+
+void link_say(const struct call *call, struct file *file, const char *path, const char *target, const char *target_file,
+              bool created) {
+    (void)call;
+    if (created)
+        thing_forget(file, path, NULL);
+    else if (thing_find(file, A_LINK, NULL, path, NULL) != NULL)
+        return;
+    struct thing *thing = thing_new(file, A_LINK, NULL, path, NULL);
+    struct provio_member member = {
+        .kind = "NamedLink", .path = path, .target = target, .target_file = target_file, .created = created};
+    if (thing != NULL) thing->object = provio_member(file->object, &member);
+}
+
+// Three rooms for one walk.
+struct rooms {
+    char *target, *rest, *resolved;
+};
+
+static bool rooms_take(struct rooms *rooms) {
+    *rooms = (struct rooms){pool_take(&scratches), pool_take(&scratches), pool_take(&scratches)};
+    return rooms->target != NULL && rooms->rest != NULL && rooms->resolved != NULL;
+}
+
+static void rooms_give(struct rooms *rooms) {
+    if (rooms->target != NULL) pool_give(&scratches, rooms->target);
+    if (rooms->rest != NULL) pool_give(&scratches, rooms->rest);
+    if (rooms->resolved != NULL) pool_give(&scratches, rooms->resolved);
+}
+
+// The link is the part of the path from `at` to `end`: in its place comes what it leads to.
+static void soft_link(const struct call *call, struct file *file, char *path, size_t at, size_t end, char next,
+                      struct rooms *rooms) {
+    text_put(rooms->rest, next == '\0' ? "" : path + end + 1);
+    path[at] = '\0';
+    name_join(rooms->resolved, path, rooms->target);
+    path[at] = '/';
+    link_say(call, file, path, rooms->resolved, NULL, false);
+    if (rooms->rest[0] == '\0')
+        text_put(path, rooms->resolved);
+    else
+        name_join(path, rooms->resolved, rooms->rest);
+}
+
+// False: an external link is on the way.
+static bool walk(const struct call *call, struct file *file, hid_t place, char *path, size_t at, bool last,
+                 struct rooms *rooms) {
+    for (int followed = 0; path[at] != '\0' && path[at + 1] != '\0' && followed < FOLLOWED;) {
+        size_t end = at + 1 + strcspn(path + at + 1, "/");
+        char next = path[end];
+        if (next == '\0' && !last) return true;
+        path[end] = '\0';
+        enum link kind = link_kind(call, place, path, rooms->target);
+        if (kind == SOFT) {
+            soft_link(call, file, path, at, end, next, rooms);
+            at = 0;
+            followed++;
+            continue;
+        }
+        if (kind == EXTERNAL) { // its flags, the file, the object
+            const char *other = rooms->target + 1;
+            link_say(call, file, path, other + strlen(other) + 1, other, false);
+            return false;
+        }
+        path[end] = next;
+        at = end;
+    }
+    return true;
+}
+
+bool name_follow(const struct call *call, struct thing *base, hid_t place, const char *name, bool last, char *room) {
+    struct rooms rooms;
+    if (base == NULL || base->text == NULL) return false;
+    size_t at = name[0] == '/' ? 0 : base->path_length;
+    if (at == 1) at = 0; // the root
+    bool done = rooms_take(&rooms);
+    if (done && name[0] != '/' && relaxed(base->gone)) // it was moved
+        done = name_asked(call, place, rooms.rest) && name_join(room, rooms.rest, name), at = 0;
+    else if (done)
+        done = name_join(room, thing_path(base), name);
+    if (done && !base->file->collective) done = walk(call, base->file, place, room, at, last, &rooms);
+    rooms_give(&rooms);
+    return done;
+}

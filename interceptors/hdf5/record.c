@@ -1,0 +1,227 @@
+// What the subjects of the table record of calls that succeeded, but for opening; and what of those that failed.
+#include "hdf5.h"
+
+// When the call began, moved on by what this layer took since it ended: what is asked for the record is not its time.
+uint64_t told_from(const struct call *call) {
+    return call->started + (provio_now() - call->ended);
+}
+
+void failed(const struct call *call, hid_t hid) {
+    struct handle *handle = hid <= 0 ? NULL : handle_find(call->library, hid);
+    struct thing *thing = handle == NULL ? NULL : handle->thing;
+    provio_object *object = thing == NULL ? NULL : thing->object;
+    if (thing != NULL && object == NULL) object = thing->file->object;
+    provio_failed(object, function_number(call), call->error, call->started);
+}
+
+static provio_object *object_meant(struct thing *thing) {
+    return thing == NULL ? NULL : thing->kind == A_FILE ? thing->file->object : thing->object;
+}
+
+void here(const struct call *call, hid_t hid) {
+    provio_counted(object_meant(thing_of(call, hid)), function_number(call), told_from(call));
+}
+
+void closed(const struct call *call, hid_t hid) {
+    struct handle *handle = handle_find(call->library, hid);
+    if (handle == NULL) return;
+    provio_counted(object_meant(handle->thing), function_number(call), call->started);
+    handle_drop(handle);
+}
+
+// ---- content
+
+enum { H5S_PLIST = 2, H5S_SEL_POINTS = 1 };
+
+static uint64_t elements_of(const struct call *call, const struct thing *thing, hid_t memory, hid_t space) {
+    if (space == H5S_PLIST) space = memory > H5S_PLIST ? memory : 0;
+    if (space <= H5S_PLIST) return relaxed(thing->elements);
+    hssize_t count = ASK(call->library, H5Sget_select_npoints, space);
+    return count < 0 ? 0 : (uint64_t)count;
+}
+
+static void moved(const struct call *call, struct thing *thing, uint64_t elements, enum side side, bool each,
+                  uint64_t started) {
+    uint64_t bytes = elements * thing->element_size;
+    if (thing->text == NULL && side == WRITING) {
+        thing->owed += bytes;
+        thing->owed_function = function_number(call);
+    } else if (side == READING) {
+        provio_read(thing->object, function_number(call), bytes, started);
+    } else {
+        provio_write(thing->object, function_number(call), bytes, started);
+        bool all = each && elements > 0 && elements >= relaxed(thing->elements);
+        if (unlikely(all) && !thing->created && !atomic_exchange(&thing->replaced, true))
+            provio_replaced(thing->object, started);
+    }
+}
+
+void moved_data(const struct call *call, hid_t dataset, hid_t memory, hid_t space, enum side side, uint64_t started) {
+    struct thing *thing = thing_of(call, dataset);
+    if (thing == NULL) return;
+    uint64_t elements = elements_of(call, thing, memory, space);
+    bool each = thing->kind == AN_ATTRIBUTE || space <= 0 || elements < relaxed(thing->elements) ||
+                ASK(call->library, H5Sget_select_type, space) != H5S_SEL_POINTS; // points may recur
+    moved(call, thing, elements, side, each, started);
+}
+
+// The time of all of them is the first one's.
+void moved_many(const struct call *call, size_t count, const hid_t *datasets, const hid_t *memories,
+                const hid_t *spaces, enum side side) {
+    for (size_t i = 0; i < count; i++)
+        moved_data(call, datasets[i], memories[i], spaces[i], side, i == 0 ? call->started : provio_now());
+}
+
+void moved_chunk(const struct call *call, hid_t dataset, enum side side) {
+    struct thing *thing = thing_of(call, dataset);
+    if (thing != NULL) moved(call, thing, thing->chunk, side, true, call->started);
+}
+
+void extent_changed(const struct call *call, hid_t dataset, bool said) {
+    struct thing *thing = thing_of(call, dataset);
+    struct quiet quiet;
+    char shape[SHAPE], most[SHAPE];
+    if (thing == NULL || thing->kind != A_DATASET) return;
+    quiet_begin(&quiet, call->library);
+    hid_t space = ASK(call->library, H5Dget_space, dataset);
+    if (space > 0) {
+        describe_extent(call, thing, space, shape, most);
+        if (said) provio_resized(thing->object, function_number(call), shape, told_from(call));
+        ASK(call->library, H5Sclose, space);
+    }
+    quiet_end(&quiet);
+}
+
+// ---- names
+
+enum { SAME_PLACE = 0 }; // H5L_SAME_LOC
+
+struct naming { // of the names of one call
+    const struct call *call;
+    struct quiet quiet;
+    char *from, *to;
+    bool ready;
+};
+
+static void naming_begin(struct naming *naming, const struct call *call) {
+    *naming = (struct naming){.call = call, .from = pool_take(&scratches), .to = pool_take(&scratches)};
+    naming->ready = naming->from != NULL && naming->to != NULL;
+    quiet_begin(&naming->quiet, call->library);
+}
+
+static void naming_end(struct naming *naming) {
+    quiet_end(&naming->quiet);
+    if (naming->from != NULL) pool_give(&scratches, naming->from);
+    if (naming->to != NULL) pool_give(&scratches, naming->to);
+}
+
+static struct file *link_at(const struct naming *naming, hid_t place, const char *name, bool last, char *room) {
+    struct thing *base = naming->ready ? thing_of(naming->call, place) : NULL;
+    return base != NULL && name_follow(naming->call, base, place, name, last, room) ? base->file : NULL;
+}
+
+static void soft(const struct naming *naming, struct file *file, const char *target) {
+    char *folder = pool_take(&scratches);
+    if (folder == NULL) return;
+    text_put(folder, naming->to);
+    name_parent(folder);
+    if (name_join(naming->from, folder, target)) link_say(naming->call, file, naming->to, naming->from, NULL, true);
+    pool_give(&scratches, folder);
+}
+
+void linked(const struct call *call, enum link kind, hid_t place, const char *target, const char *other_file,
+            hid_t other, const char *name) {
+    struct naming naming;
+    if (place == SAME_PLACE) place = other;
+    if (other == SAME_PLACE) other = place;
+    struct thing *base = kind == HARD ? thing_of(call, place) : NULL;
+    if (base != NULL && base->text == NULL) { // it had no name
+        named(call, place, other, name);
+        return;
+    }
+    naming_begin(&naming, call);
+    struct file *file = link_at(&naming, other, name, false, naming.to);
+    if (file != NULL && kind == SOFT)
+        soft(&naming, file, target);
+    else if (file != NULL && kind == EXTERNAL)
+        link_say(call, file, naming.to, target, other_file, true);
+    else if (file != NULL && link_at(&naming, place, target, true, naming.from) != NULL)
+        link_say(call, file, naming.to, naming.from, NULL, true);
+    if (file != NULL) provio_counted(file->object, function_number(call), told_from(call));
+    naming_end(&naming);
+}
+
+// Of a hard link: another name of the same object; of another: the same target, wherever it leads from there.
+void link_copied(const struct call *call, hid_t place, const char *from, hid_t other, const char *to) {
+    linked(call, HARD, place, from, NULL, other, to);
+}
+
+void link_moved(const struct call *call, hid_t place, const char *from, hid_t other, const char *to) {
+    struct naming naming;
+    if (place == SAME_PLACE) place = other;
+    if (other == SAME_PLACE) other = place;
+    naming_begin(&naming, call);
+    struct file *file = link_at(&naming, place, from, false, naming.from);
+    if (file != NULL && link_at(&naming, other, to, false, naming.to) != NULL) {
+        provio_renamed(file->object, function_number(call), NULL, naming.from, naming.to, told_from(call));
+        thing_forget(file, naming.from, NULL);
+    }
+    naming_end(&naming);
+}
+
+void link_gone(const struct call *call, hid_t place, const char *name) {
+    struct naming naming;
+    naming_begin(&naming, call);
+    struct file *file = link_at(&naming, place, name, false, naming.from);
+    if (file != NULL) {
+        provio_deleted(file->object, function_number(call), naming.from, NULL, told_from(call));
+        thing_forget(file, naming.from, NULL);
+    }
+    naming_end(&naming);
+}
+
+void attribute_gone(const struct call *call, hid_t place, const char *object, const char *name) {
+    struct naming naming;
+    struct file *file = NULL;
+    naming_begin(&naming, call);
+    if (naming.ready) attribute_of(call, place, object, &file, naming.from);
+    if (file != NULL) {
+        provio_deleted(file->object, function_number(call), naming.from, name, told_from(call));
+        thing_forget(file, naming.from, name);
+    }
+    naming_end(&naming);
+}
+
+void attribute_moved(const struct call *call, hid_t place, const char *object, const char *from, const char *to) {
+    struct naming naming;
+    struct file *file = NULL;
+    naming_begin(&naming, call);
+    if (naming.ready) attribute_of(call, place, object, &file, naming.from);
+    if (file != NULL) {
+        provio_renamed(file->object, function_number(call), naming.from, from, to, told_from(call));
+        thing_forget(file, naming.from, from);
+    }
+    naming_end(&naming);
+}
+
+// ---- copies
+
+static struct thing *look(const struct call *call, hid_t place, const char *name, bool created) {
+    static const struct material asked = {0, 0, -1};
+    hid_t hid = ASK(call->library, H5Oopen, place, name, 0);
+    if (hid <= 0) return NULL;
+    struct thing *thing = meet(call, hid, place, name, &asked, created);
+    ASK(call->library, H5Oclose, hid);
+    return thing;
+}
+
+void copied(const struct call *call, hid_t place, const char *from, hid_t other, const char *to) {
+    struct quiet quiet;
+    struct thing *base = thing_of(call, place), *target = thing_of(call, other);
+    if (base == NULL || target == NULL || base->file->collective || target->file->collective) return;
+    quiet_begin(&quiet, call->library);
+    struct thing *source = look(call, place, from, false), *made = look(call, other, to, true);
+    if (source != NULL && made != NULL)
+        provio_copied(source->object, made->object, function_number(call), told_from(call));
+    quiet_end(&quiet);
+}
