@@ -128,3 +128,37 @@ def test_what_took_the_file_as_a_whole(folder: Folder) -> None:
     process.plain(folder.file("sums"), "w").write()
     assert folder.found("sums", "--level", "dataset").keys() >= {"out.h5", "settings.txt", "in.h5#/a", "out.h5#/b"}
     assert folder.found("--forward", "in.h5#/a").keys() >= {"out.h5", "sums"}
+
+
+def rows(folder: Folder, *question: str) -> list[list[str]]:
+    """The rows of a named question's answer, paths relative to the folder."""
+    answer = folder.ask("query", *question, "--as", "csv").stdout.replace(f"{folder.path}/", "")
+    return [line.split(",") for line in answer.splitlines()[1:]]
+
+
+def test_what_a_file_holds_and_who_made_each(folder: Folder) -> None:
+    """Each object once for each time that it was made, with the program and the run."""
+    path = f"path={made(folder).path}/out.h5"
+    first, second = (run.id for run in folder.told[:2])
+    found = [[*row[:7], row[8].rpartition("/")[2]] for row in rows(folder, "hdf5-objects", "-p", path)]
+    assert found == [
+        ["out.h5", "/a", "", "Dataset", "4", "", "python3", first],
+        ["out.h5", "/b", "", "Dataset", "4", "", "python3", first],
+        ["out.h5", "/b", "", "Dataset", "4", "float64", "python3", second],
+        ["out.h5", "/b", "units", "Attribute", "", "", "python3", first],
+    ]
+
+
+def test_what_each_dataset_was_made_from(folder: Folder) -> None:
+    """In one step, by data or carried; a plain file has no parts."""
+    made(folder)
+    path = f"path={folder.path}/out.h5"
+    assert rows(folder, "dataset-lineage", "-p", path, "-p", "object=/b") == [
+        ["out.h5", "/b", "", "in.h5", "/a", "", "carried"],
+        ["out.h5", "/b", "", "in.h5", "/g/b", "", "data"],
+        ["out.h5", "/b", "", "in.h5", "/g/b", "units", "data"],
+        ["out.h5", "/b", "", "settings.txt", "", "", "data"],
+        ["out.h5", "/b", "units", "in.h5", "/a", "", "carried"],
+        ["out.h5", "/b", "units", "in.h5", "/g/b", "", "data"],
+        ["out.h5", "/b", "units", "in.h5", "/g/b", "units", "data"],
+    ]
