@@ -8,6 +8,7 @@ variable or behind the colon of a prefixed name is no keyword. Where a text can 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
@@ -116,6 +117,21 @@ def without_dataset(text: str) -> str:
         if first.lastgroup == "word" and first[0].upper() == "FROM":
             end = (third if second[0].upper() == "NAMED" else second).end()
             text = text[: first.start()] + re.sub(r"\S", " ", text[first.start() : end]) + text[end:]
+    return text
+
+
+def without_service(text: str) -> str:
+    """Return a query that parses as this one does and calls nobody: GRAPH in the place of SERVICE.
+
+    Raises SyntaxError where the keyword has no space on either side.
+    """
+    found = [match for match in TOKEN.finditer(text) if match.lastgroup != "comment"]
+    for first, second in itertools.pairwise(found):
+        if first.lastgroup == "word" and first[0].upper() == "SERVICE":
+            silent = second.end() if second[0].upper() == "SILENT" else first.end()
+            text = text[: first.start()] + "GRAPH".ljust(silent - first.start()) + text[silent:]
+    if calls_service(text):
+        raise SyntaxError("SERVICE wants a space on either side")
     return text
 
 

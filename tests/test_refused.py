@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+import servers
 from conftest import Project, new_project
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
@@ -135,6 +136,24 @@ def test_a_service_that_is_asked_for(asked: Project, server: Server) -> None:
     done = asked.provio("query", "--service", "SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }", code=1)
     assert done.stderr.startswith("provio: the query failed: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_service_that_a_server_is_asked_for(asked: Project, server: Server, oxigraph: servers.Server) -> None:
+    """The server that keeps the record calls it, once for a question; nobody does without --service."""
+    for question in (
+        f"ASK {{ SERVICE <{server.url}> {{ ?s ?p ?x }} }}",
+        f"SELECT ?x {{ SERVICE SILENT <{server.url}> {{ ?s ?p ?x }} }}",
+        f"CONSTRUCT {{ <urn:a> <urn:b> ?x }} {{ SERVICE <{server.url}> {{ ?s ?p ?x }} }}",
+    ):
+        server.called.clear()
+        assert "is refused" in asked.provio("query", question, "--store", oxigraph.url, code=1).stderr
+        assert server.called == []
+        answer = asked.provio("query", "--service", question, "--store", oxigraph.url).stdout
+        assert "elsewhere" in answer or answer == "true\n"
+        assert len(server.called) == 1, question
+    glued = f"SELECT * {{?s ?p trueSERVICE<{server.url}>{{?s ?p ?o}}}}"
+    assert "a space on either side" in asked.provio("query", "--service", glued, "--store", oxigraph.url, code=1).stderr
 
 
 PIECES = [

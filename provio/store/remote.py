@@ -18,6 +18,7 @@ import pyoxigraph as ox
 from provio.errors import NothingKnown, StoreError
 from provio.facts import RUN_BASE
 from provio.graph import bundle_iri
+from provio.sparql import without_service
 from provio.store import INDEX, terms
 from provio.store.server import JSON, TRIPLES, Server
 from provio.vocab import NS, PREFIXES, PROV, RDF
@@ -126,7 +127,8 @@ class RemoteReader:
 
     def query(self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None) -> Answer:
         """Ask the union of all graphs, or of those named and no other; raises SyntaxError for what is not SPARQL."""
-        form = ox.Store().query(sparql, prefixes=PREFIXES)  # says what is wrong, and that it is no update, right here
+        # It says what is wrong, and that it is no update, right here, and calls nobody.
+        form = ox.Store().query(without_service(sparql), prefixes=PREFIXES)
         if isinstance(form, ox.QueryTriples):
             local = ox.Store()
             local.load(input=self._answer(sparql, graphs, named, TRIPLES), format=ox.RdfFormat.N_TRIPLES)

@@ -94,9 +94,8 @@ def _read(path: Path) -> Iterator[ox.Quad]:
     except SyntaxError as error:  # ElementTree's ParseError is one too
         line, column = getattr(error, "position", (error.lineno, error.offset))
         reason = " ".join(str(error.msg).split())
-        raise ProvioError(
-            f"{path}:{line}:{column}: {reason}: mend the file, or name its format by its ending"
-        ) from error
+        place = f"{path}:{line}:{column}" if line is not None else path
+        raise ProvioError(f"{place}: {reason}: mend the file, or name its format by its ending") from error
     except FileNotFoundError as error:
         raise NothingKnown(f"there is no file {path}") from error
     except RecursionError as error:
