@@ -11,12 +11,11 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
     owners
-    errors plain cycles components vocab turtle statx facts admit members blocks runfiles content
+    errors plain cycles components sparql vocab turtle statx facts admit members blocks runfiles content
     settings endpoints config home sharing lock passwords redact
     environment executable trace needs going run pressing within settle identity present lineage graph_members graph
     across store
     intake removal merge packing hashing backup together
-    sparql
     questions query document nodes describe inside walk walk_inside ties when history target target_inside earlier
     paths until
     ancestry roots stale why impact
