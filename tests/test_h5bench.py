@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, assert_valid, new_project, provio_command
+from hdf5_project import ancestors
 from workers import made_once
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "h5bench"
@@ -71,3 +73,45 @@ def test_every_rank_is_a_process(project: Project) -> None:
     assert sorted(row["rank"] for row in ranks) == sorted(str(rank) for rank in range(RANKS) for _ in PATTERNS)
     assert len({row["run"] for row in ranks}) == len(PATTERNS)
     assert_valid(project.path / ".provio")
+
+
+def answered(project: Project, *question: str) -> list[list[str]]:
+    """The rows of a question that has a name."""
+    lines = project.provio("query", *question, "--as", "csv").stdout.splitlines()
+    return [line.split(",") for line in lines[1:]]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_calls_and_bytes_are_what_the_ranks_say(project: Project, pattern: str) -> None:
+    """By rank, user and function: the very numbers that the kernel printed, and times within its own."""
+    printed = account((project.path.parent / f"{pattern}.watched").read_text())
+    rows = answered(project, "io-by-rank", "--name", pattern)
+    found = {(int(rank), api): tuple(map(int, numbers)) for rank, _, api, *numbers in rows if api.startswith("H5")}
+    assert {key: values[:2] for key, values in found.items()} == {key: values[:2] for key, values in printed.items()}
+    assert all(0 < found[key][2] < printed[key][2] * 1.01 for key in printed)
+    assert {user for _, user, *_ in rows} == {pwd.getpwuid(os.geteuid()).pw_name}
+
+
+def test_the_sums_over_all_ranks(project: Project) -> None:
+    """By function, and by file: what every rank printed, over the four patterns."""
+    printed: dict[str, list[int]] = {}
+    for pattern in PATTERNS:
+        for (_, api), (calls, moved, _) in account((project.path.parent / f"{pattern}.watched").read_text()).items():
+            total = printed.setdefault(api, [0, 0])
+            total[0], total[1] = total[0] + calls, total[1] + moved
+    by_api = {api: [int(calls), int(moved)] for api, calls, moved, _ in answered(project, "io-by-api")}
+    assert {api: by_api[api] for api in printed} == printed
+    rows = answered(project, "io-by-file", "-p", f"path={project.path / 'watched.h5'}")
+    by_file = {api: [int(calls), int(moved)] for _, api, calls, moved, _ in rows}
+    moving = {"H5Dread", "H5Dwrite", "H5Dcreate2", "H5Dopen2", "H5Dset_extent", "H5Gcreate2", "H5Gopen2"}
+    assert {api: by_file.get(api) for api in moving} == {api: printed[api] for api in moving}
+
+
+def test_each_dataset_is_every_ranks_work(project: Project) -> None:
+    """A dataset that four ranks wrote has four contributions, and the append keeps what the overwrite left."""
+    pattern = "?dataset prov:wasGeneratedBy ?phase . ?phase provio:partOf+ ?process . ?process provio:rank ?rank"
+    own = 'FILTER (CONTAINS(STR(?dataset), "#/Timestep_0/x"))'
+    processes = project.rows(f"SELECT DISTINCT ?rank {{ {pattern} {own} }}")
+    assert {row["rank"] for row in processes} == {str(rank) for rank in range(RANKS)}
+    before = ancestors(project, "watched.h5#/Timestep_0/x", "--via", "data")["data"]
+    assert "watched.h5#/Timestep_0/x" in before
