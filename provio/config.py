@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from provio.endpoints import ACCOUNTS, SERVER, SERVERS, Account, Endpoints
+from provio.endpoints import ACCOUNTS, SERVER, SERVERS, STORES, Account, Endpoints
 from provio.errors import ConfigError
 from provio.owners import trusted_beside
 from provio.settings import (
@@ -25,7 +25,6 @@ from provio.settings import (
     INTERPRETERS,
     NAMES,
     SECONDS,
-    STORES,
     TEXT,
     Interpreter,
     Kind,

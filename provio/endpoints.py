@@ -1,4 +1,5 @@
-"""What a setting may hold that is about servers: a URL, or tables by URLs, in; the checked value out.
+"""What a setting may hold that is about servers: a URL, tables by URLs, or a list with URLs in it, in; the checked
+value out.
 
 What is wrong is said without the value, which may hold a password.
 """
@@ -10,9 +11,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from provio.settings import Kind, both, toml
+from provio.settings import Kind, both, is_path, texts, toml
 
 URL = "the URL of a server, such as http://127.0.0.1:7878"
+PLACE = r"https?://[^:/]+(?::[0-9]+)?[^:]*|[^:]+"  # in a list with `:` between
 HOST = r"(\[[0-9A-Fa-f:.]+\]|[\w-]{1,63}(\.[\w-]{1,63})*\.?)(:[0-9]+)?"
 
 
@@ -70,6 +72,10 @@ def _table_of(kind: Callable[..., Any], value: object, empty: bool = False) -> M
     return MappingProxyType(found)
 
 
+def _store(text: str) -> str:
+    return _server(text) if "://" in text else text
+
+
 SERVER = Kind("the URL of a server", _server)
 SERVERS = Kind(
     "a table of tables with the keys query, update, data, or none",
@@ -78,3 +84,8 @@ SERVERS = Kind(
     both,
 )
 ACCOUNTS = Kind("a table of tables with the keys user, password", lambda v: _table_of(Account, v), toml, both)
+STORES = Kind(
+    "a list of folders and servers (in a variable with `:` between)",
+    texts("a list of servers, and of folders, each a .provio or what holds one", is_path, _store),
+    re.compile(PLACE).findall,
+)

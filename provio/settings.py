@@ -6,14 +6,12 @@ A ValueError says what is wrong with a value, the nearest right one, and what is
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 LONGEST = 1e9  # seconds: thirty years
-PLACE = r"https?://[^:/]+(?::[0-9]+)?[^:]*|[^:]+"  # in a list with `:` between
 YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
@@ -97,7 +95,7 @@ def _text(value: object) -> str:
     raise _wrong(value, "a text of one line")
 
 
-def _list(
+def texts(
     allowed: str, fits: Callable[[str], bool], kept: Callable[[str], str] = str
 ) -> Callable[[object], tuple[str, ...]]:
     """A check of a list of texts that each fit; `kept` is what becomes of one."""
@@ -113,7 +111,8 @@ def _list(
     return check
 
 
-def _is_path(text: str) -> bool:
+def is_path(text: str) -> bool:
+    """Return whether a text can be a path."""
     return bool(text) and "\0" not in text
 
 
@@ -140,7 +139,7 @@ def _interpreter(pattern: str, rule: object) -> Interpreter:
 
 def _options(name: str, value: object) -> tuple[str, ...]:
     try:
-        return _list("a list of options, each beginning with - or +", lambda text: text.startswith(("-", "+")))(value)
+        return texts("a list of options, each beginning with - or +", lambda text: text.startswith(("-", "+")))(value)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 
@@ -190,22 +189,17 @@ def some(*words: str) -> Kind:
     return Kind(allowed, check, _split(","))
 
 
-STORES = Kind(
-    "a list of folders and servers (in a variable with `:` between)",
-    _list("a list of servers, and of folders, each a .provio or what holds one", _is_path),
-    re.compile(PLACE).findall,
-)
 BOOLEAN = Kind("true or false", _boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)
 FOLDERS = Kind(
     "a list of folders or globs (in a variable with `:` between)",
-    _list("a list of folders or globs", _is_path, os.path.expanduser),
+    texts("a list of folders or globs", is_path, os.path.expanduser),
     _split(":"),
 )
 NAMES = Kind(
     "a list of names or globs (in a variable with `,` between)",
-    _list("a list of names or globs", _is_line, str.strip),
+    texts("a list of names or globs", _is_line, str.strip),
     _split(","),
 )
 INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, toml, both)
