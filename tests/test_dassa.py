@@ -131,6 +131,13 @@ def test_correlation_gives_phase_velocity(case: Case, direction: int) -> None:
     assert slant_stack(case, direction) == pytest.approx(case.velocity, rel=0.02)
 
 
+def test_the_summary_is_what_was_put_in(case: Case) -> None:
+    """The vehicle's speed and the ground's phase velocity."""
+    run("summarise.py", case.folder / "WestSac.h5", case.folder / "xcorr.h5", case.folder / "summary.h5")
+    assert case.read("summary.h5", "speed") == pytest.approx(case.speed, rel=0.03)
+    assert case.read("summary.h5", "velocity") == pytest.approx(case.velocity, rel=0.02)
+
+
 def test_virtual_source_may_be_any_channel(case: Case) -> None:
     """A source in the middle has offset 0 and correlates with itself best, at lag 0."""
     run("xcorr.py", case.folder / "decimate.h5", case.folder / "middle.h5", "--source-channel", 48, "--window", 8)
@@ -179,13 +186,15 @@ def demo(folder: Path, body: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_demo_makes_every_product(tmp_path: Path) -> None:
-    """The demo watches three steps, asks twice, and draws once."""
+    """The demo watches four steps, asks six times, and draws once."""
     body = 'case $1 in run) shift 2; exec "$@" ;; view) echo page > "$4" ;; esac'
     done = demo(tmp_path, body)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "run" / ".provio.calls").read_text().split() == ["run"] * 3 + ["lineage"] * 2 + ["view"]
+    assert (tmp_path / "run" / ".provio.calls").read_text().split() == (
+        ["run"] * 4 + ["lineage"] * 5 + ["query", "view"]
+    )
     products = {path.name for path in (tmp_path / "run").iterdir()} - {".provio.calls"}
-    assert products == {"WestSac.bin", "WestSac.h5", "decimate.h5", "xcorr.h5", "lineage.html"}
+    assert products == {"WestSac.bin", "WestSac.h5", "decimate.h5", "xcorr.h5", "summary.h5", "lineage.html"}
 
 
 def test_demo_fails_with_its_step(tmp_path: Path) -> None:

@@ -38,20 +38,35 @@ if [ ! -e WestSac.bin ]; then
     mv WestSac.bin.part WestSac.bin
 fi
 
-say "Step 1 of 3: raw counts to strain rate in HDF5"
+say "Step 1 of 4: raw counts to strain rate in HDF5"
 "$provio" run -- "$python" "$programs/tdms2h5.py" WestSac.bin WestSac.h5
 
-say "Step 2 of 3: low-pass and decimate"
+say "Step 2 of 4: low-pass and decimate"
 "$provio" run -- "$python" "$programs/decimate.py" WestSac.h5 decimate.h5
 
-say "Step 3 of 3: cross-correlate and stack"
+say "Step 3 of 4: cross-correlate and stack"
 "$provio" run -- "$python" "$programs/xcorr.py" decimate.h5 xcorr.h5
+
+say "Step 4 of 4: two numbers, each from another input"
+"$provio" run -- "$python" "$programs/summarise.py" WestSac.h5 xcorr.h5 summary.h5
 
 say "Where did xcorr.h5 come from?  provio lineage xcorr.h5"
 "$provio" lineage xcorr.h5
 
 say "What was WestSac.bin made into?  provio lineage --forward WestSac.bin"
 "$provio" lineage --forward WestSac.bin
+
+say "Where did the number summary.h5#/speed come from?  provio lineage summary.h5#/speed"
+"$provio" lineage summary.h5#/speed
+
+say "And the file that holds it?  provio lineage summary.h5 --depth 1"
+"$provio" lineage summary.h5 --depth 1
+
+say "The data of decimate.h5?  provio lineage decimate.h5#/DataTimeChannel --depth 1"
+"$provio" lineage decimate.h5#/DataTimeChannel --depth 1
+
+say "What files hold, and who made each object?  provio query hdf5-objects"
+"$provio" query hdf5-objects -p path="$(pwd)/summary.h5"
 
 say "The same as a page"
 "$provio" view xcorr.h5 -o lineage.html
