@@ -118,6 +118,25 @@ def test_it_stands_down(
     assert of_class(facts, "Dataset", "Group", "Attribute", "NamedLink") == {}
 
 
+def test_it_says_nothing_of_calls_that_are_watched(
+    trace: Trace, work: Path, connector: dict[str, str], built: Path
+) -> None:
+    """h5py's calls go through the preload: with the connector beneath them each is counted as often as without."""
+    program = """import h5py; f = h5py.File("o.h5", "w"); f["g/x"] = [1.5, 2.5]; f["g/x"].attrs["u"] = 1; f["g/x"][()]
+f.copy("g", "h"); del f["g"]; f.close()"""
+    told = []
+    for number, more in enumerate(({}, connector)):
+        one = Trace(work / str(number), built / "libprovio.so")
+        done = one.run(sys.executable, "-c", program, cwd=work, env=more)
+        assert (done.returncode, done.stderr) == (0, b"")
+        (work / "o.h5").unlink()
+        facts = one.facts()
+        kinds = ("Dataset", "Group", "Attribute", "Copy", "Delete", "Failure")
+        told.append((calls(facts, "read"), calls(facts, "write"), [len(of_class(facts, kind)) for kind in kinds]))
+    assert told[0] == told[1]
+    assert told[0][:2] == ([("/g/x", "H5Dread", 1, 16)], [("/g/x", "H5Dwrite", 1, 16), ("/g/x@u", "H5Awrite", 1, 8)])
+
+
 def test_without_provio_it_only_hands_through(work: Path, connector: dict[str, str], library: str) -> None:
     """The same file comes of it, with the connector and without."""
     for name, more in (("bare.h5", {}), ("through.h5", connector)):

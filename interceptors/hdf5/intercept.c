@@ -8,6 +8,10 @@ uint64_t provio_hdf5_calls(void) {
     return relaxed(calls);
 }
 
+int provio_hdf5_inside(void) {
+    return depth > 0;
+}
+
 enum { UNKNOWN, ON, OFF };
 static _Atomic int state;
 

@@ -41,6 +41,7 @@ uint64_t provio_now(void);  // 0 where nothing is recorded
 // How many calls of HDF5's reached the layer that stands before its libraries (interceptors/hdf5): whoever wants to
 // know whether it stands before one makes a call of that one's and asks again.
 uint64_t provio_hdf5_calls(void);
+int provio_hdf5_inside(void); // whether a call that the layer in C tells of is going on in this thread
 
 // A number for a function of a layer above, whose calls are of a class of the ontology: ("h5py.Dataset.__getitem__",
 // "Read"). The same name has the same number; -1: there is no room, which every function takes and records nothing.

@@ -14,7 +14,6 @@
 struct recorder recorder;
 int functions[FUNCTIONS];
 static bool usable;
-static int (*elsewhere)(void); // whether the call that is going on is recorded by another layer
 
 static void recorder_find(void) {
     const char *way = getenv("PROVIO_HDF5");
@@ -24,7 +23,6 @@ static void recorder_find(void) {
     usable = usable && recorder.name != NULL;
 #include "recorder.def"
 #undef RECORDER
-    elsewhere = (int (*)(void))dlsym(RTLD_DEFAULT, "provio_hdf5_inside");
     if (!usable) return;
 #define WATCHED(name, term) functions[FUNCTION_##name] = recorder.provio_function(#name, #term);
 #include "watched.def"
@@ -32,7 +30,7 @@ static void recorder_find(void) {
 }
 
 bool listening(void) {
-    return usable && (elsewhere == NULL || !elsewhere()) && recorder.provio_recording();
+    return usable && !recorder.provio_hdf5_inside() && recorder.provio_recording();
 }
 
 struct call call_begin(struct library *library, hid_t list, int function) {
