@@ -8,17 +8,19 @@ static const uint64_t BUSY = UINT64_MAX;
 static struct file *_Atomic files[FILES];
 static _Atomic uint32_t files_end;
 static _Atomic uint64_t file_serials;
-static struct pool file_pool = POOL(struct file);
-static struct pool thing_pool = POOL(struct thing);
-static struct pool handle_pool = POOL(struct handle);
-static struct pool middle_texts = POOL_OF(512 + 64);
+static struct pool file_pool, thing_pool, handle_pool, middle_texts;
+struct middle_text {
+    char text[512];
+};
 static struct thing *_Atomic thing_buckets[THINGS];
 struct handle *_Atomic handle_buckets[4096];
 
 // ---- text of a thing: its path, and its name where it is an attribute
 
 static char *text_take(size_t size) {
-    return size <= 512 ? pool_take(&middle_texts) : size <= PATH_ROOM ? pool_take(&scratches) : NULL;
+    return size <= 512         ? pool_take(LATER(&middle_texts, struct middle_text))
+           : size <= PATH_ROOM ? pool_take(&scratches)
+                               : NULL;
 }
 
 static void text_give(char *text, size_t size) {
@@ -94,7 +96,7 @@ static struct thing *thing_take(struct thing *_Atomic *bucket) {
         uint64_t none = 0;
         if (relaxed(thing->key) == 0 && atomic_compare_exchange_strong(&thing->key, &none, BUSY)) return thing;
     }
-    struct thing *thing = pool_take(&thing_pool);
+    struct thing *thing = pool_take(LATER(&thing_pool, struct thing));
     if (thing == NULL) return NULL;
     atomic_store(&thing->key, BUSY);
     thing->next = atomic_load(bucket);
@@ -155,7 +157,7 @@ static struct file *file_take(uint32_t *slot) {
     for (*slot = 0; *slot < FILES; ++*slot) {
         struct file *file = atomic_load(&files[*slot]), *none = NULL;
         int unused = 0;
-        if (file == NULL && (file = pool_take(&file_pool)) != NULL) {
+        if (file == NULL && (file = pool_take(LATER(&file_pool, struct file))) != NULL) {
             atomic_store(&file->used, 0);
             if (!atomic_compare_exchange_strong(&files[*slot], &none, file)) pool_give(&file_pool, file), file = none;
         }
@@ -237,7 +239,7 @@ static struct handle *handle_take(struct handle *_Atomic *bucket) {
         bool stale = old == 0 || (old != -1 && handle->key != relaxed(handle->thing->key)); // its file was closed
         if (stale && atomic_compare_exchange_strong(&handle->hid, &old, -1)) return handle;
     }
-    struct handle *handle = pool_take(&handle_pool);
+    struct handle *handle = pool_take(LATER(&handle_pool, struct handle));
     if (handle == NULL) return NULL;
     atomic_store(&handle->hid, -1);
     handle->next = atomic_load(bucket);

@@ -2,8 +2,10 @@
 // openings are.
 #include "record.h"
 
-static struct pool records = POOL(struct provio_object);
-static struct pool middle_texts = POOL_OF(512 + 64);
+static struct pool records, middle_texts;
+struct middle_text {
+    char text[512];
+};
 
 int provio_recording(void) {
     return hearing() != NULL;
@@ -55,7 +57,7 @@ static bool text_take(provio_object *object, size_t size) {
     if (size <= sizeof object->short_text)
         object->text = object->short_text;
     else if (size <= 512)
-        object->text = pool_take(&middle_texts);
+        object->text = pool_take(LATER(&middle_texts, struct middle_text));
     else
         object->text = size <= PATH_ROOM ? pool_take(&scratches) : arena_take(size); // the last is not given back
     return object->text != NULL;
@@ -68,7 +70,7 @@ static void record_free(provio_object *object) {
 }
 
 static provio_object *record_new(const char *kind, size_t text) {
-    provio_object *made = pool_take(&records);
+    provio_object *made = pool_take(LATER(&records, provio_object));
     if (made == NULL) return NULL;
     memset(made, 0, offsetof(provio_object, short_text));
     made->object.kind = kind;

@@ -181,6 +181,16 @@ struct pool {
     char *_Atomic slabs[28]; // slab i holds 4 << i items
 };
 
+// A pool that few processes use is all zeros until then: it takes no room on the pages that every start touches.
+#define LATER(pool, type) pool_later(pool, (sizeof(type) + 16 + 63) & ~63u)
+static inline struct pool *pool_later(struct pool *pool, uint32_t size) {
+    if (unlikely(__atomic_load_n(&pool->size, __ATOMIC_ACQUIRE) == 0)) {
+        __atomic_store_n(&pool->own, (int32_t)size - 16, __ATOMIC_RELAXED);
+        __atomic_store_n(&pool->size, size, __ATOMIC_RELEASE);
+    }
+    return pool;
+}
+
 void *arena_take(size_t size);
 void memory_gain_ahead(void);
 void *pool_take(struct pool *pool);
