@@ -11,6 +11,8 @@ SHIM := provio/libprovio.so
 SHIM_SOURCES := $(filter-out %/vocab.h %.py %/vol,$(wildcard interceptors/posix/* interceptors/hdf5/*))
 C_SOURCES := $(wildcard interceptors/posix/*.[ch] interceptors/hdf5/*.[ch] interceptors/hdf5/vol/*.[ch])
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Byte code is kept: compiled anew, each call of provio takes more than twice as long, and the tests call it a thousand times.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick lint shim bench instructions vocab calls clean
