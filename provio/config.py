@@ -19,6 +19,7 @@ from typing import Any
 from provio.endpoints import ACCOUNTS, SERVER, SERVERS, STORES, Account, Endpoints
 from provio.errors import ConfigError
 from provio.owners import trusted_beside
+from provio.plain import plain
 from provio.settings import (
     BOOLEAN,
     FOLDERS,
@@ -38,7 +39,7 @@ FILE = "provio.toml"
 OTHER_VARIABLES = ("PROVIO_HOME", "PROVIO_CONFIG", "PROVIO_TRACE")
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Key:
     """One setting: its dotted name in a file, what it may hold, what it is for, and whether conclusions turn on it;
     what is secret stands in the user's own file alone."""
@@ -107,7 +108,7 @@ KEYS: dict[str, Key] = {f.metadata["key"].name: f.metadata["key"] for f in field
 VARIABLES = {key.variable: key for key in KEYS.values()}
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class _Found:
     """A value as a layer has it: of a key, from where, whether that is a project's file, and whether the user chose it:
     a project's file may come with the project, from anybody."""

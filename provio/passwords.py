@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+
+from provio.plain import plain
 
 REDACTED = "REDACTED"
 
 
-class Shape(NamedTuple):
+@plain(frozen=True)
+class Shape:
     """How programs take a secret: `options` that have it as their value, in the next word or written beside them.
 
     `after`: it begins after the first of these characters (`ada:secret`), and there is none without; `flags`: options
@@ -97,9 +99,9 @@ def in_script(text: str) -> str:
         words = _words().findall(part)
         bare = [word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else word for word in words]
         kept = without(word for word in bare if not word.isspace())
-        for word, plain in zip(words, bare, strict=True):
-            shown = plain if plain.isspace() else next(kept)
-            told.append(word if shown == plain else word.replace(plain, shown) if plain != word else shown)
+        for word, inner in zip(words, bare, strict=True):
+            shown = inner if inner.isspace() else next(kept)
+            told.append(word if shown == inner else word.replace(inner, shown) if inner != word else shown)
     return "".join(told)
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from provio.plain import plain
 
 LONGEST = 1e9  # seconds: thirty years
 YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
@@ -19,7 +20,7 @@ def _replace(_below: Any, above: Any) -> Any:
     return above
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Kind:
     """What a key may hold, in words; how a value is checked, read from a variable's text, and laid over one below."""
 

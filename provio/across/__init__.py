@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate, islice
 
 from provio import turtle
@@ -22,6 +21,7 @@ from provio.across.known import DERIVED, Facts, Known, nanoseconds
 from provio.facts import RUN_BASE
 from provio.graph import bundle_iri
 from provio.lineage import Conclusions
+from provio.plain import plain
 from provio.vocab import NS, PROV, RDF, local_name
 
 __all__ = ["DERIVED", "Derived", "Known", "Runs", "conclude", "disputed", "during", "open_in", "shared", "touched_in"]
@@ -30,7 +30,7 @@ __all__ = ["DERIVED", "Derived", "Known", "Runs", "conclude", "disputed", "durin
 BATCH = 500  # of what one query asks about
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Runs:
     """When each run went on: (start, end, id), in ns since 1970, by their starts."""
 

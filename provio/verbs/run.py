@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from provio.lock import Lock
     from provio.run import Recording
 
+MANY = 500  # runs among which there may be some to pack
+
 
 @click.command(
     "run",
@@ -161,7 +163,6 @@ def _settled(recording: Recording, settings: Config, then_merge: bool, word: str
 
 def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     """Merge a run that ended; return the line to say of it."""
-    from provio import packing
     from provio.home import share
     from provio.merge import merge, settled
     from provio.store import served
@@ -177,8 +178,11 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
         outcome = merge(recording.home, [recording.folder], known=trace, lock=lock, wait=False, settings=settings)
     finally:
         follow = _hashed(recording, settings, True)
-    if settings.pack and packing.crowded(served(recording.home, settings), time.time()):
-        packing.begin(recording.home)
+    if settings.pack and len(os.listdir(recording.home.runs)) > MANY:
+        from provio import packing  # dear, and seldom wanted
+
+        if packing.crowded(served(recording.home, settings), time.time()):
+            packing.begin(recording.home)
     damaged = f"; {outcome.damages[0]}" if outcome.damages else ""
     return f"run {recording.run_id}: {count}, recorded in {recording.home.path}{damaged}{follow}"
 
