@@ -21,19 +21,37 @@ union information {
     char room[512];
 };
 
-void identify(struct library *library, hid_t hid, struct identity *identity) {
+static bool information_asked(struct library *library, hid_t hid, const char *name, union information *found) {
     enum { BASIC = 1 };
+    if (function_of(library, OWN_H5Oget_info_by_name3) != NULL)
+        return ASK(library, H5Oget_info_by_name3, hid, name, found, BASIC, 0) >= 0;
+    if (function_of(library, OWN_H5Oget_info_by_name2) != NULL)
+        return ASK(library, H5Oget_info_by_name2, hid, name, found, BASIC, 0) >= 0;
+    return ASK(library, H5Oget_info_by_name, hid, name, found, 0) >= 0;
+}
+
+static bool information_of(struct library *library, hid_t hid, union information *found) {
+    enum { BASIC = 1 };
+    if (function_of(library, OWN_H5Oget_info3) != NULL) return ASK(library, H5Oget_info3, hid, found, BASIC) >= 0;
+    if (function_of(library, OWN_H5Oget_info2) != NULL) return ASK(library, H5Oget_info2, hid, found, BASIC) >= 0;
+    return ASK(library, H5Oget_info, hid, found) >= 0;
+}
+
+// Of what `name` leads to there, or (NULL) of the object itself.
+void identify(struct library *library, hid_t hid, const char *name, struct identity *identity) {
     union information found;
     *identity = (struct identity){.type = -1};
+    identity->known =
+        name == NULL ? information_of(library, hid, &found) : information_asked(library, hid, name, &found);
+    if (!identity->known) return;
+    identity->number = found.first.number;
     if (function_of(library, OWN_H5Oget_info3) != NULL) {
-        if (ASK(library, H5Oget_info3, hid, &found, BASIC) < 0) return;
-        *identity = (struct identity){found.second.number, found.second.token, found.second.type, true};
-        return;
+        identity->token = found.second.token;
+        identity->type = found.second.type;
+    } else {
+        identity->type = found.first.type;
+        for (int i = 0; i < 8; i++) identity->token.bytes[i] = (uint8_t)(found.first.address >> 8 * i);
     }
-    bool basic = function_of(library, OWN_H5Oget_info2) != NULL;
-    if ((basic ? ASK(library, H5Oget_info2, hid, &found, BASIC) : ASK(library, H5Oget_info, hid, &found)) < 0) return;
-    *identity = (struct identity){.number = found.first.number, .type = found.first.type, .known = true};
-    for (int i = 0; i < 8; i++) identity->token.bytes[i] = (uint8_t)(found.first.address >> 8 * i);
 }
 
 // ---- as text

@@ -209,7 +209,7 @@ struct identity {         // what the library says of an object that is open
     int type; // 0: group, 1: dataset, 2: datatype
     bool known;
 };
-void identify(struct library *library, hid_t hid, struct identity *identity);
+void identify(struct library *library, hid_t hid, const char *name, struct identity *identity);
 
 // ---- path.c: names of objects as they are, links followed
 

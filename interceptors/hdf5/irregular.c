@@ -70,11 +70,9 @@ static struct file *mounted_at(const struct call *call, hid_t place, const char 
     struct identity identity;
     struct quiet quiet;
     quiet_begin(&quiet, call->library);
-    hid_t root = ASK(call->library, H5Oopen, place, name, 0);
-    if (root > 0) identify(call->library, root, &identity);
-    if (root > 0) ASK(call->library, H5Oclose, root);
+    identify(call->library, place, name, &identity);
     quiet_end(&quiet);
-    return root > 0 && identity.known ? file_numbered(call->library, identity.number) : NULL;
+    return identity.known ? file_numbered(call->library, identity.number) : NULL;
 }
 
 herr_t provio_H5Fmount(hid_t place, const char *name, hid_t child, hid_t access) {

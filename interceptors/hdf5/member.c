@@ -27,7 +27,7 @@ static bool file_number(const struct call *call, hid_t hid, bool collective, uns
     struct identity identity = {.known = false};
     if (function_of(call->library, OWN_H5Fget_fileno) != NULL)
         return ASK(call->library, H5Fget_fileno, hid, number) >= 0;
-    if (!collective) identify(call->library, hid, &identity);
+    if (!collective) identify(call->library, hid, NULL, &identity);
     *number = identity.number;
     return identity.known;
 }
@@ -150,7 +150,7 @@ struct thing *meet(const struct call *call, hid_t hid, hid_t place, const char *
                    bool created) {
     struct thing *base = place == -1 ? NULL : thing_of(call, place), *thing = NULL;
     struct identity identity = {.type = -1};
-    if (base == NULL || !base->file->collective) identify(call->library, hid, &identity);
+    if (base == NULL || !base->file->collective) identify(call->library, hid, NULL, &identity);
     struct file *file = file_of(call, hid, base, &identity);
     char *room = file == NULL ? NULL : pool_take(&scratches);
     if (room == NULL) return NULL;
@@ -206,31 +206,40 @@ void named(const struct call *call, hid_t object, hid_t place, const char *name)
 
 // ---- attributes: by the path of their object
 
-static void owner_asked(const struct call *call, hid_t hid, struct thing *base, struct file **file, char *room) {
+// What is known there already has its path; what is not, the one that its name leads to.
+static struct file *owner_named(const struct call *call, hid_t place, struct thing *base, const char *object,
+                                char *room) {
     static const enum kind kinds[] = {A_GROUP, A_DATASET, A_TYPE};
     struct identity identity = {.type = -1};
-    if (base == NULL || !base->file->collective) identify(call->library, hid, &identity);
-    *file = file_of(call, hid, base, &identity);
-    if (*file == NULL) return;
+    if (!base->file->collective) identify(call->library, place, object, &identity);
+    struct file *file = identity.known ? file_numbered(call->library, identity.number) : base->file;
     struct thing *owner = NULL;
-    if (identity.known && identity.type >= 0 && identity.type < 3)
-        owner = thing_find(*file, kinds[identity.type], &identity.token, NULL, NULL);
-    if (owner != NULL && owner->text != NULL)
+    if (file != NULL && identity.known && identity.type >= 0 && identity.type < 3)
+        owner = thing_find(file, kinds[identity.type], &identity.token, NULL, NULL);
+    if (owner != NULL && owner->text != NULL) {
         text_put(room, thing_path(owner));
-    else if (!path_asked(call, hid, *file, room))
-        *file = NULL;
+        return file;
+    }
+    return name_follow(call, base, place, object, true, room) ? base->file : NULL;
 }
 
 // The file and the path of the object that an attribute is looked for at; no file: it cannot be said.
 void attribute_of(const struct call *call, hid_t place, const char *object, struct file **file, char *room) {
     struct thing *base = thing_of(call, place);
-    *file = base == NULL ? NULL : base->file;
-    if (base == NULL || base->text == NULL)
-        *file = NULL;
-    else if (object == NULL || strcmp(object, ".") == 0)
+    *file = base == NULL || base->text == NULL ? NULL : base->file;
+    if (*file == NULL) return;
+    if (object == NULL || strcmp(object, ".") == 0)
         text_put(room, thing_path(base));
-    else if (!name_follow(call, base, place, object, true, room))
-        *file = NULL;
+    else
+        *file = owner_named(call, place, base, object, room);
+}
+
+// Of an attribute that was found without a name, or behind an external link: what the library knows of it.
+static struct file *owner_asked(const struct call *call, hid_t hid, struct thing *base, char *room) {
+    struct identity identity = {.type = -1};
+    identify(call->library, hid, NULL, &identity);
+    struct file *file = file_of(call, hid, base, &identity);
+    return file != NULL && path_asked(call, hid, file, room) ? file : NULL;
 }
 
 static struct thing *attribute_met(const struct call *call, hid_t hid, hid_t place, const char *object,
@@ -238,10 +247,8 @@ static struct thing *attribute_met(const struct call *call, hid_t hid, hid_t pla
     struct file *file = NULL;
     char own[NAME];
     struct thing *base = place == -1 ? NULL : thing_of(call, place);
-    if (base != NULL && (object == NULL || base->file->collective))
-        attribute_of(call, place, object, &file, room);
-    else
-        owner_asked(call, hid, base, &file, room);
+    if (base != NULL) attribute_of(call, place, object, &file, room);
+    if (file == NULL && (base == NULL || !base->file->collective)) file = owner_asked(call, hid, base, room);
     if (file == NULL) return NULL;
     if (name == NULL) {
         ssize_t length = ASK(call->library, H5Aget_name, hid, sizeof own, own);

@@ -1,0 +1,109 @@
+"""The layer before HDF5's libraries: C programs print what their trace must hold, and behave as they do alone."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from h5py_trace import Act, Story
+from posix_trace import Trace
+
+SOURCES = Path(__file__).parent / "hdf5"
+Compiling = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiling:
+    """A function that compiles a program of `tests/hdf5` with one of HDF5's compilers."""
+    folder = tmp_path_factory.mktemp("hdf5")
+
+    def compile_program(source: str, compiler: str = "h5cc", *options: str) -> Path:
+        if shutil.which(compiler) is None:
+            pytest.skip(f"not installed: {compiler} (make test installs it where it may)")
+        target = folder / source.replace(".", "_")
+        if not target.exists():
+            command = [compiler, "-shlib", "-w", *options, "-o", target, SOURCES / source]
+            subprocess.run(command, check=True, cwd=folder, capture_output=True)
+        return target
+
+    return compile_program
+
+
+def told(trace: Trace, work: Path, program: Path, *arguments: str) -> tuple[list[list[str]], Story]:
+    """What a program printed, as lists of words, and its trace."""
+    done = trace.run(program, *arguments, cwd=work)
+    assert not done.returncode, done.stderr
+    return [line.split() for line in done.stdout.decode().splitlines()], Story(trace.facts())
+
+
+def acts(lines: list[list[str]]) -> list[Act]:
+    """The reads and writes that lines name, summed as a trace has them."""
+    total: Counter[tuple[str, ...]] = Counter()
+    for what, *rest in lines:
+        if what in ("read", "write"):
+            file, path, count, size = rest
+            total[what, file, path, "count"] += int(count)
+            total[what, file, path, "size"] += int(size)
+    names = sorted({key[:3] for key in total})
+    return [Act(*name, total[*name, "count"], total[*name, "size"]) for name in names]
+
+
+def of(lines: list[list[str]], kind: str) -> list[tuple[str, ...]]:
+    return sorted(tuple(words) for first, *words in lines if first == kind)
+
+
+def test_objects_and_what_was_done_to_them(compiled: Compiling, trace: Trace, work: Path) -> None:
+    """Selections, sizes, links, moves, copies, attributes, committed types, references, callbacks: all under full names."""
+    lines, story = told(trace, work, compiled("everything.c"))
+    assert story.moved() == acts(lines)
+    assert story.events() == of(lines, "event")
+    assert story.objects("created") == set(of(lines, "object"))
+
+
+def test_files_are_followed_from_opening_to_close(compiled: Compiling, trace: Trace, work: Path) -> None:
+    """External links, mounts, weak and strong closing, virtual datasets: each object lies in the file that holds it."""
+    lines, story = told(trace, work, compiled("files.c"))
+    by_path = {(act.what, act.file, act.path): act for act in story.moved() if act.what == "read"}
+    assert sorted(by_path.values()) == [act for act in acts(lines) if act.what == "read"]
+    closed = Counter(story.name(iri)[0] for iri, record in story.files.items() if "closedNs" in record)
+    expected: Counter[str] = Counter()
+    for file, count in of(lines, "files"):
+        expected[file] += int(count)
+    assert {file: closed[file] for file in expected} == dict(expected)
+    sources = {
+        (*story.name(record["object"]), *story.name(record["virtualSource"]))
+        for record in story.facts.values()
+        if "virtualSource" in record
+    }
+    assert sources == set(of(lines, "source"))
+    assert set(of(lines, "object")) <= story.objects("created", "target", "targetFile")
+
+
+def test_a_write_that_covers_all_ends_what_was_there_before(compiled: Compiling, trace: Trace, work: Path) -> None:
+    lines, story = told(trace, work, compiled("replaced.c"))
+    replaced = [story.name(iri)[1] for iri, record in story.members.items() if "replacedNs" in record]
+    assert sorted(replaced) == sorted(words[0] for words in lines)
+
+
+def test_errors_are_the_program_s_own(compiled: Compiling, trace: Trace, work: Path) -> None:
+    """The error stack, what is printed of it, own handlers, errno: the same with provio, and each failure recorded."""
+    program = compiled("errors.c")
+    alone = subprocess.run([program], cwd=work, capture_output=True, check=True)
+    watched = trace.run(program, cwd=work)
+    assert (watched.stdout, watched.stderr) == (alone.stdout, alone.stderr)
+    story = Story(trace.facts())
+    assert story.failures() == Counter({"Open": 5, "Read": 1, "Close": 1})
+
+
+@pytest.mark.parametrize("detail", ["file", "op", "call"])
+def test_each_level_of_detail_keeps_names(compiled: Compiling, trace: Trace, work: Path, detail: str) -> None:
+    trace.detail = detail
+    lines, story = told(trace, work, compiled("everything.c"))
+    assert {(act.what, act.path) for act in story.moved()} >= (
+        {(act.what, act.path) for act in acts(lines)} if detail != "file" else set()
+    )
+    assert story.objects("created") == set(of(lines, "object"))
