@@ -56,6 +56,7 @@ struct library {
     _Atomic uintptr_t base; // where it lies; 0: none yet
     void *_Atomic handle;
     void *_Atomic functions[FUNCTION_COUNT];
+    _Atomic hid_t file_like; // h5py's driver for file-like objects; 0: it has none
 };
 
 extern struct library libraries[16];
@@ -193,6 +194,8 @@ void call_end(struct call *call, bool timed);
 static inline int function_number(const struct call *call) { // among all that provio knows
     return API_COUNT + call->row;
 }
+
+int descriptor_behind(const struct call *call, hid_t access); // python.c: of a file-like object of Python's
 
 // ---- describe.c: what there is to know of an object when it is first opened or created
 

@@ -13,13 +13,14 @@ static enum kind kind_of(const struct identity *identity, const struct call *cal
 
 // ---- files
 
-static struct file *file_begin(const struct call *call, const char *path, unsigned flags, unsigned long number,
+static struct file *file_begin(const struct call *call, const char *path, int fd, unsigned flags, unsigned long number,
                                bool numbered) {
     struct file *file = file_new(call->library, number, numbered);
     if (file == NULL) return NULL;
     file->flags = flags & ~(unsigned)(O_CREAT | O_EXCL | O_TRUNC);
     file->path = copy_text(path);
-    file->object = provio_file(function_number(call), path, flags, call->started);
+    file->object = fd >= 0 ? provio_file_of(function_number(call), fd, flags, call->started)
+                           : provio_file(function_number(call), path, flags, call->started);
     return file;
 }
 
@@ -37,7 +38,7 @@ static struct file *file_behind(const struct call *call, hid_t hid, unsigned lon
     char *room = pool_take(&scratches);
     struct file *file = NULL;
     ssize_t length = room == NULL ? -1 : ASK(call->library, H5Fget_name, hid, room, PATH_ROOM);
-    if (length > 0 && length < PATH_ROOM) file = file_begin(call, room, flags, number, true);
+    if (length > 0 && length < PATH_ROOM) file = file_begin(call, room, -1, flags, number, true);
     if (room != NULL) pool_give(&scratches, room);
     return file;
 }
@@ -72,7 +73,7 @@ void opened_file(const struct call *call, hid_t hid, const char *path, unsigned 
     if (file != NULL)
         provio_counted(file->object, function_number(call), told_from(call));
     else
-        file = file_begin(call, path, mode, number, numbered);
+        file = file_begin(call, path, descriptor_behind(call, access), mode, number, numbered);
     if (file != NULL) {
         file->strong |= degree == STRONG;
         file->collective |= collective;
@@ -123,6 +124,7 @@ static struct thing *first_met(const struct call *call, hid_t hid, hid_t place, 
                                const char *name, bool created, const struct identity *identity, char *room) {
     const struct token *token = identity->known ? &identity->token : NULL;
     bool here = name != NULL && base != NULL && base->file == file;
+    if (name != NULL && base != NULL && !here) name_follow(call, base, place, name, true, room); // says the links
     bool found = here && name_follow(call, base, place, name, !created, room);
     if (!found && (name != NULL || token == NULL || place == -1 || !created)) found = path_asked(call, hid, file, room);
     if (!found && token == NULL) return NULL;

@@ -1,0 +1,58 @@
+// File-like objects of Python's: h5py has a driver of its own for them, and the object alone knows its descriptor.
+#include "hdf5.h"
+
+#include <dlfcn.h>
+
+EXPORTED(H5FDregister, hid_t, (const void *driver))
+
+// Its name stands first, or, since 1.13, behind two numbers.
+static bool is_named(const struct call *call, const void *driver, const char *name) {
+    unsigned major = 0, minor = 0, release = 0;
+    if (driver == NULL || ROW(call->library, H5get_libversion)(&major, &minor, &release) < 0) return false;
+    const char *const *at = driver;
+    const char *own = at[major > 1 || minor >= 13 ? 1 : 0];
+    return own != NULL && strcmp(own, name) == 0;
+}
+
+hid_t provio_H5FDregister(const void *driver) {
+    struct call call;
+    const bool told = call_begin(&call, ROW_H5FDregister, __builtin_return_address(0), true, false);
+    hid_t result = call.library == NULL ? -1 : ROW(call.library, H5FDregister)(driver);
+    if (told) call_end(&call, false);
+    if (result > 0 && is_named(&call, driver, "fileobj")) atomic_store(&call.library->file_like, result);
+    return result;
+}
+
+struct python {
+    int (*ensure)(void);
+    void (*release)(int state);
+    void (*fetch)(void **type, void **value, void **trace);
+    void (*restore)(void *type, void *value, void *trace);
+    int (*descriptor)(void *object);
+};
+
+static bool python_find(struct python *python) {
+    python->ensure = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+    python->release = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
+    python->fetch = (void (*)(void **, void **, void **))dlsym(RTLD_DEFAULT, "PyErr_Fetch");
+    python->restore = (void (*)(void *, void *, void *))dlsym(RTLD_DEFAULT, "PyErr_Restore");
+    python->descriptor = (int (*)(void *))dlsym(RTLD_DEFAULT, "PyObject_AsFileDescriptor");
+    return python->ensure && python->release && python->fetch && python->restore && python->descriptor;
+}
+
+// The descriptor behind a file that was opened so; -1: there is none.
+int descriptor_behind(const struct call *call, hid_t access) {
+    hid_t driver = relaxed(call->library->file_like);
+    struct python python;
+    if (driver <= 0 || access <= 0 || ASK(call->library, H5Pget_driver, access) != driver) return -1;
+    const void *(*asked)(hid_t) = function_of(call->library, OWN_H5Pget_driver_info);
+    void *object = asked == NULL ? NULL : (void *)asked(access), *type, *value, *trace;
+    if (object == NULL || !python_find(&python)) return -1;
+    int kept = errno, state = python.ensure();
+    python.fetch(&type, &value, &trace);
+    int fd = python.descriptor(object);
+    python.restore(type, value, trace); // without what an object that has none said
+    python.release(state);
+    errno = kept;
+    return fd;
+}
