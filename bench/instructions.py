@@ -21,10 +21,16 @@ from case import HERE, LEVELS, Place
 from variants import BARE, PASS, Trace, plain_environment, variables
 
 KEPT = HERE / "instructions.json"
-CALLS = {"pread": "one `pread`", "fread": "one `fread`", "getc": "one `getc`", "open": "one `open` and `close`"}
+CALLS = {
+    "pread": "one `pread`",
+    "fread": "one `fread`",
+    "getc": "one `getc`",
+    "open": "one `open` and `close`",
+    "told": "one write that a layer above tells of",
+}
 STARTS = {"start": "one process without I/O", "start-open": "one process that opens and reads a file"}
 TITLES = CALLS | STARTS
-SO_MANY = {"pread": 2_000, "fread": 4_000, "getc": 4_000, "open": 1_000}
+SO_MANY = {"pread": 2_000, "fread": 4_000, "getc": 4_000, "open": 1_000, "told": 2_000}
 
 PREFIX = "provio-bench-"  # of the folder that all of it happens in
 

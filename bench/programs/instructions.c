@@ -1,5 +1,12 @@
-// `instructions pread|open|fread|getc FILE COUNT`: COUNT calls within `measured`, for a tool that counts instructions.
+// `instructions pread|open|fread|getc|told FILE COUNT`: COUNT calls within `measured`, for a tool that counts instructions.
 #include "timing.h"
+
+#pragma weak provio_now
+#pragma weak provio_write
+#pragma weak provio_file
+#pragma weak provio_member
+#pragma weak provio_function
+#include "../../interceptors/posix/provio.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -8,6 +15,16 @@
 static char data[4096];
 static volatile long sum; // so that no call is left out
 
+static int function;
+static provio_object *dataset; // NULL: nothing is told
+
+static void tell(const char *path) {
+    if (provio_function == NULL) return;
+    struct provio_member said = {.kind = "Dataset", .path = "/data"};
+    function = provio_function("layer.write", "Write");
+    dataset = provio_member(provio_file(function, path, O_RDWR, provio_now()), &said);
+}
+
 __attribute__((noinline)) void measured(const char *what, const char *path, int fd, FILE *stream, long count) {
     if (strcmp(what, "pread") == 0)
         for (long i = 0; i < count; i++) sum += pread(fd, data, sizeof data, i % 256 * 4096);
@@ -15,6 +32,8 @@ __attribute__((noinline)) void measured(const char *what, const char *path, int 
         for (long i = 0; i < count; i++) sum += (long)fread(data, 64, 1, stream);
     else if (strcmp(what, "getc") == 0)
         for (long i = 0; i < count; i++) sum += getc(stream);
+    else if (strcmp(what, "told") == 0)
+        for (long i = 0; i < count && dataset != NULL; i++) provio_write(dataset, function, 8, provio_now());
     else
         for (long i = 0; i < count; i++) sum += close(open(path, O_RDONLY));
 }
@@ -25,7 +44,9 @@ int main(int count, char **arguments) {
     FILE *stream = fopen(arguments[2], "r");
     if (fd < 0 || stream == NULL) return 1;
     for (int i = 0; i < 64; i++) sum += (long)fread(data, 64, 1, stream), sum += getc(stream);
+    tell(arguments[2]);
     WARM_UP(sum += pread(fd, data, sizeof data, 0));
+    for (int i = 0; i < 64 && dataset != NULL; i++) provio_write(dataset, function, 8, provio_now());
     measured(arguments[1], arguments[2], fd, stream, atol(arguments[3]));
     return 0;
 }
