@@ -57,7 +57,7 @@ def of(lines: list[list[str]], kind: str) -> list[tuple[str, ...]]:
 
 
 def test_objects_and_what_was_done_to_them(compiled: Compiling, trace: Trace, work: Path) -> None:
-    """Selections, sizes, links, moves, copies, attributes, committed types, references, callbacks: all under full names."""
+    """Selections, sizes, links, moves, copies, attributes, types, references, callbacks: all under full names."""
     lines, story = told(trace, work, compiled("everything.c"))
     assert story.moved() == acts(lines)
     assert story.events() == of(lines, "event")
@@ -107,3 +107,84 @@ def test_each_level_of_detail_keeps_names(compiled: Compiling, trace: Trace, wor
         {(act.what, act.path) for act in acts(lines)} if detail != "file" else set()
     )
     assert story.objects("created") == set(of(lines, "object"))
+
+
+def test_threads_and_a_child_count_on_what_they_share(compiled: Compiling, trace: Trace, work: Path) -> None:
+    lines, story = told(trace, work, compiled("threads.c", "h5cc", "-pthread"))
+    assert story.moved() == acts(lines)
+
+
+def test_what_was_done_before_a_kill_is_there(compiled: Compiling, trace: Trace, work: Path) -> None:
+    done = trace.run(compiled("threads.c", "h5cc", "-pthread"), "kill", cwd=work)
+    assert done.returncode == -9
+    assert Story(trace.facts()).moved() == acts([line.split() for line in done.stdout.decode().splitlines()])
+
+
+@pytest.mark.parametrize(("source", "compiler"), [("plus.cc", "h5c++"), ("formula.f90", "h5fc")])
+def test_other_languages(
+    compiled: Compiling, trace: Trace, work: Path, source: str, compiler: str, needs: Callable[..., None]
+) -> None:
+    """C++ classes and Fortran modules call the functions of C, in libraries of their own."""
+    needs("g++" if compiler == "h5c++" else "gfortran")
+    lines, story = told(trace, work, compiled(source, compiler))
+    assert story.moved() == acts(lines)
+
+
+@pytest.mark.parametrize("way", ["independent", "collective"])
+def test_four_ranks(compiled: Compiling, trace: Trace, work: Path, way: str, needs: Callable[..., None]) -> None:
+    """Every rank is recorded, and nothing that is asked for the record waits for the others."""
+    needs("mpirun")
+    program = compiled("ranks.c", "h5pcc")
+    options = ["--allow-run-as-root", "--oversubscribe", "-n", "4"]
+    done = trace.run("mpirun", *options, program, *([way] if way == "collective" else []), cwd=work, timeout=60)
+    assert not done.returncode, done.stderr
+    story = Story(trace.facts())
+    reads = 2 if way == "independent" else 4
+    assert story.moved() == [
+        Act("read", "ranks.h5", "/g/x", reads, reads * 800),
+        Act("write", "ranks.h5", "/g/x", 8, 6400),
+    ]
+    assert sum(record["type"] == "Dataset" for record in story.members.values()) == 4 + reads
+
+
+SAME = """
+h5dump in.h5
+h5dump -p -H in.h5
+h5ls -r -v in.h5
+h5diff -v in.h5 in.h5
+h5diff in.h5 other.h5
+h5stat in.h5
+h5dump nothing.h5
+h5dump -d /nothing in.h5
+h5repack -f GZIP=5 in.h5 out.h5
+h5repack -l CONTI in.h5 out.h5
+h5copy -i in.h5 -o out.h5 -s /copy -d /copied
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("command", SAME)
+def test_tools_do_the_same(
+    compiled: Compiling, trace: Trace, work: Path, command: str, needs: Callable[..., None]
+) -> None:
+    """Output, messages, exit code and the file made are the same with provio and without."""
+    needs(command.split()[0])
+    subprocess.run([compiled("everything.c")], cwd=work, check=True, capture_output=True)
+    (work / "a.h5").rename(work / "in.h5")
+    subprocess.run([compiled("replaced.c")], cwd=work, check=True, capture_output=True)
+    (work / "a.h5").rename(work / "other.h5")
+    alone = subprocess.run(command.split(), cwd=work, capture_output=True, timeout=60, check=False)
+    made = work / "out.h5"
+    content = made.read_bytes() if made.exists() else b""
+    made.unlink(missing_ok=True)
+    watched = trace.run(*command.split(), cwd=work)
+    assert (watched.returncode, watched.stdout, watched.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+    assert (made.read_bytes() if made.exists() else b"") == content
+
+
+def test_a_copy_by_h5copy_comes_from_its_source(
+    compiled: Compiling, trace: Trace, work: Path, needs: Callable[..., None]
+) -> None:
+    needs("h5copy")
+    subprocess.run([compiled("everything.c")], cwd=work, check=True, capture_output=True)
+    trace.run("h5copy", "-i", "a.h5", "-o", "b.h5", "-s", "/copy/x", "-d", "/y", cwd=work)
+    assert ("Copy", "a.h5", "/copy/x", "b.h5", "/y") in Story(trace.facts()).events()
