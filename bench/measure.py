@@ -6,6 +6,7 @@ import itertools
 import os
 import statistics
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,12 @@ class Spread:
         low, median, high = statistics.quantiles(values, n=4, method="inclusive")
         return cls(median, low, high)
 
+    def verdict(self, bound: float | None) -> str:
+        """Return how median and upper quartile stand to a bound; nothing where there is none."""
+        if bound is None:
+            return ""
+        return "**missed**" if self.median > bound else "held" if self.high <= bound else "not shown"
+
 
 @dataclass
 class Result:
@@ -63,24 +70,23 @@ class Result:
             return Spread.of([watched / bare for watched, bare in both])
         return Spread.of([(watched - bare) / self.case.unit.nanoseconds for watched, bare in both])
 
-    def verdict(self, level: str) -> str | None:
-        """Return how median and upper quartile stand to the bound; None where there is none."""
-        bound, cost = self.case.bounds.get(level), self.cost(level)
-        if bound is None:
-            return None
-        return "**missed**" if cost.median > bound else "held" if cost.high <= bound else "not shown"
+    def verdict(self, level: str) -> str:
+        """Return how the cost stands to the bound; nothing where there is none."""
+        return self.cost(level).verdict(self.case.bounds.get(level))
 
 
 def sample(command: Sequence[str | Path], environment: dict[str, str], folder: Path, printed: bool) -> Sample:
     """Run a command to its end; raises CalledProcessError where it fails."""
     began = time.perf_counter_ns()
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    output, errors = process.stdout.read(), process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.perf_counter_ns() - began
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise subprocess.CalledProcessError(process.returncode, command, output, errors)
+    with tempfile.TemporaryFile() as complaints:  # a pipe that nobody reads meanwhile may fill up
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=complaints)
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter_ns() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            complaints.seek(0)
+            raise subprocess.CalledProcessError(process.returncode, command, output, complaints.read())
     return Sample(float(output) if printed else wall, (usage.ru_utime + usage.ru_stime) * 1e9)
 
 

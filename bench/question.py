@@ -22,15 +22,7 @@ class Figure:
     @property
     def verdict(self) -> str:
         """Say how median and upper quartile stand to the bound."""
-        if self.bound is None:
-            return ""
-        return (
-            "**missed**"
-            if self.spread.median > self.bound
-            else "held"
-            if self.spread.high <= self.bound
-            else "not shown"
-        )
+        return self.spread.verdict(self.bound)
 
     def cells(self) -> tuple[str, str, str, str]:
         """Return the line's cells as Markdown."""

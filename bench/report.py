@@ -64,7 +64,7 @@ def _figure(spread: Spread, unit: Unit) -> str:
 def _judged(result: Result, level: str) -> str:
     figure = _figure(result.cost(level), result.case.unit)
     verdict = result.verdict(level)
-    if verdict is None:
+    if not verdict:
         return figure
     bound = number(result.case.bounds[level], result.case.unit)
     return f"{figure}; bound {bound}: {verdict}"
