@@ -11,9 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import filesystems
 import pytest
 from posix_trace import Trace, counts, of_class, parsed
 
@@ -282,6 +284,20 @@ def test_no_room(trace: Trace, work: Path) -> None:
     noticed(trace, work, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)))
     facts = trace.facts()
     assert [record["reason"] for record in of_class(facts, "Gap").values()] == ["the file-size limit was reached"]
+    assert 10 < len(of_class(facts, "Dataset")) < 3000
+
+
+def test_a_full_disk(trace: Trace, work: Path, tmp_path: Path) -> None:
+    """As where a file may not grow: what was told before is there, the program is not disturbed."""
+    with ExitStack() as undo:
+        filesystems.mount(tmp_path / "disk", "tmpfs", undo)
+        subprocess.run(["mount", "-o", "remount,size=256k", tmp_path / "disk"], check=True)
+        own = Trace(tmp_path / "disk" / "trace", trace.shim)
+        noticed(own, work)
+        facts = own.facts()
+    assert [record["reason"] for record in of_class(facts, "Gap").values()] == [
+        "no space left on the trace's file system"
+    ]
     assert 10 < len(of_class(facts, "Dataset")) < 3000
 
 
