@@ -117,10 +117,13 @@ class _Follower:
 
     def _followed(self, original: Callable[..., Any], number: int, tell: Callable[..., None]) -> Callable[..., Any]:
         now, phil, failed, call = self.writer.now, self.phil, self._failed, self.calls.call
+        before = getattr(self.calls, f"before_{tell.__name__}", None)
 
         @functools.wraps(original)
         def followed(*arguments: Any, **keywords: Any) -> Any:
             started = now()
+            if before is not None:
+                before(*arguments, **keywords)
             try:
                 result = original(*arguments, **keywords)
             except Exception as error:

@@ -17,9 +17,13 @@ class Members:
         self.containers: dict[str, Opening] = {}
         self.records: Records = {}
         self.found: dict[str, Member] = {}
+        self.shown: list[tuple[str, str]] = []  # a virtual dataset, and a source of it
 
     def takes(self, iri: str, record: Record) -> bool:
         """Keep what a record says, if it is of an object inside a file."""
+        if "virtualSource" in record and "object" in record:
+            self.shown.append((record["object"], record["virtualSource"]))
+            return True
         if record.get("a") in KINDS and "inFile" in record:
             self.records.setdefault(iri, {}).update(record)
             return True
@@ -33,10 +37,10 @@ class Members:
             if file and path is not None and (name is not None) == (record["a"] == "Attribute"):
                 self.found[iri] = Member(iri, record["a"], file, path, name, record)
                 file.members.append(self.found[iri])
-        for member in self.found.values():
-            source = self.found.get(member.record.get("virtualSource", ""))
-            if source:
-                member.shows.append(source)
+        own = [(iri, record["virtualSource"]) for iri, record in self.records.items() if "virtualSource" in record]
+        for iri, source in self.shown + own:
+            if iri in self.found and source in self.found:
+                self.found[iri].shows.append(self.found[source])
 
     def told_later(self, iri: str, record: Record) -> bool:
         """Add what another thread said of an object."""

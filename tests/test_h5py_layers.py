@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from conftest import Project, new_project
 from h5py_trace import Act, Story, run
 from posix_trace import Trace
 
@@ -59,3 +60,58 @@ def objects(story: Story) -> set[tuple[str, ...]]:
 
 def written(story: Story) -> list[Act]:
     return [act for act in story.moved() if act.what == "write"]
+
+
+MADE = """
+import h5py, numpy as np
+with h5py.File("one.h5", "w") as f:
+    f["d"] = np.arange(5)
+    f["d"].attrs["units"] = "m"
+with h5py.File("two.h5", "w") as f:
+    f["e"] = np.arange(5)
+layout = h5py.VirtualLayout((2, 5), "i8")
+layout[0], layout[1] = h5py.VirtualSource("one.h5", "d", (5,)), h5py.VirtualSource("two.h5", "e", (5,))
+with h5py.File("both.h5", "w") as f:
+    f.create_virtual_dataset("both", layout)
+"""
+USED = """
+import h5py
+with h5py.File("one.h5") as a, h5py.File("out.h5", "w") as o:
+    o["x"] = a["d"][:] * 2
+    o["x"].attrs["units"] = a["d"].attrs["units"]
+with h5py.File("both.h5") as a, h5py.File("out.h5", "a") as o:
+    o["y"] = a["both"][1]
+    o.copy("x", "z")
+    o.move("y", "moved")
+"""
+WAYS = {"auto": "python {}", "h5py": "python {}", "alone": "env -u LD_PRELOAD python {}"}
+
+
+@pytest.mark.slow
+def test_lineage_is_the_same_by_every_layer(tmp_path: Path, shim: Path) -> None:
+    """What each dataset and attribute comes from, and how near, does not turn on who recorded it."""
+    found = {}
+    for way, command in WAYS.items():
+        project = new_project(tmp_path / way)
+        project.env["PROVIO_HDF5"] = "auto" if way == "alone" else way
+        for name, text in (("made.py", MADE), ("used.py", USED)):
+            (project.path / name).write_text(text)
+            project.run(command.format(name))
+        targets = ("one.h5#/d", "out.h5#/x", "out.h5#/x@units", "out.h5#/moved", "out.h5#/z", "both.h5#/both")
+        found[way] = {target: ancestors(project, target) for target in targets}
+    assert found["auto"]["out.h5#/x"] == {("one.h5", "/d", "data")}
+    assert ("two.h5", "/e", "data") in found["auto"]["out.h5#/moved"]
+    assert found["h5py"] == found["auto"]
+    assert found["alone"] == found["auto"]
+
+
+def ancestors(project: Project, target: str) -> set[tuple[str, str, str]]:
+    """The datasets and attributes that a target comes from: file, path in it, by which way."""
+    nodes = project.lineage(target)["nodes"]
+    own = target.partition("#")
+    names = {
+        (Path(node["path"].partition("#")[0]).name, node["path"].partition("#")[2], node["via"])
+        for node in nodes
+        if node["type"] in ("Dataset", "Attribute")
+    }
+    return {name for name in names if name[:2] != (own[0], own[2])}

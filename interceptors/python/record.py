@@ -102,6 +102,7 @@ class Objects:
         self.serials = itertools.count(1)
         self.numbers: dict[bytes, int] = {}
         self.functions: list[tuple[bytes, str]] = []
+        self.looked: dict[bytes, surroundings.Facts] = {}  # what files were that are about to be opened
 
     def thread(self) -> Thread:
         """Return who writes: the calling thread, of this process."""
@@ -196,12 +197,24 @@ class Objects:
         return any(path == folder or path.startswith(folder + b"/") for folder in folders)
 
     @quiet
+    def look(self, thread: Thread, path: Any) -> None:
+        """Keep the facts of a file that is about to be opened for writing: HDF5 marks it while it opens it."""
+        whole = surroundings.absolute(text.to_bytes(path))
+        facts = surroundings.statx(whole) if whole else None
+        if len(self.looked) > 100:
+            self.looked.clear()
+        if facts is not None:
+            self.looked[whole] = facts
+
+    @quiet
     def file(self, thread: Thread, function: int, path: Any, flags: int, started: int) -> Object | None:
         """Say that a file was opened or created, with flags as of open(2)."""
         ended, whole = thread.now(), surroundings.absolute(text.to_bytes(path))
         if not self.known(function) or not whole or len(whole) > LONGEST_PATH or self._ignored(whole):
             return None
-        facts = None if flags & NO_FILE else surroundings.statx(whole)
+        facts, before = None if flags & NO_FILE else surroundings.statx(whole), self.looked.pop(whole, None)
+        if facts is not None and before is not None and before.same_file(facts):
+            facts = before
         return self._file_new(thread, function, whole, flags, facts, started, ended)
 
     @quiet

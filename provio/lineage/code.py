@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import translate
+from pathlib import Path
 
 from provio.config import Config
 from provio.facts import Facts, Opening, Process, Trace
@@ -21,6 +22,9 @@ from provio.settings import Interpreter
 SYSTEM = tuple(b"/etc /dev /usr /bin /boot /lib /lib32 /lib64 /opt /sbin /sys /proc /var /cvmfs".split())
 NOT_SYSTEM = tuple(b"/dev/shm /var/tmp /var/home".split())
 SLASH = ord("/")
+# What a watched Python may run of provio itself, where provio is not installed among other packages.
+_ROOM = Path(__file__).resolve().parent.parent / "interceptors"
+OWN = tuple(os.fsencode(room / name) for room in {_ROOM, _ROOM.resolve()} for name in ("hdf5.py", "python", "site"))
 ROOT_VARIABLES = re.compile(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
 
 
@@ -121,7 +125,7 @@ class Noise:
     def _of_system(self, path: bytes) -> bool:
         if self.added(path) or self.kept(path):
             return not self.kept(path)
-        if _under(path, self.interpreters) or b"/site-packages/" in path:
+        if _under(path, self.interpreters) or b"/site-packages/" in path or _under(path, OWN):
             return True
         root = self._root(path)
         if self.project and _under(path, {self.project}):
