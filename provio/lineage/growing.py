@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from provio.facts import Facts, Opening, Stretch, Trace
-from provio.lineage.model import Span
+from provio.lineage.model import Span, inode_of
 
 
 def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, Stretch, Facts]]:
@@ -17,7 +17,7 @@ def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, 
         writers.setdefault(span.inode, []).append(span)
     for opening in trace.openings():
         facts = opening.facts
-        written = writers.get((facts.device, facts.inode, facts.birth), ())
+        written = writers.get(inode_of(facts), ())
         if opening.kind == "FileVersion" and not opening.writable and written:
             for stretch, size in _beyond(opening):
                 moments = [span.last for span in written if span.first <= stretch.last and span.end >= opening.opened]

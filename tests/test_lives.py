@@ -1,0 +1,27 @@
+"""Until when an image may have written, by facts that are hard to bring about with real programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from provio.facts import Event, Process, Thread, Trace
+from provio.lineage.lives import lives
+
+
+def process(number: int, pid: int, started: int) -> Process:
+    return Process(f"urn:p{number}/", "host", pid, number, "0", {"startedNs": str(started)})
+
+
+def ended(parent: Process, pid: int, at: int) -> None:
+    """Have a parent hear of a child's end."""
+    thread = Thread(parent.iri + "0/", parent, parent.pid, 0)
+    parent.events.append(Event(f"{parent.iri}e{at}", "ChildEnd", parent, thread, at, {"childPid": str(pid)}))
+
+
+def test_a_pid_that_recurs() -> None:
+    """Each process that had it ends at the first end that was told of it after it began, in whatever order."""
+    shell, first, second, unheard = process(0, 1, 5), process(1, 7, 10), process(2, 7, 50), process(3, 8, 20)
+    ended(shell, 7, 60)
+    ended(shell, 7, 30)
+    trace = Trace(Path(), "id", {"endedNs": "99"}, [], {p.iri: p for p in (shell, first, second, unheard)}, [], [], "")
+    assert lives(trace) == {shell.iri: 99, first.iri: 30, second.iri: 60, unheard.iri: 99}
