@@ -190,6 +190,7 @@ def test_runs_and_show(recorded: Project) -> None:
         assert re.findall(r"(?m)^(read|wrote) .* /.*/(\w+)$", shown) == [("wrote", "b"), ("read", "a")]
 
 
+@pytest.mark.slow
 def test_view_writes_one_offline_page(recorded: Project) -> None:
     """A page for a file and one for a run; nothing is fetched; correct under LC_ALL=C."""
     recorded.sh("printf 1 > 'naïve ☃'")

@@ -69,6 +69,7 @@ def seen(home: Path) -> list[int]:
         return []
 
 
+@pytest.mark.slow
 def test_nobody_sees_half_a_run(project: Project) -> None:
     """While runs end and merge, questions and bare readers are answered without fail: of each run all, or nothing."""
     wrong: list[object] = []

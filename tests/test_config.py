@@ -262,6 +262,7 @@ def test_a_wrong_setting_never_keeps_the_command_from_running(project: Project) 
     assert (refused.stderr, (project.path / "x").exists()) == (said, False)
 
 
+@pytest.mark.slow
 def test_a_change_of_the_project_s_noise_counts_for_what_was_recorded_before(project: Project) -> None:
     """The next question merges anew: a folder is hidden, then shown, then hidden but for a glob."""
     (project.path / "soft").mkdir()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
-from conftest import Project
+from conftest import Project, assert_valid, new_project
 from servers import account
 
 from provio import sparql
@@ -24,13 +27,15 @@ QUESTIONS = [
 ]
 
 
-@pytest.fixture
-def two_runs(project: Project) -> Project:
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Iterator[Project]:
     """Two runs that both read `a`."""
+    project = new_project(tmp_path_factory.mktemp("two"))
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     project.watch("cp", "a", "c")
-    return project
+    yield project
+    assert_valid(project.path / ".provio")
 
 
 def questions(project: Project) -> list[str]:
@@ -50,6 +55,7 @@ def answers(project: Project, *options: str) -> list[list[str]]:
     return [sorted(project.provio("query", question, *options).stdout.splitlines()) for question in questions(project)]
 
 
+@pytest.mark.slow
 def test_the_graphs_that_are_named_are_asked(two_runs: Project) -> None:
     """FROM together without GRAPH, FROM NAMED each with it, nothing else; the index by its name."""
     ends = [
@@ -66,11 +72,13 @@ def test_the_graphs_that_are_named_are_asked(two_runs: Project) -> None:
     assert (len(index), by_graph, none, some) == (3, ["?run"], ["false"], ["true"])
 
 
-def test_of_the_runs_that_were_chosen(two_runs: Project) -> None:
+def test_of_the_runs_that_were_chosen(project: Project) -> None:
     """--name: what is named besides is not asked; where it names none of them, nothing is."""
-    two_runs.provio("run", "--quiet", "--name", "third", "--", "cp", "a", "d")
-    one = questions(two_runs)[0]
-    assert two_runs.provio("query", one, "--name", "third").stdout == "?g\t?f\n"
+    project.sh("echo 1 > a")
+    for name in ("first", "second", "third"):
+        project.provio("run", "--quiet", "--name", name, "--", "cp", "a", name)
+    one = questions(project)[0]
+    assert project.provio("query", one, "--name", "third").stdout == "?g\t?f\n"
 
 
 @pytest.mark.slow

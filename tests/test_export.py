@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyoxigraph
 import pytest
-from conftest import Project
+from conftest import Project, assert_valid, new_project
 from test_prov_package import lost
 
 FORMATS = {
@@ -18,13 +20,15 @@ FORMATS = {
 }
 
 
-@pytest.fixture
-def worked(project: Project) -> Project:
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Iterator[Project]:
     """A project with two runs: pipes, forks, renames, an append, a Python program."""
+    project = new_project(tmp_path_factory.mktemp("worked"))
     project.sh("mkdir d; echo 1 > d/one; echo 2 > 'd/two words'")
     project.run("tar cf - d | gzip -n > x.tgz; cp x.tgz y; mv y z; cat d/one >> log; cat d/one >> log; rm d/one")
     project.watch("python3", "-c", "open('out', 'w').write(open('log').read())")
-    return project
+    yield project
+    assert_valid(project.path / ".provio")
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS))

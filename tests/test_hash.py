@@ -170,6 +170,7 @@ def run_hashed(project: Project, script: str) -> None:
     project.provio("merge", "--quiet")
 
 
+@pytest.mark.slow
 def test_equal_content_is_an_alternate_and_ties_no_lineage(project: Project) -> None:
     """Within a run and between two: the same text from different inputs; empty files are nothing alike."""
     project.sh("echo x > in1; sleep 0.02; echo y > in2")
@@ -181,6 +182,7 @@ def test_equal_content_is_an_alternate_and_ties_no_lineage(project: Project) -> 
     assert project.descendants("in1") == {"data": {"a", "c"}, "carried": set(), "control": set()}
 
 
+@pytest.mark.slow
 def test_an_untracked_copy_comes_from_the_one_file_that_has_its_content(project: Project) -> None:
     """Copied by nobody that was seen, read by a later run: it leads back to what the original was made from."""
     project.sh("echo in > in")
@@ -205,6 +207,7 @@ def test_an_input_never_comes_from_the_copy_that_was_made_of_it(project: Project
     )
 
 
+@pytest.mark.slow
 def test_of_several_origins_none_is_chosen(project: Project) -> None:
     """Two files of one content before the copy: a gap, and no ancestor."""
     project.sh("echo in > in")

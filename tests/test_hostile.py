@@ -105,6 +105,7 @@ def test_a_spreadsheet_takes_no_name_for_a_formula(recorded: Project) -> None:
     assert (told["name"]["value"], told["campaign"]["value"]) == ("=evil", "@SUM(1)")
 
 
+@pytest.mark.slow
 def test_names_are_found_by_name(recorded: Project) -> None:
     """A campaign, a run and a file of such a name are asked for as they are."""
     assert recorded.provio("runs", "--campaign", "@SUM(1)", "--name", "=evil").stdout.count("exit 0") == 1
@@ -113,6 +114,7 @@ def test_names_are_found_by_name(recorded: Project) -> None:
         assert "sum" in recorded.provio("lineage", target, "--as", "tree").stdout, key
 
 
+@pytest.mark.slow
 def test_a_campaign_cannot_end_its_query(recorded: Project) -> None:
     """What is asked for is a text and no SPARQL."""
     for text in ('x" } } #', SPOKEN["update"], SPOKEN["backslashes"], SPOKEN["newline"], "\udcff"):

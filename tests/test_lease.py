@@ -82,6 +82,7 @@ def test_what_is_no_time() -> None:
         lease._seconds("soon")
 
 
+@pytest.mark.slow
 def test_what_a_killed_merge_left_is_dropped(project: Project, oxigraph: Server) -> None:
     """A run's graph that was put there and never named, or beside the named one; graphs of others stay."""
     record(project)

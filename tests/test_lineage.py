@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import Project
 
 POOL = """
@@ -17,6 +18,7 @@ with get_context("fork").Pool(3) as pool:
 """
 
 
+@pytest.mark.slow
 def test_a_pool_of_processes_by_data(project: Project) -> None:
     """Whichever worker takes which task: by data each product comes from its own input alone."""
     project.sh("for k in 1 2 3 4 5 6; do echo $k > in$k; done")

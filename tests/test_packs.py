@@ -232,6 +232,7 @@ def test_what_is_in_shared_memory_is_collected(project: Project) -> None:
     assert quads(project) == before
 
 
+@pytest.mark.slow
 def test_a_record_that_nobody_asks_is_packed_when_there_are_many_runs(project: Project) -> None:
     """The end of a run has it done: of all but the newest that are merged."""
     project.run("echo 1 > a")

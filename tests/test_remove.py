@@ -136,6 +136,7 @@ def holding(home: Path, word: str) -> set[str]:
     return {path.relative_to(home).parts[0] for path in files}
 
 
+@pytest.mark.slow
 def test_the_words_of_a_removed_run_are_gone_from_the_disk(project: Project) -> None:
     """From the store's tables too, unless --fast leaves that for a rebuild, and says so; what is left answers as
     before."""
@@ -158,6 +159,7 @@ def test_the_words_of_a_removed_run_are_gone_from_the_disk(project: Project) -> 
     assert holding(home, "xylophone2") == set()
 
 
+@pytest.mark.slow
 def test_a_full_disk_says_how_to_remove_runs(project: Project, tmp_path: Path) -> None:
     """Where the store cannot even be changed, one line names what can go first; then the rest of it goes."""
     with ExitStack() as undo:

@@ -53,6 +53,7 @@ def test_lineage_goes_from_one_into_the_other(two: tuple[Project, Project]) -> N
     assert one.descendants("a")["data"] == {"b", "../two/c"}
 
 
+@pytest.mark.slow
 def test_a_removed_run_is_gone_from_the_store_of_all(two: tuple[Project, Project]) -> None:
     """With its words: one's own at once, another record's with the next question."""
     one, second = two
