@@ -15,29 +15,47 @@ from provio.errors import ProvioError
 from provio.facts import Trace
 from provio.graph import Graph, bundle_iri, triples
 from provio.identity import Identity
-from provio.lineage import Conclusions, conclude
+from provio.lineage import conclude
+from provio.plain import plain
 from provio.store import Writer
 from provio.vocab import PROV, RDF
 
 
-def put(store: Writer, trace: Trace, settings: Config, runs: across.Runs | None = None) -> None:
+@plain()
+class Prepared:
+    """What the store is to be told of a run: its graph, by name and in pieces (N-Triples), what the index says of that,
+    and what the run leaves open."""
+
+    graph: str
+    pieces: Iterable[str]
+    index: list[str]
+    open: across.Open
+
+
+def prepare(trace: Trace, settings: Config) -> Prepared:
+    """Conclude what follows from a run alone; the pieces are made as they are taken."""
+    identity = Identity(trace)
+    conclusions = conclude(trace, identity, settings)
+    redact.trace(trace, redact.Redaction(settings.redact_add, settings.redact_keep))
+    pieces = triples(trace, identity, conclusions)
+    return Prepared(bundle_iri(trace.iri), pieces, index_of(trace, settings), across.Open.of(conclusions))
+
+
+def put(store: Writer, run: Prepared, runs: across.Runs | None = None) -> None:
     """Put a run's graph in place of what there was, and conclude anew what follows from it and other runs.
 
     `runs` are those in the store, where that is known; they are kept up to date.
     Raises OSError or a ProvioError where the store is to blame, anything else where the run is: it is then forgotten.
     """
-    identity = Identity(trace)
-    conclusions = conclude(trace, identity, settings)
-    redact.trace(trace, redact.Redaction(settings.redact_add, settings.redact_keep))
-    graph = bundle_iri(trace.iri)
+    graph = run.graph
     keys = across.touched_in(store, graph)
     equal = content.touched(store, graph)
     runs = runs or across.Runs.of(store)
     try:
-        store.replace(graph, triples(trace, identity, conclusions))
+        store.replace(graph, run.pieces)
         runs.renew(store, graph)
-        _conclude_across(store, graph, conclusions, keys, runs)
-        store.index([*_renewed(store, graph, equal), *index_of(trace, settings)])
+        _conclude_across(store, graph, run.open, keys, runs)
+        store.index([*_renewed(store, graph, equal), *run.index])
     except (OSError, ProvioError):
         raise
     except Exception:
@@ -75,12 +93,10 @@ def _forget(store: Writer, graphs: list[str], keys: set[str], equal: dict[str, s
         store.index(_bundle(CONTENT))
 
 
-def _conclude_across(
-    store: Writer, graph: str, conclusions: Conclusions | None, before: set[str], runs: across.Runs
-) -> None:
+def _conclude_across(store: Writer, graph: str, open_: across.Open | None, before: set[str], runs: across.Runs) -> None:
     """Renew what the derived graph says because of what a run touches, or touched before it was merged anew."""
     derived = across.Derived(store)
-    keys = before | (across.open_in(conclusions, runs) if conclusions else set()) | across.shared(store, graph)
+    keys = before | (open_.beside(runs) if open_ else set()) | across.shared(store, graph)
     keys |= across.disputed(store, graph) | across.during(store, [graph], runs)
     if derived.keys:
         keys |= derived.keys & across.touched_in(store, graph)

@@ -7,40 +7,31 @@ published, whole; a merge that was cut short is undone by the next one, which do
 from __future__ import annotations
 
 import contextlib
-import os
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from provio import across, cycles, environment, intake, owners, removal, runfiles, settle, turtle
+from provio import across, cycles, intake, owners, reading, removal
 from provio import trace as traces
 from provio.config import Config
-from provio.errors import Busy, NotAllowed
 from provio.facts import RUN_BASE, Trace
 from provio.graph import bundle_iri
 from provio.home import Home
+from provio.intake import Prepared
 from provio.lock import Lock
 from provio.plain import plain
+from provio.reading import Job, Read
 from provio.store import Writer, open_writer, served, writing
 from provio.vocab import provio
 
+if TYPE_CHECKING:
+    from provio.readers import Readers
+
 REALTIME_COARSE = 5  # time.h: the clock that files get their times from
 BETWEEN = 60.0  # seconds after which a long merge publishes what it has: so much at most is done again after a kill
-
-
-# What a run that is not what it should be may raise; a store that cannot be written is no fault of a run.
-FAULTS = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-)
 
 
 @plain()
@@ -75,16 +66,35 @@ def merge(
     settings = settings or Config()
     home = served(home, settings)
     lock = lock or Lock(home, wait)
-    with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store:
+    asked = None if folders is None else list(folders)
+    beside = _readers(home, settings, lock, home.run_folders() if rebuild else asked) if not known else None
+    with (
+        home.closed(),
+        beside or contextlib.nullcontext() as readers,
+        open_writer(home, settings, wait, lock, rebuild) as store,
+    ):
         work = _Merge(home, store, settings, known, not rebuild)
         work.unpublished = removal.forget(home, store)
-        every = folders is None or store.begun
-        work.all(home.run_folders() if every or folders is None else list(folders), progress)
+        work.all(home.run_folders() if asked is None or store.begun else asked, readers, progress)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
         removal.clear(home)
         work.mark()
     return work.outcome
+
+
+def _readers(home: Home, settings: Config, lock: Lock, folders: list[Path] | None) -> Readers | None:
+    """Return readers where there is much to read; they are forked, which only a process without threads can be (the
+    store has some, once it is open)."""
+    pending = home.pending(settings.conclusions) if folders is None else folders
+    if threading.active_count() > 1 or not reading.worth_it(pending):
+        return None
+    from provio.readers import Readers  # dear to load, and most merges are small
+
+    try:
+        return Readers(home, settings, lock.close)
+    except OSError:  # no more processes: it goes without
+        return None
 
 
 class _Merge:
@@ -99,71 +109,82 @@ class _Merge:
         self.seen: set[Path] = set()
         self.unpublished = False
 
-    def all(self, folders: list[Path], progress: Callable[[str], None]) -> None:
+    def all(self, folders: list[Path], readers: Readers | None, progress: Callable[[str], None]) -> None:
         """Merge run folders, one after the other; what fails of one costs no other."""
         published, self.runs = time.monotonic(), across.Runs.of(self.store)
-        for number, folder in enumerate(folders):
-            progress(f"merging: {number} of {len(folders)} runs")
-            with cycles.kept():
-                self._one(folder)
+        jobs = self._jobs(folders, progress)
+        for job, found in readers.read(jobs) if readers else self._read(jobs):
+            self._one(job, found)
             if self.between and self.unpublished and time.monotonic() - published > BETWEEN:
                 self.store.publish()
                 self.unpublished, published = False, time.monotonic()
         progress("")
 
-    def _one(self, folder: Path) -> None:
-        # What is written from now on is younger than this: files have the time of the clock's last tick.
-        moment = time.clock_gettime_ns(REALTIME_COARSE) - 1
-        if owners.is_shut(folder):
-            self.outcome.shut += 1
-            return
-        self.seen.add(folder)
-        try:
-            noted = self.home.marked(folder)
-            trace = None if noted is not None and self._is_merged(folder) else self._read(folder)
-            damages = [str(damage) for damage in trace.damages] if trace else (noted or "").splitlines()
-            if trace is None or self._holds(trace):
-                self.outcome.unchanged += 1
-            else:
-                self._put(trace)
-        except FAULTS as error:
-            reason = " ".join(str(error).split())
-            self.outcome.damages.append(f"{folder}: cannot be merged ({type(error).__name__}: {reason})")
-        else:
-            self.outcome.damages += damages
-            self.marks[folder] = moment, "".join(" ".join(line.split()) + "\n" for line in damages)
+    def _jobs(self, folders: list[Path], progress: Callable[[str], None]) -> Iterator[Job]:
+        """Yield the runs that the store does not hold as they are."""
+        for number, folder in enumerate(folders):
+            progress(f"merging: {number} of {len(folders)} runs")
+            # What is written from now on is younger than this: files have the time of the clock's last tick.
+            moment = time.clock_gettime_ns(REALTIME_COARSE) - 1
+            if owners.is_shut(folder):
+                self.outcome.shut += 1
+                continue
+            self.seen.add(folder)
+            job = Job(folder, moment, self.hashes.get(bundle_iri(RUN_BASE + folder.name)))
+            try:
+                noted = self.home.marked(folder)
+                if noted is not None and self._is_merged(job):
+                    self._unchanged(job, noted.splitlines())
+                    continue
+            except reading.FAULTS as error:
+                self._faulty(job, reading.fault_of(error))
+                continue
+            yield job
 
-    def _is_merged(self, folder: Path) -> bool:
-        found = self.hashes.get(bundle_iri(RUN_BASE + folder.name))
-        if found is None:
+    def _is_merged(self, job: Job) -> bool:
+        if job.known is None:
             return False
-        content = traces.content_hash(folder, traces.read_head(folder))
-        return found == intake.hash_of(content, self.settings)
+        content = traces.content_hash(job.folder, traces.read_head(job.folder))
+        return job.known == intake.hash_of(content, self.settings)
 
-    def _read(self, folder: Path) -> Trace:
-        if self.known and self.known.folder == folder:
-            return self.known
-        place = runfiles.of(folder).place
-        trace = traces.read_run(folder)
-        with contextlib.suppress(Busy, NotAllowed), self._locked(folder):
-            settled(trace)
-        # Runs of another record are read without its lock: one that was packed meanwhile was not read whole.
-        return trace if runfiles.of(folder).place == place else self._read(folder)
+    def _read(self, jobs: Iterator[Job]) -> Iterator[tuple[Job, Read]]:
+        """Read one run after the other, in this process."""
+        for job in jobs:
+            with cycles.kept():
+                known = self.known if self.known and self.known.folder == job.folder else None
+                yield job, reading.read(job, self.home, self.settings, known)
 
-    def _locked(self, folder: Path) -> contextlib.AbstractContextManager[object]:
-        """Hold the lock of the record that a run lies in, to write there; raises Busy, NotAllowed."""
-        if folder.parent == self.home.runs:
-            return contextlib.nullcontext()
-        return contextlib.closing(Lock(Home(folder.parent.parent), wait=False))
+    def _one(self, job: Job, found: Read) -> None:
+        try:
+            if found.refused:
+                with writing(self.home):
+                    raise OSError(*found.refused)
+            if found.fault:
+                self._faulty(job, found.fault)
+            elif found.prepared is None:
+                self._unchanged(job, found.damages)
+            else:
+                self._put(job, found.prepared, found.damages)
+        except reading.FAULTS as error:
+            self._faulty(job, reading.fault_of(error))
 
-    def _holds(self, trace: Trace) -> bool:
-        return self.hashes.get(bundle_iri(trace.iri)) == intake.hash_of(trace.content_hash, self.settings)
-
-    def _put(self, trace: Trace) -> None:
+    def _put(self, job: Job, prepared: Prepared, damages: list[str]) -> None:
         self.unpublished = True
         with writing(self.home):
-            intake.put(self.store, trace, self.settings, self.runs)
-        self.outcome.merged.append(trace.run_id)
+            intake.put(self.store, prepared, self.runs)
+        self.outcome.merged.append(job.folder.name)
+        self._note(job, damages)
+
+    def _unchanged(self, job: Job, damages: list[str]) -> None:
+        self.outcome.unchanged += 1
+        self._note(job, damages)
+
+    def _faulty(self, job: Job, fault: str) -> None:
+        self.outcome.damages.append(f"{job.folder}: cannot be merged ({fault})")
+
+    def _note(self, job: Job, damages: list[str]) -> None:
+        self.outcome.damages += damages
+        self.marks[job.folder] = job.moment, "".join(" ".join(line.split()) + "\n" for line in damages)
 
     def mark(self) -> None:
         """Note what was merged, and when it was read; where that cannot be noted it is looked at again."""
@@ -172,11 +193,3 @@ class _Merge:
                 self.home.mark(folder, moment, damaged)
             if set(self.home.run_folders()) <= self.seen:
                 self.home.mark_settings(self.settings.conclusions)
-
-
-def settled(trace: Trace) -> Trace:
-    """Look at what processes that outlived the run on this host have left."""
-    if os.access(trace.folder, os.W_OK):
-        settle.settle(trace, turtle.segment(environment.host()))
-        trace.content_hash = traces.content_hash(trace.folder, trace.run)
-    return trace

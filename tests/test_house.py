@@ -15,7 +15,7 @@ FLOORS = """
     settings endpoints config home sharing lock passwords redact
     environment executable trace needs going run pressing within settle identity present lineage graph_members graph
     across store
-    intake removal merge packing hashing backup together
+    intake reading readers removal merge packing hashing backup together
     questions query document nodes describe inside walk walk_inside ties when history target target_inside earlier
     paths until
     ancestry roots stale why impact

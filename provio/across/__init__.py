@@ -24,7 +24,7 @@ from provio.lineage import Conclusions
 from provio.plain import plain
 from provio.vocab import NS, PROV, RDF, local_name
 
-__all__ = ["DERIVED", "Derived", "Known", "Runs", "conclude", "disputed", "during", "open_in", "shared", "touched_in"]
+__all__ = ["DERIVED", "Derived", "Known", "Open", "Runs", "conclude", "disputed", "during", "shared", "touched_in"]
 
 
 BATCH = 500  # of what one query asks about
@@ -70,21 +70,33 @@ def _times(known: Known, where: str) -> Iterator[tuple[int, int, str]]:
         yield nanoseconds(row["start"]), nanoseconds(row["end"]), local_name(row["run"])
 
 
-def open_in(conclusions: Conclusions, runs: Runs) -> set[str]:
-    """Return the inodes and channels of a run of which its own graph does not say all that there is to say: versions
-    that no recorded process of its own made, where that is no mere root; pipes and connections."""
-    made = {version.iri.partition("~")[0] for version in conclusions.contributions}
-    made |= {version.iri for version in conclusions.versions.values() if version.generated_by or version.noise}
-    keys: dict[str, list[bool]] = {}
-    for version in conclusions.versions.values():
-        found = inodes.VERSION.match(version.iri)
-        if found and not version.noise:
-            keys.setdefault(found["inode"], []).append(version.iri not in made)
-            if version.iri not in made and runs.at(version.facts.mtime):
-                keys[found["inode"]].append(False)
-    channels = {name for names in conclusions.channels.values() for name in names}
-    several = {key for key, unmade in keys.items() if any(unmade) and len(unmade) > 1}
-    return several | channels | {alias for alias, _ in conclusions.aliases}
+@plain(frozen=True)
+class Open:
+    """The inodes and channels of a run of which its own graph does not say all that there is to say: versions that no
+    recorded process of its own made, where that is no mere root; pipes and connections. `roots` are the inodes with one
+    version that nobody made, and when it was made: they are open where a run went on then."""
+
+    keys: set[str]
+    roots: list[tuple[str, int]]
+
+    @staticmethod
+    def of(conclusions: Conclusions) -> Open:
+        """Return what a run leaves open."""
+        made = {version.iri.partition("~")[0] for version in conclusions.contributions}
+        made |= {version.iri for version in conclusions.versions.values() if version.generated_by or version.noise}
+        times: dict[str, list[int | None]] = {}
+        for version in conclusions.versions.values():
+            found = inodes.VERSION.match(version.iri)
+            if found and not version.noise:
+                times.setdefault(found["inode"], []).append(None if version.iri in made else version.facts.mtime)
+        several = {key for key, all_ in times.items() if len(all_) > 1 and any(time is not None for time in all_)}
+        channels = {name for names in conclusions.channels.values() for name in names}
+        roots = [(key, time) for key, (time, *more) in times.items() if time is not None and not more]
+        return Open(several | channels | {alias for alias, _ in conclusions.aliases}, roots)
+
+    def beside(self, runs: Runs) -> set[str]:
+        """Return all that is open, beside these runs."""
+        return self.keys | {key for key, time in self.roots if runs.at(time)}
 
 
 def touched_in(known: Known, graph: str) -> set[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
+from typing import IO, cast
 
 import pyoxigraph as ox
 
@@ -19,6 +20,7 @@ from provio.errors import NothingKnown, StoreError
 from provio.home import Home, share
 from provio.lock import Lock
 from provio.store import INDEX, Damaged, snapshots, writing
+from provio.store.spool import Part, Spool
 from provio.vocab import PREFIXES
 
 VERSION = "1"
@@ -91,12 +93,18 @@ class StoreWriter:
     def replace(self, graph: str, pieces: Iterable[str]) -> None:
         """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet."""
         self.drop(graph)
-        name = ox.NamedNode(graph)
-        for piece in pieces:
-            # of a small one a table of its own would cost ten times as much, and have others written anew
-            load = self.store.load if len(piece) < SMALL else self.store.bulk_load
-            load(input=piece.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=name, lenient=True)
-            self._keep(len(piece) if len(piece) < SMALL else 0)
+        whole = isinstance(pieces, Spool) and pieces.size < SMALL
+        for piece in pieces.parts() if isinstance(pieces, Spool) and not whole else pieces:
+            self._load(ox.NamedNode(graph), piece)
+
+    def _load(self, graph: ox.NamedNode, piece: str | Part) -> None:
+        """Load a piece: a small one as no table of its own, which costs ten times as much and has others rewritten."""
+        if isinstance(piece, str) and len(piece) < SMALL:
+            self.store.load(input=piece.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
+            self._keep(len(piece))
+        else:
+            content = piece.encode() if isinstance(piece, str) else cast("IO[bytes]", piece)
+            self.store.bulk_load(content, ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
 
     def _keep(self, size: int) -> None:
         """Have what RocksDB holds in memory written, where many small graphs have come together."""

@@ -152,7 +152,7 @@ def _apart(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
 def _settled(recording: Recording, settings: Config, then_merge: bool, word: str) -> str:
     """Look at what only now can be told of a run that is left pending, and have hashed what it wrote."""
     from provio.home import share
-    from provio.merge import settled
+    from provio.settle import settled
     from provio.trace import read_run
 
     with recording.home.closed():
@@ -164,7 +164,8 @@ def _settled(recording: Recording, settings: Config, then_merge: bool, word: str
 def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     """Merge a run that ended; return the line to say of it."""
     from provio.home import share
-    from provio.merge import merge, settled
+    from provio.merge import merge
+    from provio.settle import settled
     from provio.store import served
     from provio.trace import read_run
 

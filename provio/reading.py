@@ -1,0 +1,104 @@
+"""One run read for the store: a run folder in, what the store is to be told of it out, or why that cannot be said."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from provio import intake, runfiles, settle
+from provio import trace as traces
+from provio.config import Config
+from provio.errors import Busy, NotAllowed
+from provio.facts import Trace
+from provio.home import Home
+from provio.intake import Prepared
+from provio.lock import Lock
+from provio.plain import plain
+
+FEW = 1_000_000  # bytes of Turtle: less is read sooner than readers are started
+PACKED = 32  # times as long is what was packed
+# What a run that is not what it should be may raise; a store that cannot be written is no fault of a run.
+FAULTS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+
+
+@plain(frozen=True)
+class Job:
+    """A run to be read, the moment before that (ns since 1970), and the hash of what the store has of it."""
+
+    folder: Path
+    moment: int
+    known: str | None
+
+
+@plain()
+class Read:
+    """What came of it: nothing to put where the store has it; its damages; why it cannot be merged; what the disk said
+    where there was no room for it."""
+
+    prepared: Prepared | None
+    damages: list[str]
+    fault: str = ""
+    refused: tuple[int, str] | None = None
+
+
+def read(job: Job, home: Home, settings: Config, trace: Trace | None = None) -> Read:
+    """Read a run, whose trace may have been read already; the pieces of its graph are made as they are taken."""
+    try:
+        trace = trace or _trace(job.folder, home)
+        damages = [str(damage) for damage in trace.damages]
+        if job.known == intake.hash_of(trace.content_hash, settings):
+            return Read(None, damages)
+        return Read(intake.prepare(trace, settings), damages)
+    except FAULTS as error:
+        return Read(None, [], fault_of(error))
+
+
+def _trace(folder: Path, home: Home) -> Trace:
+    place = runfiles.of(folder).place
+    trace = traces.read_run(folder)
+    with contextlib.suppress(Busy, NotAllowed), _locked(folder, home):
+        settle.settled(trace)
+    # Runs of another record are read without its lock: one that was packed meanwhile was not read whole.
+    return trace if runfiles.of(folder).place == place else _trace(folder, home)
+
+
+def _locked(folder: Path, home: Home) -> contextlib.AbstractContextManager[object]:
+    """Hold the lock of the record that a run lies in, to write there; raises Busy, NotAllowed."""
+    if folder.parent == home.runs:
+        return contextlib.nullcontext()
+    return contextlib.closing(Lock(Home(folder.parent.parent), wait=False))
+
+
+def fault_of(error: BaseException) -> str:
+    """Return in one line what was raised."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def size_of(folder: Path) -> int:
+    """Return about how many bytes of Turtle a run is."""
+    try:
+        return (
+            runfiles.Folder(folder).extent()[0] if folder.is_dir() else runfiles.pack_of(folder).stat().st_size * PACKED
+        )
+    except OSError:
+        return 0
+
+
+def worth_it(folders: list[Path]) -> bool:
+    """Tell whether the runs are so much that readers pay."""
+    left = FEW
+    for folder in folders:
+        left -= size_of(folder)
+        if left < 0:
+            return True
+    return False
