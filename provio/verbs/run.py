@@ -116,8 +116,7 @@ def _leave(recording: Recording, settings: Config, then_merge: bool, word: str) 
     from provio.home import share
     from provio.pressing import presses
 
-    hashes = settings.hash or (recording.home.path / "hashing").exists()
-    if hashes or presses(str(run.host_folder(recording))):
+    if _hashes(recording, settings) or presses(str(run.host_folder(recording))):
         return _apart(lambda: _settled(recording, settings, then_merge, word), None, recording.run_id)
     share(recording.home, recording.folder)
     return word
@@ -190,7 +189,7 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
 
 def _hashed(recording: Recording, settings: Config, then_merge: bool) -> str:
     """Have what a run wrote hashed by a process that nobody waits for; return what to say of that."""
-    if not settings.hash and not (recording.home.path / "hashing").exists():
+    if not _hashes(recording, settings):
         return ""
     from provio import hashing
 
@@ -198,6 +197,14 @@ def _hashed(recording: Recording, settings: Config, then_merge: bool) -> str:
         hashing.ask(recording.home, recording.run_id)
     hashing.begin(recording.home, then_merge=then_merge)
     return "; hashes follow" if settings.hash else ""
+
+
+def _hashes(recording: Recording, settings: Config) -> bool:
+    """Whether hashes are wanted, of this run or of others: told without loading what computes them."""
+    try:
+        return settings.hash or any(name != "lock" for name in os.listdir(recording.home.path / "hashing"))
+    except OSError:
+        return False
 
 
 def _files(trace: Any) -> int:
