@@ -38,6 +38,8 @@ FOLLOWED: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("write_direct_chunk", "Write", "write_chunk"),
         ("set_extent", "Resize", "resize"),
         ("flush", "Flush", "flush_dataset"),
+        ("get_space", "Stat", "asked"),
+        ("get_type", "Stat", "asked"),
     ),
     "_selector.Reader": (("read", "Read", "fast_read"),),
     "h5a": (
@@ -142,7 +144,7 @@ class _Follower:
 
     def _failed(self, arguments: tuple[Any, ...], number: int, error: Exception, started: int) -> None:
         """Record a call that HDF5 refused; what h5py refuses by itself is none."""
-        if isinstance(error, TypeError):
+        if isinstance(error, (TypeError, IndexError)):
             return
         try:
             handle = self.calls.handle_of(arguments[0]) if arguments else None

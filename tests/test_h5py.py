@@ -80,9 +80,9 @@ def test_all_that_is_done_inside_a_file_is_recorded(trace: Trace, work: Path) ->
     assert replaced == {"/g/d", "/g/d@units"}
 
 
-def bare(*command: str | Path, **env: str) -> tuple[int, str, str]:
+def bare(*command: str | Path, cwd: Path | None = None, **env: str) -> tuple[int, str, str]:
     """Run without anything of provio's but its folder on the path: nothing but its presence can be noticed."""
-    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=60, cwd=cwd)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -193,17 +193,53 @@ print(json.dumps(found))
 """
 
 
-def test_errors_reach_the_program_unchanged_and_are_recorded(trace: Trace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["c", "h5py", "python"])
+def test_errors_reach_the_program_unchanged_and_are_recorded(trace: Trace, tmp_path: Path, way: str) -> None:
     """The same type, message, number and, from Python 3.11 on, lines of the traceback as without provio."""
     alone, watched = tmp_path / "alone", tmp_path / "watched"
     for folder in (alone, watched):
         folder.mkdir()
         (folder / "p.py").write_text(REFUSED)
     before = subprocess.run([sys.executable, "p.py"], cwd=alone, capture_output=True, text=True, check=True).stdout
-    after = run(trace, Path("p.py"), watched, "h5py")
+    after = run(trace, Path("p.py"), watched, way)
     assert json.loads(after) == json.loads(before)
     assert all(said for said in json.loads(before).values())
-    assert Story(trace.facts()).failures() == {"Open": 7, "Create": 3, "Delete": 1, "Read": 1}
+    assert Story(trace.facts()).failures() == {"Open": 7, "Create": 3, "Delete": 1, "Stat": 1}
+
+
+UNTOUCHED = """
+import sys, h5py
+h5py.File("a.h5", "w")["x"] = 1
+print([type(h5py.h5d.create), type(h5py.h5d.DatasetID.read)], sorted(name for name in sys.modules if "provio" in name))
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-I",), ("-S",), ("-E",), ("-P",)], ids=" ".join)
+def test_with_the_c_layer_in_front_nothing_is_in_the_python(trace: Trace, work: Path, options: tuple[str, ...]) -> None:
+    """However Python is started: what h5py does is recorded, and h5py itself is as it was."""
+    import h5py
+
+    program = f"import sys; sys.path.append({str(Path(h5py.__file__).parent.parent)!r})" + UNTOUCHED
+    command = [sys.executable, *options, "-c", program]
+    assert trace.run(*command, cwd=work, check=True).stdout.decode() == bare(*command, cwd=work)[1]
+    assert Act("write", "a.h5", "/x", 1, 8) in Story(trace.facts()).moved()
+
+
+def test_netcdf_files_by_xarray_show_their_datasets(trace: Trace, work: Path) -> None:
+    pytest.importorskip("h5netcdf")
+    pytest.importorskip("xarray")
+    program = """
+import numpy as np, xarray
+data = xarray.Dataset({"t": (("x", "y"), np.arange(6.0).reshape(2, 3), {"units": "K"})}, coords={"x": [1, 2]})
+data.to_netcdf("x.nc", engine="h5netcdf")
+with xarray.open_dataset("x.nc", engine="h5netcdf") as found:
+    print(float(found["t"].mean()))
+"""
+    assert run(trace, program, work, "c") == "2.5\n"
+    story = Story(trace.facts())
+    assert {Act("write", "x.nc", "/t", 1, 48), Act("write", "x.nc", "/x", 1, 16)} <= set(story.moved())
+    assert {("Dataset", "x.nc", "/t", "2 3"), ("Attribute", "x.nc", "/t@units", "")} <= story.objects("shape")
+    assert "/t" in {act.path for act in story.moved() if act.what == "read"}
 
 
 ENVIRONMENT = """

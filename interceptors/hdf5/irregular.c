@@ -46,6 +46,21 @@ hid_t provio_H5Iget_file_id(hid_t object) {
     return result;
 }
 
+// ---- datasets: what most programs ask first, so that a handle that is none shows here
+
+#define ASKED(name, parameters, arguments)                                                                             \
+    hid_t provio_##name parameters {                                                                                   \
+        BEGIN(name)                                                                                                    \
+        hid_t result = real == NULL ? -1 : real arguments;                                                             \
+        if (told) call_end(&call, false);                                                                              \
+        if (unlikely(result < 0) && told) failed(&call, dataset);                                                      \
+        return result;                                                                                                 \
+    }
+ASKED(H5Dget_space, (hid_t dataset), (dataset))
+ASKED(H5Dget_space_async, (const char *source, const char *caller, unsigned line, hid_t dataset, hid_t events),
+      (source, caller, line, dataset, events))
+ASKED(H5Dget_type, (hid_t dataset), (dataset))
+
 // ---- the library
 
 herr_t provio_H5close(void) {

@@ -160,6 +160,9 @@ class Calls:
         known = self.objects.of(dataset)
         self.writer.resized(known.handle, call.function, " ".join(map(str, dataset.shape)).encode(), call.started)
 
+    def asked(self, made: Any, call: Call, dataset: Any) -> None:
+        """`DatasetID.get_space`, `DatasetID.get_type`: followed for their failures, the first of a closed handle."""
+
     def flush_dataset(self, made: Any, call: Call, dataset: Any) -> None:
         """`DatasetID.flush`."""
         self.writer.counted(self.objects.of(dataset).handle, call.function, call.started)
