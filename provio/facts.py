@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -51,10 +51,11 @@ class Access:
 
     def timed(self) -> Access:
         """Take the moments from the record."""
-        epoch, count = self.thread.epoch, self.count
-        self.first_read, self.last_read, self.first_write, self.last_write = (
-            count(name) and epoch + count(name) for name in ("firstRead", "lastRead", "firstWrite", "lastWrite")
-        )
+        epoch, get = self.thread.epoch, self.counts.get
+        first_read, last_read = int(get("firstRead", 0)), int(get("lastRead", 0))
+        first_write, last_write = int(get("firstWrite", 0)), int(get("lastWrite", 0))
+        self.first_read, self.last_read = first_read and epoch + first_read, last_read and epoch + last_read
+        self.first_write, self.last_write = first_write and epoch + first_write, last_write and epoch + last_write
         return self
 
     def stretches(self, side: str) -> list[Stretch]:
@@ -156,7 +157,7 @@ class Opening:
     accesses: list[Access] = field(default_factory=list)
     copied_from: list[CopyCalls] = field(default_factory=list)
     copied_to: list[CopyCalls] = field(default_factory=list)
-    members: list[Member] = field(default_factory=list)
+    members: Sequence[Member] = ()
 
     def reads(self) -> list[tuple[int, int]]:
         """Return the (first, last) moments of each access's reads, copies from file to file left out."""

@@ -31,12 +31,15 @@ class Members:
 
     def place(self) -> None:
         """Give each object to the file that it was met in, now that all openings are known."""
+        of_file: dict[str, list[Member]] = {}
         for iri, record in self.records.items():
             file, path = self.containers.get(record["inFile"]), path_of(record, "path")
             name = path_of(record, "name")
             if file and path is not None and (name is not None) == (record["a"] == "Attribute"):
                 self.found[iri] = Member(iri, record["a"], file, path, name, record)
-                file.members.append(self.found[iri])
+                of_file.setdefault(file.iri, []).append(self.found[iri])
+        for iri, members in of_file.items():
+            self.containers[iri].members = members
         own = [(iri, record["virtualSource"]) for iri, record in self.records.items() if "virtualSource" in record]
         for iri, source in self.shown + own:
             if iri in self.found and source in self.found:

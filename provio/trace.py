@@ -243,7 +243,7 @@ def _assemble(trace: Trace, records: Records, members: Members) -> Records:
             _open(trace, iri, record, members)
             if "closedNs" in record:
                 later[iri] = record
-        elif not members.takes(iri, record):
+        elif "inFile" not in record or not members.takes(iri, record):
             later[iri] = record
     return later
 
@@ -276,7 +276,7 @@ def _attach(
         if kind == "Gap":
             _gap(trace, thread, iri, record)
         elif kind is None or "closedNs" in record:
-            if not members.told_later(iri, record):
+            if not (members.found and members.told_later(iri, record)):
                 _close(openings.get(iri), record)
         elif kind == "AccessSizes":
             access, _, side = iri.rpartition("/")
@@ -303,7 +303,8 @@ def _of_thread(
 ) -> None:  # fmt: skip
     kind = record["a"]
     if kind in ("Access", "Copy"):
-        access = members.access(thread, iri, record) or _access(openings, thread, iri, record)
+        access = members.access(thread, iri, record) if members.found else None
+        access = access or _access(openings, thread, iri, record)
         if access:
             accesses[iri] = access
     elif kind == "Failure":
@@ -311,7 +312,7 @@ def _of_thread(
     else:
         at = thread.epoch + int(record.get("at", 0))
         event = Event(iri, kind, thread.process, thread, at, record)
-        if not members.event(event):
+        if not (members.containers and members.event(event)):
             thread.process.events.append(event)
 
 
@@ -328,7 +329,8 @@ def _bound_accesses(trace: Trace) -> None:
     contained = (container for process in trace.processes.values() for container in process.containers)
     for opening in chain(trace.openings(), contained):
         end = opening.closed or int(trace.run.get("endedNs", 0)) or opening.process.ended
-        for access in chain(opening.accesses, *(member.accesses for member in opening.members)):
+        within = (member.accesses for member in opening.members) if opening.members else ()
+        for access in chain(opening.accesses, *within):
             access.last_read = access.last_read or (access.first_read and max(end, access.first_read))
             access.last_write = access.last_write or (access.first_write and max(end, access.first_write))
 

@@ -159,3 +159,114 @@ def test_a_copied_dataset_comes_from_its_source_alone(told: Told) -> None:
         "out.h5#/d": {"o.h5#/z"},
         "out.h5#/again": {"out.h5#/d"},
     }
+
+
+def test_a_fork_goes_on_from_where_it_was_made(told: Told) -> None:
+    """A child that has no file of its own to look into, too: by memory it has what its parent had read by then."""
+    process = told.run()
+    source = process.h5(File("/data/in.h5")).read("/a")
+    process.h5(File("/data/first.h5"), "w").write("/d", new=True).close()
+    source.read("/b")
+    child = process.fork()
+    source.read("/late")
+    child.plain(File("/data/child.txt"), "w").write().close()
+    told.merged(process.run)
+    made = told.rows("?v provio:madeIn ?p . ?p provio:carriedFrom* ?q . ?q prov:used ?u", "v", "u")
+    assert {used for version, used in made if version == "child.txt"} == {"in.h5#/a", "in.h5#/b"}
+
+
+def test_ranks_that_write_one_dataset(told: Told) -> None:
+    """Each has contributed what it made of its own input; the last made the dataset, and another one alone."""
+    file, first = File("/data/out.h5"), told.run("rank0")
+    second = first.run.process("rank1")
+    out, other = first.h5(file, "w"), second.h5(file, "r+")
+    first.h5(File("/data/in0.h5")).read("/x")
+    out.write("/d", new=True)
+    second.h5(File("/data/in1.h5")).read("/x")
+    other.write("/d", new=True)
+    other.write("/own", new=True)
+    other.close()
+    out.close()
+    told.merged(first.run)
+    found = {name: used for name, used in told.uses().items() if name.partition("#")[0].startswith("out.h5")}
+    assert {frozenset(used) for used in found.values()} == {frozenset({"in0.h5#/x"}), frozenset({"in1.h5#/x"})}
+    kept = {pair for pair in told.rows("?n prov:wasRevisionOf ?o", "n", "o") if "#/d" in pair[0]}
+    assert len([name for name in found if "#/d" in name]) == 2
+    assert kept, found
+
+
+def test_a_virtual_dataset_shows_its_sources(told: Told) -> None:
+    """It maps onto them, and so does its file; who reads it has read them, in the versions that were there."""
+    process = told.run()
+    source = process.h5(File("/data/in.h5"))
+    process.h5(File("/data/v.h5"), "w").create("/v").shows("/v", source, "/x").close()
+    process.end()
+    told.merged(process.run)
+    assert told.rows("?v provio:mapsOnto ?x . ?v prov:wasDerivedFrom ?x", "v", "x") == {
+        ("v.h5#/v", "in.h5#/x"),
+        ("v.h5", "in.h5"),
+    }
+
+
+def test_who_reads_a_virtual_dataset_uses_its_sources(told: Told) -> None:
+    process = told.run()
+    virtual, source = process.h5(File("/data/v.h5")), process.h5(File("/data/in.h5"))
+    source.plain.read() if source.plain else None
+    virtual.shows("/v", source, "/x").read("/v")
+    process.h5(File("/data/out.h5"), "w").write("/d", new=True)
+    told.merged(process.run)
+    assert told.uses() == {"out.h5#/d": {"v.h5#/v", "in.h5#/x"}}
+
+
+def test_links_are_names(told: Told) -> None:
+    """They lead to what they stand for, in this file or another; lineage is that of the object."""
+    process = told.run()
+    other = process.h5(File("/data/sub/other.h5")).read("/x")
+    out = process.h5(File("/data/out.h5"), "w").write("/g/d", new=True)
+    out.link("/soft", "g/d").link("/g/up", "../soft").link("/outside", "/x", "sub/other.h5")
+    out.close()
+    other.close()
+    told.merged(process.run)
+    assert told.rows("?l provio:leadsTo ?o", "l", "o") == {
+        ("out.h5#/soft", "out.h5#/g/d"),
+        ("out.h5#/g/up", "out.h5#/soft"),
+        ("out.h5#/outside", "other.h5#/x"),
+    }
+    assert told.uses() == {"out.h5#/g/d": {"other.h5#/x"}}
+
+
+def test_without_the_preload_the_library_s_word_stands_for_the_file_too(told: Told) -> None:
+    """Nobody saw the driver open it: the version comes from what was read of other files' objects."""
+    process = told.run()
+    process.h5(File("/data/in.h5"), seen=False).read("/a").close()
+    process.h5(File("/data/out.h5"), "w", seen=False).write("/b", new=True).close()
+    told.merged(process.run)
+    assert told.uses() == {"out.h5#/b": {"in.h5#/a"}}
+    files = told.rows("?v prov:wasGeneratedBy/prov:used ?u", "v", "u")
+    assert ("out.h5", "in.h5") in files
+
+
+def test_what_went_through_a_pipe(told: Told) -> None:
+    """A finer phase uses what lies in the pipe by then."""
+    run = told.run("producer").run
+    writer, reader = run.processes[0], run.process("consumer")
+    pipe = ':device "0:12" ; :inode 77 ; :birthNs 0 ; :mtimeNs 0 ; :ctimeNs 0 ; :size 0'
+    source = writer.h5(File("/data/in.h5")).read("/a")
+    for process, flags in ((writer, 1), (reader, 0)):
+        process.say(
+            f'<../o90> a :Pipe ; {pipe} ; :flags {flags} ; :openedNs {run.now} ; :openApi "pipe" ; :openElapsed 5'
+        )
+    at, later = run.tick(), run.tick()
+    source.read("/late")
+    times = (
+        f":writes {1:016} ; :writeBytes {9:016} ; :writeElapsed {1:016} ; :lastWrite {at:016} ; :firstWrite {at:016}"
+    )
+    writer.say(f'<a90> a :Access ; :object <../o90> ; :writeApi "write" ; {times}')
+    times = (
+        f":reads {1:016} ; :readBytes {9:016} ; :readElapsed {1:016} ; :lastRead {later:016} ; :firstRead {later:016}"
+    )
+    reader.say(f'<a90> a :Access ; :object <../o90> ; :readApi "read" ; {times}')
+    reader.h5(File("/data/out.h5"), "w").write("/d", new=True).close()
+    told.merged(run)
+    found = told.rows("?d prov:wasGeneratedBy/prov:used ?s . ?s a provio:Pipe ; provio:madeIn/prov:used ?u", "d", "u")
+    assert found == {("out.h5#/d", "in.h5#/a")}

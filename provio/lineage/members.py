@@ -8,14 +8,15 @@ of no object (it was not touched) its version says: `docs/lineage.md` has the ru
 from __future__ import annotations
 
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 
 from provio.facts import Access, Member, Opening, Process, Trace, path_of
 from provio.identity import Identity
 from provio.lineage.channels import Channel
 from provio.lineage.finer import Inside, refine
 from provio.lineage.model import Conclusions, Copy, MemberVersion, Version, inode_of
-from provio.lineage.moves import Name
 from provio.plain import plain
 
 
@@ -75,8 +76,8 @@ class _Work:
                 self._member(inside, member, made)
             if member.accesses and member.iri not in self.out.made_as and member.iri not in self.out.read_as:
                 self._met(inside, member, made)
-        for moment, old, new in inside.moves[file.iri].renames:
-            self._renamed(inside, file, moment, (old, new), made)
+        if inside.moves[file.iri].renames and made and not file.truncated:
+            self._renamed(inside, file, made)
 
     def _met(self, inside: Inside, member: Member, made: list[_Made]) -> None:
         """Of what was neither read nor changed there is the version that was found, or that was left."""
@@ -88,7 +89,8 @@ class _Work:
     def _versions(self, file: Opening) -> Iterator[_Made]:
         """The versions that the process made in an opening."""
         known = self.made.get((file.process.iri, inode_of(file.facts)), [])
-        here = [one for one in known if file.opened <= one[0] and (one[0] <= file.closed or not file.closed)]
+        first = bisect_left(known, file.opened, key=itemgetter(0))
+        here = known[first : bisect_right(known, file.closed, key=itemgetter(0)) if file.closed else None]
         since = 0
         for number, (moment, version) in enumerate(here, start=1):
             yield _Made(version, since, moment, number == len(here))
@@ -199,19 +201,20 @@ class _Work:
                 return [made[-1].version.iri] if made else [found.version for found in inside.found(file)][:1]
         return []
 
-    def _renamed(self, inside: Inside, file: Opening, moment: int, names: tuple[Name, Name], made: list[_Made]) -> None:
+    def _renamed(self, inside: Inside, file: Opening, made: list[_Made]) -> None:
         """What was moved, and was there before, is what it was under its old name."""
-        old, new = names
-        moves = inside.moves[file.iri]
-        name, before = moves.later(new, moment), moves.earlier(old, moment)
-        here = any((m.path, m.name) == old and (m.created or m.copied_from) for m in file.members)
-        if not made or name is None or here or file.truncated:
-            return
-        kind = next((m.kind for m in file.members if (m.path, m.name) in (old, new)), "Attribute" if new[1] else "")
-        version = self.owner.get(made[-1].version.iri, made[-1].version)
-        found = self.out.member(version.iri, kind, *name, {})
-        for earlier in self.before.get(version.iri, ()):
-            found.revision_of[self.out.member(earlier, kind, *before, {}).iri] = None
+        known = {(member.path, member.name): member for member in file.members}
+        here = {name for name, member in known.items() if member.created or member.copied_from}
+        moves, version = inside.moves[file.iri], self.owner.get(made[-1].version.iri, made[-1].version)
+        for moment, old, new in moves.renames:
+            name, before = moves.later(new, moment), moves.earlier(old, moment)
+            if name is None or old in here:
+                continue
+            met = known.get(old) or known.get(new)
+            kind = met.kind if met else "Attribute" if new[1] else ""
+            found = self.out.member(version.iri, kind, *name, {})
+            for earlier in self.before.get(version.iri, ()):
+                found.revision_of[self.out.member(earlier, kind, *before, {}).iri] = None
 
 
 def _target(link: Member) -> tuple[bytes | None, bytes | None]:
