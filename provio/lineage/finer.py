@@ -16,7 +16,7 @@ from provio.facts import Member, Opening, Process, Trace
 from provio.lineage.channels import Channel
 from provio.lineage.model import Conclusions, Input, MemberVersion, Phase, inode_of
 from provio.lineage.moves import Moves, below, holders
-from provio.lineage.phases import within
+from provio.lineage.phases import LAUNCHES, within
 from provio.plain import plain
 
 
@@ -130,7 +130,8 @@ def refine(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> l
         others = _others(process, plain_uses.get(process.iri, set()), conclusions)
         news = sorted([*_news(known, others), *heard.get(process.iri, ())])
         done = sorted(conclusions.finished.get(process.iri, set()) | finished.get(process.iri, set()))
-        conclusions.finer[process.iri] = _cut(conclusions.phases[process.iri], done, news)
+        forks = sorted(event.at for event in process.events if event.kind in LAUNCHES)
+        conclusions.finer[process.iri] = _cut(conclusions.phases[process.iri], done, forks, news)
         _use(process, known, others, conclusions)
     _tie(conclusions)
     return inside
@@ -180,8 +181,8 @@ def _news(uses: list[Use], others: list[Input]) -> list[int]:
     return list(first.values())
 
 
-def _cut(phases: list[Phase], finished: list[int], news: list[int]) -> list[Phase]:
-    """Cut each phase at the moments at which something new was read after something was finished."""
+def _cut(phases: list[Phase], finished: list[int], forks: list[int], news: list[int]) -> list[Phase]:
+    """Cut each phase at the moments at which something new was read after something was finished, or after a fork."""
     found: list[Phase] = []
     ends = [phase.start for phase in phases[1:]] + [max([phases[-1].start, *news[-1:]]) + 1]
     for phase, end in zip(phases, ends, strict=True):
@@ -190,9 +191,10 @@ def _cut(phases: list[Phase], finished: list[int], news: list[int]) -> list[Phas
         number = 0
         for moment in news[bisect_right(news, phase.start) : bisect_left(news, end)]:
             last = found[-1]
-            if moment > last.start and within(finished, last.start, moment):
+            done = within(finished, last.start, moment)
+            if moment > last.start and (done or within(forks, last.start, moment)):
                 last.end, number = moment, number + 1
-                found.append(_part(phase, f"{phase.iri}/{number}", moment, False))
+                found.append(_part(phase, f"{phase.iri}/{number}", moment, not done))
     return found
 
 

@@ -223,7 +223,7 @@ def _target(link: Member) -> tuple[bytes | None, bytes | None]:
     if path is None:
         return None, None
     if file is not None:
-        return os.path.normpath(b"/" + path), os.path.normpath(
+        return os.path.normpath(b"/" + path.lstrip(b"/")), os.path.normpath(
             os.path.join(os.path.dirname(link.file.path or b"/"), file)
         )
     return os.path.normpath(os.path.join(os.path.dirname(link.path), path)), None
