@@ -462,7 +462,7 @@ class _Writer:
             graph.say(segment.iri, ("prov:wasAttributedTo", _iri(segment.program)))
             graph.say(segment.iri, ("prov:specializationOf", _iri(segment.channel)))
             graph.say(segment.iri, ("madeIn", self._made_in(segment.iri)))
-        for channel in dict.fromkeys(name for names in self.out.channels.values() for name in names):
+        for channel in dict.fromkeys(name for names in self.out.channels.values() for name in names if name):
             graph.node(channel, "Channel")
         for alias, channel in sorted(self.out.aliases):
             graph.node(alias, "Channel", ("prov:alternateOf", _iri(channel)))

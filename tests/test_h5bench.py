@@ -115,3 +115,25 @@ def test_each_dataset_is_every_ranks_work(project: Project) -> None:
     assert {row["rank"] for row in processes} == {str(rank) for rank in range(RANKS)}
     before = ancestors(project, "watched.h5#/Timestep_0/x", "--via", "data")["data"]
     assert "watched.h5#/Timestep_0/x" in before
+
+
+def test_what_a_launcher_says_is_no_data(project: Project) -> None:
+    """A file that ranks wrote comes from nothing of it; what ranks sent each other is what could not be seen."""
+    document = project.lineage("watched.h5")
+    assert {node["type"] for node in document["nodes"]} == {"FileVersion", "Phase", "Program"}
+    assert {node["path"] for node in document["nodes"] if node["type"] == "FileVersion"} == {
+        str(project.path / "watched.h5")
+    }
+    assert {gap["reason"] for gap in document["gaps"]} == {"what the other ranks sent it is not followed"}
+
+
+def test_what_ranks_print_is_data(tmp_path: Path, bench: Path) -> None:
+    """It goes through terminals: what a rank read is where its launcher's output comes from all the same."""
+    project = new_project(tmp_path)
+    source = Path(__file__).parent / "clients" / "tell.c"
+    subprocess.run(["mpicc", "-o", tmp_path / "tell", source], check=True)
+    project.sh("echo told > in")
+    project.run(f"{' '.join(MPIRUN)} ../tell in > printed")
+    assert (project.path / "printed").read_text() == "told\n"
+    assert "in" in project.data("printed")
+    assert_valid(project.path / ".provio")

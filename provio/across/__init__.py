@@ -90,7 +90,7 @@ class Open:
             if found and not version.noise:
                 times.setdefault(found["inode"], []).append(None if version.iri in made else version.facts.mtime)
         several = {key for key, all_ in times.items() if len(all_) > 1 and any(time is not None for time in all_)}
-        channels = {name for names in conclusions.channels.values() for name in names}
+        channels = {name for names in conclusions.channels.values() for name in names if name}
         roots = [(key, time) for key, (time, *more) in times.items() if time is not None and not more]
         return Open(several | channels | {alias for alias, _ in conclusions.aliases}, roots)
 

@@ -7,6 +7,7 @@
     reads       which of two contents was read
     names       what files were called
     reigns      contents that have one key, told apart
+    launchers   what is said to the ranks of a parallel program, and is no data
     channels    who wrote to and read from which pipe or connection, and which of its bytes
     phases      where a process is cut, what carried on, who launched whom
     versions    which phase generated each version, what it is a revision of
@@ -27,6 +28,7 @@ from provio.identity import Identity
 from provio.lineage.blind import hide, suspect
 from provio.lineage.channels import channels_of
 from provio.lineage.code import Noise, programs
+from provio.lineage.launchers import unseen
 from provio.lineage.lives import lives
 from provio.lineage.members import members
 from provio.lineage.model import FOREVER, Conclusions
@@ -56,6 +58,7 @@ def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -
     connect(trace, channels, conclusions)
     suspect(trace, conclusions, ends)
     hide(trace, identity, conclusions)
+    unseen(trace, conclusions)
     _hashed(trace, conclusions)
     return conclusions
 

@@ -17,6 +17,7 @@ from itertools import accumulate
 from provio.components import components
 from provio.facts import Opening, Process, Stretch, Trace
 from provio.identity import Identity
+from provio.lineage.launchers import is_launcher
 from provio.lineage.model import Conclusions
 from provio.lineage.sockets import Ends
 from provio.plain import plain
@@ -57,14 +58,15 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     """Return the pipes and connections of a run, their parts in the order of time; `conclusions` keep their names."""
     found: dict[str, Channel] = {}
     ends = Ends(trace, identity)
-    tokens = job_servers(trace)
+    tokens, told = job_servers(trace), _told_by_launchers(trace, ends)
     for opening in trace.openings():
         if opening.kind == "Pipe":
             if _pipe(opening) in tokens:
                 continue
             conclusions.channels[opening.iri] = (identity.pipe(opening),) * 2
         elif opening.kind == "Socket":
-            conclusions.channels[opening.iri] = (ends.own(opening), ends.other(opening))
+            own, other = ends.own(opening), ends.other(opening)
+            conclusions.channels[opening.iri] = ("" if own in told else own, "" if other in told else other)
             conclusions.aliases.update(ends.aliases(opening))
         else:
             continue
@@ -93,13 +95,23 @@ def job_servers(trace: Trace) -> set[tuple[str, str, int]]:
     return found
 
 
+def _told_by_launchers(trace: Trace, ends: Ends) -> set[str]:
+    """The directions of connections in which a launcher speaks to what is none."""
+    launchers = {process.iri for process in trace.processes.values() if is_launcher(process)}
+    if not launchers:
+        return set()
+    sockets = [opening for opening in trace.openings() if opening.kind == "Socket"]
+    heard = {ends.other(opening) for opening in sockets if opening.process.iri not in launchers}
+    return heard & {ends.own(opening) for opening in sockets if opening.process.iri in launchers}
+
+
 def _pipe(opening: Opening) -> tuple[str, str, int]:
     return opening.process.host, opening.facts.device, opening.facts.inode
 
 
 def _add(found: dict[str, Channel], name: str, opening: Opening, side: str) -> None:
     times = opening.reads() if side == "read" else opening.writes()
-    if not times:
+    if not times or not name:
         return
     channel = found.setdefault(name, Channel(name, opening.kind))
     known = [stretch for access in opening.accesses for stretch in access.stretches(side) if stretch.size]

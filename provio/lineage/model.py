@@ -233,7 +233,8 @@ class Conclusions:
     contributions: list[Version] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
-    channels: dict[str, tuple[str, str]] = field(default_factory=dict)  # opening → what it writes into, and reads from
+    # Of each opening what it writes into, and what it reads from; empty where that is no data.
+    channels: dict[str, tuple[str, str]] = field(default_factory=dict)
     aliases: set[tuple[str, str]] = field(default_factory=set)  # (a channel as another run may name it, as we do)
     gaps: list[tuple[str, str, str]] = field(default_factory=list)
     finished: dict[str, set[int]] = field(default_factory=dict)  # process → when it finished some output

@@ -12,6 +12,7 @@ from provio.identity import Identity
 from provio.lineage.blind import handed_on
 from provio.lineage.code import Noise
 from provio.lineage.growing import read_on_the_way
+from provio.lineage.launchers import of_ranks
 from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, Version, inode_of
 from provio.lineage.reads import Changed, doubt, name_unread, narrow
 
@@ -57,7 +58,7 @@ class _Collector:
         maps = _by_opening(process, "Map", "object")
         cuts = _by_opening(process, "Truncate", "object")
         for opening in process.openings:
-            if opening.kind == "FileVersion":
+            if opening.kind == "FileVersion" and not of_ranks(opening):
                 mapped = maps.get(opening.iri, [])
                 if self.identity.version(opening.facts) not in code:
                     self._input(opening, mapped)
