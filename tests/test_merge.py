@@ -101,6 +101,7 @@ def test_a_pending_run_is_not_forgotten_when_a_later_one_is_merged(project: Proj
     assert project.data("b") == {"a"}
 
 
+@pytest.mark.slow
 def test_what_was_merged_before_the_clock_was_set_back_is_looked_at_again(project: Project) -> None:
     """A note that is later than now hides nothing that was written after it."""
     project.sh("echo 1 > a")
@@ -238,6 +239,7 @@ def test_the_source_of_a_copy_in_a_damaged_part(project: Project) -> None:
     assert project.data("d") == {"c"}
 
 
+@pytest.mark.slow
 def test_rebuild_makes_the_same_store(project: Project) -> None:
     """`merge --rebuild`: the quads of before, whatever order the runs came in by; names of runs are a wrong call."""
     project.sh("echo 1 > a")

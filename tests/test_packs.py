@@ -243,6 +243,7 @@ def test_a_record_that_nobody_asks_is_packed_when_there_are_many_runs(project: P
     wait_for(runfiles.pack_of(folder))
 
 
+@pytest.mark.slow
 def test_a_pack_whose_folder_cannot_go_keeps_no_other_run_from_being_packed(project: Project) -> None:
     """What is another's in it stays; every run is there."""
     project.run("echo 1 > a")

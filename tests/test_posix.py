@@ -280,6 +280,7 @@ def test_four_threads(built: Path, trace: Trace, work: Path) -> None:
     assert 2 <= len(trace.files()) <= 5  # a thread that ended may have handed its file on
 
 
+@pytest.mark.slow
 def test_short_threads_hand_their_files_on(built: Path, trace: Trace, work: Path) -> None:
     """300 threads, one after the other, that open a file each leave two files and 300 threads' records."""
     trace.run(built / "threads", work, "-300", "1", check=True)
@@ -289,6 +290,7 @@ def test_short_threads_hand_their_files_on(built: Path, trace: Trace, work: Path
     assert sum(c.count for c in counts(facts) if c.api == "write" and b"/out" in c.path) == 300
 
 
+@pytest.mark.slow
 def test_a_handler_that_writes_loses_nothing(built: Path, trace: Trace, work: Path) -> None:
     """A signal handler writes, opens and closes while the main program does the same."""
     printed = trace.run(built / "handler", work, check=True).stdout.split()
@@ -519,6 +521,7 @@ def test_a_full_trace_disk(built: Path, trace: Trace, work: Path) -> None:
         subprocess.run(["umount", trace.folder], check=True)
 
 
+@pytest.mark.slow
 def test_a_tight_file_size_limit(trace: Trace, work: Path) -> None:
     """RLIMIT_FSIZE is asked for, not met: no SIGXFSZ from the trace."""
 

@@ -69,6 +69,7 @@ def refuses() -> Iterator[Refusal]:
         (403, False, "forbids that (403)"), (403, True, "forbids that (403)"), (500, False, "failed (500)"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_what_a_server_refuses(project: Project, refuses: Refusal, code: int, named: bool, said: str) -> None:
     """One line with what to do; a run ends as it ended and stays pending; no escape of the server's, no password."""
     record(project)

@@ -168,6 +168,7 @@ PIECES = [
 @given(inner=some.lists(some.sampled_from(PIECES), max_size=12).map("".join))
 @example(inner="?s ?p trueSERVICE:{}")
 @example(inner="FILTER(1<2)SERVICE<U>{ ?s ?p ?o }")
+@pytest.mark.slow
 def test_what_is_let_through_calls_nobody(server: Server, inner: str) -> None:
     """Whatever Oxigraph can read and the look at its tokens allows, no server is called."""
     server.called.clear()
