@@ -18,7 +18,7 @@ FLOORS = """
     intake reading readers removal merge packing hashing backup together
     questions query document nodes describe inside walk walk_inside ties when history target target_inside earlier
     paths until
-    ancestry roots stale why impact
+    ancestry contract roots stale why impact
     stats validate recorded verify tracking reports runs view exports
     ranks batch containers doctor stopping
     terminal asking verbs cli

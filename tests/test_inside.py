@@ -162,3 +162,85 @@ def test_what_each_dataset_was_made_from(folder: Folder) -> None:
         ["out.h5", "/b", "units", "in.h5", "/g/b", "", "data"],
         ["out.h5", "/b", "units", "in.h5", "/g/b", "units", "data"],
     ]
+
+
+NAMES = ["a#b", "a@b", "50%", "two words", "naïve", "#", "a/b c@d#e", 'q"<>\\']
+
+
+def test_any_name(folder: Folder) -> None:
+    """Names of datasets, attributes and files, of any signs, are asked as they are written."""
+    process = folder.run()
+    source, out = process.h5(folder.file("in.h5")), process.h5(folder.file("a#b@50% c.h5"), "w")
+    for number, name in enumerate(NAMES):
+        source.read(f"/x{number}")
+        out.write(f"/{name}", new=True).write("/d", name, new=True)
+    process.end()
+    for number, name in enumerate(NAMES):
+        for asked in (f"/{name}", f"/d@{name}"):
+            document = folder.lineage(f"a#b@50% c.h5#{asked}", "--via", "data")
+            assert [node["path"] for node in document["nodes"] if node["type"] in ("Dataset", "Attribute")] == [
+                f"{folder.path}/a#b@50% c.h5#{asked}",
+                f"{folder.path}/in.h5#/x{number}",
+            ]
+    assert folder.found("a#b@50% c.h5") == {"in.h5": "data"}
+
+
+def test_a_name_that_is_no_utf_8(folder: Folder) -> None:
+    """Bytes stay bytes, on the command line and in the trace."""
+    process = folder.run()
+    source, out = process.h5(folder.file("in.h5")), process.h5(folder.file("out.h5"), "w")
+    source.read("/x")
+    made = out.met("/odd", None, "Dataset", ":created true")
+    process.lines[-1] = process.lines[-1].replace(':path "/odd"', ':pathEncoded "/o%FFd"')
+    made.writes.append(process.run.tick())
+    out.wrote = True
+    process.end()
+    folder.ask("runs")
+    done = folder.project.provio("lineage", b"out.h5#/o\xffd", "--as", "json")
+    document = json.loads(done.stdout)
+    assert {node["label"] for node in document["nodes"] if node["type"] == "Dataset"} == {
+        "out.h5#/o\ufffdd",
+        "in.h5#/x",
+    }
+    assert document["nodes"][0]["pathEncoded"].endswith("out.h5#/o%FFd")
+
+
+def test_what_is_not_recorded_is_said(folder: Folder) -> None:
+    """Names that are like it, and exit code 3; of a file in which nothing is known, that."""
+    process = made(folder).run()
+    process.plain(folder.file("plain.txt"), "w").write()
+    assert "of the file are /b, " in folder.ask("lineage", "out.h5#/c", code=3).stderr
+    assert "of the file no object is" in folder.ask("lineage", "plain.txt#/c", code=3).stderr
+    assert "nothing is recorded of" in folder.ask("lineage", "gone.h5#/c", code=3).stderr
+
+
+def test_a_link_is_followed_and_a_group_is_all_that_lies_in_it(folder: Folder) -> None:
+    """Each is asked like what it stands for."""
+    process = folder.run()
+    source, out = process.h5(folder.file("in.h5")).read("/x"), process.h5(folder.file("out.h5"), "w")
+    out.write("/g/a", new=True).link("/link", "/g/a")
+    source.read("/y")
+    out.write("/g/b", new=True)
+    process.end()
+    assert folder.lineage("out.h5#/link")["target"] == folder.lineage("out.h5#/g/a")["target"]
+    assert folder.found("out.h5#/link") == {"in.h5#/x": "data"}
+    assert folder.lineage("out.h5#/g")["targets"] == [
+        folder.lineage(f"out.h5#/g/{name}")["target"] for name in ("a", "b")
+    ]
+
+
+def test_who_made_a_dataset(folder: Folder) -> None:
+    """`why` of one that an update left alone names who made it, and what that read."""
+    made(folder)
+    answer = json.loads(folder.ask("why", "out.h5#/a", "--as", "json").stdout)
+    assert answer["process"]["argv"] == "python3 make.py"
+    assert [node["label"] for node in answer["read"]] == ["in.h5#/a"]
+
+
+def test_what_would_have_to_be_made_again(folder: Folder) -> None:
+    """If a dataset changed: files, and only those that it went into."""
+    made(folder)
+    answer = json.loads(folder.ask("impact", "in.h5#/a", "--as", "json").stdout)
+    assert {os.path.basename(one["path"]) for one in answer["leftOut"]} >= {"a.csv", "out.h5"}
+    answer = json.loads(folder.ask("impact", "in.h5#/g/b", "--as", "json").stdout)
+    assert "a.csv" not in {os.path.basename(one["path"]) for one in answer["leftOut"]}

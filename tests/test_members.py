@@ -246,10 +246,16 @@ def test_without_the_preload_the_library_s_word_stands_for_the_file_too(told: To
     assert ("out.h5", "in.h5") in files
 
 
-def test_what_went_through_a_pipe(told: Told) -> None:
-    """A finer phase uses what lies in the pipe by then."""
+@pytest.mark.parametrize("runs", [1, 2])
+def test_what_went_through_a_pipe(told: Told, runs: int) -> None:
+    """A finer phase uses what lies in the pipe by then, within a run and from one to the next."""
     run = told.run("producer").run
     writer, reader = run.processes[0], run.process("consumer")
+    other = Run(told.home, 2)
+    if runs == 2:
+        run.processes.pop()
+        other.now, other.start = run.now, run.start
+        reader = other.process("consumer")
     pipe = ':device "0:12" ; :inode 77 ; :birthNs 0 ; :mtimeNs 0 ; :ctimeNs 0 ; :size 0'
     writer.h5(File("/data/in.h5")).read("/a")
     for process, flags in ((writer, 1), (reader, 0)):
@@ -257,6 +263,7 @@ def test_what_went_through_a_pipe(told: Told) -> None:
             f'<../o90> a :Pipe ; {pipe} ; :flags {flags} ; :openedNs {run.now} ; :openApi "pipe" ; :openElapsed 5'
         )
     at, later = run.tick(), run.tick()
+    other.now = max(other.now, run.now)
     times = (
         f":writes {1:016} ; :writeBytes {9:016} ; :writeElapsed {1:016} ; :lastWrite {at:016} ; :firstWrite {at:016}"
     )
@@ -266,6 +273,6 @@ def test_what_went_through_a_pipe(told: Told) -> None:
     )
     reader.say(f'<a90> a :Access ; :object <../o90> ; :readApi "read" ; {times}')
     reader.h5(File("/data/out.h5"), "w").write("/d", new=True).close()
-    told.merged(run)
+    told.merged(run, *([other] if runs == 2 else []))
     found = told.rows("?d prov:wasGeneratedBy/prov:used ?s . ?s a provio:Pipe ; provio:madeIn/prov:used ?u", "d", "u")
     assert {pair for pair in found if "#" in pair[0]} == {("out.h5#/d", "in.h5#/a")}

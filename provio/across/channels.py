@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from provio import turtle
 from provio.across.known import Facts
 from provio.graph import Graph
+from provio.identity import FINER
 from provio.plain import plain
 
 UNSEEN = "~unseen"
@@ -59,8 +60,10 @@ def conclude(facts: Facts, channel: str) -> list[str]:
             if not written and phases:
                 _gap_of(facts, graph, name, phases[0][1])
             others = [stretch for stretch, teller in written if teller != reader]
-            for phase, segment in reading([stretch for stretch, _ in phases], others, facts.moments(read)[1]):
-                graph.say(phase, ("prov:used", f"<{segment}>"))
+            coarse = [stretch for stretch, _ in phases]
+            for stretches in (coarse, _finer(facts, coarse) if others else []):
+                for phase, segment in reading(stretches, others, facts.moments(read)[1]):
+                    graph.say(phase, ("prov:used", f"<{segment}>"))
     return list(dict.fromkeys(graph.lines))
 
 
@@ -99,6 +102,13 @@ def _phases(facts: Facts, read: str) -> list[tuple[Stretch, str]]:
     found = [(Stretch(phase, *facts.moments(phase)), process) for phase in all_phases]
     inside = [pair for pair in found if pair[0].iri == first or (start <= pair[0].first <= end)]
     return sorted(inside, key=lambda pair: pair[0].first)
+
+
+def _finer(facts: Facts, phases: list[Stretch]) -> list[Stretch]:
+    """The finer phases that these consist of, where they have some."""
+    parts = [part for phase in phases for part, _ in facts.subjects("partOf", phase.iri) if FINER.search(part)]
+    found = [Stretch(part, *facts.moments(part)) for part in dict.fromkeys(parts)]
+    return sorted(found, key=lambda stretch: stretch.first)
 
 
 def _gap(channel: str, process: str) -> str:

@@ -22,9 +22,13 @@ def command(files: tuple[str, ...], form: str, **which: Any) -> int:
     That is all that is there still and was made from FILE, whichever version of it, by data or carried. What is gone or
     was overwritten is left out, but for files that a later one was made from.
 
+    \b
     Example: provio impact WestSac.h5
+             provio impact WestSac.h5#/DataTimeChannel
     """
     from provio.ancestry import Scope, lineage
+    from provio.contract import contracted
+    from provio.describe import is_member
     from provio.earlier import all_versions
     from provio.impact import impact
     from provio.reports import impact as report
@@ -32,8 +36,12 @@ def command(files: tuple[str, ...], form: str, **which: Any) -> int:
     asked = asking.files(files, asking.Which(**which))
     pairs = zip(asked.texts, asked.targets, strict=True)
     starts = [iri for text, target in pairs for iri in all_versions(asked.reader, text, target)]
-    document = lineage(asked.reader, asked.targets, Scope(forward=True), starts)
-    answer = impact(asked.reader, document, {target.iri for target in asked.targets} | set(starts))
+    inside = any(is_member(target.iri) for target in asked.targets)
+    document = lineage(asked.reader, asked.targets, Scope(forward=True, inside=inside), starts)
+    if inside:
+        document = contracted(asked.reader, document)
+        starts = [iri.partition("#")[0] for iri in starts]
+    answer = impact(asked.reader, document, {target.iri.partition("#")[0] for target in asked.targets} | set(starts))
     if form == "json":
         terminal.out(report.as_json(answer))
     else:
