@@ -124,6 +124,7 @@ struct file {
     bool strong;                               // its last handle closes its objects too
     bool collective;                           // asking for metadata may need all ranks
     struct file *_Atomic parent;               // where it is mounted, at `mount`
+    _Atomic uint64_t folder; // of the folder that was last found to have no links on its way, the hash
     char *mount, *path;
     unsigned flags; // as of open(2)
 };
@@ -152,7 +153,13 @@ struct thing *thing_find(struct file *file, enum kind kind, const struct token *
 struct thing *thing_new(struct file *file, enum kind kind, const struct token *token, const char *path,
                         const char *name);
 bool thing_rename(struct thing *thing, const char *path);
-void thing_forget(struct file *file, const char *path, const char *name);
+void thing_gone(struct file *file, enum kind kind, const char *path, const char *name);
+void things_gone(struct file *file, const char *path);
+uint64_t mixed(uint64_t hash, const void *bytes, size_t size);
+// Links may be on ways where none were.
+static inline void names_changed(struct file *file) {
+    atomic_store(&file->folder, 0);
+}
 static inline const char *thing_path(const struct thing *thing) {
     return thing->text == NULL ? "" : thing->text;
 }

@@ -10,18 +10,16 @@ struct library libraries[16];
 
 // The loader's functions, looked up when HDF5 is first called: every start of a process would pay for their names.
 static struct loader {
-    __typeof__(dladdr1) *dladdr1;
     __typeof__(dlopen) *dlopen;
     __typeof__(dlclose) *dlclose;
     __typeof__(dl_iterate_phdr) *dl_iterate_phdr;
 } loader;
 
 static bool loader_ready(void) {
-    loader.dladdr1 = dlsym(RTLD_NEXT, "dladdr1");
     loader.dlopen = dlsym(RTLD_NEXT, "dlopen");
     loader.dlclose = dlsym(RTLD_NEXT, "dlclose");
     loader.dl_iterate_phdr = dlsym(RTLD_NEXT, "dl_iterate_phdr");
-    return loader.dladdr1 != NULL && loader.dlopen != NULL && loader.dlclose != NULL && loader.dl_iterate_phdr != NULL;
+    return loader.dlopen != NULL && loader.dlclose != NULL && loader.dl_iterate_phdr != NULL;
 }
 
 enum { RANGES = 128 };
@@ -50,33 +48,10 @@ static const char names[FUNCTION_COUNT][32] = {
 // A function that every HDF5 has and that this layer does not wrap.
 static const char probe[] = "H5open";
 
-static struct link_map *object_at(const void *address) {
-    Dl_info info;
-    struct link_map *map = NULL;
-    return loader.dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map : NULL;
-}
-
-// Held for good, so that what is known of its functions stays true.
-static void *hold(const struct link_map *map) {
-    return loader.dlopen(map->l_name[0] == '\0' ? NULL : map->l_name, RTLD_LAZY | RTLD_NOLOAD);
-}
-
-static struct library *library_at(const void *function) {
-    struct link_map *map = object_at(function);
-    if (map == NULL) return NULL;
-    uintptr_t base = (uintptr_t)map->l_ld;
-    for (unsigned i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-        uintptr_t none = 0;
-        struct library *library = &libraries[i];
-        if (!atomic_compare_exchange_strong(&library->base, &none, base) && none != base) continue;
-        if (relaxed(library->handle) == NULL) atomic_store(&library->handle, hold(map));
-        return relaxed(library->handle) == NULL ? NULL : library;
-    }
-    return NULL;
-}
-
+// The object that lies at an address: dladdr(3) would look through all its symbols.
 struct span {
     uintptr_t address, start, end;
+    const char *name; // "" of the executable
 };
 
 static int spans(struct dl_phdr_info *info, size_t size, void *data) {
@@ -91,9 +66,38 @@ static int spans(struct dl_phdr_info *info, size_t size, void *data) {
         if (from + part->p_memsz > end) end = from + part->p_memsz;
     }
     if (span->address < start || span->address >= end) return 0;
-    span->start = start;
-    span->end = end;
+    *span = (struct span){span->address, start, end, info->dlpi_name};
     return 1;
+}
+
+static bool object_at(const void *address, struct span *span) {
+    *span = (struct span){.address = (uintptr_t)address};
+    return loader.dl_iterate_phdr(spans, span) != 0;
+}
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static bool own(const void *function) {
+    return (const char *)function >= __ehdr_start && (const char *)function < _end;
+}
+
+// Held for good, so that what is known of its functions stays true.
+static void *hold(const struct span *span) {
+    return loader.dlopen(span->name[0] == '\0' ? NULL : span->name, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static struct library *library_at(const void *function) {
+    struct span span;
+    if (!object_at(function, &span)) return NULL;
+    for (unsigned i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        uintptr_t none = 0;
+        struct library *library = &libraries[i];
+        if (!atomic_compare_exchange_strong(&library->base, &none, span.start) && none != span.start) continue;
+        if (relaxed(library->handle) == NULL) atomic_store(&library->handle, hold(&span));
+        return relaxed(library->handle) == NULL ? NULL : library;
+    }
+    return NULL;
 }
 
 static int any(struct dl_phdr_info *info, size_t size, void *data) {
@@ -110,8 +114,8 @@ static int any(struct dl_phdr_info *info, size_t size, void *data) {
 static struct library *library_of(const void *caller) {
     void *found = dlsym(RTLD_NEXT, probe);
     if (found == NULL) found = dlsym(RTLD_DEFAULT, probe); // in the executable itself
-    struct link_map *map = found == NULL ? object_at(caller) : NULL;
-    void *handle = map == NULL ? NULL : hold(map);
+    struct span span;
+    void *handle = found == NULL && object_at(caller, &span) ? hold(&span) : NULL;
     if (handle != NULL) {
         found = dlsym(handle, probe); // there, or in what it was linked with
         loader.dlclose(handle);
@@ -122,10 +126,10 @@ static struct library *library_of(const void *caller) {
 
 static __attribute__((cold, noinline)) struct library *library_new_caller(const void *caller) {
     int kept = errno;
-    struct span span = {.address = (uintptr_t)caller};
+    struct span span;
     struct library *library = loader_ready() ? library_of(caller) : NULL;
     dlerror(); // what is not there is not the program's error
-    if (library != NULL && loader.dl_iterate_phdr(spans, &span) != 0) {
+    if (library != NULL && object_at(caller, &span)) {
         unsigned place = atomic_fetch_add(&range_count, 1);
         if (place < RANGES) {
             ranges[place].start = span.start;
@@ -154,7 +158,7 @@ __attribute__((cold, noinline)) void *library_function(struct library *library, 
     if (known != NULL) return known;
     int kept = errno;
     void *found = dlsym(relaxed(library->handle), names[function]);
-    if (found != NULL && object_at(found) == object_at(libraries)) found = dlsym(RTLD_NEXT, names[function]);
+    if (found != NULL && own(found)) found = dlsym(RTLD_NEXT, names[function]);
     dlerror();
     errno = kept;
     atomic_store(&library->functions[function], found == NULL ? (void *)LACKING : found);

@@ -131,7 +131,6 @@ static struct thing *first_met(const struct call *call, hid_t hid, hid_t place, 
     struct thing *thing =
         token == NULL && !created ? thing_find(file, kind_of(identity, call, hid), NULL, room, NULL) : NULL;
     if (thing != NULL) return thing;
-    if (found && created) thing_forget(file, room, NULL);
     return thing_new(file, kind_of(identity, call, hid), token, found ? room : NULL, NULL);
 }
 
@@ -259,7 +258,7 @@ static struct thing *attribute_met(const struct call *call, hid_t hid, hid_t pla
     }
     struct thing *thing = created ? NULL : thing_find(file, AN_ATTRIBUTE, NULL, room, name);
     if (thing != NULL) return thing;
-    if (created) thing_forget(file, room, name);
+    if (created) thing_gone(file, AN_ATTRIBUTE, room, name);
     if ((thing = thing_new(file, AN_ATTRIBUTE, NULL, room, name)) == NULL) return NULL;
     thing->created = created;
     describe(call, hid, thing, material);

@@ -49,8 +49,9 @@ static enum link link_kind(const struct call *call, hid_t place, const char *pat
 void link_say(const struct call *call, struct file *file, const char *path, const char *target, const char *target_file,
               bool created) {
     (void)call;
+    names_changed(file);
     if (created)
-        thing_forget(file, path, NULL);
+        thing_gone(file, A_LINK, path, NULL);
     else if (thing_find(file, A_LINK, NULL, path, NULL) != NULL)
         return;
     struct thing *thing = thing_new(file, A_LINK, NULL, path, NULL);
@@ -89,13 +90,21 @@ static void soft_link(const struct call *call, struct file *file, char *path, si
         name_join(path, rooms->resolved, rooms->rest);
 }
 
-// False: an external link is on the way.
+static uint64_t folder_of(const char *path, size_t *end) {
+    const char *slash = strrchr(path, '/');
+    *end = slash == NULL ? 0 : (size_t)(slash - path);
+    return mixed(1, path, *end) | 1;
+}
+
+// False: an external link is on the way. Objects are mostly met side by side: their folder is looked at once.
 static bool walk(const struct call *call, struct file *file, hid_t place, char *path, size_t at, bool last,
                  struct rooms *rooms) {
+    size_t above;
+    if (folder_of(path, &above) == relaxed(file->folder) && above > at) at = above;
     for (int followed = 0; path[at] != '\0' && path[at + 1] != '\0' && followed < FOLLOWED;) {
         size_t end = at + 1 + strcspn(path + at + 1, "/");
         char next = path[end];
-        if (next == '\0' && !last) return true;
+        if (next == '\0' && !last) break;
         path[end] = '\0';
         enum link kind = link_kind(call, place, path, rooms->target);
         if (kind == SOFT) {
@@ -111,7 +120,9 @@ static bool walk(const struct call *call, struct file *file, hid_t place, char *
         }
         path[end] = next;
         at = end;
+        if (kind == NO_LINK) return true;
     }
+    atomic_store(&file->folder, folder_of(path, &above));
     return true;
 }
 

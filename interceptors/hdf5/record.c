@@ -164,7 +164,7 @@ void link_moved(const struct call *call, hid_t place, const char *from, hid_t ot
     struct file *file = link_at(&naming, place, from, false, naming.from);
     if (file != NULL && link_at(&naming, other, to, false, naming.to) != NULL) {
         provio_renamed(file->object, function_number(call), NULL, naming.from, naming.to, told_from(call));
-        thing_forget(file, naming.from, NULL);
+        things_gone(file, naming.from);
     }
     naming_end(&naming);
 }
@@ -175,7 +175,7 @@ void link_gone(const struct call *call, hid_t place, const char *name) {
     struct file *file = link_at(&naming, place, name, false, naming.from);
     if (file != NULL) {
         provio_deleted(file->object, function_number(call), naming.from, NULL, told_from(call));
-        thing_forget(file, naming.from, NULL);
+        things_gone(file, naming.from);
     }
     naming_end(&naming);
 }
@@ -187,7 +187,7 @@ void attribute_gone(const struct call *call, hid_t place, const char *object, co
     if (naming.ready) attribute_of(call, place, object, &file, naming.from);
     if (file != NULL) {
         provio_deleted(file->object, function_number(call), naming.from, name, told_from(call));
-        thing_forget(file, naming.from, name);
+        thing_gone(file, AN_ATTRIBUTE, naming.from, name);
     }
     naming_end(&naming);
 }
@@ -199,7 +199,7 @@ void attribute_moved(const struct call *call, hid_t place, const char *object, c
     if (naming.ready) attribute_of(call, place, object, &file, naming.from);
     if (file != NULL) {
         provio_renamed(file->object, function_number(call), naming.from, from, to, told_from(call));
-        thing_forget(file, naming.from, from);
+        thing_gone(file, AN_ATTRIBUTE, naming.from, from);
     }
     naming_end(&naming);
 }

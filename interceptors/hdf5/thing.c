@@ -50,7 +50,7 @@ static void thing_free(struct thing *thing) {
 
 // ---- things, found by their token where that is known, else by their path
 
-static uint64_t mixed(uint64_t hash, const void *bytes, size_t size) {
+uint64_t mixed(uint64_t hash, const void *bytes, size_t size) {
     for (const unsigned char *at = bytes; size-- > 0; at++) hash = (hash ^ *at) * 0x100000001b3u;
     return hash;
 }
@@ -129,20 +129,22 @@ bool thing_rename(struct thing *thing, const char *path) {
     return thing->text == NULL && thing_text(thing, path, NULL);
 }
 
-static bool below(const char *path, const char *folder) {
-    size_t length = strlen(folder);
-    return strncmp(path, folder, length) == 0 && (path[length] == '\0' || path[length] == '/');
+// No name leads there any more: to an attribute, or to what was a link.
+void thing_gone(struct file *file, enum kind kind, const char *path, const char *name) {
+    struct thing *thing = thing_find(file, kind, NULL, path, name);
+    if (thing != NULL) atomic_store(&thing->gone, true);
 }
 
-// No name leads there any more: to an attribute, or to an object and what lies below it.
-void thing_forget(struct file *file, const char *path, const char *name) {
+// The same of an object and what lies below it. All there are are looked at: it is only done where a name is deleted or
+// changed.
+void things_gone(struct file *file, const char *path) {
+    size_t length = strlen(path);
     for (struct thing *thing = atomic_load(&file->things); thing != NULL; thing = thing->sibling) {
-        if (relaxed(thing->gone) || thing->text == NULL) continue;
-        bool meant = name == NULL ? below(thing_path(thing), path)
-                                  : thing->kind == AN_ATTRIBUTE && strcmp(thing_path(thing), path) == 0 &&
-                                        strcmp(thing_name(thing), name) == 0;
-        if (meant) atomic_store(&thing->gone, true);
+        if (thing->text == NULL || thing->path_length < length || relaxed(thing->gone)) continue;
+        if ((thing->text[length] == '\0' || thing->text[length] == '/') && memcmp(thing->text, path, length) == 0)
+            atomic_store(&thing->gone, true);
     }
+    names_changed(file);
 }
 
 // ---- files
