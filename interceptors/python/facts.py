@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def of_object(h5py: Any, identifier: Any, kind: str) -> dict[str, Any]:
+def of_object(h5py: Any, identifier: Any, kind: str, creation: Any) -> dict[str, Any]:
     """Return the facts of a group (none), a dataset or a committed datatype."""
     if kind == "Datatype":
         return {"datatype": datatype(h5py, identifier), "element_size": identifier.get_size()}
     if kind != "Dataset":
         return {}
-    space, creation = identifier.get_space(), identifier.get_create_plist()
+    space = identifier.get_space()
     told = of_elements(h5py, space, identifier.get_type())
     if space.get_simple_extent_type() == h5py.h5s.SIMPLE:
         most = space.get_simple_extent_dims(True)
@@ -63,9 +63,8 @@ def elements(h5py: Any, space: Any, dataset: Any) -> int:
     return int((dataset.get_space() if space.id == h5py.h5s.ALL.id else space).get_select_npoints())
 
 
-def virtual_sources(h5py: Any, dataset: Any, path: bytes) -> Iterator[tuple[bytes | None, bytes]]:
+def virtual_sources(h5py: Any, creation: Any, path: bytes) -> Iterator[tuple[bytes | None, bytes]]:
     """Yield the file and the path of each source of a virtual dataset; no file: the one that it lies in itself."""
-    creation = dataset.get_create_plist()
     if creation.get_layout() != h5py.h5d.VIRTUAL:
         return
     seen = set()

@@ -122,11 +122,12 @@ class Objects:
         kind = {0: "Group", 1: "Dataset", 2: "Datatype"}.get(info.type, "Group")
         known = None if created else opening.members.get((kind, path, b""))
         if known is None:
-            told = facts.of_object(self.h5py, identifier, kind)
+            creation = identifier.get_create_plist() if kind == "Dataset" else None
+            told = facts.of_object(self.h5py, identifier, kind, creation)
             told["token"] = format(info.addr, "x")
             known = self._member(opening, kind, path, b"", told, created)
             if kind == "Dataset":
-                self._virtual_sources(identifier, known)
+                self._virtual_sources(creation, known)
         return known
 
     def _path(self, identifier: Any, info: Any, created: bool) -> tuple[Opening, bytes]:
@@ -229,8 +230,8 @@ class Objects:
             self.link(opening, real, known.path, None, False)
         return known
 
-    def _virtual_sources(self, identifier: Any, known: Known) -> None:
-        for path, name in facts.virtual_sources(self.h5py, identifier, known.opening.path):
+    def _virtual_sources(self, creation: Any, known: Known) -> None:
+        for path, name in facts.virtual_sources(self.h5py, creation, known.opening.path):
             if path is None:
                 opening = known.opening
             else:
