@@ -93,6 +93,7 @@ def assert_same_rows(project: Project, url: str) -> None:
         assert there.query(asked).serialize(format=form) == here.query(asked).serialize(format=form), asked
 
 
+@pytest.mark.slow
 def test_oxigraph_gives_the_same(project: Project, oxigraph: Server) -> None:
     """Rows, lineage, quads and findings are the embedded store's; merging again changes nothing."""
     record(project)
