@@ -86,15 +86,28 @@ def _readings(inside: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _named(known: Inside, target: Target, iri: str, name: str) -> Target:
-    """A link stands for what it leads to."""
-    seen = {iri}
-    while (led := min(known.said(iri).get(LEADS_TO, ()), default=iri)) not in seen and known.said(led):
-        iri = led
-        seen.add(iri)
+    """A link stands for what it leads to; one that was made in an earlier version, for what has that name now."""
+    seen: list[str] = []
+    while iri not in seen:
+        seen.append(iri)
+        link = next((one for one in _before(known, iri) if known.said(one).get(LEADS_TO)), None)
+        if link:
+            led = min(known.said(link)[LEADS_TO])
+            own = led.partition("#")[0] == link.partition("#")[0]
+            iri = f"{iri.partition('#')[0]}#{led.partition('#')[2]}" if own else led
     if len(seen) > 1:
         return Target(iri, target.changed)
     path = f"{target.path}#{name}" if target.path else None
     return replace(target, iri=iri, path=path and os.fsencode(path).decode("utf-8", "replace"))
+
+
+def _before(known: Inside, iri: str) -> Iterator[str]:
+    """Yield an object and, while nothing is stated of it, what it was in earlier versions."""
+    waiting = [iri]
+    for one in waiting[:MOST]:
+        yield one
+        if not known.said(one):
+            waiting += [source for source in known.sources(one) or () if source not in waiting]
 
 
 def _names(known: Inside, version: str) -> set[str]:

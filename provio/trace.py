@@ -243,7 +243,7 @@ def _assemble(trace: Trace, records: Records, members: Members) -> Records:
             _open(trace, iri, record, members)
             if "closedNs" in record:
                 later[iri] = record
-        elif "inFile" not in record or not members.takes(iri, record):
+        elif not ("inFile" in record or "virtualSource" in record) or not members.takes(iri, record):
             later[iri] = record
     return later
 

@@ -1,0 +1,88 @@
+"""Lineage inside files, of a real program with h5py: what each object comes from, in this file and through others."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import pytest
+from conftest import Project
+
+pytest.importorskip("h5py")
+pytestmark = pytest.mark.slow
+
+MAKE = """
+import h5py
+with h5py.File("in.h5", "w") as out:
+    for name in "abc":
+        out["g/" + name] = [1.0, 2.0, 3.0, 4.0]
+    out["g/a"].attrs["units"] = "m"
+"""
+USE = """
+import h5py
+with h5py.File("in.h5") as source, h5py.File("out.h5", "w") as out:
+    out["x"] = source["g/a"][:] * 2
+    out["y"] = source["g/b"][()] + 1
+    out["y"].attrs["u"] = source["g/a"].attrs["units"]
+    source.copy("g/c", out, "copied")
+    source.copy("g", out, "group")
+    out["soft"] = h5py.SoftLink("/x")
+    out["outside"] = h5py.ExternalLink("in.h5", "/g/c")
+    layout = h5py.VirtualLayout(shape=(4,), dtype="f8")
+    layout[:] = h5py.VirtualSource(source["g/b"])
+    out.create_virtual_dataset("v", layout)
+    out.create_group("deep/er")
+    out["deep/er/z"] = source["g/c"][:2]
+"""
+UPDATE = """
+import h5py
+with h5py.File("out.h5", "r+") as out:
+    out["x"][...] = float(open("t.txt").read())
+    out["y"][3] = 5
+    out.move("deep", "deeper")
+    del out["copied"]
+"""
+LAST = """
+import h5py
+with h5py.File("out.h5") as data:
+    for name in ("v", "outside", "soft", "deeper/er/z"):
+        open(name.replace("/", "_") + ".txt", "w").write(str(data[name][:2]))
+"""
+
+
+@pytest.fixture
+def story(project: Project) -> Project:
+    (project.path / "t.txt").write_text("3\n")
+    for name, program in (("make", MAKE), ("use", USE), ("update", UPDATE), ("last", LAST)):
+        (project.path / f"{name}.py").write_text(program)
+        project.watch(sys.executable, f"{name}.py")
+    return project
+
+
+def found(project: Project, *asked: str) -> set[str]:
+    """What something comes from, but other contents of its own, by data."""
+    document: dict[str, Any] = project.lineage(*asked, "--via", "data")
+    return {
+        os.path.relpath(node["path"], project.path)
+        for node in document["nodes"]
+        if node["type"] in ("Dataset", "Attribute", "FileVersion") and node["iri"] != document["target"]
+    }
+
+
+def test_what_each_object_comes_from(story: Project) -> None:
+    """Read, copied, linked, shown, moved, and left alone by an update."""
+    assert found(story, "out.h5#/x") == {"t.txt"}
+    assert found(story, "out.h5#/y") >= {"out.h5#/y", "in.h5#/g/b"}
+    assert found(story, "out.h5#/y@u") == {"out.h5#/y@u", "in.h5#/g/a@units"}
+    assert found(story, "out.h5#/group/a") == {"in.h5#/g/a"}
+    assert found(story, "out.h5#/group/a@units") == {"in.h5#/g/a@units"}
+    assert found(story, "out.h5#/soft") == {"t.txt"}
+    assert found(story, "out.h5#/v") >= {"out.h5#/v", "in.h5#/g/b"}
+    assert found(story, "out.h5#/deeper/er/z") == {"out.h5#/deep/er/z", "in.h5#/g/c"}
+    level = "--level", "dataset"
+    assert found(story, "v.txt", *level) >= {"out.h5#/v", "in.h5#/g/b"}
+    assert found(story, "outside.txt", *level) == {"in.h5#/g/c"}
+    assert found(story, "soft.txt", *level) == {"out.h5#/x", "t.txt"}
+    assert found(story, "deeper_er_z.txt", *level) == {"out.h5#/deeper/er/z", "out.h5#/deep/er/z", "in.h5#/g/c"}
+    assert found(story, "soft.txt") >= {"out.h5", "in.h5", "t.txt"}
