@@ -41,20 +41,19 @@ def prepare(trace: Trace, settings: Config) -> Prepared:
     return Prepared(bundle_iri(trace.iri), pieces, index_of(trace, settings), across.Open.of(conclusions))
 
 
-def put(store: Writer, run: Prepared, runs: across.Runs | None = None) -> None:
+def put(store: Writer, run: Prepared, runs: across.Runs, derived: across.Derived) -> None:
     """Put a run's graph in place of what there was, and conclude anew what follows from it and other runs.
 
-    `runs` are those in the store, where that is known; they are kept up to date.
+    `runs` are those in the store, `derived` what follows from several; both are kept up to date but where this raises.
     Raises OSError or a ProvioError where the store is to blame, anything else where the run is: it is then forgotten.
     """
     graph = run.graph
     keys = across.touched_in(store, graph)
     equal = content.touched(store, graph)
-    runs = runs or across.Runs.of(store)
     try:
         store.replace(graph, run.pieces)
         runs.renew(store, graph)
-        _conclude_across(store, graph, run.open, keys, runs)
+        _renew_across(store, graph, keys | run.open.beside(runs), runs, derived)
         store.index([*_renewed(store, graph, equal), *run.index])
     except (OSError, ProvioError):
         raise
@@ -69,7 +68,7 @@ def copy(store: Writer, graph: str, run: str, content_hash: str, document: str) 
     equal = content.touched(store, graph)
     store.replace(graph, [document])
     keys |= across.touched_in(store, graph)
-    _conclude_across(store, graph, None, keys, across.Runs.of(store))
+    _renew_across(store, graph, keys, across.Runs.of(store), across.Derived(store))
     store.index([*_renewed(store, graph, equal), *_entry(graph, run, content_hash)])
 
 
@@ -87,21 +86,17 @@ def _forget(store: Writer, graphs: list[str], keys: set[str], equal: dict[str, s
         keys |= across.touched_in(store, graph)
         store.drop(graph)
         runs.renew(store, graph)
-    store.withdraw(across.DERIVED, across.Derived(store).because_of(keys))
-    store.add(across.DERIVED, across.conclude(store, sorted(keys), runs))
+    across.Derived(store).renew(store, keys, across.conclude(store, sorted(keys), runs))
     if content.renew(store, None, equal):
         store.index(_bundle(CONTENT))
 
 
-def _conclude_across(store: Writer, graph: str, open_: across.Open | None, before: set[str], runs: across.Runs) -> None:
+def _renew_across(store: Writer, graph: str, keys: set[str], runs: across.Runs, derived: across.Derived) -> None:
     """Renew what the derived graph says because of what a run touches, or touched before it was merged anew."""
-    derived = across.Derived(store)
-    keys = before | (open_.beside(runs) if open_ else set()) | across.shared(store, graph)
-    keys |= across.disputed(store, graph) | across.during(store, [graph], runs)
-    if derived.keys:
-        keys |= derived.keys & across.touched_in(store, graph)
-    store.withdraw(across.DERIVED, derived.because_of(keys))
-    store.add(across.DERIVED, across.conclude(store, sorted(keys), runs))
+    keys |= across.shared(store, graph) | across.disputed(store, graph) | across.during(store, [graph], runs)
+    if derived.of:
+        keys |= derived.of.keys() & across.touched_in(store, graph)
+    derived.renew(store, keys, across.conclude(store, sorted(keys), runs))
 
 
 def _renewed(store: Writer, graph: str, before: dict[str, set[str]]) -> list[str]:

@@ -103,7 +103,7 @@ class _Merge:
     def __init__(self, home: Home, store: Writer, settings: Config, known: Trace | None, between: bool) -> None:
         self.home, self.store, self.settings, self.known, self.between = home, store, settings, known, between
         self.hashes = store.indexed(provio("contentHash"))
-        self.runs: across.Runs | None = None
+        self.across: tuple[across.Runs, across.Derived] | None = None
         self.outcome = Outcome()
         self.marks: dict[Path, tuple[int, str]] = {}
         self.seen: set[Path] = set()
@@ -111,7 +111,7 @@ class _Merge:
 
     def all(self, folders: list[Path], readers: Readers | None, progress: Callable[[str], None]) -> None:
         """Merge run folders, one after the other; what fails of one costs no other."""
-        published, self.runs = time.monotonic(), across.Runs.of(self.store)
+        published = time.monotonic()
         jobs = self._jobs(folders, progress)
         for job, found in readers.read(jobs) if readers else self._read(jobs):
             self._one(job, found)
@@ -171,7 +171,9 @@ class _Merge:
     def _put(self, job: Job, prepared: Prepared, damages: list[str]) -> None:
         self.unpublished = True
         with writing(self.home):
-            intake.put(self.store, prepared, self.runs)
+            known, self.across = self.across or (across.Runs.of(self.store), across.Derived(self.store)), None
+            intake.put(self.store, prepared, *known)
+            self.across = known
         self.outcome.merged.append(job.folder.name)
         self._note(job, damages)
 

@@ -15,9 +15,11 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, islice
 
+import pyoxigraph as ox
+
 from provio import turtle
 from provio.across import channels, inodes
-from provio.across.known import DERIVED, Facts, Known, nanoseconds
+from provio.across.known import DERIVED, Facts, Kept, Known, nanoseconds
 from provio.facts import RUN_BASE
 from provio.graph import bundle_iri
 from provio.lineage import Conclusions
@@ -27,6 +29,7 @@ from provio.vocab import NS, PROV, RDF, local_name
 __all__ = ["DERIVED", "Derived", "Known", "Open", "Runs", "conclude", "disputed", "during", "shared", "touched_in"]
 
 
+Statement = tuple[str, str, str]  # subject, predicate, object: IRIs, or lexical forms
 BATCH = 500  # of what one query asks about
 
 
@@ -171,17 +174,35 @@ def _bundle(run: str) -> str:
 
 
 class Derived:
-    """What the derived graph says, and because of which inode or channel."""
+    """What the derived graph says, by the inode or channel because of which; of parts of phases by the part."""
 
     def __init__(self, known: Known) -> None:
-        self.said = list(known.statements(DERIVED))
-        self.keys = {key for s, p, o in self.said if (key := _about(s, p, o))}
+        self.of: dict[str, set[Statement]] = {}
+        self.parts: dict[str, set[Statement]] = {}
+        self._add(known.statements(DERIVED))
 
-    def because_of(self, keys: set[str]) -> list[tuple[str, str, str]]:
-        """Return what it says because of some of them."""
-        made = [(s, o) for s, p, o in self.said if p == PROV + "wasGeneratedBy" and "~" in o]
-        stretches = {stretch for version, stretch in made if inodes.key_of(version) in keys}
-        return [(s, p, o) for s, p, o in self.said if _about(s, p, o) in keys or s in stretches]
+    def _add(self, statements: Iterable[Statement]) -> None:
+        for subject, predicate, object_ in statements:
+            key = _about(subject, predicate, object_)
+            place = self.parts.setdefault(subject, set()) if key is None else self.of.setdefault(key, set())
+            place.add((subject, predicate, object_))
+
+    def renew(self, store: Kept, keys: set[str], lines: list[str]) -> None:
+        """Have these lines (N-Triples) in place of all that was said because of some inodes and channels."""
+        store.withdraw(DERIVED, self._taken(keys))
+        store.add(DERIVED, lines)
+        self._add(_statements(lines))
+
+    def _taken(self, keys: set[str]) -> list[Statement]:
+        said = [statement for key in keys for statement in self.of.pop(key, ())]
+        parts = {o for _, p, o in said if p == PROV + "wasGeneratedBy" and "~" in o}
+        return said + [statement for part in parts for statement in self.parts.pop(part, ())]
+
+
+def _statements(lines: list[str]) -> Iterator[Statement]:
+    for quad in ox.parse("".join(lines).encode(), ox.RdfFormat.N_TRIPLES) if lines else ():
+        if not isinstance(quad.subject, ox.Triple) and not isinstance(quad.object, ox.Triple):
+            yield quad.subject.value, quad.predicate.value, quad.object.value
 
 
 def _about(subject: str, predicate: str, object_: str) -> str | None:

@@ -6,6 +6,7 @@ two knows it nearly always. Of the Internet's, both ends know both addresses, wh
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from provio.facts import Opening, Trace
@@ -72,11 +73,17 @@ class Ends:
         """Of a client that was gone before its server asked, the server knows the process: connections are accepted in
         the order in which they were made."""
         lost = [o for o in sockets if self.own(o) not in self.others and o.connection.peer_pid]
+        waiting: dict[tuple[int, bytes | None], deque[Opening]] = {}
+        for one in lost:
+            waiting.setdefault((one.process.pid, one.path), deque()).append(one)
         taken: set[str] = set()
         for server in lost:
-            for client in lost:
-                known = client.process.pid == server.connection.peer_pid and client.path == server.path
-                if known and client is not server and not taken & {self.own(client), self.own(server)}:
-                    taken |= {self.own(client), self.own(server)}
-                    self.others[self.own(client)] = self.own(server)
-                    self.others[self.own(server)] = self.own(client)
+            clients = waiting.get((server.connection.peer_pid, server.path), deque())
+            while clients and self.own(clients[0]) in taken:
+                clients.popleft()
+            free = (other for other in clients if other is not server and self.own(other) not in taken)
+            client = None if self.own(server) in taken else next(free, None)
+            if client:
+                taken |= {self.own(client), self.own(server)}
+                self.others[self.own(client)] = self.own(server)
+                self.others[self.own(server)] = self.own(client)
