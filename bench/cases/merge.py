@@ -72,11 +72,11 @@ def _other_files(data: bytes, began: int, number: int) -> bytes:
 
 
 def _merged(folder: Path) -> tuple[float, float]:
-    """Merge into a store made anew; return the processor time in seconds and the peak of resident memory in MB."""
+    """Merge into a store made anew; return the processor time in seconds and the largest process's peak of memory in MB."""
     for name in ("store", "snapshots"):
         shutil.rmtree(folder / ".provio" / name, ignore_errors=True)
     process = subprocess.Popen([PROVIO, "merge"], cwd=folder, env=_environment(folder), stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)  # merge is one process
+    _, status, usage = os.wait4(process.pid, 0)  # the time of all its readers, the memory of the largest process
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, "provio merge")
