@@ -37,12 +37,13 @@ class Place:
     memory: Path
     built: Path
 
-    def program(self, name: str) -> Path:
-        """Return a program of bench/programs, compiled."""
+    def program(self, name: str, *compiler: str) -> Path:
+        """Return a program of bench/programs, compiled; with HDF5's own compiler, say."""
         binary = self.built / name
         if not binary.exists():
             source = HERE / "programs" / f"{name}.c"
-            subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-pthread", "-o", binary, source], check=True)
+            command = [*(compiler or ("cc",)), "-O2", "-Wall", "-Wextra", "-pthread", "-o", binary, source]
+            subprocess.run(command, check=True, cwd=self.built)
         return binary
 
 

@@ -14,13 +14,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_pass_through_is_every_row(tmp_path: Path) -> None:
-    """The preload to compare with has just the functions that provio's library has."""
+    """The preload to compare with has just the functions of the C library that provio's has."""
 
     def functions(library: Path) -> set[str]:
         symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
         return {line.split()[2].split("@")[0] for line in symbols.stdout.splitlines() if line.split()[1] == "T"}
 
-    assert functions(pass_through(tmp_path)) == functions(ROOT / "provio" / "libprovio.so")
+    ours = functions(ROOT / "provio" / "libprovio.so")
+    assert functions(pass_through(tmp_path)) == {name for name in ours if not name.startswith(("provio_", "H5"))}
 
 
 def test_pass_through_changes_nothing(tmp_path: Path) -> None:

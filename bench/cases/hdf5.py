@@ -1,7 +1,9 @@
-"""HDF5: the import of h5py, and B5 with the layer in Python, where the C layer would not be in front of it."""
+"""HDF5: one element written from C; the import of h5py; B5 with the layer in Python, the one in C left out."""
 
 from __future__ import annotations
 
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,12 +12,36 @@ from case import HERE, Case, Unit
 SITE = HERE.parent / "provio" / "interceptors" / "site"
 
 
+COUNT = 1_000_000
+
+
 def _in_python(program: str, *arguments: str) -> list[str | Path]:
     """The command of a Python in which the layer for h5py alone records."""
     variables = (f"PYTHONPATH={SITE}", "PROVIO_HDF5=h5py")
     return ["env", *variables, sys.executable, HERE / "programs" / program, *arguments]
 
 
+def _kept(folder: Path, level: str) -> str:
+    """Return what a trace says of the elements written; raises where calls are missing."""
+    blocks = (path.read_bytes() for path in folder.glob("*.ttl") if not path.name.endswith(".calls.ttl"))
+    counts = (re.search(rb':writeApi "H5Dwrite" +; :writes +(\d+)', block) for block in blocks)
+    total = sum(int(found[1]) for found in counts if found)
+    if level != "file" and total < COUNT:
+        raise AssertionError(f"{total} of {COUNT} calls are counted in {folder}")
+    return f"{total:,} calls counted" if level != "file" else "first write noted"
+
+
+WRITES = [
+    Case(
+        "h5-write-one",
+        f"`H5Dwrite` of one element into an open dataset, {COUNT:,} times",
+        "H5Dwrite of one element",
+        lambda place: [place.program("write_one", "h5cc", "-shlib"), "one.h5", str(COUNT)],
+        Unit.NS,
+        {"file": 150, "op": 150},
+        check=_kept,
+    )
+]
 IMPORTS = [
     Case(
         "h5py-import",
@@ -42,4 +68,4 @@ DATASETS = [
         Unit.RATIO,
     ),
 ]
-CASES = [*IMPORTS, *DATASETS]
+CASES = [*(WRITES if shutil.which("h5cc") else []), *IMPORTS, *DATASETS]
