@@ -72,7 +72,7 @@ def _other_files(data: bytes, began: int, number: int) -> bytes:
 
 
 def _merged(folder: Path) -> tuple[float, float]:
-    """Merge into a store made anew; return the processor time in seconds and the largest process's peak of memory in MB."""
+    """Merge into a store made anew; return the processor time (s) and the largest process's peak (MB)."""
     for name in ("store", "snapshots"):
         shutil.rmtree(folder / ".provio" / name, ignore_errors=True)
     process = subprocess.Popen([PROVIO, "merge"], cwd=folder, env=_environment(folder), stdout=subprocess.DEVNULL)
