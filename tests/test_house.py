@@ -19,7 +19,7 @@ FLOORS = """
     questions query document nodes describe inside walk walk_inside ties when history target target_inside earlier
     paths until
     ancestry contract roots stale why impact
-    stats validate recorded verify tracking reports runs view exports
+    stats validate recorded verify tracking reports object_facts runs view exports
     ranks batch containers doctor stopping
     terminal asking verbs cli
 """.split()

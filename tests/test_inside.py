@@ -244,3 +244,17 @@ def test_what_would_have_to_be_made_again(folder: Folder) -> None:
     assert {os.path.basename(one["path"]) for one in answer["leftOut"]} >= {"a.csv", "out.h5"}
     answer = json.loads(folder.ask("impact", "in.h5#/g/b", "--as", "json").stdout)
     assert "a.csv" not in {os.path.basename(one["path"]) for one in answer["leftOut"]}
+
+
+def test_what_a_dataset_is(folder: Folder) -> None:
+    """Its shape and type, who made it, and the calls on it, of the version that holds it or last changed it."""
+    made(folder)
+    run = folder.told[1].id
+    assert folder.ask("show", "out.h5#/b").stdout.splitlines()[2:] == [
+        "shape    4",
+        "datatype float64",
+        f"made     2026-11-20 12:48:20 UTC by python3, run {run}",
+        "read     H5Dread: 1 call, 512 B, in 1 run",
+        "written  H5Dwrite: 1 call, 512 B, in 1 run",
+    ]
+    assert "nothing is recorded" in folder.ask("show", "out.h5#/nothing", code=3).stderr

@@ -7,13 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
+import pyoxigraph as ox
 import pytest
 from conftest import assert_valid
+from test_prov_package import lost
 from told import File, Process, Run
 
+from provio.graph import bundle_iri, triples
 from provio.home import Home
+from provio.identity import Identity
+from provio.lineage import conclude
 from provio.merge import merge
 from provio.store.embedded import StoreReader
+from provio.trace import read_run
 
 PREFIXES = "PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://www.w3.org/ns/prov#> "
 
@@ -276,3 +282,38 @@ def test_what_went_through_a_pipe(told: Told, runs: int) -> None:
     told.merged(run, *([other] if runs == 2 else []))
     found = told.rows("?d prov:wasGeneratedBy/prov:used ?s . ?s a provio:Pipe ; provio:madeIn/prov:used ?u", "d", "u")
     assert {pair for pair in found if "#" in pair[0]} == {("out.h5#/d", "in.h5#/a")}
+
+
+def test_the_package_prov_reads_it_all(told: Told) -> None:
+    """Every record and attribute of objects, finer phases, copies, links and virtual datasets."""
+    process = told.run()
+    source, out = process.h5(File("/data/in.h5")), process.h5(File("/data/out.h5"), "w")
+    source.read("/a").copy("/b", out, "/copy")
+    out.write("/a", new=True).write("/a", "units", new=True).link("/link", "/a")
+    source.read("/c")
+    out.write("/v", new=True).shows("/v", source, "/a").move("/a", "/g")
+    out.close()
+    process.run.write()
+    trace = read_run(process.run.folder)
+    identity = Identity(trace)
+    text = "".join(triples(trace, identity, conclude(trace, identity)))
+    graph = ox.NamedNode(bundle_iri(trace.iri))
+    quads = {ox.Quad(*quad.triple, graph) for quad in ox.parse(text, format=ox.RdfFormat.N_TRIPLES)}
+    assert lost(quads, "trig") == (set(), set())
+
+
+def test_an_object_and_an_operation_take_few_triples(told: Told) -> None:
+    """At most 14 for each, all that is said of either being counted: half a thousand are read, made and written."""
+    process = told.run()
+    source, out = process.h5(File("/data/in.h5")), process.h5(File("/data/out.h5"), "w")
+    for number in range(250):
+        source.read(f"/g/{number}")
+        out.write(f"/g/{number}", new=True)
+    told.merged(process.run)
+    of_objects = 'FILTER(CONTAINS(STR(?o), "#/g/"))'
+    rows = list(
+        StoreReader(told.home).rows(f"""{PREFIXES} SELECT (COUNT(*) AS ?n) {{ {{ SELECT DISTINCT ?s ?p ?x {{
+        {{ ?o ?how ?io . ?io provio:api ?api . ?io ?p ?x . BIND(?io AS ?s) {of_objects} }} UNION
+        {{ ?o ?p ?x . BIND(?o AS ?s) {of_objects} }} UNION {{ ?s ?p ?o . BIND(?o AS ?x) {of_objects} }} }} }} }}""")
+    )
+    assert int(rows[0]["n"]) / (250 * 3) <= 14

@@ -1,4 +1,4 @@
-"""`provio show`: a run in, its summary out."""
+"""`provio show`: a run, or an object inside a file, in; what is recorded of it out."""
 
 from __future__ import annotations
 
@@ -8,15 +8,24 @@ from provio import asking, terminal
 from provio.verbs import stoppable, store_option
 
 
-@click.command("show", short_help="Show one run.")
-@click.argument("run")
+@click.command("show", short_help="Show one run, or a dataset.")
+@click.argument("run", metavar="RUN|FILE#/DATASET")
 @store_option
 @stoppable
 def command(run: str) -> int:
-    """Show one RUN (its id, the beginning of it, its name, or `last`): what ran, what it read and wrote.
+    """Show one RUN (its id, the beginning of it, its name, or `last`): what ran, what it read and wrote. Or a dataset,
+    an attribute or a group inside a file: what it is, who made it, and what was done to it.
 
+    \b
     Example: provio show last
+             provio show xcorr.h5#/stack
     """
+    if "#" in run:
+        from provio import object_facts
+
+        asked = asking.files([run])
+        terminal.out(object_facts.show(asked.reader, asked.targets[0], unicode=terminal.unicode()))
+        return 0
     from provio import runs
 
     reader = asking.reader(None)
