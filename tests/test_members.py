@@ -167,6 +167,16 @@ def test_a_copied_dataset_comes_from_its_source_alone(told: Told) -> None:
     }
 
 
+def test_a_copy_of_what_was_written_just_now_to_another_file(told: Told) -> None:
+    """No version of that file was read: it comes from what the process had read for it."""
+    process = told.run()
+    source, other = process.h5(File("/data/in.h5")).read("/a"), process.h5(File("/data/first.h5"), "w")
+    other.write("/d", new=True).copy("/d", process.h5(File("/data/out.h5"), "w"), "/copy")
+    source.read("/b")
+    told.merged(process.run)
+    assert told.uses() == {"first.h5#/d": {"in.h5#/a"}, "out.h5#/copy": {"in.h5#/a"}}
+
+
 def test_a_fork_goes_on_from_where_it_was_made(told: Told) -> None:
     """A child that has no file of its own to look into, too: by memory it has what its parent had read by then."""
     process = told.run()

@@ -114,7 +114,7 @@ class _Work:
 
     def _made(self, inside: Inside, member: Member, found: MemberVersion, moment: int, one: _Made) -> None:
         """By a copy, or by the process that wrote it; what was copied first and then written keeps of its source."""
-        copies = [(self._source(inside, source, *access.moments()), access) for source, access in member.copied_from]
+        copies = [(self._source(inside, source, member, access), access) for source, access in member.copied_from]
         if any(used for used, _ in copies) and not member.stretches("write"):
             self._copied(inside.process, copies, found)
         else:
@@ -154,16 +154,20 @@ class _Work:
             self.out.copies.append(Copy(iri, process, first, last, used, self.out.phases[process.iri][0].launched_by))
             found.generated_by, found.program = iri, self.out.programs[process.iri].iri
 
-    def _source(self, inside: Inside, source: Member, first: int, last: int) -> list[str]:
-        """The object that was copied: as the process had made it by then, or else as it had found it."""
-        if any(begun <= last for begun, _ in source.changes()):
+    def _source(self, inside: Inside, source: Member, made: Member, access: Access) -> list[str]:
+        """The object that was copied, as it was found, or as the process had made it by then in the same file.
+
+        What it had made in another file is in no version that it read: that has passed through its memory.
+        """
+        first, last = access.moments()
+        if not any(begun <= last for begun, _ in source.changes()):
+            return [use.member.iri for use in inside.read(source, first, last)]
+        if inode_of(source.file.facts) == inode_of(made.file.facts):
             for one in self._versions(source.file):
                 if one.moment >= first or one.last:
                     name = inside.moves[source.file.iri].later((source.path, source.name), last)
-                    if name is None:
-                        return []
-                    return [self.out.member(one.version.iri, source.kind, *name, source.record).iri]
-        return [use.member.iri for use in inside.read(source, first, last)]
+                    return [self.out.member(one.version.iri, source.kind, *name, source.record).iri] if name else []
+        return []
 
     def _shows(self, member: Member, found: MemberVersion) -> None:
         """What a virtual dataset shows was there before it: so its file comes from theirs."""
