@@ -258,3 +258,19 @@ def test_what_a_dataset_is(folder: Folder) -> None:
         "written  H5Dwrite: 1 call, 512 B, in 1 run",
     ]
     assert "nothing is recorded" in folder.ask("show", "out.h5#/nothing", code=3).stderr
+
+
+def test_where_a_question_ends(folder: Folder) -> None:
+    """A pattern is held against the file's name, and the object's behind it."""
+    made(folder)
+    whole = {"out.h5#/a", "in.h5#/a"}
+    assert folder.found("a.csv", "--level", "dataset", "--until", "in.h5").keys() == whole
+    assert folder.found("a.csv", "--level", "dataset", "--until", "*#/a").keys() == {"out.h5#/a"}
+    assert folder.found("a.csv", "--level", "dataset", "--until", "out.h5").keys() == {"out.h5#/a"}
+
+
+@pytest.mark.parametrize("form", ["tree", "table", "dot", "ttl"])
+def test_every_form_shows_objects(folder: Folder, form: str) -> None:
+    assert (
+        "out.h5#/b" in folder.ask("lineage", *(made(folder) and ("b.csv", "--level", "dataset", "--as", form))).stdout
+    )

@@ -78,9 +78,10 @@ def answer(asked: asking.Asked, options: dict[str, Any], *, roots: bool, stale: 
 
         return only_roots(asked.reader, document)
     if stale:
+        from provio.contract import contracted
         from provio.stale import only_stale
 
-        return only_stale(asked.reader, document)
+        return only_stale(asked.reader, contracted(asked.reader, document) if inside else document)
     return document
 
 
