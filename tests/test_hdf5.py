@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import hdf5_calls
 import pytest
 from h5py_trace import Act, Story
 from posix_trace import Trace
@@ -188,3 +189,42 @@ def test_a_copy_by_h5copy_comes_from_its_source(
     subprocess.run([compiled("everything.c")], cwd=work, check=True, capture_output=True)
     trace.run("h5copy", "-i", "a.h5", "-o", "b.h5", "-s", "/copy/x", "-d", "/y", cwd=work)
     assert ("Copy", "a.h5", "/copy/x", "b.h5", "/y") in Story(trace.facts()).events()
+
+
+def test_every_other_form_of_a_call(compiled: Compiling, trace: Trace, work: Path) -> None:
+    """Calls of older versions, by name, by index and with fields are recorded as the newest ones are."""
+    lines, story = told(trace, work, compiled("siblings.c"))
+    assert story.moved() == acts(lines)
+    assert story.events() == of(lines, "event")
+    assert story.objects("created") == set(of(lines, "object"))
+
+
+LINKED = ("everything.c", "siblings.c", "files.c", "replaced.c")
+UNCALLED = {"H5FDregister"}  # for drivers that a program brings along, as h5py does
+
+
+def test_every_row_that_the_library_has_is_called_by_its_own_name(compiled: Compiling) -> None:
+    """Each wrapped function of the installed HDF5 is linked into a test program; another form of it is not enough."""
+
+    def symbols(path: Path | str, which: str) -> set[str]:
+        lines = subprocess.run(["nm", "-D", which, path], check=True, capture_output=True, text=True).stdout
+        return {line.split()[-1].split("@")[0] for line in lines.splitlines()}
+
+    programs = [compiled(source) for source in LINKED]
+    loaded = subprocess.run(["ldd", programs[0]], check=True, capture_output=True, text=True).stdout
+    library = next(line.split()[2] for line in loaded.splitlines() if line.strip().startswith("libhdf5_serial.so"))
+    wrapped = {row.name for row in hdf5_calls.rows() if row.kind != "SKIP"} & symbols(library, "--defined-only")
+    called = set().union(*(symbols(program, "--undefined-only") for program in programs))
+    assert wrapped - called == UNCALLED
+
+
+@pytest.mark.parametrize("asked", ["stat", "list"])
+def test_asking_is_recorded_when_it_is_asked_for(compiled: Compiling, trace: Trace, work: Path, asked: str) -> None:
+    program = compiled("siblings.c")
+    alone = subprocess.run([program], cwd=work, capture_output=True, check=True)
+    trace.detail = f"op,{asked}"
+    done = trace.run(program, cwd=work)
+    assert (done.stdout, done.stderr) == (alone.stdout, alone.stderr)
+    wanted = {row.name for row in hdf5_calls.rows() if row.term == asked.title()}
+    found = {record["api"] for record in trace.facts().values() if record.get("operation") == asked.title()}
+    assert len(found & wanted) > 15 and not {api for api in found if api.startswith("H5")} - wanted

@@ -18,7 +18,7 @@ static void fail(hid_t file) {
 
 int main(void) {
     hid_t file = MUST(H5Fcreate(file_name, H5F_ACC_TRUNC, 0, 0)), space = line_of(10);
-    fail(file);                                     // printed by HDF5
+    fail(file);                                    // printed by HDF5
     MUST(H5Eset_auto2(H5E_DEFAULT, own, &called)); // the program's own
     fail(file);
     hid_t dataset = MUST(H5Dcreate2(file, "x", H5T_NATIVE_DOUBLE, space, 0, 0, 0));

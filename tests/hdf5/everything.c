@@ -110,7 +110,8 @@ static void attributes(hid_t file) {
     a = MUST(H5Acreate2(file, "title", H5T_NATIVE_INT, one, 0, 0));
     MUST(H5Awrite(a, H5T_NATIVE_INT, values));
     MUST(H5Aclose(a));
-    puts("object Attribute a.h5 /d@units true\nobject Attribute a.h5 /d@scale true\nobject Attribute a.h5 /@title true");
+    puts(
+        "object Attribute a.h5 /d@units true\nobject Attribute a.h5 /d@scale true\nobject Attribute a.h5 /@title true");
     puts("write a.h5 /d@units 1 12\nwrite a.h5 /d@scale 1 8\nwrite a.h5 /@title 1 4");
     a = MUST(H5Aopen_by_idx(file, "d", H5_INDEX_NAME, H5_ITER_INC, 1, 0, 0));
     MUST(H5Aread(a, H5T_NATIVE_INT, values));
