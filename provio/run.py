@@ -184,7 +184,7 @@ def _watched(program: bytes, recording: Recording, refuses: bool, env: Mapping[b
         found[b"ASAN_OPTIONS"] = b":".join(option for option in sanitizer if option)
     if recording.hdf5 != "auto":
         found[b"PROVIO_HDF5"] = recording.hdf5.encode()
-    if recording.hdf5 == "h5py" or (python and recording.hdf5 == "auto"):
+    if b":" not in os.fsencode(SITE) and (recording.hdf5 == "h5py" or (python and recording.hdf5 == "auto")):
         found[b"PYTHONPATH"] = b":".join(filter(None, (os.fsencode(SITE), env.get(b"PYTHONPATH", b""))))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -285,3 +286,32 @@ h5py.File("a.h5", "w")["x"] = 1
 """
     run(trace, program, work, "h5py", PYTHONPATH=f"{SITE}:{tmp_path}/copy/site")
     assert Story(trace.facts()).moved() == [Act("write", "a.h5", "/x", 1, 8)]
+
+
+LAYER = sorted([SITE.parent / "hdf5.py", *SITE.parent.glob("python/*.py"), *SITE.glob("*.py")])
+
+
+@pytest.mark.parametrize("path", LAYER, ids=lambda path: path.stem)
+def test_the_layer_needs_an_old_python_and_nothing_else(path: Path) -> None:
+    """What runs inside a watched Python is read by 3.8, and imports its own parts and the standard library alone."""
+    tree = ast.parse(path.read_text(), feature_version=(3, 8))
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names | {"sitecustomize"}
+
+
+def test_a_name_that_is_none_is_refused_as_ever(trace: Trace, work: Path) -> None:
+    program = """
+import h5py
+for name in ("\\ud800", "a\\0b", 3, None, b"\\xff/nowhere"):
+    try:
+        h5py.File(name, "r")
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+    said = bare(sys.executable, "-c", program, cwd=work)[1]
+    assert len(said.splitlines()) == 5
+    for way in ("c", "h5py", "python"):
+        assert run(trace, program, work, way) == said

@@ -5,6 +5,7 @@ Every function has the parameters of the one that it follows, behind that one's 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import weakref
 from typing import Any, NamedTuple
@@ -43,8 +44,9 @@ class Calls:
     def before_file_open(self, name: Any = None, *_: Any, **__: Any) -> None:
         """Where the shim is not, nobody else says what the file was before."""
         look = getattr(self.writer, "look", None)
-        if look is not None and isinstance(name, (bytes, str)):
-            look(os.fsencode(name))
+        if look is not None:
+            with contextlib.suppress(Exception):
+                look(os.fsencode(name))
 
     def file_create(
         self, made: Any, call: Call, name: Any, flags: int = -1, fcpl: Any = None, fapl: Any = None
