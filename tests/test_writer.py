@@ -92,10 +92,16 @@ TIMES = re.compile(
 )
 
 
+def begun(path: Path) -> tuple[int, int, str]:
+    """Files in the order of their processes."""
+    pid, tick, rest = path.name.split(".", 2)
+    return int(tick), int(pid), rest
+
+
 def story(trace: Trace) -> list[str]:
     """What a layer told: its blocks in their order, numbers as they come, times and pids left out."""
     lines = []
-    for path in sorted(trace.folder.iterdir(), key=lambda path: (path.stat().st_mtime_ns, path.name)):
+    for path in sorted(trace.folder.iterdir(), key=begun):
         text = path.read_text()
         assert text.endswith("\n")
         list(parsed(text.encode()))

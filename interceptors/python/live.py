@@ -43,8 +43,10 @@ class Chunk:
     It stays mapped while something refers to it: what counts in it does.
     """
 
+    address = 0  # not mapped: an object that was never made is deleted, too
+
     def __init__(self, fd: int, size: int, offset: int) -> None:
-        self.address, self.size, self.used = 0, size, 0
+        self.size, self.used = size, 0
         address = LIBC.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, offset)
         if address is None or address == ctypes.c_void_p(-1).value:
             raise OSError(ctypes.get_errno(), "mmap")

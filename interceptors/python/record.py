@@ -30,6 +30,7 @@ SAYINGS = (
 )
 NO_FILE = 1 << 30
 LONGEST_TYPE, LONGEST_NAME, LONGEST_PATH, MOST_FUNCTIONS = 2048, 61, 8191, 256
+MOST_HANDLERS = 32  # each in the middle of another
 
 
 class Object:
@@ -77,6 +78,8 @@ class Held:
         for thread in self.threads:
             if not thread.busy:
                 return thread
+        if len(self.threads) == MOST_HANDLERS:
+            raise RecursionError
         try:
             thread = self.process.idle.pop()
             thread.begin()
