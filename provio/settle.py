@@ -2,13 +2,12 @@
 
 For each path whose close nobody saw: what the file is now, if it still is that file. For each path that holds `..` or
 leads through a symbolic link: the name without them. For each program
-that could not be watched: which version of its file it is. For each HDF5 file whose writer has HDF5 inside its
-executable: that its datasets were not seen.
+that could not be watched: which version of its file it is. For each HDF5 file that was written past all that watches
+HDF5 (`hidden.py`): that its datasets were not seen.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -16,23 +15,23 @@ from collections.abc import Iterator
 from provio import environment, statx, turtle
 from provio import trace as traces
 from provio.facts import Facts, Opening, Process, Trace
+from provio.hidden import hide
 from provio.runfiles import folders_of, put
 from provio.vocab import NS
-from provio.within import SYSTEM, hdf5_inside, is_hdf5
 
-REMEDY = "link HDF5 as a shared library, or see docs/hdf5.md"
 NUMBERS = ("inode", "birthNs", "mtimeNs", "ctimeNs", "size")
 
 
-def settled(trace: Trace) -> Trace:
-    """Look at what processes that outlived the run on this host have left."""
+def settled(trace: Trace, hdf5: bool = True) -> Trace:
+    """Look at what processes that outlived the run on this host have left; `hdf5`: whether what they did inside HDF5
+    files was to be seen."""
     if os.access(trace.folder, os.W_OK):
-        settle(trace, turtle.segment(environment.host()))
+        settle(trace, turtle.segment(environment.host()), hdf5)
         trace.content_hash = traces.content_hash(trace.folder, trace.run)
     return trace
 
 
-def settle(trace: Trace, host: str) -> None:
+def settle(trace: Trace, host: str, hdf5: bool = True) -> None:
     """Add to each opening and process of `trace` on `host` what is found now, and write it to the host's `settled.ttl`.
 
     What was found before stays as it was; a process that outlived its run is looked at when it is merged again.
@@ -46,7 +45,7 @@ def settle(trace: Trace, host: str) -> None:
     for opening in trace.openings():
         if opening.process.host == host:
             found |= _late_facts(opening, names) | _resolved(opening, resolve)
-    found |= _hidden(trace, host)
+    found |= hdf5 and hide(trace, host)
     if found or not any((place / "settled.ttl").exists() for place in places):
         put(places[0] / "settled.ttl", "".join([f"@prefix : <{NS}> .\n", *_statements(trace, host)]))
 
@@ -118,51 +117,6 @@ def _late_facts(opening: Opening, names: _Names) -> bool:
         facts = _facts_of(path)
         if facts and (facts.device, facts.inode, facts.birth) == _lasting(opening.facts):
             opening.settled = facts
-            return True
-    return False
-
-
-def _hidden(trace: Trace, host: str) -> bool:
-    """Say of each HDF5 file that is still as a process left it, and that one with HDF5 in its executable wrote, that
-    its datasets were not seen."""
-    inside: dict[bytes, bool] = {}
-    found = False
-    for process in trace.processes.values():
-        path = process.executable if process.host == host else None
-        if not path or path.startswith(SYSTEM):
-            continue
-        seen = {_lasting(container.facts) for container in process.containers}  # a connector in it told of them
-        unsaid = [opening for opening in process.openings if not opening.hidden and _left(opening)]
-        written = [opening for opening in unsaid if _lasting(opening.facts) not in seen]
-        if not written:
-            continue
-        if path not in inside:
-            inside[path] = _has_inside(path, process)
-        for opening in written if inside[path] else ():
-            found |= _note_hidden(opening, path)
-    return found
-
-
-def _left(opening: Opening) -> Facts | None:
-    """What a process left of a file that it wrote."""
-    wrote = opening.kind == "FileVersion" and opening.writable and opening.writes()
-    return opening.at_close or opening.settled if wrote else None
-
-
-def _has_inside(path: bytes, process: Process) -> bool:
-    """Whether HDF5 is inside an executable, where that is still the file which ran."""
-    with contextlib.suppress(OSError, ValueError):
-        return hdf5_inside(path) and statx.facts(path).key == Facts.of(process.record).key
-    return False
-
-
-def _note_hidden(opening: Opening, program: bytes) -> bool:
-    left = _left(opening)
-    with contextlib.suppress(OSError):
-        path = opening.name or b""
-        if left and is_hdf5(path) and statx.facts(path).key == left.key:
-            name = program.decode("utf-8", "replace")
-            opening.hidden = f"HDF5 is inside the executable {name}: datasets that it wrote are not seen ({REMEDY})"
             return True
     return False
 

@@ -13,9 +13,9 @@ FLOORS = """
     owners
     errors plain cycles components sparql vocab turtle statx facts admit members blocks runfiles content
     settings endpoints config home sharing lock passwords redact
-    environment executable trace needs going run pressing within settle identity present lineage graph_members graph
-    across store
-    intake reading readers removal merge packing hashing backup together
+    environment executable trace needs going run pressing within hidden settle identity present lineage graph_members
+    graph across store intake
+    reading readers removal merge packing hashing backup together
     questions query document nodes describe inside walk walk_inside ties when history target target_inside earlier
     paths until
     ancestry contract roots stale why impact

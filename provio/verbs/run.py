@@ -155,7 +155,7 @@ def _settled(recording: Recording, settings: Config, then_merge: bool, word: str
     from provio.trace import read_run
 
     with recording.home.closed():
-        settled(read_run(recording.folder))
+        settled(read_run(recording.folder), recording.hdf5 == "auto")
     share(recording.home, recording.folder)
     return word + _hashed(recording, settings, then_merge)
 
@@ -169,7 +169,7 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     from provio.trace import read_run
 
     with recording.home.closed():
-        trace = settled(read_run(recording.folder))
+        trace = settled(read_run(recording.folder), recording.hdf5 == "auto")
     share(recording.home, recording.folder)
     count = f"{plural(len(trace.processes), 'process', 'processes')}, {plural(_files(trace), 'file')}"
     if not trace.processes:
