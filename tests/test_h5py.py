@@ -226,6 +226,13 @@ def test_with_the_c_layer_in_front_nothing_is_in_the_python(trace: Trace, work: 
     assert Act("write", "a.h5", "/x", 1, 8) in Story(trace.facts()).moved()
 
 
+def test_what_the_c_layer_sees_is_left_to_it(trace: Trace, work: Path) -> None:
+    """Where both could record, a call of h5py's that reaches the C layer decides: nothing is counted twice."""
+    said = run(trace, UNTOUCHED, work, "c", PYTHONPATH=str(SITE))
+    assert said.count("cython_function") == 2
+    assert Story(trace.facts()).moved() == [Act("write", "a.h5", "/x", 1, 8)]
+
+
 def test_netcdf_files_by_xarray_show_their_datasets(trace: Trace, work: Path) -> None:
     pytest.importorskip("h5netcdf")
     pytest.importorskip("xarray")
