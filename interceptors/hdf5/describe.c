@@ -105,16 +105,16 @@ void describe_extent(const struct call *call, struct thing *thing, hid_t space, 
 static void type_text(const struct call *call, struct thing *thing, hid_t type, char *room) {
     static const char classes[][12] = {"int",      "float",     "time", "string", "bitfield", "opaque",
                                        "compound", "reference", "enum", "vlen",   "array",    "complex"};
-    enum { INTEGER, FLOAT, BITFIELD = 4, COMPLEX = 11 };
+    enum { INTEGER, FLOAT, COMPLEX = 11 };
     struct text text = {room, room + 31};
     int class = ASK(call->library, H5Tget_class, type);
     thing->element_size = ASK(call->library, H5Tget_size, type);
-    if (class >= 0 && class <= COMPLEX) {
-        if (class == INTEGER && ASK(call->library, H5Tget_sign, type) == 0) TEXT(&text, "u");
+    if (class == INTEGER && ASK(call->library, H5Tget_sign, type) == 0) TEXT(&text, "u");
+    if (class < 0 || class > COMPLEX)
+        TEXT(&text, "other");
+    else
         text_bytes(&text, classes[class], strlen(classes[class]));
-        if (class == INTEGER || class == FLOAT || class == BITFIELD || class == COMPLEX)
-            text_number(&text, 8 * thing->element_size);
-    }
+    if (class == INTEGER || class == FLOAT) text_number(&text, 8 * thing->element_size);
     *text.at = '\0';
 }
 

@@ -179,8 +179,9 @@ static inline uint32_t handle_bucket(hid_t hid) {
 static inline struct handle *handle_find(struct library *library, hid_t hid) {
     struct handle *handle = atomic_load_explicit(&handle_buckets[handle_bucket(hid)], memory_order_acquire);
     for (; handle != NULL; handle = handle->next)
-        if (atomic_load_explicit(&handle->hid, memory_order_acquire) == hid && handle->library == library)
-            return handle->key == relaxed(handle->thing->key) ? handle : NULL;
+        if (atomic_load_explicit(&handle->hid, memory_order_acquire) == hid && handle->library == library &&
+            likely(handle->key == relaxed(handle->thing->key))) // else its file was closed
+            return handle;
     return NULL;
 }
 
