@@ -66,7 +66,7 @@ say "The data of decimate.h5?  provio lineage decimate.h5#/DataTimeChannel --dep
 "$provio" lineage decimate.h5#/DataTimeChannel --depth 1
 
 say "What files hold, and who made each object?  provio query hdf5-objects"
-"$provio" query hdf5-objects -p path="$(pwd)/summary.h5"
+"$provio" query hdf5-objects -p path="$(pwd)/summary.h5" --as table
 
 say "The same as a page"
 "$provio" view xcorr.h5 -o lineage.html
