@@ -101,6 +101,9 @@ def test_the_sums_over_all_ranks(project: Project) -> None:
             total[0], total[1] = total[0] + calls, total[1] + moved
     by_api = {api: [int(calls), int(moved)] for api, calls, moved, _ in answered(project, "io-by-api")}
     assert {api: by_api[api] for api in printed} == printed
+    ranks = answered(project, "io-by-rank", "-p", "api=H5Dwrite")
+    writes, moved = printed["H5Dwrite"]
+    assert [row[3:5] for row in ranks] == [[str(writes // RANKS), str(moved // RANKS)]] * RANKS
     rows = answered(project, "io-by-file", "-p", f"path={project.path / 'watched.h5'}")
     by_file = {api: [int(calls), int(moved)] for _, api, calls, moved, _ in rows}
     moving = {"H5Dread", "H5Dwrite", "H5Dcreate2", "H5Dopen2", "H5Dset_extent", "H5Gcreate2", "H5Gopen2"}
