@@ -39,9 +39,9 @@ def _untold(process: Process) -> list[Opening]:
     """What a process wrote as HDF5 may have, and of whose inside no layer said a word."""
     if any(not container.facts.inode for container in process.containers):
         return []  # a file of several parts, or one that was made at its close: some of these may be its own
-    told = {_lasting(container.facts) for container in process.containers}
+    told = {container.facts.lasting for container in process.containers}
     both = (opening for opening in process.openings if opening.flags & os.O_ACCMODE == os.O_RDWR and not opening.hidden)
-    return [opening for opening in both if _left(opening) and _lasting(opening.facts) not in told]
+    return [opening for opening in both if _left(opening) and opening.facts.lasting not in told]
 
 
 def _left(opening: Opening) -> Facts | None:
@@ -72,7 +72,3 @@ def _note(opening: Opening, program: bytes | None) -> bool:
             opening.hidden = f"{why}: datasets that it wrote are not seen ({REMEDY})"
             return True
     return False
-
-
-def _lasting(facts: Facts) -> tuple[str, int, int]:
-    return facts.device, facts.inode, facts.birth

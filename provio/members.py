@@ -4,7 +4,7 @@ out, with who read, wrote, made and copied them (`docs/trace-format.md`); nothin
 
 from __future__ import annotations
 
-from provio.facts import Access, Event, Facts, Failure, Member, Opening, Process, Record, Thread, path_of
+from provio.facts import Access, Event, Failure, Member, Opening, Process, Record, Thread, path_of
 
 KINDS = frozenset({"Group", "Dataset", "Attribute", "Datatype", "NamedLink"})
 Records = dict[str, Record]
@@ -88,10 +88,5 @@ def is_container(record: Record) -> bool:
 
 def adopt(process: Process) -> None:
     """Where nobody saw the library's own openings, its word stands for them."""
-    seen = {lasting(opening.facts) for opening in process.openings if opening.kind == "FileVersion"}
-    process.openings += [one for one in process.containers if one.facts.inode and lasting(one.facts) not in seen]
-
-
-def lasting(facts: Facts) -> tuple[str, int, int]:
-    """Return what stays the same of a file while its content changes."""
-    return facts.device, facts.inode, facts.birth
+    seen = {opening.facts.lasting for opening in process.openings if opening.kind == "FileVersion"}
+    process.openings += [one for one in process.containers if one.facts.inode and one.facts.lasting not in seen]

@@ -115,7 +115,7 @@ def _late_facts(opening: Opening, names: _Names) -> bool:
         return False
     for path in names.of(opening):
         facts = _facts_of(path)
-        if facts and (facts.device, facts.inode, facts.birth) == _lasting(opening.facts):
+        if facts and facts.lasting == opening.facts.lasting:
             opening.settled = facts
             return True
     return False
@@ -127,18 +127,18 @@ class _Names:
     def __init__(self, trace: Trace) -> None:
         self.new: dict[tuple[str, int, int], list[tuple[int, bytes]]] = {}
         self.folders: list[tuple[int, bytes, bytes]] = []
-        files = {_lasting(opening.facts) for opening in trace.openings()}
+        files = {opening.facts.lasting for opening in trace.openings()}
         events = (e for p in trace.processes.values() for e in p.events if e.kind in ("Rename", "Link"))
         for event in sorted(events, key=lambda event: event.at):
             old, new, facts = event.text("from"), event.text("to"), event.facts()
             if old and new and facts:
-                self.new.setdefault(_lasting(facts), []).append((event.at, new))
-                if event.kind == "Rename" and _lasting(facts) not in files:
+                self.new.setdefault(facts.lasting, []).append((event.at, new))
+                if event.kind == "Rename" and facts.lasting not in files:
                     self.folders.append((event.at, old + b"/", new + b"/"))
 
     def of(self, opening: Opening) -> list[bytes]:
         """Return the paths that may lead to the file of an opening now, the likeliest first."""
-        names = [(opening.opened, opening.path or b""), *self.new.get(_lasting(opening.facts), ())]
+        names = [(opening.opened, opening.path or b""), *self.new.get(opening.facts.lasting, ())]
         return [path for path in dict.fromkeys(self._moved(*name) for name in reversed(names)) if path]
 
     def _moved(self, since: int, path: bytes) -> bytes:
@@ -166,10 +166,6 @@ def _resolved(opening: Opening, resolve: _Resolver) -> bool:
         return False
     opening.resolved = path
     return True
-
-
-def _lasting(facts: Facts) -> tuple[str, int, int]:
-    return facts.device, facts.inode, facts.birth
 
 
 class _Resolver:

@@ -39,6 +39,11 @@ class Facts:
         """What tells a version apart: all but the change time."""
         return self.device, self.inode, self.birth, self.mtime, self.size
 
+    @property
+    def lasting(self) -> tuple[str, int, int]:
+        """What stays the same of a file while its content changes."""
+        return self.device, self.inode, self.birth
+
     def later(self, record: Record, prefix: str) -> Facts:
         """What a record states of the same file later, under names that begin with `prefix`."""
         get, (mtime, ctime, size) = record.get, _later_names(prefix)
