@@ -121,6 +121,20 @@ def test_forward(folder: Folder) -> None:
     assert folder.found("--forward", "settings.txt", "--level", "dataset") == {"out.h5#/b": "data", "b.csv": "data"}
 
 
+def test_many_datasets_are_shown_with_what_was_carried_once(folder: Folder) -> None:
+    """A tree of many grows as they do, not as each with all that was read before it; nothing is lost from it."""
+    many = 24
+    process = folder.run("python3", "many.py")
+    source, out = process.h5(folder.file("in.h5")), process.h5(folder.file("out.h5"), "w")
+    for number in range(many):
+        source.read(f"/x{number}")
+        out.write(f"/y{number}", new=True)
+    tree = folder.ask("lineage", "out.h5", "--level", "dataset").stdout.splitlines()
+    assert sum("carried" in line for line in tree) <= many + 1
+    assert {f"in.h5#/x{number}" for number in range(many)} <= {line.split()[1] for line in tree if "in.h5#" in line}
+    assert "what was carried is shown where it comes first (--as table: all)" in tree
+
+
 def test_what_took_the_file_as_a_whole(folder: Folder) -> None:
     """A program that only read the bytes has all that is inside, and what is inside leads to it."""
     process = made(folder).run("sha256sum", "out.h5")

@@ -36,6 +36,7 @@ from provio.reports.text import (
 _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": "31"}
 _LEAST_TEXT = 40
 _DEEPEST = 60
+_MANY = 20
 _Neighbours = Callable[..., list[str]]
 _VIA_ORDER = {"": 0, "shown": 1, "revised": 1, "same content": 2, "part": 3, "carried": 4, "control": 5, "code": 6}
 
@@ -123,6 +124,13 @@ class _Tree:
     unicode: bool
     folder: str | None
     shown: set[str] = field(default_factory=set)
+    passed: set[str] = field(default_factory=set)
+    below: dict[str, list[Step]] = field(default_factory=dict)
+
+    @property
+    def many(self) -> bool:
+        """Whether so much is asked for that what was carried is shown once, not again below each."""
+        return len(targets(self.lineage.document)) > _MANY
 
     @property
     def forward(self) -> bool:
@@ -228,8 +236,11 @@ class _Tree:
 
     def _next(self, iri: str) -> list[Step]:
         """What stands below a thing, the strongest way first, then by name."""
-        if iri not in self.lineage.node:
-            return []
+        if iri not in self.below:
+            self.below[iri] = self._following(iri) if iri in self.lineage.node else []
+        return self.below[iri]
+
+    def _following(self, iri: str) -> list[Step]:
         activity = self.lineage.node[iri]["type"] in ACTIVITIES
         ways = (self._outputs if activity else self._uses) if self.forward else self._origins
         if self.lineage.document.get("only") == "roots":
@@ -304,12 +315,16 @@ class _Tree:
             yield how, iri
             for predicate, mark in (("continuedFrom", ""), ("carriedFrom", "carried"), ("launchedBy", "control")):
                 for other in neighbours(iri, predicate):
-                    if other not in seen:
+                    if other not in seen and not (mark and other in self.passed):
                         seen.add(other)
                         waiting.append((max(how, mark, key=("", "carried", "control").index), other))
+        if self.many:
+            self.passed |= seen
 
     def _closing(self) -> Iterator[Line]:
         document = self.lineage.document
+        if self.passed:
+            yield Line("what was carried is shown where it comes first (--as table: all)", "faint")
         for gap in document["gaps"]:
             if gap["about"] not in self.shown:
                 yield _warning(f"{gap['reason']} ({gap['about']})")
