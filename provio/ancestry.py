@@ -19,7 +19,7 @@ from provio.target import Target
 from provio.ties import tied_by_code
 from provio.vocab import PROV
 from provio.walk import Walk, follow
-from provio.walk_inside import InsideWays
+from provio.walk_members import MemberWays
 
 if TYPE_CHECKING:
     from provio.until import Until
@@ -53,7 +53,7 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     starts = list(dict.fromkeys([*(target.iri for target in targets), *others]))
     ends = scope.until.ends if scope.until else lambda _: set()
     ends(starts)  # a target that matches is no end, but a match
-    how = InsideWays if scope.inside else None
+    how = MemberWays if scope.inside else None
     walk = follow(reader, starts, forward=scope.forward, depth=scope.depth, ends=ends, code=scope.code, ways_of=how)
     strengths = _strengths(walk)
     limit = STRENGTH.index(scope.via)

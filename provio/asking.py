@@ -75,10 +75,10 @@ def files(paths: Sequence[str], which: Which = Which()) -> Asked:
 
 def _target(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
     if "#" in path:
-        from provio import target_inside
+        from provio import target_members
 
-        if target_inside.is_inside(path):
-            return target_inside.find(reader, path, lambda file: _file(reader, file, at, run))
+        if target_members.is_inside(path):
+            return target_members.find(reader, path, lambda file: _file(reader, file, at, run))
     return _file(reader, path, at, run)
 
 

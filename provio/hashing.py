@@ -27,8 +27,8 @@ from provio.identity import Identity
 from provio.lineage import conclude
 from provio.lineage.model import FOREVER, Conclusions, Version
 from provio.merge import merge
+from provio.merge_job import FAULTS
 from provio.packing import began
-from provio.reading import FAULTS
 from provio.runfiles import folders_of, put
 from provio.store import open_reader
 from provio.trace import read_run

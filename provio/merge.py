@@ -14,7 +14,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import across, cycles, intake, owners, reading, removal
+from provio import across, cycles, intake, merge_job, owners, removal
 from provio import trace as traces
 from provio.config import Config
 from provio.facts import RUN_BASE, Trace
@@ -22,13 +22,13 @@ from provio.graph import bundle_iri
 from provio.home import Home
 from provio.intake import Prepared
 from provio.lock import Lock
+from provio.merge_job import Job, Read
 from provio.plain import plain
-from provio.reading import Job, Read
 from provio.store import Writer, open_writer, served, writing
 from provio.vocab import provio
 
 if TYPE_CHECKING:
-    from provio.readers import Readers
+    from provio.merge_readers import Readers
 
 REALTIME_COARSE = 5  # time.h: the clock that files get their times from
 BETWEEN = 60.0  # seconds after which a long merge publishes what it has: so much at most is done again after a kill
@@ -87,9 +87,9 @@ def _readers(home: Home, settings: Config, lock: Lock, folders: list[Path] | Non
     """Return readers where there is much to read; they are forked, which only a process without threads can be (the
     store has some, once it is open)."""
     pending = home.pending(settings.conclusions) if folders is None else folders
-    if threading.active_count() > 1 or not reading.worth_it(pending):
+    if threading.active_count() > 1 or not merge_job.worth_it(pending):
         return None
-    from provio.readers import Readers  # dear to load, and most merges are small
+    from provio.merge_readers import Readers  # dear to load, and most merges are small
 
     try:
         return Readers(home, settings, lock.close)
@@ -136,8 +136,8 @@ class _Merge:
                 if noted is not None and self._is_merged(job):
                     self._unchanged(job, noted.splitlines())
                     continue
-            except reading.FAULTS as error:
-                self._faulty(job, reading.fault_of(error))
+            except merge_job.FAULTS as error:
+                self._faulty(job, merge_job.fault_of(error))
                 continue
             yield job
 
@@ -152,7 +152,7 @@ class _Merge:
         for job in jobs:
             with cycles.kept():
                 known = self.known if self.known and self.known.folder == job.folder else None
-                yield job, reading.read(job, self.home, self.settings, known)
+                yield job, merge_job.read(job, self.home, self.settings, known)
 
     def _one(self, job: Job, found: Read) -> None:
         try:
@@ -165,8 +165,8 @@ class _Merge:
                 self._unchanged(job, found.damages)
             else:
                 self._put(job, found.prepared, found.damages)
-        except reading.FAULTS as error:
-            self._faulty(job, reading.fault_of(error))
+        except merge_job.FAULTS as error:
+            self._faulty(job, merge_job.fault_of(error))
 
     def _put(self, job: Job, prepared: Prepared, damages: list[str]) -> None:
         self.unpublished = True

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import questions
+from provio import named_questions
 from provio.errors import BadQuery
 from provio.store import open_writer
 from provio.vocab import PREFIXES
@@ -31,7 +31,7 @@ def text_of(question: str) -> str:
         return question
     if not question.strip():
         raise BadQuery("no question was asked: give SPARQL, a file that holds it, or - (provio query --help)")
-    known = questions.named(question)
+    known = named_questions.named(question)
     if known:
         return known.text
     try:

@@ -3,7 +3,7 @@
 For each path whose close nobody saw: what the file is now, if it still is that file. For each path that holds `..` or
 leads through a symbolic link: the name without them. For each program
 that could not be watched: which version of its file it is. For each HDF5 file that was written past all that watches
-HDF5 (`hidden.py`): that its datasets were not seen.
+HDF5 (`hdf5_unseen.py`): that its datasets were not seen.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from provio import environment, statx, turtle
 from provio import trace as traces
 from provio.facts import Facts, Opening, Process, Trace
-from provio.hidden import hide
+from provio.hdf5_unseen import hide
 from provio.runfiles import folders_of, put
 from provio.vocab import NS
 

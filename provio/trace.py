@@ -35,8 +35,8 @@ from provio.facts import (
     Unwatched,
     path_of,
 )
-from provio.members import Members, adopt, is_container
 from provio.runfiles import RunFile, RunFiles
+from provio.trace_members import Members, adopt, is_container
 from provio.vocab import NS, local_name, vocabulary
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"

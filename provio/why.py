@@ -9,7 +9,7 @@ from provio.ancestry import Scope, lineage
 from provio.describe import PREFIXES, describe, is_member
 from provio.document import PIPES, Gap, Lineage, LineageDocument, Node
 from provio.errors import NothingKnown
-from provio.inside import Inside
+from provio.member_origins import Origins
 from provio.nodes import Nodes
 from provio.store import Reader
 from provio.target import Target
@@ -92,7 +92,7 @@ def _keys(reader: Reader, version: str) -> list[str]:
     """All keys of a version's content; that another's is equal says nothing of who made this one."""
     found = [version]
     if is_member(version):
-        inside = Inside(reader, Nodes(reader))
+        inside = Origins(reader, Nodes(reader))
         return found if inside.stated(version) else found + inside.origins(version)
     for iri in found:  # which grows
         query = f"""{PREFIXES} SELECT DISTINCT ?v {{

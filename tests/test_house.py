@@ -11,15 +11,15 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
     owners
-    errors plain cycles components sparql vocab turtle statx facts admit members blocks runfiles content
+    errors plain cycles components sparql vocab turtle statx facts admit trace_members blocks runfiles content
     settings endpoints config home sharing lock passwords redact
-    environment executable trace needs going run pressing within hidden settle identity present lineage graph_members
-    graph across store intake
-    reading readers removal merge packing hashing backup together
-    questions query document nodes describe inside walk walk_inside ties when history target target_inside earlier
-    paths until
-    ancestry contract roots stale why impact
-    stats validate recorded verify tracking reports object_facts runs view exports
+    environment executable trace needs going run pressing hdf5_signs hdf5_unseen settle identity present lineage
+    graph_members graph across store intake
+    merge_job merge_readers removal merge packing hashing backup together
+    named_questions query document nodes describe member_origins walk walk_members ties when history target
+    target_members earlier paths until
+    ancestry contraction roots stale why impact
+    stats validate recorded verify tracking reports show_member runs view exports
     ranks batch containers doctor stopping
     terminal asking verbs cli
 """.split()

@@ -8,7 +8,7 @@ import pytest
 from conftest import Project
 
 from provio.errors import BadQuery
-from provio.questions import FOLDER, filled, named, questions
+from provio.named_questions import FOLDER, filled, named, questions
 
 NAMES = [question.name for question in questions()]
 

@@ -27,7 +27,7 @@ def command(files: tuple[str, ...], form: str, **which: Any) -> int:
              provio impact WestSac.h5#/DataTimeChannel
     """
     from provio.ancestry import Scope, lineage
-    from provio.contract import contracted
+    from provio.contraction import contracted
     from provio.describe import is_member
     from provio.earlier import all_versions
     from provio.impact import impact

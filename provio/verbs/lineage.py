@@ -78,7 +78,7 @@ def answer(asked: asking.Asked, options: dict[str, Any], *, roots: bool, stale: 
 
         return only_roots(asked.reader, document)
     if stale:
-        from provio.contract import contracted
+        from provio.contraction import contracted
         from provio.stale import only_stale
 
         return only_stale(asked.reader, contracted(asked.reader, document) if inside else document)
@@ -87,7 +87,7 @@ def answer(asked: asking.Asked, options: dict[str, Any], *, roots: bool, stale: 
 
 def leveled(asked: asking.Asked, level: str | None) -> tuple[asking.Asked, bool]:
     """Return what is asked at a level, and whether that is of objects inside files; without a word, where one is."""
-    from provio.target_inside import is_group, is_member, parts, whole
+    from provio.target_members import is_group, is_member, parts, whole
 
     if level == "file":
         return replace(asked, targets=[whole(target) for target in asked.targets]), False

@@ -45,7 +45,7 @@ def command(
 
     Example: provio query 'SELECT ?file WHERE { ?file a provio:File }'
     """
-    from provio import query, questions
+    from provio import named_questions, query
 
     form = form or ("table" if sys.stdout.isatty() else "tsv")
     if listed:
@@ -53,7 +53,7 @@ def command(
         return 0
     if question is None:
         raise click.UsageError("no question: give one, or --list")
-    sparql = questions.filled(query.text_of(question), _values(parameters))
+    sparql = named_questions.filled(query.text_of(question), _values(parameters))
     if update:
         _update(sparql, service, campaign or name)
         return 0
@@ -79,10 +79,10 @@ def _list(form: str) -> str:
     """The questions that have a name, with what they ask and what can be filled in."""
     from pyoxigraph import Literal
 
-    from provio import questions
+    from provio import named_questions
     from provio.reports import rows
 
-    every = ((one.name, one.title, " ".join(name for name, _ in one.parameters)) for one in questions.questions())
+    every = ((one.name, one.title, " ".join(name for name, _ in one.parameters)) for one in named_questions.questions())
     found = ([Literal(cell) for cell in cells] for cells in every)
     names = ("question", "asks", "parameters")
     return rows.render(names, found, form, width=terminal.width(), unicode=terminal.unicode())

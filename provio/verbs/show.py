@@ -21,10 +21,10 @@ def command(run: str) -> int:
              provio show xcorr.h5#/stack
     """
     if "#" in run:
-        from provio import object_facts
+        from provio import show_member
 
         asked = asking.files([run])
-        terminal.out(object_facts.show(asked.reader, asked.targets[0], unicode=terminal.unicode()))
+        terminal.out(show_member.show(asked.reader, asked.targets[0], unicode=terminal.unicode()))
         return 0
     from provio import runs
 

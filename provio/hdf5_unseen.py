@@ -12,7 +12,7 @@ import os
 
 from provio import statx
 from provio.facts import Facts, Opening, Process, Trace
-from provio.within import SYSTEM, hdf5_inside, is_hdf5
+from provio.hdf5_signs import SYSTEM, hdf5_inside, is_hdf5
 
 REMEDY = "see docs/hdf5.md"
 OWN_WRITES = frozenset({"pwrite", "pwrite64"})

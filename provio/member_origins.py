@@ -8,7 +8,6 @@ moved group, a link. Where that leads nowhere it comes from its version as a who
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from urllib.parse import quote
 
 from provio.nodes import Nodes, Properties
 from provio.store import Reader
@@ -20,13 +19,6 @@ HAD_MEMBER, FORMAT, MADE_IN, SAME = PROV + "hadMember", NS + "format", NS + "mad
 ORIGIN = (GENERATED, DERIVED)
 OTHERS = frozenset(NS + name for name in ("Group", "NamedLink", "Datatype"))
 MOST = 10_000  # versions that one object is followed through
-
-
-def member(version: str, path: str, name: str | None = None) -> str:
-    """Return the IRI of an object of a version, or of its attribute of that name; bytes that are no UTF-8 are
-    surrogates, as in names of files."""
-    attribute = "" if name is None else "@" + quote(name, safe="-._~", errors="surrogateescape")
-    return f"{version}#{quote(path, safe='/-._~', errors='surrogateescape')}{attribute}"
 
 
 def holders(iri: str) -> Iterator[str]:
@@ -41,7 +33,7 @@ def holders(iri: str) -> Iterator[str]:
     yield version
 
 
-class Inside:
+class Origins:
     """Finds where objects came from; `known` is what was read of the store already."""
 
     def __init__(self, reader: Reader, known: Nodes) -> None:

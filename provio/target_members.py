@@ -14,7 +14,8 @@ from urllib.parse import unquote
 
 from provio.describe import is_member as is_member  # noqa: PLC0414
 from provio.errors import NothingKnown
-from provio.inside import LEADS_TO, Inside, member
+from provio.identity import member_iri
+from provio.member_origins import LEADS_TO, Origins
 from provio.nodes import Nodes
 from provio.store import Reader
 from provio.target import Target, is_iri
@@ -59,9 +60,9 @@ def _divided(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _object(reader: Reader, target: Target, path: str, inside: str) -> Target:
-    known = Inside(reader, Nodes(reader))
+    known = Origins(reader, Nodes(reader))
     for name, attribute in _readings(inside):
-        iri = member(target.iri, name, attribute)
+        iri = member_iri(target.iri, os.fsencode(name), None if attribute is None else os.fsencode(attribute))
         if known.said(iri) or any("#" in one for one in known.origins(iri)):
             return _named(known, target, iri, name if attribute is None else f"{name}@{attribute}")
     names = sorted(_names(known, target.iri))
@@ -85,7 +86,7 @@ def _readings(inside: str) -> Iterator[tuple[str, str | None]]:
         yield path[:place].rstrip("/") or "/", path[place + 1 :]
 
 
-def _named(known: Inside, target: Target, iri: str, name: str) -> Target:
+def _named(known: Origins, target: Target, iri: str, name: str) -> Target:
     """A link stands for what it leads to; one that was made in an earlier version, for what has that name now."""
     seen: list[str] = []
     while iri not in seen:
@@ -101,7 +102,7 @@ def _named(known: Inside, target: Target, iri: str, name: str) -> Target:
     return replace(target, iri=iri, path=path and os.fsencode(path).decode("utf-8", "replace"))
 
 
-def _before(known: Inside, iri: str) -> Iterator[str]:
+def _before(known: Origins, iri: str) -> Iterator[str]:
     """Yield an object and, while nothing is stated of it, what it was in earlier versions."""
     waiting = [iri]
     for one in waiting[:MOST]:
@@ -110,7 +111,7 @@ def _before(known: Inside, iri: str) -> Iterator[str]:
             waiting += [source for source in known.sources(one) or () if source not in waiting]
 
 
-def _names(known: Inside, version: str) -> set[str]:
+def _names(known: Origins, version: str) -> set[str]:
     """The objects of a version, and of those that it kept the content of."""
     found: set[str] = set()
     waiting, seen = [version], {version}
@@ -131,7 +132,7 @@ def whole(target: Target) -> Target:
 def parts(reader: Reader, target: Target) -> list[Target]:
     """Return the datasets and attributes of a version, or of a group, each as a target; itself where none is
     recorded."""
-    found = Inside(reader, Nodes(reader)).parts(target.iri)
+    found = Origins(reader, Nodes(reader)).parts(target.iri)
     return [Target(iri, target.changed, _path(whole(target), iri)) for iri in found] or [target]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from provio.describe import PREFIXES, describe
-from provio.inside import Inside
+from provio.member_origins import Origins
 from provio.nodes import Nodes
 from provio.reports.text import moment, plural, printable, size
 from provio.store import Reader
@@ -15,7 +15,7 @@ FACTS = ("shape", "maxShape", "datatype", "chunks", "filters")
 
 def show(reader: Reader, target: Target, unicode: bool = True) -> str:
     """Return what an object is, who made it, and what was done to it, by whatever run."""
-    inside = Inside(reader, Nodes(reader))
+    inside = Origins(reader, Nodes(reader))
     iri = target.iri if inside.said(target.iri) else next(iter(inside.origins(target.iri)), target.iri)
     node = describe(reader, {iri})[0]
     facts = {local_name(row["p"]): row["o"] for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}")}

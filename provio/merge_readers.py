@@ -20,12 +20,12 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import IO
 
-from provio import cycles, reading
+from provio import cycles, merge_job
 from provio.config import Config
 from provio.home import Home
 from provio.intake import Prepared
+from provio.merge_job import Job, Read
 from provio.plain import plain
-from provio.reading import Job, Read
 from provio.store.spool import Spool
 
 PR_SET_PDEATHSIG = 1
@@ -59,13 +59,13 @@ class Readers:
     def read(self, jobs: Iterator[Job]) -> Iterator[tuple[Job, Read]]:
         """Yield what comes of each job, in their order; meanwhile those that follow are read."""
         asked: deque[_Asked] = deque()
-        queue = (_Asked(job, reading.size_of(job.folder)) for job in jobs)
+        queue = (_Asked(job, merge_job.size_of(job.folder)) for job in jobs)
         following = self._ask(next(queue, None), queue, asked)
         while asked:
             one = asked.popleft()
             answer = one.reader.answer() if one.reader else None
             following = self._ask(following, queue, asked)
-            yield one.job, answer or reading.read(one.job, self.home, self.settings)
+            yield one.job, answer or merge_job.read(one.job, self.home, self.settings)
 
     def _ask(self, one: _Asked | None, queue: Iterator[_Asked], asked: deque[_Asked]) -> _Asked | None:
         """Have as many runs read as there is room for; return the first for which there is none."""
@@ -180,7 +180,7 @@ def _apart(link: Connection, job: Job, home: Home, settings: Config) -> None:
 def _do(link: Connection, job: Job, home: Home, settings: Config) -> None:
     """Read a run; send what is to be told of it, and the file that holds its graph."""
     with cycles.kept():
-        read = reading.read(job, home, settings)
+        read = merge_job.read(job, home, settings)
         if read.prepared is None:
             link.send(read)
             return
@@ -191,8 +191,8 @@ def _do(link: Connection, job: Job, home: Home, settings: Config) -> None:
                 reduction.send_handle(link, file.fileno(), os.getppid())
         except OSError as error:
             link.send(Read(None, [], refused=(error.errno or 0, error.strerror or str(error))))
-        except reading.FAULTS as error:
-            link.send(Read(None, [], reading.fault_of(error)))
+        except merge_job.FAULTS as error:
+            link.send(Read(None, [], merge_job.fault_of(error)))
 
 
 def _write(prepared: Prepared, file: IO[bytes]) -> None:
