@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 import stat
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from provio import environment, statx, turtle
 from provio import trace as traces
 from provio.facts import Facts, Opening, Process, Trace
+from provio.folders import folders
 from provio.hdf5_unseen import hide
 from provio.runfiles import folders_of, put
 from provio.vocab import NS
@@ -126,7 +128,8 @@ class _Names:
 
     def __init__(self, trace: Trace) -> None:
         self.new: dict[tuple[str, int, int], list[tuple[int, bytes]]] = {}
-        self.folders: list[tuple[int, bytes, bytes]] = []
+        self.moments: list[int] = []
+        self.moved: dict[bytes, list[tuple[int, bytes]]] = {}  # by the folder: which of the moves, and its new name
         files = {opening.facts.lasting for opening in trace.openings()}
         events = (e for p in trace.processes.values() for e in p.events if e.kind in ("Rename", "Link"))
         for event in sorted(events, key=lambda event: event.at):
@@ -134,7 +137,8 @@ class _Names:
             if old and new and facts:
                 self.new.setdefault(facts.lasting, []).append((event.at, new))
                 if event.kind == "Rename" and facts.lasting not in files:
-                    self.folders.append((event.at, old + b"/", new + b"/"))
+                    self.moved.setdefault(old, []).append((len(self.moments), new))
+                    self.moments.append(event.at)
 
     def of(self, opening: Opening) -> list[bytes]:
         """Return the paths that may lead to the file of an opening now, the likeliest first."""
@@ -143,10 +147,20 @@ class _Names:
 
     def _moved(self, since: int, path: bytes) -> bytes:
         """Where a path leads now that folders were moved."""
-        for moment, old, new in self.folders:
-            if moment >= since and path.startswith(old):
-                path = new + path[len(old) :]
+        number = bisect_left(self.moments, since)
+        while self.moved:
+            found = [(*known[0], old) for old in folders(path) if (known := self._since(number, old))]
+            if not found:
+                break
+            number, new, old = min(found)
+            number, path = number + 1, new + path[len(old) :]
         return path
+
+    def _since(self, number: int, folder: bytes) -> list[tuple[int, bytes]]:
+        """The next move of a folder, if any."""
+        known = self.moved.get(folder, [])
+        place = bisect_left(known, (number, b""))
+        return known[place : place + 1]
 
 
 def _resolved(opening: Opening, resolve: _Resolver) -> bool:

@@ -10,6 +10,7 @@ import os
 from collections import defaultdict
 
 from provio.facts import Event, Facts, Trace
+from provio.folders import Tree
 from provio.identity import Identity
 from provio.lineage.model import Conclusions, Version, inode_of
 
@@ -38,12 +39,13 @@ class _Namer:
                 for (_, path), (first, _) in version.sightings.items())  # fmt: skip
         self.sightings = sorted(seen, key=lambda known: known[0], reverse=True)
         self.there: dict[bytes, Inode] = {}
+        self.tree: Tree | None = None  # of the paths in `there`, and of some that were; from the first folder moved on
 
     def happened(self, event: Event) -> None:
         """Note what one event did to names."""
         while self.sightings and self.sightings[-1][0] <= event.at:
             _, path, version = self.sightings.pop()
-            self.there[path] = inode_of(version.facts)
+            self._lies(path, inode_of(version.facts))
         facts, old, new = event.facts(), _plain(event.text("from")), _plain(event.text("to"))
         if event.kind == "Delete":
             self.there.pop(_plain(event.text("path")) or b"", None)
@@ -53,11 +55,16 @@ class _Namer:
             if inode_of(facts) in self.versions:
                 self._named(facts, old, new, event.at)
             elif event.kind == "Rename":
-                self._moved(old + b"/", new + b"/", event.at)
+                self._moved(old, new, event.at)
+
+    def _lies(self, path: bytes, inode: Inode) -> None:
+        if self.tree and path not in self.there:
+            self.tree.add(path)
+        self.there[path] = inode
 
     def _named(self, facts: Facts, old: bytes, path: bytes, moment: int) -> None:
         """The file of `facts` has a new name, and so has its content under each key."""
-        self.there[path] = inode_of(facts)
+        self._lies(path, inode_of(facts))
         versions = self.versions[inode_of(facts)]
         same = {v.iri for v in versions if (v.facts.mtime, v.facts.size) == (facts.mtime, facts.size)}
         for version in versions:
@@ -72,14 +79,21 @@ class _Namer:
 
     def _moved(self, old: bytes, new: bytes, moment: int) -> None:
         """A folder's name changed: so did that of all that lies in it."""
-        for path in [path for path in self.there if path.startswith(old)]:
-            inode = self.there.pop(path)
-            self.there[new + path[len(old) :]] = inode
+        if self.tree is None:
+            self.tree = Tree()
+            for path in self.there:
+                self.tree.add(path)
+        for path in self.tree.take(old):
+            inode = self.there.pop(path, None)
+            if inode is None:
+                continue
+            moved = new + path[len(old) :]
+            self._lies(moved, inode)
             known = [version for version in self.versions[inode] if version.seen <= moment]
             latest = max(known, key=lambda version: version.seen, default=None)
             for version in self.versions[inode]:
                 if version is latest or _later(version, path, moment):
-                    self._call(version, new + path[len(old) :], moment)
+                    self._call(version, moved, moment)
 
     def _call(self, version: Version, path: bytes, moment: int) -> None:
         version.name(self.identity.file(path, version.facts.device), path, moment)

@@ -14,7 +14,8 @@ from itertools import pairwise
 
 from provio.facts import Event, Process, Trace
 from provio.lineage.channels import Channel, Part, circles
-from provio.lineage.model import Conclusions, Phase, Span, inode_of
+from provio.lineage.model import Conclusions, Phase, inode_of
+from provio.lineage.writing import writings
 
 LAUNCHES = frozenset({"Fork", "Spawn"})
 
@@ -191,17 +192,26 @@ def within(moments: list[int], start: int, end: int) -> bool:
 
 def _seen(conclusions: Conclusions) -> dict[str, set[int]]:
     """For each writer, the moments at which its unfinished output was read, by another process or by itself."""
-    spans: dict[tuple[str, int, int], list[Span]] = {}
-    for span in conclusions.spans:
-        spans.setdefault(span.inode, []).append(span)
+    known = writings(conclusions)
     found: dict[str, set[int]] = {}
-    read = [(one.version, one.last) for inputs in conclusions.inputs.values() for one in inputs]
-    copied = [(source, span.last) for span in conclusions.spans for source in span.sources]
-    for iri, last in (*read, *copied):
+    for iri, last in _last_taken(conclusions).items():
         version = conclusions.versions.get(iri)
-        if version is None:
+        writing = known.get(inode_of(version.facts)) if version else None
+        if version is None or writing is None:
             continue
-        for span in spans.get(inode_of(version.facts), ()):
-            if (span.saw(version) or span.encloses(version)) and last >= span.first:
+        for span in (*writing.saw(version), *writing.enclosing(version)):
+            if last >= span.first:
                 found.setdefault(span.process.iri, set()).add(span.wrote(version))
+    return found
+
+
+def _last_taken(conclusions: Conclusions) -> dict[str, int]:
+    """When each version was last read or copied."""
+    found: dict[str, int] = {}
+    for inputs in conclusions.inputs.values():
+        for one in inputs:
+            found[one.version] = max(one.last, found.get(one.version, one.last))
+    for span in conclusions.spans:
+        for source in span.sources:
+            found[source] = max(span.last, found.get(source, span.last))
     return found

@@ -6,6 +6,7 @@ last is a version of its own, and whoever read or copied the key then had that o
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from provio.facts import Process, Trace
@@ -35,6 +36,8 @@ def part(trace: Trace, conclusions: Conclusions) -> None:
     for span in conclusions.spans:
         if span.truncated:
             emptied.setdefault(span.inode, []).append(span.truncated)
+    for moments in emptied.values():
+        moments.sort()
     for version in list(conclusions.versions.values()):
         known = stretches.get((inode_of(version.facts), version.facts.mtime, version.facts.size))
         if known:
@@ -60,7 +63,7 @@ def _stretches(trace: Trace, conclusions: Conclusions) -> dict[Key, list[_Stretc
 
 def _apart(stretches: list[_Stretch], emptied: list[int]) -> list[_Stretch]:
     """Join what overlaps: writers at the same time make one content together. Each begins where the file was emptied
-    for it."""
+    for it; `emptied` is sorted."""
     joined: list[_Stretch] = []
     for one in sorted(stretches, key=lambda stretch: (stretch.first, stretch.last)):
         if joined and one.first <= joined[-1].last:
@@ -69,8 +72,9 @@ def _apart(stretches: list[_Stretch], emptied: list[int]) -> list[_Stretch]:
             joined.append(_Stretch(before.first, max(before.last, one.last), one.process, how))
         else:
             since = joined[-1].last if joined else 0
-            first = max((moment for moment in emptied if since < moment <= one.first), default=one.first)
-            joined.append(replace(one, first=first))
+            place = bisect_right(emptied, one.first)
+            last = emptied[place - 1] if place else 0
+            joined.append(replace(one, first=last if last > since else one.first))
     return joined
 
 

@@ -46,6 +46,8 @@ class _Collector:
         self.lives = lives
         self.unread: list[Opening] = []
         self.changed: list[Changed] = []
+        # Of the process at hand: when it last handed files on, what it unmapped, what it may have compiled.
+        self.handing_on, self.unmapped, self.sources = -1, dict[str, list[Event]](), dict[bytes, Opening]()
         self.stamps = {mount.get("device", "") for mount in trace.mounts if mount.get("fileSystem") in STAMP_MAPS}
         self.identity = identity
         self.out = conclusions
@@ -55,6 +57,9 @@ class _Collector:
         """Gather the inputs and spans of one process."""
         self.out.inputs[process.iri] = []
         code = self._code(process)
+        self.handing_on = max((e.at for e in process.events if e.kind in HANDS_ON), default=-1)
+        self.unmapped = _by_opening(process, "Unmap", "map")
+        self.sources = _sources(process)
         maps = _by_opening(process, "Map", "object")
         cuts = _by_opening(process, "Truncate", "object")
         for opening in process.openings:
@@ -102,10 +107,9 @@ class _Collector:
     def _perhaps(self, opening: Opening, maps: list[Event]) -> None:
         """A file of the user's that was opened for reading, for no child, and that nobody was seen to read."""
         plain = not (opening.writable or opening.inherited or maps or opening.copied_to or opening.flags & os.O_PATH)
-        if plain and opening.facts.size and not opening.reads() and not self.noise(opening):
-            handed = any(e.kind in HANDS_ON and e.at >= opening.opened for e in opening.process.events)
-            if not handed:
-                self.unread.append(opening)
+        unhanded = plain and opening.facts.size and opening.opened > self.handing_on
+        if unhanded and not opening.reads() and not self.noise(opening):
+            self.unread.append(opening)
 
     def _input(self, opening: Opening, maps: list[Event]) -> None:
         moments = [moment for times in opening.reads() for moment in times]
@@ -151,7 +155,7 @@ class _Collector:
             truncated, final, opening, [self.identity.version(copy.source.facts) for copy in copies],
             bool(copies) and not own, bool(shared),
         )  # fmt: skip
-        source = _compiled_from(opening) if own else None
+        source = self._compiled_from(opening) if own else None
         if source:
             span.sources, span.copied_only, span.by_the_way = [self.identity.version(source.facts)], True, True
         self._add(span, opening)
@@ -160,14 +164,18 @@ class _Collector:
         """When the last descriptor or shared writable map was gone, and what the file was then, where that was seen."""
         life = self.lives[opening.process.iri]
         ends = [(opening.closed or life, opening.at_close)]
-        unmapped = _by_opening(opening.process, "Unmap", "map") if shared else {}
         for event in shared:
-            undone = unmapped.get(event.iri, [])
+            undone = self.unmapped.get(event.iri, [])
             ends += [(e.at, opening.facts.later(e.record, "")) for e in undone] or [(life, None)]
         end, final = max(ends, key=lambda known: known[0])
         if final is None and opening.settled and opening.settled.mtime <= end:
             final = opening.settled
         return end, final
+
+    def _compiled_from(self, opening: Opening) -> Opening | None:
+        """The Python source of what is kept compiled in `__pycache__`: that alone is in it, whatever else was read."""
+        match = COMPILED.fullmatch(opening.path or b"")
+        return self.sources.get(match[1] + match[2] + b".py") if match else None
 
     def _stored_nothing(self, opening: Opening, final: Facts | None) -> bool:
         """Tell whether a file's time is what it was, where a store through a map would have changed it."""
@@ -248,12 +256,13 @@ def _making(opening: Opening, before: Facts, moment: int) -> bool:
     return still and (_made(opening) or opening.truncated or opening.facts.mtime != before.mtime)
 
 
-def _compiled_from(opening: Opening) -> Opening | None:
-    """The Python source of what is kept compiled in `__pycache__`: that alone is in it, whatever else was read."""
-    match = COMPILED.fullmatch(opening.path or b"")
-    name = match[1] + match[2] + b".py" if match else None
-    read = (o for o in opening.process.openings if o.path == name and o.kind == "FileVersion" and not o.writable)
-    return next(read, None) if name else None
+def _sources(process: Process) -> dict[bytes, Opening]:
+    """What a process first opened for reading under each name of a Python source."""
+    found: dict[bytes, Opening] = {}
+    for o in process.openings:
+        if o.path and o.path.endswith(b".py") and o.kind == "FileVersion" and not o.writable:
+            found.setdefault(o.path, o)
+    return found
 
 
 def _by_opening(process: Process, kind: str, name: str) -> dict[str, list[Event]]:

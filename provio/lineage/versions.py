@@ -8,65 +8,26 @@ of the one before, and no writer.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from itertools import accumulate
-
 from provio.facts import Process
 from provio.identity import contribution
 from provio.lineage.model import TICK, Conclusions, Copy, Span, Version, inode_of
+from provio.lineage.writing import Writing, writings
 
 OUR_CLOCK = 100_000  # by how much our clock may lag behind the kernel's
 
 
 def attribute(conclusions: Conclusions) -> None:
     """Fill `generated_by`, `revision_of` and the contributions of the versions of `conclusions`."""
-    spans: dict[tuple[str, int, int], list[Span]] = {}
-    for span in conclusions.spans:
-        spans.setdefault(span.inode, []).append(span)
+    known = writings(conclusions)
     chains: dict[tuple[str, int, int], list[Version]] = {}
     for version in conclusions.versions.values():
         chains.setdefault(inode_of(version.facts), []).append(version)
     for inode, chain in chains.items():
-        writers = spans.get(inode)
-        if writers:
-            _chain(conclusions, chain, _Writing(writers))
+        if inode in known:
+            _chain(conclusions, chain, known[inode])
 
 
-class _Writing:
-    """The spans of one inode, kept so that those which concern a version are found without a look at each: a log may
-    have been opened ten thousand times."""
-
-    def __init__(self, spans: list[Span]) -> None:
-        self.spans = spans
-        self.emptied = sorted(span.truncated for span in spans if span.truncated)
-        self.left: dict[tuple[int, int], list[Span]] = {}
-        for span in spans:
-            if span.final:
-                self.left.setdefault((span.final.mtime, span.final.size), []).append(span)
-        self.by_first = sorted(enumerate(spans), key=lambda numbered: numbered[1].first)
-        self.firsts = [span.first for _, span in self.by_first]
-        self.latest = list(accumulate((span.last for _, span in self.by_first), max))
-
-    def saw(self, version: Version) -> list[Span]:
-        """Those whose end saw a version."""
-        return [span for span in self.left.get((version.facts.mtime, version.facts.size), ()) if span.saw(version)]
-
-    def emptied_by(self, moment: int) -> int:
-        """When the file was last emptied by a moment; 0 for never."""
-        place = bisect_right(self.emptied, moment)
-        return self.emptied[place - 1] if place else 0
-
-    def between(self, since: int, moment: int) -> list[Span]:
-        """Those that went on after `since` and had begun by a moment, in their order."""
-        found, place = [], bisect_right(self.firsts, moment)
-        while place and self.latest[place - 1] > since:
-            place -= 1
-            if self.by_first[place][1].last > since:
-                found.append(self.by_first[place])
-        return [span for _, span in sorted(found, key=lambda numbered: numbered[0])]
-
-
-def _chain(conclusions: Conclusions, chain: list[Version], writing: _Writing) -> None:
+def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing) -> None:
     """Attribute the versions of one inode, oldest first.
 
     Their order is the kernel's (mtimes), where those were not set; what came before or after a truncation is told by
@@ -102,14 +63,14 @@ def _order(version: Version, writer: Span | None, moment: int) -> int:
     return mtime if stamped else moment
 
 
-def _writer(version: Version, writing: _Writing) -> Span | None:
+def _writer(version: Version, writing: Writing) -> Span | None:
     """The span whose end saw this version, having written until its mtime; else the one that was writing then; else
     the one whose end saw it (and flushed it), or the latest that encloses its mtime."""
     mtime = version.facts.mtime
     saw = writing.saw(version)
     found = [span for span in saw if span.last >= mtime - OUR_CLOCK]
     if not found and not version.retimed:
-        others = [span for span in writing.spans if span.encloses(version) and _on_its_way(span, version)]
+        others = [span for span in writing.enclosing(version) if _on_its_way(span, version)]
         found = [span for span in others if span.first <= mtime <= span.last] or saw or others
     return max(found or saw, key=lambda s: (min(s.last, mtime), s.last), default=None)
 
@@ -162,7 +123,7 @@ def _read_back(conclusions: Conclusions, version: Version, writer: Span, phase: 
 
 
 def _contribute(
-    conclusions: Conclusions, version: Version, writer: Span, writing: _Writing, between: tuple[int, int]
+    conclusions: Conclusions, version: Version, writer: Span, writing: Writing, between: tuple[int, int]
 ) -> None:
     """Say of each other process that wrote between the earlier version and this one that it did."""
     since, moment = between

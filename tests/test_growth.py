@@ -1,0 +1,267 @@
+"""What follows from a run takes steps in proportion to it: counted, with facts that nobody need record."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from provio.facts import Access, Event, Facts, Opening, Process, Thread, Trace
+from provio.folders import Tree
+from provio.identity import Identity
+from provio.lineage import conclude
+from provio.lineage.model import SECOND, TICK, Span, Version
+from provio.lineage.writing import Writing
+from provio.settle import _Names
+
+BEGAN = 1_795_000_000 * SECOND
+EACH = SECOND // 100
+APPEND, CREATE = os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+
+
+def file(inode: int, moment: int, size: int) -> Facts:
+    return Facts("259:1", inode, BEGAN - SECOND, moment, moment, size)
+
+
+def at(number: float) -> int:
+    return BEGAN + int(number * EACH)
+
+
+class Run:
+    """A trace under construction."""
+
+    def __init__(self) -> None:
+        self.trace = Trace(Path(), "id", {"host": "node", "startedNs": str(BEGAN)}, [], {}, [], [], "")
+
+    def process(self, number: int = 0) -> Thread:
+        """A process that began with the moment of its number."""
+        record = {"image": "exec", "startedNs": str(at(number)), "argv": "job", "cwd": "/d", "executable": "/job"}
+        iri = f"{self.trace.iri}/node/{number + 7}.1.0/"
+        process = self.trace.processes[iri] = Process(iri, "node", number + 7, number, "0", record)
+        return Thread(iri + "0/", process, number + 7, BEGAN)
+
+    def opened(self, thread: Thread, path: str, facts: Facts, flags: int, number: float) -> Opening:
+        process = thread.process
+        iri = f"{process.iri}o{len(process.openings)}"
+        one = Opening(iri, process, "FileVersion", path.encode(), facts, flags, at(number), False, False, None, 0)
+        process.openings.append(one)
+        return one
+
+    def accessed(self, thread: Thread, opening: Opening, first: float, last: float) -> None:
+        """Written in a stretch of time, where it may be; else read."""
+        access = Access(opening.iri + "a", thread, opening, {})
+        moments = at(first), at(last)
+        if opening.writable:
+            access.first_write, access.last_write = moments
+        else:
+            access.first_read, access.last_read = moments
+        opening.accesses.append(access)
+        opening.closed = at(last) + 1
+
+    def event(self, thread: Thread, kind: str, number: float, **record: str) -> Event:
+        process = thread.process
+        one = Event(f"{process.iri}e{len(process.events)}", kind, process, thread, at(number), record)
+        process.events.append(one)
+        return one
+
+    def renamed(self, thread: Thread, number: int, facts: Facts, old: str, new: str) -> None:
+        told = {"device": facts.device, "inode": str(facts.inode), "birthNs": str(facts.birth)}
+        told |= {"mtimeNs": str(facts.mtime), "size": str(facts.size)}
+        self.event(thread, "Rename", number, **told, **{"from": old, "to": new})
+
+
+def a_log(count: int) -> Run:
+    """Appended to by one process all the while, and by each of many; each content of it is read."""
+    run = Run()
+    keeper = run.process()
+    log = run.opened(keeper, "/d/log", file(1, at(0), 0), APPEND, 0)
+    run.accessed(keeper, log, 0, count + 2)
+    for number in range(1, count + 1):
+        writer, reader = run.process(2 * number - 1), run.process(2 * number)
+        line = run.opened(writer, "/d/log", file(1, at(number - 0.5), number - 1), APPEND, number)
+        run.accessed(writer, line, number + 0.1, number + 0.5)
+        content = run.opened(reader, "/d/log", file(1, at(number + 0.5), number), os.O_RDONLY, number + 0.6)
+        run.accessed(reader, content, number + 0.6, number + 0.7)
+    return run
+
+
+def overwritten(count: int) -> Run:
+    """A file that each process writes anew."""
+    run = Run()
+    for number in range(1, count + 1):
+        writer = run.process(number)
+        opening = run.opened(writer, "/d/x", file(1, at(number - 0.5), 4), CREATE, number)
+        run.accessed(writer, opening, number + 0.1, number + 0.5)
+        opening.at_close = file(1, at(number + 0.5), 4)
+    return run
+
+
+def mapped(count: int) -> Run:
+    """Many files written by one process through maps."""
+    run = Run()
+    thread = run.process()
+    for number in range(1, count + 1):
+        opening = run.opened(thread, f"/d/{number}", file(number, at(0), 4), os.O_RDWR, number)
+        map_ = run.event(thread, "Map", number + 0.1, object=opening.iri, protection="3", shared="true")
+        done = {"map": map_.iri, "mtimeNs": str(at(number + 0.2)), "size": "4"}
+        run.event(thread, "Unmap", number + 0.3, **done)
+        opening.closed = at(number + 0.4)
+    return run
+
+
+def compiled(count: int) -> Run:
+    """Many Python sources compiled by one process."""
+    run = Run()
+    thread = run.process()
+    for number in range(1, count + 1):
+        source = run.opened(thread, f"/d/m{number}.py", file(2 * number, at(-9), 4), os.O_RDONLY, number)
+        run.accessed(thread, source, number + 0.1, number + 0.1)
+        code = run.opened(
+            thread, f"/d/__pycache__/m{number}.c-1.pyc", file(2 * number + 1, at(number), 0), CREATE, number
+        )
+        run.accessed(thread, code, number + 0.2, number + 0.3)
+    return run
+
+
+def unread(count: int) -> Run:
+    """Many files opened and not read, by a process that also deletes many."""
+    run = Run()
+    thread = run.process()
+    for number in range(1, count + 1):
+        run.opened(thread, f"/d/{number}", file(number, at(-9), 4), os.O_RDONLY, number).closed = at(number + 0.1)
+        run.event(thread, "Delete", number + 0.2, path=f"/d/other{number}")
+    return run
+
+
+def moved(count: int) -> Run:
+    """Many folders, each renamed when a file was written in it."""
+    run = Run()
+    thread = run.process()
+    for number in range(1, count + 1):
+        path = f"/d/new{number}/out"
+        opening = run.opened(thread, path, file(number, at(number), 0), CREATE, number)
+        run.accessed(thread, opening, number + 0.1, number + 0.2)
+        opening.at_close = file(number, at(number + 0.2), 4)
+        run.renamed(thread, number + 1, file(count + number, at(number), 0), f"/d/new{number}", f"/d/done{number}")
+    return run
+
+
+def steps(what: Callable[[], object]) -> int:
+    """Return how many instructions of the interpreter it takes."""
+    count = 0
+
+    def one(frame: FrameType, kind: str, _: Any) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += kind == "opcode"
+        return one
+
+    before = sys.gettrace()
+    sys.settrace(one)
+    try:
+        what()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def concluding(run: Run) -> Callable[[], object]:
+    return lambda: conclude(run.trace, Identity(run.trace))
+
+
+def naming(run: Run) -> Callable[[], object]:
+    """Where each file of a run is now."""
+    return lambda: [names.of(opening) for names in [_Names(run.trace)] for opening in run.trace.openings()]
+
+
+@pytest.mark.parametrize(
+    ("shape", "count", "doing"),
+    [
+        (a_log, 50, concluding),
+        (overwritten, 100, concluding),
+        (mapped, 100, concluding),
+        (compiled, 100, concluding),
+        (unread, 100, concluding),
+        (moved, 100, concluding),
+        (moved, 100, naming),
+    ],
+)
+def test_four_times_as_much_takes_four_times_the_steps(
+    shape: Callable[[int], Run], count: int, doing: Callable[[Run], Callable[[], object]]
+) -> None:
+    """Or little more, where something is put in order."""
+    _, few, many = (steps(doing(shape(number))) for number in (5, count, 4 * count))  # the first fills what is kept
+    assert many < 4.7 * few
+
+
+def test_the_spans_that_concern_a_version() -> None:
+    """Those found are those that a look at each finds, in their order."""
+    chance = random.Random(7)
+    process = Run().process().process
+    for _ in range(200):
+        count = chance.choice((3, 17, 40))
+        spans = []
+        for _ in range(count):
+            first, lasted, more = chance.randrange(50), chance.choice((0, 1, 5, 50)), chance.choice((0, 0, 30))
+            facts = file(1, first + lasted, 4) if chance.random() < 0.5 else None
+            spans.append(
+                Span(
+                    process,
+                    ("259:1", 1, 0),
+                    *(n * TICK for n in (first, first + lasted, first + lasted + more)),
+                    final=facts,
+                )
+            )
+        writing = Writing(spans)
+        for _ in range(20):
+            version = Version(
+                "v", file(1, chance.randrange(60) * TICK + chance.randrange(2), 4), seen=chance.randrange(70) * TICK
+            )
+            assert writing.enclosing(version) == [span for span in spans if span.encloses(version)]
+            since, moment = sorted(chance.randrange(110) * TICK for _ in range(2))
+            plain = [span for span in spans if span.last > since and span.first <= moment]
+            assert writing.between(since, moment) == plain
+
+
+def test_the_paths_in_a_folder() -> None:
+    """Those taken are those that begin with it and a slash, whatever was taken and added before."""
+    chance = random.Random(7)
+    for _ in range(100):
+        tree, plain = Tree(), set[bytes]()
+        for _ in range(60):
+            path = b"/".join(chance.choice((b"a", b"b", b"", b"ab")) for _ in range(chance.randrange(1, 6)))
+            if chance.random() < 0.7:
+                tree.add(path)
+                plain.add(path)
+            else:
+                below = {known for known in plain if known.startswith(path + b"/")}
+                assert below <= set(tree.take(path))
+                plain -= below
+
+
+def test_where_files_are_whose_folders_were_moved() -> None:
+    """A path goes along with each later move of a folder that it then lies in."""
+    chance = random.Random(7)
+    for _ in range(100):
+        run = Run()
+        thread = run.process()
+        moves = []
+        for number in range(30):
+            old, new = (
+                b"/" + b"/".join(chance.choice((b"a", b"b", b"c")) for _ in range(chance.randrange(1, 4))) for _ in "on"
+            )
+            moves.append((at(number // 2), old, new))
+            run.renamed(thread, number // 2, file(9 + number, 0, 0), old.decode(), new.decode())
+        names = _Names(run.trace)
+        for number in range(30):
+            path = start = b"/" + b"/".join(chance.choice((b"a", b"b", b"c")) for _ in range(4))
+            for moment, old, new in moves:
+                if moment >= at(number / 2) and path.startswith(old + b"/"):
+                    path = new + path[len(old) :]
+            assert names._moved(at(number / 2), start) == path
