@@ -97,7 +97,24 @@ def test_errors_are_the_program_s_own(compiled: Compiling, trace: Trace, work: P
     watched = trace.run(program, cwd=work)
     assert (watched.stdout, watched.stderr) == (alone.stdout, alone.stderr)
     story = Story(trace.facts())
-    assert story.failures() == Counter({"Open": 5, "Read": 1, "Close": 1})
+    assert story.failures() == Counter({"Open": 5, "Read": 1, "Close": 1, "Delete": 1})
+
+
+def test_selections_in_a_list_of_properties(trace: Trace, work: Path) -> None:
+    """HDF5 from 1.14 on may have the selection in its transfer list; several datasets are read in one call."""
+    h5py = pytest.importorskip("h5py")
+    library = next(Path(h5py.__file__).parent.with_name("h5py.libs").glob("libhdf5-*"), None)
+    if library is None or h5py.version.hdf5_version_tuple < (1, 14):
+        pytest.skip("h5py has no HDF5 1.14 of its own")
+    program = work / "listed"
+    found = f"-Wl,-rpath,{library.parent}"
+    subprocess.run(["cc", "-Wall", "-o", program, SOURCES / "listed.c", library, found], check=True)
+    alone = subprocess.run([program], cwd=work, capture_output=True, check=True)
+    watched = trace.run(program, cwd=work)
+    assert (watched.returncode, watched.stdout, watched.stderr) == (0, alone.stdout, alone.stderr)
+    story = Story(trace.facts())
+    assert story.moved() == [Act("read", "a.h5", "/x", 1, 40), Act("write", "a.h5", "/x", 1, 40)]
+    assert story.failures() == Counter({"Read": 1})
 
 
 @pytest.mark.parametrize("detail", ["file", "op", "call"])

@@ -97,7 +97,7 @@ void call_end(struct call *call, bool timed) {
 
 #define FAILED_SELECTION(dataset, memory, space) dataset
 #define DONE_SELECTION(dataset, memory, space) moved_data(&call, dataset, memory, space, side, call.started)
-#define FAILED_SELECTIONS(count, datasets, memories, spaces) (count) > 0 ? *(datasets) : -1
+#define FAILED_SELECTIONS(count, datasets, memories, spaces) (count) > 0 && (datasets) != NULL ? *(datasets) : -1
 #define DONE_SELECTIONS(count, datasets, memories, spaces) moved_many(&call, count, datasets, memories, spaces, side)
 #define FAILED_WHOLE(attribute) attribute
 #define DONE_WHOLE(attribute) moved_data(&call, attribute, 0, 0, side, call.started)

@@ -164,7 +164,7 @@ struct doomed {
 
 static void doomed_link(struct doomed *doomed, const struct call *call, hid_t place, const char *group, int index,
                         int order, hsize_t n, hid_t access) {
-    size_t length = strlen(group);
+    size_t length = group == NULL ? NAME : strlen(group);
     doomed->known = false;
     if (length + 2 > NAME) return;
     quiet_begin(&doomed->quiet, call->library);

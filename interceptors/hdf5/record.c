@@ -60,7 +60,7 @@ void moved_data(const struct call *call, hid_t dataset, hid_t memory, hid_t spac
     struct thing *thing = thing_of(call, dataset);
     if (thing == NULL) return;
     uint64_t elements = elements_of(call, thing, memory, space);
-    bool each = thing->kind == AN_ATTRIBUTE || space <= 0 || elements < relaxed(thing->elements) ||
+    bool each = thing->kind == AN_ATTRIBUTE || space <= H5S_PLIST || elements < relaxed(thing->elements) ||
                 ASK(call->library, H5Sget_select_type, space) != H5S_SEL_POINTS; // points may recur
     moved(call, thing, elements, side, each, started);
 }

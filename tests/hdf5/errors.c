@@ -37,6 +37,7 @@ int main(void) {
     H5Fopen("/nowhere/at/all.h5", H5F_ACC_RDONLY, 0);
     printf("errno %d\n", errno);
     H5Eprint2(H5E_DEFAULT, stderr);
+    printf("no name %d\n", (int)H5Ldelete_by_idx(file, NULL, H5_INDEX_NAME, H5_ITER_INC, 0, 0));
     H5E_auto1_t first = NULL;
     MUST(H5Eset_auto1((H5E_auto1_t)H5Eprint1, stderr)); // the older kind of handler
     H5Dopen2(file, "nothing", 0);
