@@ -211,6 +211,7 @@ struct material { // what an object was made of; 0: asked of the object
     hid_t type, space, creation;
 };
 void describe(const struct call *call, hid_t hid, struct thing *thing, const struct material *material);
+void describe_chunk(const struct call *call, hid_t dataset, struct thing *thing);
 void describe_extent(const struct call *call, struct thing *thing, hid_t space, char *shape, char *most);
 enum { SHAPE = 22 * RANK }; // room for a shape's text
 

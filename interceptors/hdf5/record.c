@@ -74,6 +74,7 @@ void moved_many(const struct call *call, size_t count, const hid_t *datasets, co
 
 void moved_chunk(const struct call *call, hid_t dataset, enum side side) {
     struct thing *thing = thing_of(call, dataset);
+    if (thing != NULL && thing->chunk == 0) describe_chunk(call, dataset, thing);
     if (thing != NULL) moved(call, thing, thing->chunk, side, true, call->started);
 }
 

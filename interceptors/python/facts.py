@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def of_object(h5py: Any, identifier: Any, kind: str, creation: Any) -> dict[str, Any]:
-    """Return the facts of a group (none), a dataset or a committed datatype."""
+def of_object(h5py: Any, identifier: Any, kind: str, creation: Any, created: bool) -> dict[str, Any]:
+    """Return the facts of a group (none), a committed datatype or a dataset (chunks and filters if created)."""
     if kind == "Datatype":
         return {"datatype": datatype(h5py, identifier), "element_size": identifier.get_size()}
     if kind != "Dataset":
@@ -18,6 +18,8 @@ def of_object(h5py: Any, identifier: Any, kind: str, creation: Any) -> dict[str,
     if space.get_simple_extent_type() == h5py.h5s.SIMPLE:
         most = space.get_simple_extent_dims(True)
         told["max_shape"] = " ".join("*" if size == h5py.h5s.UNLIMITED else str(size) for size in most)
+    if not created:
+        return told
     if creation.get_layout() == h5py.h5d.CHUNKED:
         told["chunks"] = " ".join(map(str, creation.get_chunk()))
     names = [filter_name(creation.get_filter(i)) for i in range(creation.get_nfilters())]

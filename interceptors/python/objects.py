@@ -123,7 +123,7 @@ class Objects:
         known = None if created else opening.members.get((kind, path, b""))
         if known is None:
             creation = identifier.get_create_plist() if kind == "Dataset" else None
-            told = facts.of_object(self.h5py, identifier, kind, creation)
+            told = facts.of_object(self.h5py, identifier, kind, creation, created)
             told["token"] = format(info.addr, "x")
             known = self._member(opening, kind, path, b"", told, created)
             if kind == "Dataset":
