@@ -96,7 +96,7 @@ def test_what_goes_through_is_recorded(trace: Trace, work: Path, connector: dict
         ("/group/raw", "H5Dwrite", 3, 2400),
         ("/group/raw@units", "H5Awrite", 1, 4),
     ]
-    assert calls(facts, "read") == [("/copy", "H5Dread", 1, 800)]
+    assert calls(facts, "read") == [("/copy", "H5Dread", 2, 1200)]
     (copied,) = of_class(facts, "Copy").values()
     assert (facts[copied["source"]]["path"], facts[copied["object"]]["path"]) == ("/group/raw", "/copy")
     (moved,) = (one for one in of_class(facts, "Rename").values() if one["api"] == "H5Lmove")

@@ -7,7 +7,7 @@ ID = ctypes.c_int64
 NONE = ID(0)
 
 hdf5 = ctypes.CDLL(sys.argv[1])
-for name in "H5Fcreate H5Fopen H5Gcreate2 H5Dcreate2 H5Dopen2 H5Screate_simple H5Screate H5Acreate2".split():
+for name in "H5Fcreate H5Fopen H5Gcreate2 H5Dcreate2 H5Dopen2 H5Pcreate H5Screate_simple H5Screate H5Acreate2".split():
     getattr(hdf5, name).restype = ID
 hdf5.H5open()
 hdf5.H5Eset_auto2(NONE, None, None)
@@ -37,6 +37,11 @@ file = ID(hdf5.H5Fopen(sys.argv[2].encode(), 1, NONE))
 dataset = ID(hdf5.H5Dopen2(file, b"copy", NONE))
 assert hdf5.H5Dread(dataset, double, NONE, NONE, NONE, values) == 0
 assert hdf5.H5Dwrite(dataset, double, NONE, NONE, NONE, values) == 0
+none, one, half = (ctypes.byref(ctypes.c_uint64(number)) for number in (0, 1, 50))
+transfer = ID(hdf5.H5Pcreate(ID.in_dll(hdf5, "H5P_CLS_DATASET_XFER_ID_g")))
+assert hdf5.H5Pset_dataset_io_hyperslab_selection(transfer, 1, 0, none, one, half, one) == 0
+part = ID(hdf5.H5Screate_simple(1, half, None))
+assert hdf5.H5Dread(dataset, double, part, ID(2), transfer, values) == 0  # 2: the selection is in the list
 hdf5.H5Fclose(file)
 hdf5.H5Dclose(dataset)
 assert sum(values) == 4950

@@ -30,7 +30,14 @@ static hssize_t elements_of(struct call *call, void *dataset) {
     return found < 0 ? 0 : found;
 }
 
-static void moved(struct call *call, size_t count, void *datasets[], hid_t spaces[], bool reading, bool done) {
+// What is selected in the file: in a list of properties it is as many as in memory.
+static hid_t selection(hid_t memory, hid_t space) {
+    if (space != H5S_PLIST) return space;
+    return memory > H5S_PLIST ? memory : H5S_ALL;
+}
+
+static void moved(struct call *call, size_t count, void *datasets[], hid_t memory[], hid_t spaces[], bool reading,
+                  bool done) {
     for (size_t i = 0; i < count; i++) {
         struct known *known = handle_known(datasets[i]);
         if (known == NULL) continue;
@@ -38,8 +45,9 @@ static void moved(struct call *call, size_t count, void *datasets[], hid_t space
             failed(call, known);
             continue;
         }
-        hssize_t all = spaces[i] > 0 && reading ? 0 : elements_of(call, datasets[i]);
-        hssize_t chosen = spaces[i] > 0 ? call->library->H5Sget_select_npoints(spaces[i]) : all;
+        hid_t space = selection(memory[i], spaces[i]);
+        hssize_t all = space > 0 && reading ? 0 : elements_of(call, datasets[i]);
+        hssize_t chosen = space > 0 ? call->library->H5Sget_select_npoints(space) : all;
         int function = functions[call->function];
         uint64_t bytes = (uint64_t)(chosen < 0 ? 0 : chosen) * known->element;
         (reading ? recorder.provio_read : recorder.provio_write)(known->record, function, bytes, call->started);
@@ -53,7 +61,7 @@ herr_t watch_dataset_read(size_t count, void *datasets[], hid_t types[], hid_t m
     struct call call = call_begin(library, list, FUNCTION_H5Dread);
     herr_t result =
         library->H5VLdataset_read(count, datasets, library->native, types, memory, spaces, list, to, request);
-    moved(&call, count, datasets, spaces, true, result >= 0);
+    moved(&call, count, datasets, memory, spaces, true, result >= 0);
     return result;
 }
 
@@ -63,7 +71,7 @@ herr_t watch_dataset_write(size_t count, void *datasets[], hid_t types[], hid_t 
     struct call call = call_begin(library, list, FUNCTION_H5Dwrite);
     herr_t result =
         library->H5VLdataset_write(count, datasets, library->native, types, memory, spaces, list, from, request);
-    moved(&call, count, datasets, spaces, false, result >= 0);
+    moved(&call, count, datasets, memory, spaces, false, result >= 0);
     return result;
 }
 
