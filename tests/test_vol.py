@@ -89,7 +89,8 @@ def test_what_goes_through_is_recorded(trace: Trace, work: Path, connector: dict
     ]
     assert objects(facts, "Group") == [{"path": "/group", "created": "true"}]
     units = {"path": "/group/raw", "name": "units", "shape": "", "datatype": "int32", "elementSize": "4"}
-    assert objects(facts, "Attribute") == [{**units, "created": "true"}]
+    times = {"path": "/group", "name": "times", "shape": "100", "datatype": "float64", "elementSize": "8"}
+    assert objects(facts, "Attribute") == [{**units, "created": "true"}, {**times, "created": "true"}]
     assert objects(facts, "NamedLink") == [{"path": "/group/link", "target": "/copy", "created": "true"}]
     assert calls(facts, "write") == [
         ("/copy", "H5Dwrite", 1, 800),

@@ -24,6 +24,7 @@ for _ in range(3):
 attribute = ID(hdf5.H5Acreate2(dataset, b"units", integer, ID(hdf5.H5Screate(0)), NONE, NONE))
 assert hdf5.H5Awrite(attribute, integer, ctypes.byref(ctypes.c_int(7))) == 0
 hdf5.H5Aclose(attribute)
+hdf5.H5Aclose(ID(hdf5.H5Acreate2(group, b"times", double, space, NONE, NONE)))
 hdf5.H5Dclose(dataset)
 assert hdf5.H5Ocopy(file, b"/group/raw", file, b"/copy", NONE, NONE) == 0
 assert hdf5.H5Lcreate_soft(b"/copy", file, b"/group/link", NONE, NONE) == 0

@@ -16,7 +16,7 @@ static void numbers(const hsize_t *values, int rank, char *text, size_t room) {
     }
 }
 
-static void describe_space(struct library *library, hid_t space, struct description *to) {
+static void describe_space(struct library *library, hid_t space, bool dataset, struct description *to) {
     hsize_t shape[H5S_MAX_RANK], most[H5S_MAX_RANK];
     int rank = library->H5Sget_simple_extent_dims(space, shape, most);
     H5S_class_t class = library->H5Sget_simple_extent_type(space);
@@ -24,7 +24,7 @@ static void describe_space(struct library *library, hid_t space, struct descript
         numbers(shape, rank, to->room[0], sizeof to->room[0]);
         to->member.shape = to->room[0];
     }
-    if (rank >= 0 && class == H5S_SIMPLE) {
+    if (rank >= 0 && class == H5S_SIMPLE && dataset) {
         numbers(most, rank, to->room[1], sizeof to->room[1]);
         to->member.max_shape = to->room[1];
     }
@@ -81,7 +81,7 @@ void describe_dataset(struct library *library, void *dataset, hid_t list, struct
     H5VL_dataset_get_args_t space = {.op_type = H5VL_DATASET_GET_SPACE}, type = {.op_type = H5VL_DATASET_GET_TYPE};
     H5VL_dataset_get_args_t creation = {.op_type = H5VL_DATASET_GET_DCPL};
     if (library->H5VLdataset_get(dataset, library->native, &space, list, NULL) >= 0)
-        describe_space(library, space.args.get_space.space_id, to);
+        describe_space(library, space.args.get_space.space_id, true, to);
     if (library->H5VLdataset_get(dataset, library->native, &type, list, NULL) >= 0)
         describe_type(library, type.args.get_type.type_id, to);
     if (library->H5VLdataset_get(dataset, library->native, &creation, list, NULL) >= 0)
@@ -91,7 +91,7 @@ void describe_dataset(struct library *library, void *dataset, hid_t list, struct
 void describe_attribute(struct library *library, void *attribute, hid_t list, struct description *to) {
     H5VL_attr_get_args_t space = {.op_type = H5VL_ATTR_GET_SPACE}, type = {.op_type = H5VL_ATTR_GET_TYPE};
     if (library->H5VLattr_get(attribute, library->native, &space, list, NULL) >= 0)
-        describe_space(library, space.args.get_space.space_id, to);
+        describe_space(library, space.args.get_space.space_id, false, to);
     if (library->H5VLattr_get(attribute, library->native, &type, list, NULL) >= 0)
         describe_type(library, type.args.get_type.type_id, to);
 }
