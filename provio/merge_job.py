@@ -54,7 +54,7 @@ class Read:
 def read(job: Job, home: Home, settings: Config, trace: Trace | None = None) -> Read:
     """Read a run, whose trace may have been read already; the pieces of its graph are made as they are taken."""
     try:
-        trace = trace or _trace(job.folder, home, settings)
+        trace = trace or _trace(job.folder, home)
         damages = [str(damage) for damage in trace.damages]
         if job.known == intake.hash_of(trace.content_hash, settings):
             return Read(None, damages)
@@ -63,13 +63,13 @@ def read(job: Job, home: Home, settings: Config, trace: Trace | None = None) -> 
         return Read(None, [], fault_of(error))
 
 
-def _trace(folder: Path, home: Home, settings: Config) -> Trace:
+def _trace(folder: Path, home: Home) -> Trace:
     place = runfiles.of(folder).place
     trace = traces.read_run(folder)
     with contextlib.suppress(Busy, NotAllowed), _locked(folder, home):
-        settle.settled(trace, settings.hdf5 == "auto")
+        settle.settled(trace)
     # Runs of another record are read without its lock: one that was packed meanwhile was not read whole.
-    return trace if runfiles.of(folder).place == place else _trace(folder, home, settings)
+    return trace if runfiles.of(folder).place == place else _trace(folder, home)
 
 
 def _locked(folder: Path, home: Home) -> contextlib.AbstractContextManager[object]:

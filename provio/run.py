@@ -110,6 +110,7 @@ def prepare(
     detail: Detail = DEFAULT_DETAIL,
     campaign: str | None = None,
     redaction: Redaction = NOTHING_MORE,
+    hdf5: str = "auto",
 ) -> Recording:
     """Make the run folder and write `run.ttl`; raises CannotRecord with the reason where that cannot be."""
     if not SHIM.exists():
@@ -124,6 +125,7 @@ def prepare(
             trace_folder = _trace_folder(folder, run_id, mounts)
             started = time.time_ns()
             recording = Recording(home, run_id, command, name, started, trace_folder, detail, campaign, redaction)
+            recording.hdf5 = hdf5
             host_folder(recording).mkdir()
             recording.held = going.hold(folder)
             recording.facts = _facts(recording)
@@ -267,6 +269,7 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
         ("bootId", turtle.literal(environment.boot_id())),
         ("startedNs", str(recording.started)),
         ("detail", turtle.literal(str(recording.detail))),
+        ("hdf5", turtle.literal(recording.hdf5)),
         turtle.text_or_encoded("project", os.fsencode(recording.home.project)),
         turtle.text_or_encoded("homeFolder", os.path.expanduser(b"~")),
     ]

@@ -24,16 +24,15 @@ from provio.vocab import NS
 NUMBERS = ("inode", "birthNs", "mtimeNs", "ctimeNs", "size")
 
 
-def settled(trace: Trace, hdf5: bool = True) -> Trace:
-    """Look at what processes that outlived the run on this host have left; `hdf5`: whether what they did inside HDF5
-    files was to be seen."""
+def settled(trace: Trace) -> Trace:
+    """Look at what processes that outlived the run on this host have left."""
     if os.access(trace.folder, os.W_OK):
-        settle(trace, turtle.segment(environment.host()), hdf5)
+        settle(trace, turtle.segment(environment.host()))
         trace.content_hash = traces.content_hash(trace.folder, trace.run)
     return trace
 
 
-def settle(trace: Trace, host: str, hdf5: bool = True) -> None:
+def settle(trace: Trace, host: str) -> None:
     """Add to each opening and process of `trace` on `host` what is found now, and write it to the host's `settled.ttl`.
 
     What was found before stays as it was; a process that outlived its run is looked at when it is merged again.
@@ -47,7 +46,8 @@ def settle(trace: Trace, host: str, hdf5: bool = True) -> None:
     for opening in trace.openings():
         if opening.process.host == host:
             found |= _late_facts(opening, names) | _resolved(opening, resolve)
-    found |= hdf5 and hide(trace, host)
+    if trace.run.get("hdf5") == "auto":  # where it was to be seen: an older run says nothing of it
+        found |= hide(trace, host)
     if found or not any((place / "settled.ttl").exists() for place in places):
         put(places[0] / "settled.ttl", "".join([f"@prefix : <{NS}> .\n", *_statements(trace, host)]))
 

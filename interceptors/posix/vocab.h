@@ -133,6 +133,7 @@
 #define TERM_hadCheckpoint ":hadCheckpoint"
 #define TERM_hadConfiguration ":hadConfiguration"
 #define TERM_hadMetric ":hadMetric"
+#define TERM_hdf5 ":hdf5"
 #define TERM_homeFolder ":homeFolder"
 #define TERM_homeFolderEncoded ":homeFolderEncoded"
 #define TERM_host ":host"

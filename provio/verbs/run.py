@@ -71,8 +71,8 @@ def command(
         settings = config.load(homes.project_folders(), flags, forgive)
         detailed = run.Detail(settings.detail, frozenset(settings.record))
         redaction = Redaction(settings.redact_add, settings.redact_keep)
-        recording = run.prepare(arguments, settings.name or None, detailed, settings.campaign or None, redaction)
-        recording.hdf5 = settings.hdf5
+        names = settings.name or None, detailed, settings.campaign or None
+        recording = run.prepare(arguments, *names, redaction, settings.hdf5)
     except Exception as error:
         if strict:
             raise CannotRecord(str(error)) from error
@@ -155,7 +155,7 @@ def _settled(recording: Recording, settings: Config, then_merge: bool, word: str
     from provio.trace import read_run
 
     with recording.home.closed():
-        settled(read_run(recording.folder), recording.hdf5 == "auto")
+        settled(read_run(recording.folder))
     share(recording.home, recording.folder)
     return word + _hashed(recording, settings, then_merge)
 
@@ -169,7 +169,7 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     from provio.trace import read_run
 
     with recording.home.closed():
-        trace = settled(read_run(recording.folder), recording.hdf5 == "auto")
+        trace = settled(read_run(recording.folder))
     share(recording.home, recording.folder)
     count = f"{plural(len(trace.processes), 'process', 'processes')}, {plural(_files(trace), 'file')}"
     if not trace.processes:
