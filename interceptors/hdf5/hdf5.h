@@ -88,12 +88,13 @@ void quiet_end(struct quiet *quiet);
 
 struct file;
 
+enum { SPREAD = 1024 };
 enum kind { A_FILE, A_GROUP, A_DATASET, AN_ATTRIBUTE, A_TYPE, A_LINK };
 
 struct thing {
     _Atomic uint64_t key;  // 0: free
     struct thing *next;    // in its bucket, for good
-    struct thing *sibling; // of the same file
+    struct thing *sibling; // of the same file, in the same list of its things
     struct file *file;
     provio_object *object;
     enum kind kind;
@@ -118,8 +119,9 @@ struct file {
     struct library *library;
     unsigned long number;
     provio_object *object;
-    struct thing root; // what a handle of the file leads to
-    struct thing *_Atomic things;
+    struct thing root;                         // what a handle of the file leads to
+    struct thing *_Atomic things[SPREAD + 1];  // by their path; the last: those that had none
+    _Atomic uint64_t folders[SPREAD / 64];     // a bit for each path that others lie below, by the same number
     _Atomic int handles, file_handles, mounts; // handles: of the file's objects and its own
     bool strong;                               // its last handle closes its objects too
     bool collective;                           // asking for metadata may need all ranks

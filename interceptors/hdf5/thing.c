@@ -104,6 +104,23 @@ static struct thing *thing_take(struct thing *_Atomic *bucket) {
     return thing;
 }
 
+// A path's list among those of a file; what a path lies below is marked meanwhile.
+static unsigned list_of(struct file *file, const char *path, bool marking) {
+    uint64_t hash = 1;
+    for (size_t i = 0; path[i] != '\0'; i++) {
+        if (marking && path[i] == '/' && i > 0)
+            atomic_fetch_or(&file->folders[hash % SPREAD / 64], (uint64_t)1 << hash % 64);
+        hash = mixed(hash, path + i, 1);
+    }
+    return hash % SPREAD;
+}
+
+static void thing_listed(struct file *file, struct thing *thing) {
+    unsigned list = thing->text == NULL ? SPREAD : list_of(file, thing->text, true);
+    thing->sibling = atomic_load(&file->things[list]);
+    while (!atomic_compare_exchange_weak(&file->things[list], &thing->sibling, thing)) continue;
+}
+
 struct thing *thing_new(struct file *file, enum kind kind, const struct token *token, const char *path,
                         const char *name) {
     struct thing *thing = thing_take(bucket_of(file, kind, token, path, name));
@@ -118,13 +135,12 @@ struct thing *thing_new(struct file *file, enum kind kind, const struct token *t
         atomic_store(&thing->key, 0);
         return NULL;
     }
-    thing->sibling = atomic_load(&file->things);
-    while (!atomic_compare_exchange_weak(&file->things, &thing->sibling, thing)) continue;
+    thing_listed(file, thing);
     atomic_store_explicit(&thing->key, key_of(file->serial, kind, token, path, name), memory_order_release);
     return thing;
 }
 
-// What had no name gets its first.
+// What had no name gets its first. It stays in the list of those that had none.
 bool thing_rename(struct thing *thing, const char *path) {
     return thing->text == NULL && thing_text(thing, path, NULL);
 }
@@ -135,15 +151,21 @@ void thing_gone(struct file *file, enum kind kind, const char *path, const char 
     if (thing != NULL) atomic_store(&thing->gone, true);
 }
 
-// The same of an object and what lies below it. All there are are looked at: it is only done where a name is deleted or
-// changed.
-void things_gone(struct file *file, const char *path) {
-    size_t length = strlen(path);
-    for (struct thing *thing = atomic_load(&file->things); thing != NULL; thing = thing->sibling) {
+static void list_gone(struct file *file, unsigned list, const char *path, size_t length) {
+    for (struct thing *thing = atomic_load(&file->things[list]); thing != NULL; thing = thing->sibling) {
         if (thing->text == NULL || thing->path_length < length || relaxed(thing->gone)) continue;
         if ((thing->text[length] == '\0' || thing->text[length] == '/') && memcmp(thing->text, path, length) == 0)
             atomic_store(&thing->gone, true);
     }
+}
+
+// The same of an object and what lies below it: where nothing does, those of its own path's list are looked at alone.
+void things_gone(struct file *file, const char *path) {
+    size_t length = strlen(path);
+    unsigned list = list_of(file, path, false);
+    bool below = relaxed(file->folders[list / 64]) >> list % 64 & 1;
+    for (unsigned i = below ? 0 : list; i < (below ? SPREAD : list + 1); i++) list_gone(file, i, path, length);
+    list_gone(file, SPREAD, path, length);
     names_changed(file);
 }
 
@@ -200,11 +222,12 @@ void file_close(struct file *file) {
     int used = relaxed(file->used);
     if (used < 2 || !atomic_compare_exchange_strong(&file->used, &used, 1)) return;
     provio_file_closed(file->object, provio_now());
-    for (struct thing *thing = atomic_load(&file->things), *next; thing != NULL; thing = next) {
-        next = thing->sibling;
-        provio_release(thing->object);
-        thing_free(thing);
-    }
+    for (unsigned i = 0; i <= SPREAD; i++)
+        for (struct thing *thing = atomic_load(&file->things[i]), *next; thing != NULL; thing = next) {
+            next = thing->sibling;
+            provio_release(thing->object);
+            thing_free(thing);
+        }
     provio_release(file->object);
     thing_free(&file->root);
     struct file *parent = atomic_exchange(&file->parent, NULL);
