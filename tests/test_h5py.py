@@ -208,6 +208,21 @@ def test_errors_reach_the_program_unchanged_and_are_recorded(trace: Trace, tmp_p
     assert Story(trace.facts()).failures() == {"Open": 7, "Create": 3, "Delete": 1, "Stat": 1}
 
 
+SPOOLED = """
+import h5py, tempfile
+with tempfile.SpooledTemporaryFile(max_size=1 << 20) as spool, h5py.File(spool, "w") as f:
+    f["x"] = [1.0, 2.0]
+    print(spool._rolled)
+"""
+
+
+@pytest.mark.parametrize("way", ["c", "h5py", "python"])
+def test_a_file_that_is_in_memory_yet_stays_there(trace: Trace, work: Path, way: str) -> None:
+    """It would go to disk to have a descriptor."""
+    assert run(trace, SPOOLED, work, way) == "False\n"
+    assert [act.size for act in Story(trace.facts()).moved()] == [16]
+
+
 UNTOUCHED = """
 import sys, h5py
 h5py.File("a.h5", "w")["x"] = 1

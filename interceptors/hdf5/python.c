@@ -28,6 +28,7 @@ struct python {
     void (*release)(int state);
     void (*fetch)(void **type, void **value, void **trace);
     void (*restore)(void *type, void *value, void *trace);
+    int (*has)(void *object, const char *attribute);
     int (*descriptor)(void *object);
 };
 
@@ -36,8 +37,9 @@ static bool python_find(struct python *python) {
     python->release = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
     python->fetch = (void (*)(void **, void **, void **))dlsym(RTLD_DEFAULT, "PyErr_Fetch");
     python->restore = (void (*)(void *, void *, void *))dlsym(RTLD_DEFAULT, "PyErr_Restore");
+    python->has = (int (*)(void *, const char *))dlsym(RTLD_DEFAULT, "PyObject_HasAttrString");
     python->descriptor = (int (*)(void *))dlsym(RTLD_DEFAULT, "PyObject_AsFileDescriptor");
-    return python->ensure && python->release && python->fetch && python->restore && python->descriptor;
+    return python->ensure && python->release && python->fetch && python->restore && python->has && python->descriptor;
 }
 
 // The descriptor behind a file that was opened so; -1: there is none.
@@ -50,7 +52,8 @@ int descriptor_behind(const struct call *call, hid_t access) {
     if (object == NULL || !python_find(&python)) return -1;
     int kept = errno, state = python.ensure();
     python.fetch(&type, &value, &trace);
-    int fd = python.descriptor(object);
+    // tempfile.SpooledTemporaryFile goes from memory to disk when it is asked.
+    int fd = python.has(object, "rollover") ? -1 : python.descriptor(object);
     python.restore(type, value, trace); // without what an object that has none said
     python.release(state);
     errno = kept;

@@ -84,7 +84,8 @@ class Calls:
         """`PropFAID.set_fileobj_driver`: the descriptor, where there is one, is known to the file-like object alone."""
         self.behind.pop(fapl.id, None)
         try:
-            self.behind[fapl.id] = fileobj.fileno()
+            if not hasattr(fileobj, "rollover"):  # tempfile.SpooledTemporaryFile goes from memory to disk when asked
+                self.behind[fapl.id] = fileobj.fileno()
         except Exception:
             return
 
