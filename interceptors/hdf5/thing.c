@@ -230,7 +230,7 @@ void file_close(struct file *file) {
         }
     provio_release(file->object);
     thing_free(&file->root);
-    struct file *parent = atomic_exchange(&file->parent, NULL);
+    atomic_store(&file->parent, NULL);
     if (file->mount != NULL) text_give(file->mount, strlen(file->mount) + 1);
     if (file->path != NULL) text_give(file->path, strlen(file->path) + 1);
     for (uint32_t i = 0, end = relaxed(files_end); i < end; i++) { // what was mounted on it goes with it
@@ -240,7 +240,6 @@ void file_close(struct file *file) {
         atomic_fetch_sub(&child->mounts, 1);
         file_closed_if_unused(child);
     }
-    (void)parent;
     atomic_store_explicit(&file->used, 0, memory_order_release);
 }
 
