@@ -292,6 +292,8 @@ class _Writer:
             graph.say(version.iri, ("prov:alternateOf", _iri(other)))
         for earlier in version.revision_of:
             graph.say(version.iri, ("prov:wasRevisionOf", _iri(earlier)), ("prov:wasDerivedFrom", _iri(earlier)))
+        for gone in version.without:
+            graph.say(version.iri, ("without", _iri(gone)))
         for file, path in version.names.items():
             self._file(file, path)
 

@@ -7,17 +7,19 @@ moved group, a link. Where that leads nowhere it comes from its version as a who
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from provio.nodes import Nodes, Properties
 from provio.store import Reader
 from provio.vocab import NS, PROV, RDF
 
 GENERATED, USED, DERIVED = PROV + "wasGeneratedBy", PROV + "used", PROV + "wasDerivedFrom"
-ALTERNATE, LEADS_TO, FROM = PROV + "alternateOf", NS + "leadsTo", NS + "contentFrom"
+ALTERNATE, LEADS_TO, FROM, WITHOUT = PROV + "alternateOf", NS + "leadsTo", NS + "contentFrom", NS + "without"
 HAD_MEMBER, FORMAT, MADE_IN, SAME = PROV + "hadMember", NS + "format", NS + "madeIn", NS + "sameContentAs"
 ORIGIN = (GENERATED, DERIVED)
-OTHERS = frozenset(NS + name for name in ("Group", "NamedLink", "Datatype"))
+GROUP = NS + "Group"
+OTHERS = frozenset((GROUP, NS + "NamedLink", NS + "Datatype"))
+PARTS = frozenset((NS + "Dataset", NS + "Attribute"))
 MOST = 10_000  # versions that one object is followed through
 
 
@@ -31,6 +33,10 @@ def holders(iri: str) -> Iterator[str]:
         path = path.rpartition("/")[0]
         yield f"{version}#{path}"
     yield version
+
+
+def _lies_in(iri: str, gone: Collection[str]) -> bool:
+    return bool(gone) and (iri in gone or any(holder in gone for holder in holders(iri)))
 
 
 class Origins:
@@ -91,8 +97,15 @@ class Origins:
             else:
                 found = self.of_version(holder)
                 unsaid = GENERATED in self.said(holder) and FORMAT not in self.said(holder)
-                return None if unsaid and not self._copied(holder) else [one + rest for one in found]
+                return (
+                    None if unsaid and not self._copied(holder) else self._kept(holder, [one + rest for one in found])
+                )
         return []
+
+    def _kept(self, version: str, objects: list[str]) -> list[str]:
+        """Return those of earlier objects that were not deleted or moved when a version was made."""
+        gone = self.said(version).get(WITHOUT)
+        return [one for one in objects if not _lies_in(one, gone)] if gone else objects
 
     def _held(self, holder: str, said: Properties) -> list[str]:
         """What a group or dataset was before, as a whole: under another name, or what it was copied from."""
@@ -122,9 +135,55 @@ class Origins:
 
     def parts(self, holder: str) -> list[str]:
         """Return the datasets and attributes that are recorded of a version or a group, sorted."""
+        return [
+            iri for iri in sorted(self._members(holder)) if not OTHERS & self.said(iri).get(RDF + "type", {}).keys()
+        ]
+
+    def contents(self, holder: str) -> list[str]:
+        """Return the datasets and attributes of a version or a group, sorted: also those of which nothing is stated,
+        for they were kept, or came with a group that was copied or moved."""
+        found: dict[str, None] = {}
+        waiting: list[tuple[str, str, frozenset[str]]] = [(holder, holder, frozenset())]
+        seen = {(holder, holder)}
+        for source, target, gone in waiting:  # which grows
+            more = list(self._before(source, target, gone))
+            for iri in self._members(source):
+                name = target + iri[len(source) :]
+                if not _lies_in(iri, gone):
+                    held = self._held(iri, self.said(iri))
+                    if self._is_part(iri, held):
+                        found[name] = None
+                    more += [(one, name, frozenset[str]()) for one in held if "#" in one]
+            fresh = [one for one in more if one[:2] not in seen and len(seen) < MOST]
+            waiting += fresh
+            seen.update(one[:2] for one in fresh)
+        return sorted(found)
+
+    def _before(self, source: str, target: str, gone: frozenset[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+        """Yield what a version or a group had its content from, with what of that was deleted since."""
+        said = self.said(source)
+        origins = self.of_version(source) if "#" not in source else self._held(source, said) or self.sources(source)
+        without = frozenset(said.get(WITHOUT, ()))
+        for one in origins or ():
+            yield one, target, without | {one + name[len(source) :] for name in gone}
+
+    def _members(self, holder: str) -> list[str]:
         rows = self.reader.table(f"SELECT DISTINCT ?o {{ <{holder}> <{HAD_MEMBER}>+ ?o }}")
-        said = self.known.of(found := sorted(row[0] for row in rows))
-        return [iri for iri in found if not OTHERS & said[iri].get(RDF + "type", {}).keys()]
+        self.known.of(found := [row[0] for row in rows])
+        return found
+
+    def is_group(self, iri: str) -> bool:
+        """Tell whether an object is known as a group."""
+        return GROUP in self.said(iri).get(RDF + "type", {})
+
+    def _is_part(self, iri: str, held: list[str]) -> bool:
+        """Tell whether an object is a dataset or an attribute; of one that was only moved, what it was tells."""
+        types = self.said(iri).get(RDF + "type", {}).keys()
+        return bool(types & PARTS) or (not types & OTHERS and self.stated(iri) and not any(map(self.is_group, held)))
+
+    def moved_in(self, version: str) -> list[str]:
+        """Return the groups of a version that were copied or moved there as a whole."""
+        return [one for one in self._members(version) if self.is_group(one) and self._held(one, self.said(one))]
 
     def later(self, iri: str) -> Iterator[str]:
         """Yield the objects that have their content from this one without a word about it."""

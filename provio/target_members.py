@@ -21,8 +21,8 @@ from provio.store import Reader
 from provio.target import Target, is_iri
 from provio.vocab import NS, RDF
 
+MOST = 1_000  # versions that a link is looked for in
 NEAR = 3  # names that are like the one asked for
-MOST = 1_000
 
 
 def is_group(reader: Reader, iri: str) -> bool:
@@ -105,21 +105,15 @@ def _named(known: Origins, target: Target, iri: str, name: str) -> Target:
 def _before(known: Origins, iri: str) -> Iterator[str]:
     """Yield an object and, while nothing is stated of it, what it was in earlier versions."""
     waiting = [iri]
-    for one in waiting[:MOST]:
+    for one in waiting:  # which grows
         yield one
-        if not known.said(one):
+        if not known.said(one) and len(waiting) < MOST:
             waiting += [source for source in known.sources(one) or () if source not in waiting]
 
 
 def _names(known: Origins, version: str) -> set[str]:
     """The objects of a version, and of those that it kept the content of."""
-    found: set[str] = set()
-    waiting, seen = [version], {version}
-    for one in waiting[:MOST]:
-        found |= {unquote(iri.partition("#")[2], errors="replace") for iri in known.parts(one)}
-        waiting += [source for source in known.of_version(one) if source not in seen]
-        seen.update(waiting)
-    return found
+    return {unquote(iri.partition("#")[2], errors="replace") for iri in known.contents(version)}
 
 
 def whole(target: Target) -> Target:
@@ -130,9 +124,9 @@ def whole(target: Target) -> Target:
 
 
 def parts(reader: Reader, target: Target) -> list[Target]:
-    """Return the datasets and attributes of a version, or of a group, each as a target; itself where none is
-    recorded."""
-    found = Origins(reader, Nodes(reader)).parts(target.iri)
+    """Return the datasets and attributes of a version, or of a group, each as a target, also those that it kept or that
+    were copied with a group; itself where none is known."""
+    found = Origins(reader, Nodes(reader)).contents(target.iri)
     return [Target(iri, target.changed, _path(whole(target), iri)) for iri in found] or [target]
 
 

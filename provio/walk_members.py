@@ -42,7 +42,9 @@ class MemberWays(Ways):
         for iri in others:
             direct |= self._parts(iri)
         for iri in members:
-            if not self.inside.stated(iri):
+            if self.inside.is_group(iri) and (below := self.inside.contents(iri)):
+                direct |= self._all_of(iri, below)
+            elif not self.inside.stated(iri):
                 direct |= self._origins(iri)
         return found, direct
 
@@ -113,9 +115,14 @@ class MemberWays(Ways):
         """A version whose maker said what is inside comes from that."""
         if not self._is_container(version):
             return set()
-        found = {one for one in self.inside.parts(version) if self.inside.stated(one)}
+        stated = [one for one in self.inside.parts(version) if self.inside.stated(one)]
+        return self._all_of(version, [*stated, *self.inside.moved_in(version)])
+
+    def _all_of(self, holder: str, parts: Iterable[str]) -> set[str]:
+        """A version or a group comes from what lies in it."""
+        found = set(parts)
         for one in found:
-            self._edge(version, DERIVED, one)
+            self._edge(holder, DERIVED, one)
         return found
 
     def _is_container(self, version: str) -> bool:

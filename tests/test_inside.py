@@ -243,6 +243,62 @@ def test_a_link_is_followed_and_a_group_is_all_that_lies_in_it(folder: Folder) -
     ]
 
 
+def kept(folder: Folder) -> Folder:
+    """x.h5 is made from three files; then something is put beside that, and some of it taken away."""
+    for name in "abc":
+        process = folder.run("python3", f"{name}.py")
+        source = process.h5(folder.file(f"{name}.h5")).read("/s")
+        process.h5(folder.file("x.h5"), "w" if name == "a" else "r+").write(f"/g/{name}", new=True)
+        source.close()
+    process = folder.run("python3", "beside.py")
+    process.h5(folder.file("x.h5"), "r+").write("/new", new=True).delete("/g/b").hard("/c", "/g/c").delete("/g/c")
+    return folder
+
+
+def test_what_a_file_kept_is_among_what_it_holds(folder: Folder) -> None:
+    """The last to write touched one dataset of three: the others, but what it deleted, are asked about too."""
+    kept(folder)
+    assert {"a.h5#/s", "c.h5#/s"} <= folder.found("x.h5", "--level", "dataset").keys()
+    assert "b.h5#/s" not in folder.found("x.h5", "--level", "dataset")
+    assert {"a.h5", "b.h5", "c.h5"} <= folder.found("x.h5").keys()
+
+
+def test_what_was_deleted_is_there_no_more(folder: Folder) -> None:
+    """Its name is unknown, with what lay below it; an object lives on under the name that a hard link gave it."""
+    kept(folder)
+    assert folder.found("x.h5#/c").keys() == {"x.h5#/g/c", "c.h5#/s"}
+    for name in ("/g/b", "/g/c"):
+        assert "nothing is recorded of" in folder.ask("lineage", f"x.h5#{name}", code=3).stderr
+    process = folder.run("python3", "gone.py")
+    process.h5(folder.file("x.h5"), "r+").move("/c", "/d").delete("/g")
+    assert folder.found("x.h5#/d").keys() >= {"c.h5#/s"}
+    for name in ("/c", "/g/a"):
+        assert "nothing is recorded of" in folder.ask("lineage", f"x.h5#{name}", code=3).stderr
+
+
+def test_what_lies_below_a_copied_group(folder: Folder) -> None:
+    """It is asked about with the file, and is in what took the file as a whole; what lies beside the group is not."""
+    process = folder.run("python3", "make.py")
+    source = process.h5(folder.file("in.h5")).read("/s")
+    made = process.h5(folder.file("a.h5"), "w").write("/g/p", new=True)
+    source.close()
+    process.h5(folder.file("other.h5")).read("/o").close()
+    made.write("/beside", new=True)
+    process = folder.run("python3", "copy.py")
+    process.h5(folder.file("a.h5")).copy("/g", process.h5(folder.file("x.h5"), "w"), "/copied", "Group")
+    process = folder.run("sha256sum", "x.h5")
+    process.plain(folder.file("x.h5")).read()
+    process.plain(folder.file("sums"), "w").write()
+    assert folder.found("x.h5", "--level", "dataset") == {"a.h5#/g/p": "data", "in.h5#/s": "data"}
+    assert folder.found("x.h5#/copied") == {"a.h5#/g/p": "data", "in.h5#/s": "data"}
+    found = folder.found("sums", "--level", "dataset").keys()
+    assert found >= {"x.h5", "x.h5#/copied", "a.h5#/g/p", "in.h5#/s"} and not found & {
+        "a.h5",
+        "a.h5#/beside",
+        "other.h5#/o",
+    }
+
+
 def test_who_made_a_dataset(folder: Folder) -> None:
     """`why` of one that an update left alone names who made it, and what that read."""
     made(folder)

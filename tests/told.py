@@ -279,6 +279,11 @@ class Handle:
         self.wrote = True
         return self
 
+    def hard(self, path: str, target: str) -> Handle:
+        """Give an object a second name."""
+        self._counted(self.met(target).name, "Link", "H5Olink", self.process.run.tick())
+        return self.link(path, target)
+
     def move(self, old: str, new: str, holder: str = "") -> Handle:
         """Move an object, or an attribute of `holder`."""
         names = f"{f':path {turtle.literal(holder)} ; ' if holder else ''}:from {turtle.literal(old)}"

@@ -249,6 +249,7 @@
 #define TERM_wasOpenedBy ":wasOpenedBy"
 #define TERM_wasReadBy ":wasReadBy"
 #define TERM_wasWrittenBy ":wasWrittenBy"
+#define TERM_without ":without"
 #define TERM_writeApi ":writeApi"
 #define TERM_writeBytes ":writeBytes"
 #define TERM_writeElapsed ":writeElapsed"

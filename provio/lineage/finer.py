@@ -9,10 +9,10 @@ that no phase used.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from provio.facts import Member, Opening, Process, Trace
+from provio.facts import Member, Opening, Process, Trace, path_of
 from provio.lineage.channels import Channel
 from provio.lineage.model import Conclusions, Input, MemberVersion, Phase, inode_of
 from provio.lineage.moves import Moves, below, holders
@@ -30,6 +30,14 @@ class Use:
     noise: bool
 
 
+def _linked(members: Sequence[Member]) -> dict[bytes, bytes]:
+    """Objects that were given a second name by a hard link, which is said of them (of a soft one, of the file)."""
+    hard = {member.path for member in members if any(one.operation == "Link" for one in member.accesses)}
+    links = (member for member in members if member.kind == "NamedLink" and member.created)
+    pairs = [(path_of(link.record, "target"), link) for link in links if "targetFile" not in link.record]
+    return {path: link.path for path, link in pairs if path in hard}
+
+
 class Inside:
     """What one process did inside files."""
 
@@ -39,7 +47,10 @@ class Inside:
         for place, event in enumerate(process.within):
             events.setdefault(event.record.get("inFile", ""), []).append(place)
         self.moves = {
-            file.iri: Moves(process.within[place] for place in events.get(file.iri, ())) for file in process.containers
+            file.iri: Moves((process.within[place] for place in events[file.iri]), _linked(file.members))
+            if file.iri in events
+            else Moves()
+            for file in process.containers
         }
         self.inodes = {inode_of(file.facts) for file in process.containers}
         self.copied: dict[str, dict[bytes, tuple[int, Member]]] = {}

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 from provio.facts import Access, Member, Opening, Process, Trace, path_of
-from provio.identity import Identity
+from provio.identity import Identity, member_iri
 from provio.lineage.channels import Channel
 from provio.lineage.finer import Inside, refine
 from provio.lineage.model import Conclusions, Copy, MemberVersion, Version, inode_of
+from provio.lineage.moves import Moves
 from provio.plain import plain
 
 
@@ -76,8 +77,9 @@ class _Work:
                 self._member(inside, member, made)
             if member.accesses and member.iri not in self.out.made_as and member.iri not in self.out.read_as:
                 self._met(inside, member, made)
-        if inside.moves[file.iri].renames and made and not file.truncated:
+        if inside.moves[file.iri].gone and made and not file.truncated:
             self._renamed(inside, file, made)
+            self._gone(inside.moves[file.iri], made)
 
     def _met(self, inside: Inside, member: Member, made: list[_Made]) -> None:
         """Of what was neither read nor changed there is the version that was found, or that was left."""
@@ -188,7 +190,8 @@ class _Work:
     def _link(self, inside: Inside, member: Member, made: list[_Made]) -> None:
         """A link stands for what it leads to, in the same version or in another file's."""
         path, other = _target(member)
-        if path is None:
+        moved = {(old, new) for _, old, new in inside.moves[member.file.iri].renames}
+        if path is None or (other is None and ((path, None), (member.path, None)) in moved):
             return
         files = [one.version.iri for one in made[-1:]] or [found.version for found in inside.found(member.file)]
         for file in files:
@@ -219,6 +222,16 @@ class _Work:
             found = self.out.member(version.iri, kind, *name, {})
             for earlier in self.before.get(version.iri, ()):
                 found.revision_of[self.out.member(earlier, kind, *before, {}).iri] = None
+
+    def _gone(self, moves: Moves, made: list[_Made]) -> None:
+        """Under a name that was deleted or moved a version keeps nothing of the one before."""
+        for name, known in moves.gone.items():
+            for moment in (moment for moment, _ in known):
+                one = next((one for one in made if moment <= one.moment), made[-1])
+                before = name if one.since else moves.earlier(name, moment)
+                version = self.owner.get(one.version.iri, one.version)
+                for earlier in self.before.get(version.iri, ()):
+                    version.without[member_iri(earlier, *before)] = None
 
 
 def _target(link: Member) -> tuple[bytes | None, bytes | None]:

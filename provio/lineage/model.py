@@ -127,6 +127,7 @@ class Version:
     generated_by: str | None = None
     attributed_to: set[str] = field(default_factory=set)
     revision_of: list[str] = field(default_factory=list)
+    without: dict[str, None] = field(default_factory=dict)  # objects of the version before that were deleted or moved
     retimed: list[tuple[int, str]] = field(default_factory=list)
     maker: tuple[Process, int] | None = None  # whose phase generated it, and at which moment
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 
 from provio.facts import Event
@@ -15,13 +15,17 @@ MOST = 1_000  # moves of one object
 class Moves:
     """The moves in one opening of a file: an object's move takes along all that lies in it."""
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
+    def __init__(self, events: Iterable[Event] = (), linked: Mapping[bytes, bytes] | None = None) -> None:
+        """`linked` are the second names that hard links gave to objects: under these they live on."""
+        linked = linked or {}
         self.gone: dict[Name, list[tuple[int, Name | None]]] = {}
         self.come: dict[Name, list[tuple[int, Name]]] = {}
         self.renames: list[tuple[int, Name, Name]] = []
         for event in sorted(events, key=lambda event: event.at):
             path = event.text("path")
-            if event.kind == "Delete" and path:
+            if event.kind == "Delete" and path and path in linked and event.text("name") is None:
+                self._moved(event.at, (path, None), (linked[path], None))
+            elif event.kind == "Delete" and path:
                 self.gone.setdefault((path, event.text("name")), []).append((event.at, None))
             elif event.kind == "Rename":
                 old, new = event.text("from"), event.text("to")

@@ -278,7 +278,7 @@ class _Tree:
         yield from (Step(source, "shown") for source in shown)
         for old in ways.objects(iri, "wasRevisionOf", "wasDerivedFrom"):
             if old not in shown:
-                yield Step(old, "part" if old.startswith(iri + "#") else "revised")
+                yield Step(old, "part" if old.startswith((iri + "#", iri + "/")) else "revised")
         yield from (Step(first, "same content") for first in ways.objects(iri, "contentFrom"))
         yield from self._beside(iri)
         yield from (Step(whole, "part") for whole in ways.subjects(iri, "hadMember"))
