@@ -12,7 +12,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 from urllib.parse import unquote
 
-from provio.describe import is_member as is_member  # noqa: PLC0414
 from provio.errors import NothingKnown
 from provio.identity import member_iri
 from provio.member_origins import LEADS_TO, Origins

@@ -87,7 +87,8 @@ def answer(asked: asking.Asked, options: dict[str, Any], *, roots: bool, stale: 
 
 def leveled(asked: asking.Asked, level: str | None) -> tuple[asking.Asked, bool]:
     """Return what is asked at a level, and whether that is of objects inside files; without a word, where one is."""
-    from provio.target_members import is_group, is_member, parts, whole
+    from provio.describe import is_member
+    from provio.target_members import is_group, parts, whole
 
     if level == "file":
         return replace(asked, targets=[whole(target) for target in asked.targets]), False
