@@ -6,9 +6,12 @@ import re
 
 import pytest
 from conftest import Project
+from pyoxigraph import Literal
 
 from provio.errors import BadQuery
 from provio.named_questions import FOLDER, filled, named, questions
+from provio.query import text_of
+from provio.reports import rows
 
 NAMES = [question.name for question in questions()]
 
@@ -23,6 +26,16 @@ def test_each_says_what_it_asks(name: str) -> None:
     places = re.findall(r"VALUES \?(\w+) \{ UNDEF \}", question.text)
     assert {parameter for parameter, _ in question.parameters} == set(places)
     assert all(says for _, says in question.parameters)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_answer_fits_80_columns(name: str) -> None:
+    """However many columns it has, and whatever stands in them."""
+    selected = re.search(r"^SELECT (?:DISTINCT )?(.*) WHERE", text_of(name), re.MULTILINE)
+    assert selected
+    names = re.findall(r"\?(\w+)(?![^()]*\) AS)", selected[1])
+    cells = [Literal("x" * 40) for _ in names]
+    assert max(map(len, rows.render(names, [cells], "table", width=80).splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", NAMES)

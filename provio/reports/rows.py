@@ -28,7 +28,7 @@ FORMS = ("table", "json", "csv", "tsv")
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBERS = {_XSD + name for name in ("integer", "decimal", "double", "float", "int", "long")}
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF")
-_LEAST_COLUMN = 8
+_LEAST_COLUMN = 6
 
 
 def render(
