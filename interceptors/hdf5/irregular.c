@@ -81,9 +81,16 @@ herr_t provio_H5get_libversion(unsigned *major, unsigned *minor, unsigned *relea
 
 // ---- files in files
 
+// Where asking for metadata needs all ranks, one that records would wait for those that do not.
+static bool askable(const struct call *call, hid_t place) {
+    const struct thing *base = thing_of(call, place);
+    return base != NULL && !base->file->collective;
+}
+
 static struct file *mounted_at(const struct call *call, hid_t place, const char *name) {
     struct identity identity;
     struct quiet quiet;
+    if (!askable(call, place)) return NULL;
     quiet_begin(&quiet, call->library);
     identify(call->library, place, name, &identity);
     quiet_end(&quiet);
@@ -166,7 +173,7 @@ static void doomed_link(struct doomed *doomed, const struct call *call, hid_t pl
                         int order, hsize_t n, hid_t access) {
     size_t length = group == NULL ? NAME : strlen(group);
     doomed->known = false;
-    if (length + 2 > NAME) return;
+    if (length + 2 > NAME || !askable(call, place)) return;
     quiet_begin(&doomed->quiet, call->library);
     memcpy(doomed->name, group, length);
     doomed->name[length] = '/';
@@ -208,7 +215,7 @@ herr_t provio_H5Ldelete_by_idx_async(const char *source, const char *caller, uns
 herr_t provio_H5Adelete_by_idx(hid_t place, const char *object, int index, int order, hsize_t n, hid_t linking) {
     struct doomed doomed = {.known = false};
     BEGIN(H5Adelete_by_idx)
-    if (told) {
+    if (told && askable(&call, place)) {
         quiet_begin(&doomed.quiet, call.library);
         ssize_t size =
             ASK(call.library, H5Aget_name_by_idx, place, object, index, order, n, doomed.name, NAME, linking);

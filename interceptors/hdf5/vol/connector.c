@@ -34,14 +34,13 @@ bool listening(void) {
 }
 
 struct call call_begin(struct library *library, hid_t list, int function) {
-    errno = 0;
-    return (struct call){library, list, function, usable ? recorder.provio_now() : 0};
+    return (struct call){library, list, function, errno, usable ? recorder.provio_now() : 0};
 }
 
 void failed(struct call *call, struct known *known) {
-    int error = errno;
+    int error = errno, number = error == call->error ? 0 : error;
     if (listening())
-        recorder.provio_failed(known == NULL ? NULL : known->record, functions[call->function], error, call->started);
+        recorder.provio_failed(known == NULL ? NULL : known->record, functions[call->function], number, call->started);
     errno = error;
 }
 

@@ -77,7 +77,7 @@ struct known {
 struct call {
     struct library *library;
     hid_t list;
-    int function;
+    int function, error; // error: errno as the program had it
     uint64_t started;
 };
 struct call call_begin(struct library *library, hid_t list, int function);
