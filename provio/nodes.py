@@ -26,7 +26,10 @@ _WANTED = (
     ),
     *(NS + name for name in "partOf path carriedFrom launchedBy continuedFrom noise pathEncoded".split()),
     *(PROV + name for name in "wasRevisionOf wasDerivedFrom alternateOf".split()),
-    *(NS + name for name in "sameContentAs contentFrom madeIn format leadsTo without name nameEncoded".split()),
+    *(
+        NS + name
+        for name in "sameContentAs contentFrom mapsOnto madeIn format leadsTo without name nameEncoded".split()
+    ),
     *(NS + name for name in "argv cwd host pid exitCode".split()),
     RDFS + "label",
 )

@@ -89,4 +89,12 @@ def is_container(record: Record) -> bool:
 def adopt(process: Process) -> None:
     """Where nobody saw the library's own openings, its word stands for them."""
     seen = {opening.facts.lasting for opening in process.openings if opening.kind == "FileVersion"}
-    process.openings += [one for one in process.containers if one.facts.inode and one.facts.lasting not in seen]
+    shown = {source.iri for file in process.containers for member in file.members for source in member.shows}
+    for file in process.containers:
+        if file.facts.inode and file.facts.lasting not in seen and not _named_only(file, shown):
+            process.openings.append(file)
+
+
+def _named_only(file: Opening, shown: set[str]) -> bool:
+    """Tell whether a file was never opened: a virtual dataset named it as the place of its sources."""
+    return bool(file.members) and all(one.iri in shown and not one.accesses for one in file.members)

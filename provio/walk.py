@@ -20,7 +20,7 @@ from provio.vocab import NS, PROV
 RAN = NS + "ran"
 WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2, RAN: 3}
 GENERATED, USED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "used", PROV + "alternateOf"
-BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", NS + "contentFrom", ALTERNATE)
+BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", NS + "contentFrom", NS + "mapsOnto", ALTERNATE)
 HAD_MEMBER = PROV + "hadMember"  # which the data go from subject to object
 SAME = NS + "sameContentAs"  # stands beside an alternateOf that is of equal content alone: that ties nothing
 INFORMERS = (NS + "continuedFrom", NS + "carriedFrom", NS + "launchedBy")

@@ -51,6 +51,23 @@ with h5py.File("out.h5") as data:
 """
 
 
+SHOW = """
+import h5py
+with h5py.File("other.h5", "w") as out:
+    out["d"] = [1.0, 2.0, 3.0, 4.0]
+layout = h5py.VirtualLayout(shape=(2, 4), dtype="f8")
+layout[0] = h5py.VirtualSource("in.h5", "g/a", shape=(4,))
+layout[1] = h5py.VirtualSource("other.h5", "d", shape=(4,))
+with h5py.File("both.h5", "w") as out:
+    out.create_virtual_dataset("v", layout)
+"""
+PART = """
+import h5py
+with h5py.File("both.h5") as data, h5py.File("part.h5", "w") as out:
+    out["first"] = data["v"][0]
+"""
+
+
 @pytest.fixture
 def story(project: Project) -> Project:
     (project.path / "t.txt").write_text("3\n")
@@ -86,3 +103,12 @@ def test_what_each_object_comes_from(story: Project) -> None:
     assert found(story, "soft.txt", *level) == {"out.h5#/x", "t.txt"}
     assert found(story, "deeper_er_z.txt", *level) == {"out.h5#/deeper/er/z", "out.h5#/deep/er/z", "in.h5#/g/c"}
     assert found(story, "soft.txt") >= {"out.h5", "in.h5", "t.txt"}
+
+
+def test_a_file_that_a_virtual_dataset_names_is_not_said_to_be_opened(project: Project) -> None:
+    """Making a virtual dataset opens no source, nor does reading what others show: no gap says that one did."""
+    for program in (MAKE, SHOW, PART):
+        project.watch(sys.executable, "-c", program)
+    shown = project.lineage("both.h5#/v", "--depth", "1")
+    assert [edge["predicate"].rsplit("#")[-1] for edge in shown["edges"]].count("mapsOnto") == 2
+    assert shown["gaps"] == project.lineage("part.h5#/first")["gaps"] == project.lineage("part.h5")["gaps"] == []
