@@ -20,6 +20,8 @@ from provio.plain import plain
 from provio.store import Writer
 from provio.vocab import PROV, RDF
 
+RULES = 2  # raised where the same trace files give another graph: what an older provio merged is merged anew
+
 
 @plain()
 class Prepared:
@@ -105,8 +107,9 @@ def _renewed(store: Writer, graph: str, before: dict[str, set[str]]) -> list[str
 
 
 def hash_of(content_hash: str, settings: Config) -> str:
-    """What a graph is known to be made from: the trace files, and what the project sets that conclusions turn on."""
-    return f"{content_hash}.{settings.conclusions}" if settings.conclusions else content_hash
+    """What a graph is known to be made from: the trace files, the rules of merge, and what the project sets that
+    conclusions turn on."""
+    return ".".join(filter(None, (content_hash, str(RULES), settings.conclusions)))
 
 
 def index_of(trace: Trace, settings: Config) -> list[str]:

@@ -69,8 +69,8 @@ def merge(
     asked = None if folders is None else list(folders)
     beside = _readers(home, settings, lock, home.run_folders() if rebuild else asked) if not known else None
     with (
-        home.closed(),
         beside or contextlib.nullcontext() as readers,
+        home.closed(),
         open_writer(home, settings, wait, lock, rebuild) as store,
     ):
         work = _Merge(home, store, settings, known, not rebuild)

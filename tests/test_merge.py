@@ -12,6 +12,10 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
+from provio import intake
+from provio.home import Home
+from provio.merge import merge
+
 
 def quads(project: Project) -> set[str]:
     return set(project.provio("export", "--as", "nquads").stdout.splitlines())
@@ -24,6 +28,15 @@ def test_merging_twice_changes_nothing(project: Project) -> None:
     before = quads(project)
     assert "0 runs merged, 1 unchanged" in project.provio("merge").stderr
     assert quads(project) == before
+
+
+def test_what_was_merged_by_older_rules_is_merged_anew(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later provio may conclude more from the same trace files."""
+    project.sh("echo 1 > a")
+    project.run("cat a > b")
+    monkeypatch.setattr(intake, "RULES", intake.RULES - 1)
+    merge(Home(project.path / ".provio"))
+    assert "1 run merged, 0 unchanged" in project.provio("merge").stderr
 
 
 def test_a_rebuilt_store_is_the_same(project: Project) -> None:
