@@ -131,7 +131,7 @@ def test_what_a_launcher_says_is_no_data(project: Project) -> None:
 
 
 def test_what_ranks_print_is_data(tmp_path: Path, bench: Path) -> None:
-    """It goes through terminals: what a rank read is where its launcher's output comes from all the same."""
+    """It goes through terminals: what a rank read before it last spoke is where the output comes from."""
     project = new_project(tmp_path)
     source = Path(__file__).parent / "clients" / "tell.c"
     subprocess.run(["mpicc", "-o", tmp_path / "tell", source], check=True)

@@ -14,7 +14,7 @@ from conftest import Project
 from servers import Server, account
 from test_remote import quads, record
 
-from provio import config, intake
+from provio import across, config, intake
 from provio.home import Home
 from provio.store import Writer, open_writer
 from provio.trace import read_run
@@ -147,7 +147,8 @@ def test_a_run_whose_merge_fails_in_the_middle_is_forgotten(project: Project, ox
     with open_writer(Home(project.path / ".provio"), settings, wait=True) as writer:
         failing = Failing(writer)
         with pytest.raises(ValueError, match="in the middle"):
-            intake.put(failing, read_run(last), settings)  # type: ignore[arg-type]
+            known = across.Runs.of(failing), across.Derived(failing)  # type: ignore[arg-type]
+            intake.put(failing, intake.prepare(read_run(last), settings), *known)  # type: ignore[arg-type]
         assert failing.failed == 1
         writer.publish()
     aside = last.rename(project.path / last.name)
