@@ -193,7 +193,7 @@ def test_a_musl_program(project: Project, tmp_path: Path) -> None:
 
 
 def test_exported_names(built: Path) -> None:
-    """exported symbols that are neither libc's nor HDF5's: none that a program could have a function of its own for."""
+    """exported symbols that are not libc's: beside HDF5's, none a program could have a function of its own for."""
     lines = subprocess.run(
         ["nm", "-D", "--defined-only", built / "libprovio.so"], check=True, capture_output=True, text=True
     ).stdout
