@@ -64,14 +64,15 @@ def _order(version: Version, writer: Span | None, moment: int) -> int:
 
 
 def _writer(version: Version, writing: Writing) -> Span | None:
-    """The span whose end saw this version, having written until its mtime; else the one that was writing then; else
+    """The span whose end saw this version, having written until its mtime; else the one that was writing then (the
+    kernel's clock may lag by a tick: whoever began before the version was seen has his part in it); else
     the one whose end saw it (and flushed it), or the latest that encloses its mtime."""
     mtime = version.facts.mtime
     saw = writing.saw(version)
     found = [span for span in saw if span.last >= mtime - OUR_CLOCK]
     if not found and not version.retimed:
         others = [span for span in writing.enclosing(version) if _on_its_way(span, version)]
-        found = [span for span in others if span.first <= mtime <= span.last] or saw or others
+        found = [span for span in others if span.first - TICK <= mtime <= span.last] or saw or others
     return max(found or saw, key=lambda s: (min(s.last, mtime), s.last), default=None)
 
 
