@@ -10,16 +10,16 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from importlib import import_module
-from typing import NoReturn, cast
+from typing import NoReturn
 
 # What is loaded now stays: to look through it for garbage again and again takes a twentieth of the time of a question.
 gc.set_threshold(50_000, 20, 20)
 
 import click  # noqa: E402
 
-from provio import __version__, terminal, verbs  # noqa: E402
+from provio import __version__, terminal  # noqa: E402
 from provio.errors import ProvioError  # noqa: E402
+from provio.usage import Verbs  # noqa: E402
 
 
 def main() -> NoReturn:
@@ -48,22 +48,13 @@ def main() -> NoReturn:
     os._exit(code if isinstance(code, int) else 0)
 
 
-class Verbs(click.Group):
-    """The verbs that lie in the folder: only the one that is called is loaded."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the names of all verbs."""
-        return verbs.names()
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Load a verb; None for a name that is none."""
-        if cmd_name not in verbs.names():
-            return None
-        return cast(click.Command, import_module(f"provio.verbs.{cmd_name}").command)
-
-
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, message="provio %(version)s")
+@click.group(
+    cls=Verbs,
+    subcommand_metavar="VERB ...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="`provio help VERB` explains one, with examples.",
+)
+@click.version_option(__version__, "-V", "--version", message="provio %(version)s")
 def cli() -> None:
     """Where did this data come from, and what was it made into?
 

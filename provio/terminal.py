@@ -67,7 +67,8 @@ def complain(message: str, hint: str = "") -> None:
     line = " ".join(message.split())
     safe = line.encode("ascii" if not unicode() else "utf-8", "backslashreplace").decode("utf-8")
     with contextlib.suppress(OSError, ValueError):
-        print(f"provio: {_shown(safe)}{hint}", file=sys.stderr, flush=True)
+        name = "\x1b[1;31mprovio:\x1b[0m" if color("stderr") else "provio:"
+        print(f"{name} {_shown(safe)}{hint}", file=sys.stderr, flush=True)
 
 
 def _shown(text: str) -> str:
@@ -125,9 +126,21 @@ def unicode() -> bool:
     return (sys.stdout.encoding or "ascii").lower().replace("-", "") == "utf8"
 
 
-def color() -> bool:
-    """Return whether colour is wanted (https://no-color.org)."""
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+def color(stream: str = "stdout") -> bool:
+    """Return whether colour is wanted on a stream (https://no-color.org)."""
+    wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+    return wanted and getattr(sys, stream).isatty()
+
+
+def bold(text: str) -> str:
+    """Return a text of our own that stands out, where the answer's stream shows it."""
+    return f"\x1b[1m{text}\x1b[0m" if color() else text
+
+
+def tinted(text: str, tint: int) -> str:
+    """Return a text of our own in a colour (of ECMA-48: 31 red, 32 green, 33 yellow), where the answer's stream shows
+    it."""
+    return f"\x1b[{tint}m{text}\x1b[0m" if color() else text
 
 
 def folder() -> str | None:

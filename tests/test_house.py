@@ -21,7 +21,7 @@ FLOORS = """
     ancestry contraction roots stale why impact
     stats validate recorded verify tracking reports show_member runs view exports
     ranks batch containers doctor stopping
-    terminal asking verbs cli
+    terminal asking verbs usage cli
 """.split()
 
 # Links to the repository's own folders: they have rules of their own.

@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -23,6 +24,11 @@ def names() -> list[str]:
     """Return the names of the verbs, sorted."""
     files = (file for folder in __path__ for file in os.listdir(folder))
     return sorted({file.removesuffix(".py") for file in files if file.endswith(".py") and file[0] != "_"})
+
+
+def load(name: str) -> click.Command:
+    """Return the command of a verb."""
+    return cast(click.Command, import_module(f"{__name__}.{name}").command)
 
 
 class Time(click.ParamType):  # type: ignore[type-arg]
