@@ -18,6 +18,7 @@ static void numbers(const hsize_t *values, int rank, char *text, size_t room) {
 
 static void describe_space(struct library *library, hid_t space, bool dataset, struct description *to) {
     hsize_t shape[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    if (space < 0) return;
     int rank = library->H5Sget_simple_extent_dims(space, shape, most);
     H5S_class_t class = library->H5Sget_simple_extent_type(space);
     if (rank >= 0 && class != H5S_NULL) {
@@ -34,6 +35,7 @@ static void describe_space(struct library *library, hid_t space, bool dataset, s
 static void describe_type(struct library *library, hid_t type, struct description *to) {
     static const char *const names[] = {"int",      "float",     "time", "string", "bitfield", "opaque",
                                         "compound", "reference", "enum", "vlen",   "array",    "complex"};
+    if (type < 0) return;
     H5T_class_t class = library->H5Tget_class(type);
     to->member.element_size = library->H5Tget_size(type);
     if (class >= 0 && class < (int)(sizeof names / sizeof *names)) {
@@ -68,6 +70,7 @@ static void describe_filters(struct library *library, hid_t list, char *text, si
 
 static void describe_storage(struct library *library, hid_t list, struct description *to) {
     hsize_t chunks[H5S_MAX_RANK];
+    if (list < 0) return;
     if (library->H5Pget_layout(list) == H5D_CHUNKED) {
         numbers(chunks, library->H5Pget_chunk(list, H5S_MAX_RANK, chunks), to->room[3], sizeof to->room[3]);
         to->member.chunks = to->room[3];
@@ -78,22 +81,14 @@ static void describe_storage(struct library *library, hid_t list, struct descrip
 }
 
 void describe_dataset(struct library *library, void *dataset, hid_t list, struct description *to) {
-    H5VL_dataset_get_args_t space = {.op_type = H5VL_DATASET_GET_SPACE}, type = {.op_type = H5VL_DATASET_GET_TYPE};
-    H5VL_dataset_get_args_t creation = {.op_type = H5VL_DATASET_GET_DCPL};
-    if (library->H5VLdataset_get(dataset, library->native, &space, list, NULL) >= 0)
-        describe_space(library, space.args.get_space.space_id, true, to);
-    if (library->H5VLdataset_get(dataset, library->native, &type, list, NULL) >= 0)
-        describe_type(library, type.args.get_type.type_id, to);
-    if (library->H5VLdataset_get(dataset, library->native, &creation, list, NULL) >= 0)
-        describe_storage(library, creation.args.get_dcpl.dcpl_id, to);
+    describe_space(library, ask_dataset(library, dataset, H5VL_DATASET_GET_SPACE, list), true, to);
+    describe_type(library, ask_dataset(library, dataset, H5VL_DATASET_GET_TYPE, list), to);
+    describe_storage(library, ask_dataset(library, dataset, H5VL_DATASET_GET_DCPL, list), to);
 }
 
 void describe_attribute(struct library *library, void *attribute, hid_t list, struct description *to) {
-    H5VL_attr_get_args_t space = {.op_type = H5VL_ATTR_GET_SPACE}, type = {.op_type = H5VL_ATTR_GET_TYPE};
-    if (library->H5VLattr_get(attribute, library->native, &space, list, NULL) >= 0)
-        describe_space(library, space.args.get_space.space_id, false, to);
-    if (library->H5VLattr_get(attribute, library->native, &type, list, NULL) >= 0)
-        describe_type(library, type.args.get_type.type_id, to);
+    describe_space(library, ask_attribute(library, attribute, H5VL_ATTR_GET_SPACE, list), false, to);
+    describe_type(library, ask_attribute(library, attribute, H5VL_ATTR_GET_TYPE, list), to);
 }
 
 // The native connector's tokens are addresses, the least byte first.

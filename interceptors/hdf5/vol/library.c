@@ -31,14 +31,45 @@ static int holds(struct dl_phdr_info *object, size_t size, void *data) {
     return 1;
 }
 
+// The functions of HDF5 1.12 that have other parameters there.
+static bool fill_twelve(struct twelve *twelve, void *handle) {
+    bool whole = true;
+#define FIND(name)                                                                                                     \
+    twelve->name = (__typeof__(twelve->name))dlsym(handle, "H5VL" #name);                                              \
+    whole = whole && twelve->name != NULL;
+#define PASS FIND
+#define PASS_AT FIND
+#define CALL FIND
+#define CALL_AT FIND
+#include "twelve.def"
+#undef PASS
+#undef PASS_AT
+#undef CALL
+#undef CALL_AT
+    FIND(dataset_read)
+    FIND(dataset_write)
+    FIND(link_create)
+    FIND(blob_specific)
+    FIND(blob_optional)
+#undef FIND
+    return whole;
+}
+
 static bool fill(struct library *library, void *handle) {
     bool whole = true;
+    library->is_twelve = dlsym(handle, "H5VLintrospect_get_cap_flags") == NULL; // it came with the later interface
+#define FIND(name) library->name = (__typeof__(&name))dlsym(handle, #name);
 #define FUNCTION(name)                                                                                                 \
-    library->name = (__typeof__(&name))dlsym(handle, #name);                                                           \
+    FIND(name)                                                                                                         \
     whole = whole && library->name != NULL;
+#define LATER(name)                                                                                                    \
+    if (!library->is_twelve) FIND(name)                                                                                \
+    whole = whole && (library->is_twelve || library->name != NULL);
 #include "functions.def"
+#undef FIND
 #undef FUNCTION
-    return whole;
+#undef LATER
+    return whole && (!library->is_twelve || fill_twelve(&library->twelve, handle));
 }
 
 struct library *library_at(const void *address) {

@@ -97,10 +97,8 @@ void handle_close(struct call *call, const void *pointer) {
 // ---- files
 
 static bool number_of(struct call *call, void *object, H5I_type_t type, unsigned long *number, H5O_token_t *token) {
-    H5VL_loc_params_t self = {.obj_type = type, .type = H5VL_OBJECT_BY_SELF};
     H5O_info2_t info;
-    H5VL_object_get_args_t get = {.op_type = H5VL_OBJECT_GET_INFO, .args.get_info = {H5O_INFO_BASIC, &info}};
-    if (call->library->H5VLobject_get(object, &self, call->library->native, &get, call->list, NULL) < 0) return false;
+    if (!ask_object(call->library, object, type, &info, call->list)) return false;
     *number = info.fileno;
     *token = info.token;
     return true;
@@ -136,8 +134,7 @@ static struct file *file_new(struct call *call, unsigned long number, provio_obj
 // A file that is open already is counted again; else it is a new opening.
 void file_begin(struct call *call, void *opened, const char *path, unsigned flags) {
     unsigned long number = 0;
-    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FILENO, .args.get_fileno.fileno = &number};
-    if (call->library->H5VLfile_get(opened, call->library->native, &get, call->list, NULL) < 0) return;
+    if (!ask_file_number(call->library, opened, &number, call->list)) return;
     int function = functions[call->function];
     struct file *file = file_numbered(call, number);
     if (file == NULL)
@@ -162,11 +159,7 @@ static struct known *object_found(struct file *file, const H5O_token_t *token, c
 }
 
 bool path_of(struct call *call, void *object, H5I_type_t type, char *path, size_t room) {
-    size_t length = 0;
-    H5VL_loc_params_t self = {.obj_type = type, .type = H5VL_OBJECT_BY_SELF};
-    H5VL_object_get_args_t get = {.op_type = H5VL_OBJECT_GET_NAME, .args.get_name = {room, path, &length}};
-    bool found = call->library->H5VLobject_get(object, &self, call->library->native, &get, call->list, NULL) >= 0;
-    return found && length > 0 && length < room;
+    return ask_path(call->library, object, type, path, room, call->list);
 }
 
 static const char *kind_of(H5I_type_t type, const char *attribute) {

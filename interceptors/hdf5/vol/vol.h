@@ -13,8 +13,10 @@
 #include <stdint.h>
 #include "../../posix/provio.h"
 
+#include "twelve.h"
+
 #if H5VL_VERSION != 3
-#error "the connector is for version 3 of HDF5's connector interface: HDF5 1.14 and 2.0"
+#error "the connector is built with the headers of HDF5 1.14 or 2.0 (version 3 of HDF5's connector interface)"
 #endif
 
 // Some of the headers' constants call the library, by name, before they are what they are.
@@ -26,9 +28,13 @@
 struct library {
     uintptr_t begin, end; // where its code lies
     hid_t native;
+    bool is_twelve; // HDF5 1.12: the functions below that came later are in `twelve`
+    struct twelve twelve;
 #define FUNCTION(name) __typeof__(&name) name;
+#define LATER FUNCTION
 #include "functions.def"
 #undef FUNCTION
+#undef LATER
 };
 
 struct recorder {
@@ -48,6 +54,9 @@ extern struct recorder recorder; // of the shim
 extern int functions[FUNCTIONS]; // their numbers there
 
 extern const H5VL_class_t provio_class;
+herr_t initialize(hid_t list);
+herr_t terminate(void);
+herr_t information_from(const char *text, void **information);
 
 bool library_found(const void *address);         // false: it is none that this connector can serve
 struct library *library_at(const void *address); // the one whose code is there
@@ -90,6 +99,14 @@ void handle_open(const void *handle, struct file *file, struct known *known);
 struct known *handle_known(const void *handle);
 void handle_close(struct call *call, const void *handle);
 bool path_of(struct call *call, void *object, H5I_type_t type, char *path, size_t room);
+
+// What the native connector says: a handle to close (negative: none), whether it was found.
+hid_t ask_dataset(struct library *library, void *dataset, H5VL_dataset_get_t what, hid_t list);
+hid_t ask_attribute(struct library *library, void *attribute, H5VL_attr_get_t what, hid_t list);
+void ask_attribute_name(struct library *library, void *attribute, char *name, size_t room, hid_t list);
+bool ask_object(struct library *library, void *object, H5I_type_t type, H5O_info2_t *information, hid_t list);
+bool ask_path(struct library *library, void *object, H5I_type_t type, char *path, size_t room, hid_t list);
+bool ask_file_number(struct library *library, void *file, unsigned long *number, hid_t list);
 
 // What there is to know of an object, as text in `room`.
 struct description {

@@ -23,10 +23,10 @@ void *watch_dataset_open(void *object, const H5VL_loc_params_t *where, const cha
 
 // How many elements a dataset has now.
 static hssize_t elements_of(struct call *call, void *dataset) {
-    H5VL_dataset_get_args_t get = {.op_type = H5VL_DATASET_GET_SPACE};
-    if (call->library->H5VLdataset_get(dataset, call->library->native, &get, call->list, NULL) < 0) return 0;
-    hssize_t found = call->library->H5Sget_simple_extent_npoints(get.args.get_space.space_id);
-    call->library->H5Sclose(get.args.get_space.space_id);
+    hid_t space = ask_dataset(call->library, dataset, H5VL_DATASET_GET_SPACE, call->list);
+    if (space < 0) return 0;
+    hssize_t found = call->library->H5Sget_simple_extent_npoints(space);
+    call->library->H5Sclose(space);
     return found < 0 ? 0 : found;
 }
 
@@ -36,8 +36,7 @@ static hid_t selection(hid_t memory, hid_t space) {
     return memory > H5S_PLIST ? memory : H5S_ALL;
 }
 
-static void moved(struct call *call, size_t count, void *datasets[], hid_t memory[], hid_t spaces[], bool reading,
-                  bool done) {
+void moved(struct call *call, size_t count, void *datasets[], hid_t memory[], hid_t spaces[], bool reading, bool done) {
     for (size_t i = 0; i < count; i++) {
         struct known *known = handle_known(datasets[i]);
         if (known == NULL) continue;
@@ -75,8 +74,14 @@ herr_t watch_dataset_write(size_t count, void *datasets[], hid_t types[], hid_t 
     return result;
 }
 
-static void resized(struct call *call, void *dataset, struct known *known) {
+void resized(struct call *call, void *dataset, bool done) {
     struct description description = {0};
+    struct known *known = handle_known(dataset);
+    if (known == NULL) return;
+    if (!done) {
+        failed(call, known);
+        return;
+    }
     describe_dataset(call->library, dataset, call->list, &description);
     if (description.member.shape != NULL)
         recorder.provio_resized(known->record, functions[FUNCTION_H5Dset_extent], description.member.shape,
@@ -87,9 +92,7 @@ herr_t watch_dataset_specific(void *dataset, H5VL_dataset_specific_args_t *what,
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Dset_extent);
     herr_t result = library->H5VLdataset_specific(dataset, library->native, what, list, request);
-    struct known *known = what->op_type == H5VL_DATASET_SET_EXTENT ? handle_known(dataset) : NULL;
-    if (known != NULL && result >= 0) resized(&call, dataset, known);
-    if (known != NULL && result < 0) failed(&call, known);
+    if (what->op_type == H5VL_DATASET_SET_EXTENT) resized(&call, dataset, result >= 0);
     return result;
 }
 
@@ -119,19 +122,16 @@ void *watch_attr_open(void *object, const H5VL_loc_params_t *where, const char *
     struct call call = call_begin(library, list, FUNCTION_H5Aopen);
     void *made = library->H5VLattr_open(object, where, library->native, name, access, list, request);
     char own[1024] = "";
-    size_t length = 0;
-    H5VL_attr_get_name_args_t self = {{.obj_type = H5I_ATTR, .type = H5VL_OBJECT_BY_SELF}, sizeof own, own, &length};
-    H5VL_attr_get_args_t get = {.op_type = H5VL_ATTR_GET_NAME, .args.get_name = self};
-    if (made != NULL && name == NULL) library->H5VLattr_get(made, library->native, &get, list, NULL); // by its place
+    if (made != NULL && name == NULL) ask_attribute_name(library, made, own, sizeof own, list); // by its place
     opened(&call, made, H5I_ATTR, name == NULL ? own : name, false);
     return made;
 }
 
 static uint64_t size_of(struct call *call, void *attribute, uint64_t element) {
-    H5VL_attr_get_args_t get = {.op_type = H5VL_ATTR_GET_SPACE};
-    if (call->library->H5VLattr_get(attribute, call->library->native, &get, call->list, NULL) < 0) return 0;
-    hssize_t elements = call->library->H5Sget_simple_extent_npoints(get.args.get_space.space_id);
-    call->library->H5Sclose(get.args.get_space.space_id);
+    hid_t space = ask_attribute(call->library, attribute, H5VL_ATTR_GET_SPACE, call->list);
+    if (space < 0) return 0;
+    hssize_t elements = call->library->H5Sget_simple_extent_npoints(space);
+    call->library->H5Sclose(space);
     return (uint64_t)(elements < 0 ? 0 : elements) * element;
 }
 

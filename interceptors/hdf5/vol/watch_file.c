@@ -7,14 +7,14 @@ static unsigned flags_of(unsigned flags, bool creating) {
     return flags & H5F_ACC_RDWR ? O_RDWR : O_RDONLY;
 }
 
-static hid_t native_access(struct library *library, hid_t access) {
+hid_t native_access(struct library *library, hid_t access) {
     hid_t list = library->H5Pcopy(access);
     library->H5Pset_vol(list, library->native, NULL);
     return list;
 }
 
 // A function of the library begins with no errors: those of a failed call are put by meanwhile.
-static void access_end(struct library *library, hid_t list, bool failing) {
+void access_end(struct library *library, hid_t list, bool failing) {
     hid_t errors = failing ? library->H5Eget_current_stack() : H5I_INVALID_HID;
     library->H5Pclose(list);
     if (failing) library->H5Eset_current_stack(errors);
@@ -56,6 +56,15 @@ static herr_t specific_by_name(struct library *library, H5VL_file_specific_args_
     return result;
 }
 
+void reopened(struct call *call, void *object, void *again) {
+    handle_open(again, file_of(call, object, H5I_FILE), NULL);
+}
+
+void flushed(struct call *call, void *object, H5I_type_t type) {
+    struct file *file = file_of(call, object, type);
+    if (file != NULL) recorder.provio_counted(file->record, functions[FUNCTION_H5Fflush], call->started);
+}
+
 herr_t watch_file_specific(void *object, H5VL_file_specific_args_t *what, hid_t list, void **request) {
     struct library *library = LIBRARY;
     if (what->op_type == H5VL_FILE_IS_ACCESSIBLE)
@@ -65,11 +74,8 @@ herr_t watch_file_specific(void *object, H5VL_file_specific_args_t *what, hid_t 
     struct call call = call_begin(library, list, FUNCTION_H5Fopen);
     herr_t result = library->H5VLfile_specific(object, library->native, what, list, request);
     if (result < 0 || !listening()) return result;
-    struct file *file = file_of(&call, object, what->op_type == H5VL_FILE_FLUSH ? what->args.flush.obj_type : H5I_FILE);
-    if (file == NULL) return result;
-    if (what->op_type == H5VL_FILE_REOPEN) handle_open(*what->args.reopen.file, file, NULL);
-    if (what->op_type == H5VL_FILE_FLUSH)
-        recorder.provio_counted(file->record, functions[FUNCTION_H5Fflush], call.started);
+    if (what->op_type == H5VL_FILE_REOPEN) reopened(&call, object, *what->args.reopen.file);
+    if (what->op_type == H5VL_FILE_FLUSH) flushed(&call, object, what->args.flush.obj_type);
     return result;
 }
 

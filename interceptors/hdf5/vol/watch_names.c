@@ -116,20 +116,35 @@ herr_t watch_object_copy(void *from, const H5VL_loc_params_t *where, const char 
 
 // ---- links and names of attributes
 
+// A link that leads to a name.
+void linked(struct call *call, void *object, const H5VL_loc_params_t *where, const char *target) {
+    char path[4096];
+    struct file *file = file_of(call, object, where->obj_type);
+    if (file == NULL || !place_of(call, object, where, NULL, path, sizeof path)) return;
+    struct provio_member link = {.kind = "NamedLink", .path = path, .target = target, .created = 1};
+    provio_object *record = recorder.provio_member(file->record, &link);
+    recorder.provio_counted(record, functions[call->function], call->started);
+    recorder.provio_release(record);
+}
+
+// The link there, or where a name is given the attribute of what is there, has another name now (NULL: is deleted).
+void renamed(struct call *call, void *object, const H5VL_loc_params_t *where, const char *name, const char *other) {
+    char path[4096];
+    struct file *file = file_of(call, object, where->obj_type);
+    if (file == NULL || !place_of(call, object, where, NULL, path, sizeof path)) return;
+    if (other == NULL)
+        recorder.provio_deleted(file->record, functions[call->function], path, name, call->started);
+    else
+        recorder.provio_renamed(file->record, functions[call->function], path, name, other, call->started);
+}
+
 herr_t watch_link_create(H5VL_link_create_args_t *what, void *object, const H5VL_loc_params_t *where, hid_t creation,
                          hid_t access, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Lcreate_soft);
     herr_t result = library->H5VLlink_create(what, object, where, library->native, creation, access, list, request);
-    if (result < 0 || !listening() || what->op_type != H5VL_LINK_CREATE_SOFT) return result;
-    char path[4096];
-    struct file *file = file_of(&call, object, where->obj_type);
-    if (file != NULL && place_of(&call, object, where, NULL, path, sizeof path)) {
-        struct provio_member link = {.kind = "NamedLink", .path = path, .target = what->args.soft.target, .created = 1};
-        provio_object *record = recorder.provio_member(file->record, &link);
-        recorder.provio_counted(record, functions[FUNCTION_H5Lcreate_soft], call.started);
-        recorder.provio_release(record);
-    }
+    if (result >= 0 && listening() && what->op_type == H5VL_LINK_CREATE_SOFT)
+        linked(&call, object, where, what->args.soft.target);
     return result;
 }
 
@@ -139,10 +154,14 @@ herr_t watch_link_move(void *from, const H5VL_loc_params_t *where, void *to, con
     struct call call = call_begin(library, list, FUNCTION_H5Lmove);
     herr_t result = library->H5VLlink_move(from, where, to, there, library->native, creation, access, list, request);
     if (result < 0 || !listening()) return result;
+    // Where one side is the place of the other (H5L_SAME_LOC), it has no object, or no type of one.
+    H5VL_loc_params_t source = *where, target = *there;
+    if (from == NULL || source.obj_type < H5I_FILE) source.obj_type = there->obj_type;
+    if (to == NULL || target.obj_type < H5I_FILE) target.obj_type = where->obj_type;
     char old[4096], new[4096];
-    struct file *file = file_of(&call, from == NULL ? to : from, where->obj_type);
-    if (file != NULL && place_of(&call, from == NULL ? to : from, where, NULL, old, sizeof old) &&
-        place_of(&call, to == NULL ? from : to, there, NULL, new, sizeof new))
+    struct file *file = file_of(&call, from == NULL ? to : from, source.obj_type);
+    if (file != NULL && place_of(&call, from == NULL ? to : from, &source, NULL, old, sizeof old) &&
+        place_of(&call, to == NULL ? from : to, &target, NULL, new, sizeof new))
         recorder.provio_renamed(file->record, functions[FUNCTION_H5Lmove], NULL, old, new, call.started);
     return result;
 }
@@ -152,28 +171,19 @@ herr_t watch_link_specific(void *object, const H5VL_loc_params_t *where, H5VL_li
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Ldelete);
     herr_t result = library->H5VLlink_specific(object, where, library->native, what, list, request);
-    if (what->op_type != H5VL_LINK_DELETE || result < 0 || !listening()) return result;
-    char path[4096];
-    struct file *file = file_of(&call, object, where->obj_type);
-    if (file != NULL && place_of(&call, object, where, NULL, path, sizeof path))
-        recorder.provio_deleted(file->record, functions[FUNCTION_H5Ldelete], path, NULL, call.started);
+    if (result >= 0 && listening() && what->op_type == H5VL_LINK_DELETE) renamed(&call, object, where, NULL, NULL);
     return result;
 }
 
 herr_t watch_attr_specific(void *object, const H5VL_loc_params_t *where, H5VL_attr_specific_args_t *what, hid_t list,
                            void **request) {
     struct library *library = LIBRARY;
-    struct call call = call_begin(library, list, FUNCTION_H5Adelete);
+    bool deleting = what->op_type == H5VL_ATTR_DELETE;
+    struct call call = call_begin(library, list, deleting ? FUNCTION_H5Adelete : FUNCTION_H5Arename);
     herr_t result = library->H5VLattr_specific(object, where, library->native, what, list, request);
-    bool renamed = what->op_type == H5VL_ATTR_RENAME;
-    if (result < 0 || !listening() || (!renamed && what->op_type != H5VL_ATTR_DELETE)) return result;
-    char path[4096];
-    struct file *file = file_of(&call, object, where->obj_type);
-    if (file == NULL || !place_of(&call, object, where, NULL, path, sizeof path)) return result;
-    if (renamed)
-        recorder.provio_renamed(file->record, functions[FUNCTION_H5Arename], path, what->args.rename.old_name,
-                                what->args.rename.new_name, call.started);
-    else
-        recorder.provio_deleted(file->record, functions[FUNCTION_H5Adelete], path, what->args.del.name, call.started);
+    if (result < 0 || !listening()) return result;
+    if (deleting) renamed(&call, object, where, what->args.del.name, NULL);
+    if (what->op_type == H5VL_ATTR_RENAME)
+        renamed(&call, object, where, what->args.rename.old_name, what->args.rename.new_name);
     return result;
 }
