@@ -119,6 +119,13 @@ def mounts(devices: Container[str] | None = None) -> list[Mount]:
     return found
 
 
+def mount_of(folder: Path) -> Mount | None:
+    """Return the mount that a folder lies on; None where it holds no files of its own kind."""
+    real = os.path.realpath(os.fsencode(folder))
+    above = [m for m in mounts() if m.point in (b"/", real) or real.startswith(m.point + b"/")]
+    return max(reversed(above), key=lambda mount: len(mount.point), default=None)
+
+
 def _domain(point: bytes, device: str, kind: str, source: str) -> str:
     if SHARED.fullmatch(kind):
         return source

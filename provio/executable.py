@@ -63,6 +63,33 @@ def unwatchable(program: bytes) -> Unwatchable | None:
     return None
 
 
+def chain(path: bytes) -> Iterator[bytes]:
+    """Yield a program's file, and where it is a script what its `#!` names, and so on; `env` is followed along PATH."""
+    for _ in range(SCRIPTS):
+        yield path
+        try:
+            page = _page(path)
+        except OSError:
+            return
+        words = page[2:].split(b"\n")[0].split() if page.startswith(b"#!") else []
+        if not words:
+            return
+        path = words[0]
+        if os.path.basename(path) == b"env":
+            named = [word for word in words[1:] if not word.startswith(b"-") and b"=" not in word]
+            path = found_program(named[0]) or named[0] if named else path
+
+
+def loader(path: bytes) -> bytes:
+    """Return the path of the loader that an ELF program asks for; an empty one for what asks for none."""
+    page = _page(path)
+    if not page.startswith(b"\x7fELF"):
+        return b""
+    order = "<" if sys.byteorder == "little" else ">"
+    parts = (part for part in _parts(page, order) if part.kind == PT_INTERP)
+    return next((page[part.offset : part.offset + part.size].rstrip(b"\0") for part in parts), b"")
+
+
 def found_program(program: bytes) -> bytes:
     """Return the absolute path of a program, as exec finds it along PATH; an empty one where there is none."""
     folders = [] if b"/" in program else [os.fsencode(folder) for folder in os.get_exec_path()]

@@ -171,14 +171,17 @@ def find_or_make() -> Home:
 
     Raises NotAllowed where it cannot be made or written.
     """
-    named = os.environ.get("PROVIO_HOME")
-    found = Path(named).absolute() if named else _nearest(_here())
-    if found and found.is_dir():
-        home = Home(found) if named else _owned(found)
-    else:
-        home = Home(found or _git_root(_here()) / NAME)
+    home = recording()
+    if home.path.is_dir() and not os.environ.get("PROVIO_HOME"):
+        _owned(home.path)
     make(home)
     return home
+
+
+def recording() -> Home:
+    """Return the `.provio` a run here would be recorded in, there or not; whose it is, is not asked."""
+    named = os.environ.get("PROVIO_HOME")
+    return Home(Path(named).absolute() if named else _nearest(_here()) or _git_root(_here()) / NAME)
 
 
 def here() -> tuple[Home, Path | None]:

@@ -180,7 +180,7 @@ def _watched(program: bytes, recording: Recording, refuses: bool, env: Mapping[b
     python = refuses and program.rpartition(b"/")[2].startswith(b"python")
     found = {} if refuses and not python else {b"PROVIO_TRACE": trace_variable(recording)}
     if not refuses:
-        found[b"LD_PRELOAD"] = _preloads(program, env.get(b"LD_PRELOAD", b""))
+        found[b"LD_PRELOAD"] = preloads(program, env.get(b"LD_PRELOAD", b""))
         # An AddressSanitizer program that the command starts would refuse to: another library comes before its own.
         sanitizer = (env.get(b"ASAN_OPTIONS", b""), b"verify_asan_link_order=0")
         found[b"ASAN_OPTIONS"] = b":".join(option for option in sanitizer if option)
@@ -225,7 +225,7 @@ def end_as(end: End) -> int:
 
 def trace_variable(recording: Recording) -> bytes:
     """Return the value of PROVIO_TRACE: all that the shim is told."""
-    clock = "tsc" if _clock_source() == "tsc" else "sys"
+    clock = "tsc" if clock_source() == "tsc" else "sys"
     host = turtle.segment(environment.host())
     fields = [
         FORMAT_VERSION,
@@ -338,7 +338,8 @@ def _trace_folder(folder: Path, run_id: str, mounts: list[environment.Mount]) ->
     return shared / run_id
 
 
-def _clock_source() -> str:
+def clock_source() -> str:
+    """Return what the kernel takes the time from, `tsc` at best; empty where it does not say."""
     try:
         return (
             Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text(encoding="ascii").strip()
@@ -352,8 +353,8 @@ def _parent_run() -> str | None:
     return fields[3] if len(fields) == 7 else None
 
 
-def _preloads(program: bytes, before: bytes) -> bytes:
-    """The value of LD_PRELOAD: the shim, then what was there.
+def preloads(program: bytes, before: bytes) -> bytes:
+    """Return the value of LD_PRELOAD: the shim, then what was there.
 
     A sanitizer's library that the command itself needs comes first of all, as it must. The empty name after it is the
     shim's sign to take it out again, for programs that do without it would be held to it too.

@@ -1,0 +1,1 @@
+"""The checks of `provio doctor`: one file each, found by their names."""

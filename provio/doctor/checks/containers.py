@@ -1,0 +1,31 @@
+"""Containers: which runtimes are here, and whether this is one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+from provio.doctor import Finding, Place, note, ok
+
+ABOUT = "containers"
+RUNTIMES = ("apptainer", "singularity", "ch-run", "podman", "docker", "enroot", "shifter")
+SIGNS = ("/.dockerenv", "/run/.containerenv", "/.singularity.d", "/ch")
+
+
+def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
+    """Yield what to know of containers here."""
+    inside = [sign for sign in SIGNS if os.path.exists(sign)]
+    if inside:
+        yield note(
+            f"this is inside a container ({inside[0]}): a .provio that is not on a mounted folder goes with it",
+            "set PROVIO_HOME to a folder that is mounted from outside",
+        )
+    found = [name for name in RUNTIMES if shutil.which(name)]
+    if found:
+        yield note(
+            f"{', '.join(found)}: what runs inside a container is not seen from outside",
+            "install provio inside, and put `provio run --` before the command there",
+        )
+    elif not inside:
+        yield ok("no container, and no runtime for them")
