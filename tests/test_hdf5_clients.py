@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -147,3 +148,17 @@ def test_several_libraries_in_one_process(project: Project) -> None:
     assert sources(project, "netcdf.nc#/doubled") == {"h5py.h5#/values"}
     assert {"netcdf.nc#/doubled"} == {name for name in sources(project, "tables.h5#/trebled") if "@" not in name}
     assert {"tables.h5#/trebled"} == {name for name in sources(project, "h5netcdf.nc#/first") if "@" not in name}
+
+
+def test_what_ranks_create_together_is_one_creation(project: Project, needs: Needs) -> None:
+    """Of four ranks that call H5Dcreate the two that wrote made the dataset; what none wrote is the lowest rank's."""
+    needs("h5pcc", "mpirun")
+    subprocess.run(["h5pcc", "-shlib", "-o", "../together", CLIENTS / "together.c"], cwd=project.path, check=True)
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    project.watch("mpirun", *root, "--oversubscribe", "-n", "4", "../together", "all.h5")
+    pattern = "?object prov:wasGeneratedBy ?phase . ?phase provio:partOf+ ?process . ?process provio:rank ?rank"
+    rows = project.rows(f'SELECT DISTINCT ?object ?rank {{ {pattern} FILTER (CONTAINS(STR(?object), "#/")) }}')
+    made = sorted((row["object"].partition("#")[2], row["rank"]) for row in rows)
+    lowest = ["/group", "/group/empty", "/group/written@units"]
+    assert made == sorted([*((name, "0") for name in lowest), ("/group/written", "1"), ("/group/written", "2")])
+    assert ancestors(project, "all.h5#/group/written")["data"] == {"all.h5#/group/written"}

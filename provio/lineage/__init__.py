@@ -13,6 +13,7 @@
     versions    which phase generated each version, what it is a revision of
     finer       what was read and written inside files: finer phases
     moves       what objects inside files were called
+    together    which ranks only took part in creating an object
     members     which finer phase made each object, and what it keeps of another
     pipes       segments between phases
     blind       what programs that could not be watched may have done

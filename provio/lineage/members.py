@@ -12,12 +12,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
 
-from provio.facts import Access, Member, Opening, Process, Trace, path_of
+from provio.facts import Access, Member, Opening, Process, Trace
 from provio.identity import Identity, member_iri
 from provio.lineage.channels import Channel
 from provio.lineage.finer import Inside, refine
 from provio.lineage.model import Conclusions, Copy, MemberVersion, Version, inode_of
-from provio.lineage.moves import Moves
+from provio.lineage.moves import Moves, leads_to
+from provio.lineage.together import took_part
 from provio.plain import plain
 
 
@@ -37,6 +38,7 @@ def members(trace: Trace, identity: Identity, channels: list[Channel], conclusio
     if not conclusions.finer:
         return
     work = _Work(identity, conclusions)
+    work.took_part = took_part((member for one in inside for member in one.members()), work.made)
     for one in inside:
         for file in one.process.containers:
             work.file(one, file)
@@ -50,6 +52,7 @@ class _Work:
 
     def __init__(self, identity: Identity, conclusions: Conclusions) -> None:
         self.identity, self.out = identity, conclusions
+        self.took_part: set[str] = set()
         contributed = {version.iri: version for version in conclusions.contributions}
         self.owner: dict[str, Version] = {}
         self.before: dict[str, list[str]] = {}
@@ -73,6 +76,8 @@ class _Work:
         for member in file.members:
             if member.kind == "NamedLink":
                 self._link(inside, member, made)
+            elif made and member.iri in self.took_part:
+                self._took_part(inside, member, made)
             elif made:
                 self._member(inside, member, made)
             if member.accesses and member.iri not in self.out.made_as and member.iri not in self.out.read_as:
@@ -80,6 +85,13 @@ class _Work:
         if inside.moves[file.iri].gone and made and not file.truncated:
             self._renamed(inside, file, made)
             self._gone(inside.moves[file.iri], made)
+
+    def _took_part(self, inside: Inside, member: Member, made: list[_Made]) -> None:
+        """What other ranks stand for is the version's own."""
+        name = inside.moves[member.file.iri].later((member.path, member.name), member.made())
+        if name is not None:
+            owner = self.owner.get(made[-1].version.iri, made[-1].version)
+            self.out.made_as[member.iri] = self.out.member(owner.iri, member.kind, *name, member.record).iri
 
     def _met(self, inside: Inside, member: Member, made: list[_Made]) -> None:
         """Of what was neither read nor changed there is the version that was found, or that was left."""
@@ -189,7 +201,7 @@ class _Work:
 
     def _link(self, inside: Inside, member: Member, made: list[_Made]) -> None:
         """A link stands for what it leads to, in the same version or in another file's."""
-        path, other = _target(member)
+        path, other = leads_to(member)
         moved = {(old, new) for _, old, new in inside.moves[member.file.iri].renames}
         if path is None or (other is None and ((path, None), (member.path, None)) in moved):
             return
@@ -232,15 +244,3 @@ class _Work:
                 version = self.owner.get(one.version.iri, one.version)
                 for earlier in self.before.get(version.iri, ()):
                     version.without[member_iri(earlier, *before)] = None
-
-
-def _target(link: Member) -> tuple[bytes | None, bytes | None]:
-    """The path that a link leads to, and the file, where that is another one."""
-    path, file = path_of(link.record, "target"), path_of(link.record, "targetFile")
-    if path is None:
-        return None, None
-    if file is not None:
-        return os.path.normpath(b"/" + path.lstrip(b"/")), os.path.normpath(
-            os.path.join(os.path.dirname(link.file.path or b"/"), file)
-        )
-    return os.path.normpath(os.path.join(os.path.dirname(link.path), path)), None

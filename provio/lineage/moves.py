@@ -1,12 +1,14 @@
-"""What the objects of a file were called when: the renames and deletions that one opening of it saw in, names out."""
+"""What the objects of a file were called when: the renames and deletions that one opening of it saw in, names out; and
+where a link leads."""
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 
-from provio.facts import Event
+from provio.facts import Event, Member, path_of
 
 Name = tuple[bytes, bytes | None]  # an object's path, and an attribute's name
 MOST = 1_000  # moves of one object
@@ -85,3 +87,15 @@ def below(name: Name, holder: Name, other: Name) -> Name:
     if holder[1] is not None:
         return other
     return other[0] + name[0][len(holder[0]) :], name[1]
+
+
+def leads_to(link: Member) -> tuple[bytes | None, bytes | None]:
+    """The path that a link leads to, and the file, where that is another one."""
+    path, file = path_of(link.record, "target"), path_of(link.record, "targetFile")
+    if path is None:
+        return None, None
+    if file is not None:
+        return os.path.normpath(b"/" + path.lstrip(b"/")), os.path.normpath(
+            os.path.join(os.path.dirname(link.file.path or b"/"), file)
+        )
+    return os.path.normpath(os.path.join(os.path.dirname(link.path), path)), None
