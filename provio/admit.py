@@ -17,7 +17,8 @@ LONGEST = 1 << 24  # characters of a text: a command line is at most some MB, an
 TOLD = 3  # of each file, this many damages are named one by one
 DEVICE = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
-REFERENCES = ("object", "source", "about", "inFile", "virtualSource")  # whose values are IRIs of the same host
+# Whose values are IRIs of the same host.
+REFERENCES = ("object", "source", "about", "inFile", "virtualSource", "task", "partOf")
 EXTENTS = re.compile(r"(?:(?:[0-9]{1,20}|\*)(?: (?:[0-9]{1,20}|\*))*)?")
 TOKEN = re.compile(r"[0-9A-Fa-f]{1,64}")
 FORMS = {

@@ -1,4 +1,4 @@
-// The block of one (thread, opening, function), whose counters every call rewrites in place.
+// The block of one (thread, opening, Task, function), whose counters every call rewrites in place.
 #include "shim.h"
 
 static struct pool accesses = POOL(struct access);
@@ -21,13 +21,14 @@ struct access *access_new(struct thread *thread, struct object *object, uint64_t
     for (int i = 0; i < 2; i++) {
         struct counters *side = &access->side[i];
         memset(&side->api, 0, sizeof *side - offsetof(struct counters, api)); // all but the owner
-        atomic_store_explicit(&side->owner, thread->number, memory_order_relaxed);
+        atomic_store_explicit(&side->owner, relaxed(thread->number), memory_order_relaxed);
         side->serial = serial;
         side->side = (int16_t)i;
         side->number = number;
         side->api = -1;
     }
     access->object = object;
+    access->scope = scope_of(thread);
     access->closed = NULL;
     access->chunk = block->chunk;
     return access;
@@ -99,11 +100,21 @@ void access_forget(struct thread *thread) {
     if (thread->mine != NULL) table_sweep(thread, true);
 }
 
+// A thread that came back to a Task has another number than when it left.
+static void own_anew(struct thread *thread, struct access *access) {
+    for (int i = 0; i < 2; i++)
+        atomic_store_explicit(&access->side[i].owner, relaxed(thread->number), memory_order_relaxed);
+}
+
 static struct counters *look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source) {
     if (thread->table == NULL) return NULL;
+    uint64_t scope = scope_of(thread);
     for (struct access *access = *place(thread, serial); access != NULL; access = access->next) {
         struct counters *counters = &access->side[side];
-        if (counters->serial == serial && counters->api == api && counters->source == source) return counters;
+        if (counters->serial != serial || counters->api != api || counters->source != source) continue;
+        if (access->scope != scope) continue;
+        own_anew(thread, access);
+        return counters;
     }
     return NULL;
 }
@@ -123,6 +134,7 @@ static void text_head(struct text *text, struct thread *thread, uint64_t number,
     text_number(text, serial);
     TEXT(text, ">");
     text_who_when(text, thread, time);
+    text_task(text, scope_of(thread));
 }
 
 void text_counted_api(struct text *text, const char *property, int api) {
@@ -152,7 +164,8 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
     struct block block;
     uint64_t number = next_number(&thread->accesses);
     if (serial == 0) return NULL; // closed meanwhile, by another thread
-    if (!block_begin(thread, &block, head_room(number, serial, api) + side_counters(side) * COUNTER + 3)) return NULL;
+    size_t room = head_room(number, serial, api) + task_room(scope_of(thread));
+    if (!block_begin(thread, &block, room + side_counters(side) * COUNTER + 3)) return NULL;
     struct access *access = access_new(thread, object, serial, number, &block);
     if (access == NULL) return NULL;
     text_head(&block.text, thread, number, serial, now(thread));
@@ -167,7 +180,8 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
 
 struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api) {
     struct counters *counters = look_up(thread, serial, side, api, 0), *before = relaxed(object->hint[side]);
-    if (side == WRITING && before != NULL && relaxed(before->owner) != thread->number && relaxed(object->put) != NULL)
+    if (side == WRITING && before != NULL && !numbered_so(thread, relaxed(before->owner)) &&
+        relaxed(object->put) != NULL)
         atomic_store_explicit(&object->shared, true, memory_order_relaxed);
     if (counters == NULL) counters = access_begin(thread, object, serial, side, api);
     if (counters != NULL) {
@@ -186,7 +200,7 @@ static void text_operation(struct text *text, struct thread *thread, const char 
     text_string(text, term);
 }
 
-static void text_copy(struct text *text, uint64_t number, uint64_t from, uint64_t serial) {
+static void text_copy(struct text *text, struct thread *thread, uint64_t number, uint64_t from, uint64_t serial) {
     TEXT(text, " <a");
     text_number(text, number);
     TEXT(text, "> a " TERM_Copy " ; " TERM_source " <../o");
@@ -194,6 +208,7 @@ static void text_copy(struct text *text, uint64_t number, uint64_t from, uint64_
     TEXT(text, "> ; " TERM_object " <../o");
     text_number(text, serial);
     TEXT(text, ">");
+    text_task(text, scope_of(thread));
 }
 
 struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
@@ -209,6 +224,7 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     if (serial == 0) return NULL; // closed meanwhile, by another thread
     uint64_t number = next_number(&thread->accesses);
     size_t room = head_room(number, serial, api) + sizeof " ; " TERM_operation " " + strlen(term);
+    room += task_room(scope_of(thread));
     if (!block_begin(thread, &block, room + digits_at_most(from) + 6 * COUNTER + 3)) return NULL;
     if ((access = access_new(thread, object, serial, number, &block)) == NULL) return NULL;
     counters = &access->side[READING];
@@ -217,7 +233,7 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     if (source == NULL)
         text_operation(&block.text, thread, term, number, serial);
     else
-        text_copy(&block.text, number, from, serial);
+        text_copy(&block.text, thread, number, from, serial);
     text_counted_api(&block.text, TERM_api, api);
     text_align(&block.text);
     counters->api = (int16_t)api;
@@ -237,7 +253,7 @@ static struct counters *failure_begin(struct thread *thread, struct object *obje
                                       uint64_t error) {
     struct block block;
     uint64_t number = next_number(&thread->failures);
-    if (!block_begin(thread, &block, 320 + ONE_COUNTER)) return NULL;
+    if (!block_begin(thread, &block, 320 + task_room(scope_of(thread)) + ONE_COUNTER)) return NULL;
     struct access *access = access_new(thread, object, serial, number, &block);
     if (access == NULL) return NULL;
     struct text *text = &block.text;
@@ -254,6 +270,7 @@ static struct counters *failure_begin(struct thread *thread, struct object *obje
         TEXT(text, ">");
     }
     text_who_when(text, thread, now(thread));
+    text_task(text, scope_of(thread));
     TEXT(text, " ; " TERM_operation " ");
     text_string(text, counters->term);
     text_counted_api(text, TERM_api, api);
@@ -290,7 +307,7 @@ void access_touched(struct thread *thread, struct object *object, uint64_t seria
                     uint64_t time) {
     thread->depth++;
     struct counters *counters = relaxed(object->hint[side]);
-    if (counters == NULL || relaxed(counters->owner) != thread->number || counters->serial != serial)
+    if (counters == NULL || relaxed(counters->owner) != relaxed(thread->number) || counters->serial != serial)
         counters = access_find(thread, object, serial, side, api);
     if (counters != NULL && counters->values[COUNT] == 0) {
         store_counter(counters, FIRST, time - thread->epoch);
@@ -329,7 +346,7 @@ struct object *put_count(FILE *stream) {
 // False where another thread's access holds the counter.
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time) {
     struct access *access = object->opening;
-    if (access == NULL || relaxed(access->side[0].owner) != thread->number || access->side[0].serial != serial)
+    if (access == NULL || !numbered_so(thread, relaxed(access->side[0].owner)) || access->side[0].serial != serial)
         return false;
     if (access->closed == NULL) return false; // its thread ended, and it is this thread's second access by now
     store_digits(access->closed, time - thread->epoch);

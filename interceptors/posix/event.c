@@ -12,7 +12,8 @@ uint64_t event_begin(struct thread *thread, struct block *block, const char *ter
                      size_t room) {
     uint64_t ended = now(thread), number = next_number(&thread->events);
     if (started < thread->epoch) started = thread->epoch;
-    if (!block_begin(thread, block, room + 192)) return 0;
+    uint64_t scope = scope_of(thread);
+    if (!block_begin(thread, block, room + task_room(scope) + 192)) return 0;
     TEXT(&block->text, " <e");
     text_number(&block->text, number);
     TEXT(&block->text, "> a ");
@@ -20,6 +21,7 @@ uint64_t event_begin(struct thread *thread, struct block *block, const char *ter
     TEXT_NUMBER(&block->text, TERM_at, started - thread->epoch);
     TEXT_NUMBER(&block->text, TERM_elapsed, ended - started);
     text_api(&block->text, api);
+    text_task(&block->text, scope);
     return number;
 }
 

@@ -65,6 +65,14 @@ struct opening {
     int api, apis[2];                          // -1: none
 };
 
+static char *task_before(char *at, uint64_t scope) {
+    if (scope == 0) return at;
+    BACK(at, ">");
+    at = number_before(at, scope);
+    BACK(at, " ; " TERM_task " <../t");
+    return at;
+}
+
 // `. <a1> a :Access …` up to its counters.
 static char *head_before(char *at, const struct opening *opening, struct thread *thread) {
     if (opening->apis[WRITING] >= 0) {
@@ -75,6 +83,7 @@ static char *head_before(char *at, const struct opening *opening, struct thread 
         at = api_before(at, opening->apis[READING]);
         BACK(at, " ; " TERM_readApi " \"");
     }
+    if (unlikely(thread->scope != 0)) at = task_before(at, scope_of(thread));
     BACK(at, "\"^^xsd:dateTime");
     at = date_before(at, thread, opening->started);
     BACK(at, "> ; prov:wasAssociatedWith <> ; prov:startedAtTime \"");
@@ -200,7 +209,7 @@ void access_opened(struct thread *thread, struct object *object, int api, uint64
                               {-1, -1}};
     for (int i = 0; i < 2; i++)
         if (allowed(object, i)) opening.apis[i] = predicted(thread, object->stream, i);
-    size_t room = opening_room(&opening);
+    size_t room = opening_room(&opening) + task_room(thread->scope);
     if (!block_begin(thread, &block, room + counters_room(&opening))) return;
     struct access *access = opening_write(thread, &opening, &block, room);
     if (access == NULL) return;

@@ -1,7 +1,6 @@
 // What the supervisor set, this image's identity, and the state of its threads.
 #include "shim.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 
 extern char **environ;
@@ -12,7 +11,6 @@ THREAD_LOCAL struct thread *self, *lender;
 THREAD_LOCAL __typeof__(muted) muted;
 
 static struct pool threads = POOL(struct thread);
-static _Atomic uint32_t thread_number;
 static pthread_key_t thread_key;
 static bool thread_key_made;
 
@@ -177,6 +175,7 @@ bool wake(void) {
     process.forked = 1;
     objects_after_fork();
     maps_after_fork();
+    tasks_after_fork();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
     return true;
 }
@@ -198,8 +197,10 @@ struct thread *thread_begin(void) {
         thread = pool_take(&threads);
         if (thread == NULL) return NULL;
         memset(thread, 0, sizeof *thread);
+        scopes_begin(thread, true);
+    } else {
+        scopes_begin(thread, false);
     }
-    thread->number = atomic_fetch_add(&thread_number, 1) + 1;
     thread->ordinal = -1;
     thread->tid = (int)RAW(gettid, 0);
     thread->accesses = thread->events = thread->failures = thread->latest = 0;

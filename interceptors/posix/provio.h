@@ -35,6 +35,24 @@ struct provio_member {
     int created;             // not 0: by the call that is told of
 };
 
+// A Task: a named part of what this process does, such as a function, an epoch of a training, a notebook's cell. NULL
+// and 0: nothing, and it is left out.
+struct provio_task {
+    const char *name;
+    const char *kind;   // what sort of Task: "cell"
+    const char *source; // the text of the program that it carries out
+    uint64_t number;    // by the program's own counting, from 1 on
+};
+
+// Tasks nest: one begins within the Task that the thread is in, if any. What a thread does belongs to the Task that it
+// is in when it does it: to begin one is not yet to enter it. A thread that is made within a Task is in it until the
+// Task ends; a process that is started within one is launched by it. Any thread may enter a Task, and leaves it by
+// entering what it was in before. A Task that never ends is kept as it was begun.
+uint64_t provio_task_begin(const struct provio_task *task); // its number in this process; 0: not recorded
+uint64_t provio_task_enter(uint64_t task);                  // 0: none; returns what the thread was in
+uint64_t provio_task_now(void);                             // what the thread is in
+void provio_task_end(uint64_t task, const char *status);    // "ok", "error" or NULL
+
 int provio_recording(void); // 0: whatever is said is not heard, now; a child of vfork, say
 uint64_t provio_now(void);  // 0 where nothing is recorded
 

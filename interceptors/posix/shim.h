@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -296,9 +297,19 @@ struct live;
 struct access;
 struct counters;
 
+enum { SCOPES = 8 };
+
 struct thread {
-    uint32_t number; // of this owner of the state: an access knows its owner by it
-    int depth;       // > 0: inside the shim; what a signal handler then finds must not be freed or moved
+    // Of this owner of the state, in the Task that it is in: an access knows by it whether it counts what is done now.
+    _Atomic uint32_t number;
+    bool inherited;       // the Task, from who made the thread: left when the Task ends
+    uint64_t scope;       // the Task; 0: none
+    struct thread *older; // of all that were made
+    struct {
+        uint64_t scope;
+        uint32_t number;
+    } scopes[SCOPES]; // the numbers it had
+    int depth;        // > 0: inside the shim; what a signal handler then finds must not be freed or moved
     uint64_t latest, epoch;
     struct anchor *anchor;
     struct live *live, *calls;
@@ -560,7 +571,21 @@ void maps_restore(struct map *gone);
 void maps_gone(int api, struct map *gone, uint64_t started);
 void maps_after_fork(void);
 
-// ---- access.c: (thread, opening, function) -> its counters
+// ---- task.c: the Task that a thread is in. One that enters or leaves it gets another number, so what it did before is
+// no longer its own to count on: calls look at nothing more than they do without Tasks.
+
+extern uint64_t tasks_of_parent; // what has one of these was begun before the last fork
+uint64_t scope_of(struct thread *thread);
+bool numbered_so(const struct thread *thread, uint32_t number);
+void scopes_begin(struct thread *thread, bool made);
+uint32_t number_next(void);
+void tasks_after_fork(void);
+void text_task(struct text *text, uint64_t scope);
+static inline size_t task_room(uint64_t scope) {
+    return likely(scope == 0) ? 0 : sizeof " ; " TERM_task " <../t>" + digits_at_most(scope);
+}
+
+// ---- access.c: (thread, opening, Task, function) -> its counters
 
 enum side { READING, WRITING };
 
@@ -597,6 +622,7 @@ struct access {
     struct access *next; // in the same slot of the thread's table
     struct access *mine; // of the same thread
     struct chunk *chunk;
+    uint64_t scope; // the Task
 };
 
 #define AN_ERROR ((uint64_t)1 << 63) // in the place of a copy's source
@@ -727,8 +753,8 @@ static ALWAYS_INLINE uint64_t counters_add(struct thread *thread, struct counter
 // What both compare before they count on a hint: is it this thread's, this opening's, this function's?
 static inline bool counters_fit(const struct counters *counters, const struct thread *thread, uint64_t serial,
                                 int api) {
-    return likely(counters != NULL && relaxed(counters->owner) == thread->number && counters->serial == serial &&
-                  counters->api == api);
+    return likely(counters != NULL && relaxed(counters->owner) == relaxed(thread->number) &&
+                  counters->serial == serial && counters->api == api);
 }
 
 static inline void operation_add(struct thread *thread, struct counters *counters, uint64_t bytes, uint64_t started) {
@@ -742,7 +768,7 @@ static inline void operation_add(struct thread *thread, struct counters *counter
 // Detail `file`: has this thread's doing on this side been said already?
 static ALWAYS_INLINE bool touched(const struct object *object, uint64_t serial, enum side side) {
     const struct counters *counters = relaxed(object->hint[side]);
-    return likely(counters != NULL && self != NULL && relaxed(counters->owner) == self->number &&
+    return likely(counters != NULL && self != NULL && relaxed(counters->owner) == relaxed(self->number) &&
                   counters->serial == serial && counters->values[COUNT] != 0);
 }
 
@@ -800,8 +826,8 @@ static inline void account_untimed(struct thread *thread, struct object *object,
 static inline void account_character(struct object *object, enum side side, int api) {
     struct thread *thread = self;
     struct counters *counters = relaxed(object->hint[side]);
-    if (unlikely(thread == NULL || counters == NULL || counters->owner != thread->number || counters->api != api ||
-                 counters->serial != relaxed(object->serial)))
+    if (unlikely(thread == NULL || counters == NULL || counters->owner != relaxed(thread->number) ||
+                 counters->api != api || counters->serial != relaxed(object->serial)))
         return account_stream(thread_self(), object, side, api, 1);
     if (unlikely(detailed(DETAIL_FILE)) && counters->values[COUNT] != 0) return;
     volatile char *digits = counters->digits;

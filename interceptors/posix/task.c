@@ -1,0 +1,187 @@
+// Tasks (provio.h): a thread says what it does now, and what it does belongs there.
+#include "hand.h"
+#include "record.h"
+
+static _Atomic uint32_t numbers;
+static struct thread *_Atomic newest;
+static _Atomic uint64_t tasks;
+uint64_t tasks_of_parent;
+
+// The Tasks that have not ended: for those who inherited one. Of so many at a time that two would share a place, the
+// later one has it.
+enum { KNOWN = 1024 };
+static _Atomic uint64_t going[KNOWN];
+
+static bool goes_on(uint64_t task) {
+    return atomic_load(&going[task % KNOWN]) == task;
+}
+
+uint32_t number_next(void) {
+    uint32_t number = atomic_fetch_add(&numbers, 1) + 1;
+    return likely(number != 0) ? number : number_next(); // 0: nobody's
+}
+
+void scopes_begin(struct thread *thread, bool made) {
+    thread->scope = 0;
+    thread->inherited = false;
+    memset(thread->scopes, 0, sizeof thread->scopes);
+    atomic_store_explicit(&thread->number, number_next(), memory_order_relaxed);
+    if (!made) return;
+    struct thread *before = atomic_load(&newest);
+    do thread->older = before;
+    while (!atomic_compare_exchange_weak(&newest, &before, thread));
+}
+
+void tasks_after_fork(void) {
+    tasks_of_parent = atomic_load(&tasks);
+}
+
+static void scope_set(struct thread *thread, uint64_t scope, bool inherited) {
+    uint64_t before = thread->scope;
+    if (scope == before) return;
+    thread->depth++;
+    thread->scopes[before % SCOPES].scope = before;
+    thread->scopes[before % SCOPES].number = relaxed(thread->number);
+    bool known = thread->scopes[scope % SCOPES].scope == scope && thread->scopes[scope % SCOPES].number != 0;
+    thread->inherited = inherited;
+    thread->scope = scope;
+    atomic_store(&thread->number, known ? thread->scopes[scope % SCOPES].number : number_next());
+    thread->depth--;
+}
+
+// In a child of vfork: none, for the numbers are its parent's.
+uint64_t scope_of(struct thread *thread) {
+    if (likely(thread->scope == 0)) return 0;
+    if (unlikely(thread->inherited) && !goes_on(thread->scope)) scope_set(thread, 0, false);
+    return unlikely(lender != NULL) ? 0 : thread->scope;
+}
+
+// Was this number, not long ago, that of the thread?
+bool numbered_so(const struct thread *thread, uint32_t number) {
+    if (likely(relaxed(thread->number) == number)) return true;
+    for (int i = 0; i < SCOPES; i++)
+        if (thread->scopes[i].number == number && number != 0) return true;
+    return false;
+}
+
+void text_task(struct text *text, uint64_t scope) {
+    if (likely(scope == 0)) return;
+    TEXT(text, " ; " TERM_task " <../t");
+    text_number(text, scope);
+    TEXT(text, ">");
+}
+
+// ---- what a layer above says
+
+static size_t room_of(const char *words) {
+    return words == NULL ? 0 : 32 + name_room(words, strlen(words));
+}
+
+static void text_words(struct text *text, const char *property, const char *encoded, const char *words) {
+    if (words != NULL) text_name(text, property, encoded, words, strlen(words));
+}
+
+static bool task_said(struct thread *thread, uint64_t number, const struct provio_task *task) {
+    uint64_t within = scope_of(thread), time = now(thread);
+    struct block block;
+    size_t room = room_of(task->name) + room_of(task->kind) + room_of(task->source) + 192;
+    if (!block_begin(thread, &block, room)) return false;
+    TEXT(&block.text, " <../t");
+    text_number(&block.text, number);
+    TEXT(&block.text, "> a " TERM_Task);
+    TEXT_NUMBER(&block.text, TERM_startedNs, time);
+    if (within != 0) {
+        TEXT(&block.text, " ; " TERM_partOf " <../t");
+        text_number(&block.text, within);
+        TEXT(&block.text, ">");
+    }
+    text_words(&block.text, TERM_name, TERM_nameEncoded, task->name);
+    text_words(&block.text, TERM_kind, TERM_kindEncoded, task->kind);
+    text_words(&block.text, TERM_sourceText, TERM_sourceTextEncoded, task->source);
+    if (task->number != 0) TEXT_NUMBER(&block.text, TERM_number, task->number);
+    TEXT(&block.text, " .");
+    block_commit(&block);
+    return true;
+}
+
+uint64_t provio_task_begin(const struct provio_task *task) {
+    struct thread *thread = task == NULL ? NULL : hearing();
+    if (thread == NULL) return 0;
+    uint64_t number = atomic_fetch_add(&tasks, 1) + 1;
+    thread->depth++;
+    bool said = task_said(thread, number, task);
+    thread->depth--;
+    if (!said) return 0;
+    atomic_store(&going[number % KNOWN], number);
+    return number;
+}
+
+uint64_t provio_task_enter(uint64_t task) {
+    struct thread *thread = hearing();
+    if (thread == NULL) return 0;
+    uint64_t before = scope_of(thread);
+    bool own = task > tasks_of_parent && task <= relaxed(tasks);
+    scope_set(thread, own ? task : 0, false);
+    return before;
+}
+
+uint64_t provio_task_now(void) {
+    struct thread *thread = watching() && lender == NULL ? self : NULL;
+    return thread == NULL ? 0 : scope_of(thread);
+}
+
+// Who inherited it looks anew at its next call.
+static void heirs_look(void) {
+    for (struct thread *thread = atomic_load(&newest); thread != NULL; thread = thread->older)
+        if (thread->inherited) atomic_store(&thread->number, number_next());
+}
+
+void provio_task_end(uint64_t task, const char *status) {
+    struct thread *thread = task <= tasks_of_parent || task > relaxed(tasks) ? NULL : hearing();
+    struct block block;
+    if (thread == NULL) return;
+    uint64_t known = task;
+    if (atomic_compare_exchange_strong(&going[task % KNOWN], &known, 0)) heirs_look();
+    thread->depth++;
+    if (block_begin(thread, &block, 96 + room_of(status))) {
+        TEXT(&block.text, " <../t");
+        text_number(&block.text, task);
+        TEXT(&block.text, "> " TERM_endedNs " ");
+        text_number(&block.text, now(thread));
+        text_words(&block.text, TERM_status, TERM_status, status);
+        TEXT(&block.text, " .");
+        block_commit(&block);
+    }
+    thread->depth--;
+}
+
+// ---- threads that are made within a Task
+
+struct making {
+    void *(*function)(void *);
+    void *argument;
+    uint64_t scope;
+};
+static struct pool makings;
+
+static void *begin_within(void *at) {
+    struct making making = *(struct making *)at;
+    pool_give(&makings, at);
+    struct thread *thread = hearing();
+    if (thread != NULL) {
+        scope_set(thread, making.scope, true);
+        scope_of(thread); // it may have ended meanwhile
+    }
+    return making.function(making.argument);
+}
+
+int provio_pthread_create(pthread_t *made, const pthread_attr_t *attributes, void *(*function)(void *),
+                          void *argument) {
+    uint64_t scope = provio_task_now();
+    struct making *making = scope == 0 ? NULL : pool_take(LATER(&makings, struct making));
+    if (making == NULL) return REAL(pthread_create)(made, attributes, function, argument);
+    *making = (struct making){function, argument, scope};
+    int result = REAL(pthread_create)(made, attributes, begin_within, making);
+    if (result != 0) pool_give(&makings, making);
+    return result;
+}

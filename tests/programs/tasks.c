@@ -1,0 +1,171 @@
+// `tasks HOW FOLDER`: Tasks (provio.h) of one process, by `threads` of which each has one and a file of its own, `turns`
+// that one thread takes between two, `heirs` that are made within one, `children` that are, or killed in one (`killed`).
+#define _GNU_SOURCE
+#include "../../interceptors/posix/provio.h"
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#pragma weak provio_task_begin
+#pragma weak provio_task_enter
+#pragma weak provio_task_now
+#pragma weak provio_task_end
+
+enum { ROUNDS = 500 };
+
+static uint64_t begin(const char *name) {
+    struct provio_task task = {.name = name, .kind = "part", .source = "f(\"x\")\n", .number = 7};
+    return provio_task_begin == NULL ? 0 : provio_task_begin(&task);
+}
+
+static uint64_t enter(uint64_t task) {
+    return provio_task_enter == NULL ? 0 : provio_task_enter(task);
+}
+
+static void end(uint64_t task) {
+    if (provio_task_end != NULL) provio_task_end(task, "ok");
+}
+
+static void put(int fd) {
+    if (write(fd, "data", 4) != 4) exit(3);
+}
+
+static void get(int fd) {
+    char byte;
+    if (pread(fd, &byte, 1, 0) != 1) exit(4);
+}
+
+static int made(const char *name) {
+    int fd = open(name, O_CREAT | O_TRUNC | O_RDWR, 0644);
+    if (fd < 0) exit(5);
+    return fd;
+}
+
+// ---- threads: each with its Task and its file, beside a file that all read
+
+static int common;
+
+static void *one_of_many(void *number) {
+    char name[16];
+    snprintf(name, sizeof name, "thread%ld", (long)number);
+    uint64_t task = begin(name), before = enter(task);
+    int fd = made(name);
+    for (int i = 0; i < ROUNDS; i++) {
+        put(fd);
+        get(common);
+    }
+    close(fd);
+    enter(before);
+    end(task);
+    return NULL;
+}
+
+static void threads(void) {
+    pthread_t started[2];
+    common = made("common");
+    put(common);
+    for (long i = 0; i < 2; i++) pthread_create(&started[i], NULL, one_of_many, (void *)i);
+    for (int i = 0; i < 2; i++) pthread_join(started[i], NULL);
+}
+
+// ---- turns: one thread, one descriptor and one stream, now in this Task and now in that
+
+static void turns(void) {
+    uint64_t tasks[2] = {begin("even"), begin("odd")};
+    int fd = made("shared");
+    FILE *stream = fopen("stream", "w");
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t before = enter(tasks[i % 2]);
+        put(fd);
+        putc_unlocked('x', stream);
+        if (i % 5 == 0) { // within it, another
+            uint64_t inner = begin("inner"), outer = enter(inner);
+            put(fd);
+            enter(outer);
+            end(inner);
+        }
+        enter(before);
+        put(fd);
+    }
+    fclose(stream);
+    close(fd);
+    end(tasks[0]);
+    end(tasks[1]);
+}
+
+// ---- heirs: a thread that outlives the Task which it was made in
+
+static sem_t ended, go_on;
+
+static void *heir(void *argument) {
+    int fd = made("heir");
+    (void)argument;
+    put(fd);
+    put(fd);
+    sem_post(&ended);
+    sem_wait(&go_on);
+    put(fd);
+    close(fd);
+    return NULL;
+}
+
+static void heirs(void) {
+    pthread_t started;
+    sem_init(&ended, 0, 0);
+    sem_init(&go_on, 0, 0);
+    uint64_t task = begin("parent");
+    enter(task);
+    pthread_create(&started, NULL, heir, NULL);
+    sem_wait(&ended);
+    enter(0);
+    end(task);
+    sem_post(&go_on);
+    pthread_join(started, NULL);
+}
+
+// ---- children: by fork, and by vfork and exec
+
+static void children(void) {
+    uint64_t task = begin("parent");
+    enter(task);
+    pid_t forked = fork();
+    if (forked == 0) {
+        if (provio_task_now != NULL && provio_task_now() != 0) _exit(6);
+        uint64_t before = enter(task); // its parent's: none of its own
+        if (before != 0 || (provio_task_now != NULL && provio_task_now() != 0)) _exit(7);
+        close(made("child"));
+        uint64_t own = begin("child's");
+        enter(own);
+        put(made("in child"));
+        _exit(0);
+    }
+    int status;
+    if (waitpid(forked, &status, 0) != forked || status != 0) exit(8);
+    if (system("echo x > shell") != 0) exit(9);
+    put(made("after"));
+    enter(0);
+    end(task);
+}
+
+static void killed(void) {
+    enter(begin("killed"));
+    put(made("before"));
+    kill(getpid(), SIGKILL);
+}
+
+int main(int count, char **arguments) {
+    static const struct {
+        const char *name;
+        void (*way)(void);
+    } ways[] = {{"threads", threads}, {"turns", turns}, {"heirs", heirs}, {"children", children}, {"killed", killed}};
+    if (count != 3 || chdir(arguments[2]) != 0) return 2;
+    for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(arguments[1], ways[i].name) == 0) return ways[i].way(), 0;
+    return 2;
+}
