@@ -75,6 +75,7 @@ class Config:
     hash: bool = _row("hash", BOOLEAN, False, "SHA-256 of what a run wrote, after it")
     pack: bool = _row("pack", BOOLEAN, True, "a run that is finished and merged becomes one compressed file")
     stores: tuple[str, ...] = _row("stores", STORES, (), "other records that are asked together with the own")
+    queries: tuple[str, ...] = _row("queries", FOLDERS, (), "folders of questions of your own")
     timeout: float = _row("timeout", SECONDS, 0.0, "how long a question may take; 0: as long as it takes")
     noise_add: tuple[str, ...] = _row("noise.add", FOLDERS, (), "the system's files: hidden where only read", True)
     noise_keep: tuple[str, ...] = _row("noise.keep", FOLDERS, (), "never the system's files", True)

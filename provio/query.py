@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from provio import named_questions
 from provio.errors import BadQuery
+from provio.settings import suggestion
 from provio.store import open_writer
 from provio.vocab import PREFIXES
 
 if TYPE_CHECKING:
     from provio.config import Config
     from provio.home import Home
+    from provio.named_questions import Question
     from provio.store import Answer, Store
 
 FIRST = "PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE|INSERT|DELETE|WITH|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD"
@@ -23,23 +25,29 @@ MOST = 160  # of a parser's complaint: it may be the whole grammar
 
 
 def text_of(question: str) -> str:
-    """Return the SPARQL of a question: the content of a file (`-` is standard input), what has that name, or the text
-    itself."""
+    """Return the SPARQL of a question, as `find` finds it, with nothing filled in."""
+    return find(question).text
+
+
+def find(question: str, folders: Sequence[str] = ()) -> Question:
+    """Return a question: the content of a file (`-` is standard input), what has that name (`folders`: the user's own),
+    or the text itself."""
     if question == "-":
-        return Path("/dev/stdin").read_text(encoding="utf-8")
+        return named_questions.of_text(Path("/dev/stdin").read_text(encoding="utf-8"))
     if re.match(rf"\s*(#|({FIRST})\b)", question, re.IGNORECASE) or "{" in question:
-        return question
+        return named_questions.of_text(question)
     if not question.strip():
         raise BadQuery("no question was asked: give SPARQL, a file that holds it, or - (provio query --help)")
-    known = named_questions.named(question)
+    known = named_questions.named(question, folders)
     if known:
-        return known.text
+        return known
     try:
-        return Path(question).read_text(encoding="utf-8")
+        return named_questions.of_text(Path(question).read_text(encoding="utf-8"), path=Path(question))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        near = suggestion(question, [one.name for one in named_questions.questions(folders)])
         what = "neither SPARQL, nor a question's name (provio query --list), nor a file that can be read"
-        raise BadQuery(f"{question}: {what} ({reason})") from error
+        raise BadQuery(f"{question}{near or ':'} {what} ({reason})") from error
 
 
 def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, service: bool = False) -> Answer:

@@ -51,6 +51,7 @@ DEFAULTS = {
     "hash": False,
     "pack": True,
     "stores": (),
+    "queries": (),
     "timeout": 0.0,
     "noise_add": (),
     "noise_keep": (),

@@ -6,12 +6,15 @@ import re
 
 import pytest
 from conftest import Project
-from pyoxigraph import Literal
+from pyoxigraph import Literal, Store
 
 from provio.errors import BadQuery
-from provio.named_questions import FOLDER, filled, named, questions
+from provio.named_questions import ANY, FOLDER, KINDS, PLACES, filled, named, of_text, questions
+from provio.parameters import TERMS, bound
 from provio.query import text_of
 from provio.reports import rows
+from provio.reports.question import page
+from provio.vocab import XSD
 
 NAMES = [question.name for question in questions()]
 
@@ -23,9 +26,11 @@ def test_each_says_what_it_asks(name: str) -> None:
     assert question
     assert 0 < len(question.title) < 50  # --list shows it whole in 80 columns
     assert question.example.startswith(f"provio query {name}")
-    places = re.findall(r"VALUES \?(\w+) \{ UNDEF \}", question.text)
-    assert {parameter for parameter, _ in question.parameters} == set(places)
-    assert all(says for _, says in question.parameters)
+    places = {found["name"] or found["most"]: found[0] for found in PLACES.finditer(question.text)}
+    assert {parameter.name for parameter in question.parameters} == set(places)
+    for parameter in question.parameters:
+        assert parameter.kind in KINDS and parameter.kind != ANY and parameter.says
+        assert (parameter.default or "UNDEF") in places[parameter.name]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -38,10 +43,11 @@ def test_each_answer_fits_80_columns(name: str) -> None:
     assert max(map(len, rows.render(names, [cells], "table", width=80).splitlines())) <= 80
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_each_is_documented(name: str) -> None:
-    page = (FOLDER.parent.parent / "docs" / "questions.md").read_text()
-    assert f"`{name}`" in page
+def test_the_page_of_questions_is_fresh() -> None:
+    """It is what `python -m provio.reports.question` prints; each question is in it."""
+    written = (FOLDER.parent.parent / "docs" / "queries.md").read_text()
+    assert written == page(questions())
+    assert all(f"\n## {name}\n" in written for name in NAMES)
 
 
 def test_parameters_are_filled_in_as_terms() -> None:
@@ -82,6 +88,121 @@ def test_calls_and_bytes_of_each_function(copied: Project) -> None:
         [str(copied.path / "one"), "write", "1", "512"],
         [str(copied.path / "out"), "write", "3", "1536"],
     ]
+
+
+HOSTILE = [
+    '" } ?x ?y ?z { ?s ?p ?o',
+    "a\\",
+    '"""',
+    "VALUES ?b { UNDEF }",
+    "?b }",
+    "LIMIT 1 # ?most",
+    "\n# parameter",
+    "\x00\ud800",
+]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("file", "run")])
+@pytest.mark.parametrize("value", HOSTILE)
+def test_no_value_breaks_out_of_its_place(kind: str, value: str) -> None:
+    """Whatever is written for a parameter: it is refused, or becomes one term, and the other place keeps its own."""
+    text = f"# parameter: a ({kind}): one\n# parameter: b (text): other\n"
+    text += "SELECT * { VALUES ?a { UNDEF } VALUES ?b { UNDEF } }"
+    try:
+        found = bound(of_text(text), {"a": value, "b": 'x" }'}, Nobody()).text  # type: ignore[arg-type]
+    except BadQuery:
+        return
+    (row,) = Store().query(found)  # type: ignore[misc]
+    assert row["b"] == Literal('x" }')
+    assert isinstance(row["a"], Literal)
+
+
+class Nobody:
+    """A store that is not asked."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "term"),
+    [
+        ("integer", "-07", "-7"),
+        ("count", "5", "5"),
+        ("decimal", "1.50", f'"1.50"^^<{XSD}decimal>'),
+        ("boolean", "true", "true"),
+        ("dateTime", "2026-11-20T12:15:00.5Z", f'"2026-11-20T12:15:00.500000Z"^^<{XSD}dateTime>'),
+        ("duration", "1.5 s", "1500000000"),
+        ("duration", "200ms", "200000000"),
+        ("duration", "2 min", "120000000000"),
+        ("iri", "provio:Read", "<https://w3id.org/provio/ns#Read>"),
+        ("iri", "urn:x", "<urn:x>"),
+        ("path", "/a/../b", '"/b"'),
+        ("any", "7", "7"),
+    ],
+)
+def test_a_value_becomes_a_term_of_its_type(kind: str, value: str, term: str) -> None:
+    text = f"# parameter: a ({kind}, default 0): one\nSELECT * {{ VALUES ?a {{ 0 }} }} LIMIT 20 # ?a"
+    filled_in = bound(of_text(text), {"a": value}, Nobody()).text  # type: ignore[arg-type]
+    assert f"VALUES ?a {{ {term} }}" in filled_in and f"LIMIT {term} # ?a" in filled_in
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("integer", "1e3"), ("integer", ""), ("count", "-1"), ("decimal", "x"), ("boolean", "yes"), ("iri", "a b:c"),
+        ("dateTime", "soon"), ("duration", "5 days"), ("duration", "-1 s"), ("path", ""), ("iri", "no"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_said_with_what_is_wanted(kind: str, value: str) -> None:
+    text = f"# example: provio query x 1\n# parameter: a ({kind}): one\nSELECT * {{ VALUES ?a {{ UNDEF }} }}"
+    with pytest.raises(BadQuery) as refusal:
+        bound(of_text(text), {"a": value}, Nobody())  # type: ignore[arg-type]
+    assert KINDS[kind] in str(refusal.value) and "example: provio query x 1" in str(refusal.value)
+
+
+def test_types_have_words_and_terms() -> None:
+    assert set(TERMS) == set(KINDS)
+
+
+def test_values_stand_behind_the_name(copied: Project) -> None:
+    """In the order of the header, a path from the current folder; `--show` says what there is to fill in."""
+    assert counted(copied, "io-by-file", "one") == counted(copied, "io-by-file", "-p", f"path={copied.path / 'one'}")
+    assert counted(copied, "io-by-file", "in", "read")[0][1:] == ["read", "5", "2048"]
+    shown = copied.provio("query", "--show", "io-by-file").stdout.splitlines()
+    assert shown[0] == "io-by-file: Calls, bytes and time of each function, by file"
+    assert shown[1] == "  path  (path, which is made absolute)  of this file alone"
+    assert "SELECT ?path ?api" in "".join(shown)
+    for wrong, says, code in (
+        (["io-by-api", "read", "x"], "takes 1 value, not 2 (example: provio query io-by-api", 1),
+        (["io-by-api", "read", "-p", "api=write"], "api is said twice", 2),
+        (["io-by-rank", "-p", "rnak=1"], "no parameter rnak: did you mean 'rank'?: it has api, rank", 1),
+        (["io-by-rank", "-p", "rank=first"], "rank: 'first' is no integer", 1),
+        (["io-by-rang"], "io-by-rang: did you mean 'io-by-rank'?", 1),
+    ):
+        assert says in copied.provio("query", *wrong, code=code).stderr
+
+
+def test_own_questions(copied: Project) -> None:
+    """A folder that the configuration names, beside the file that does; one takes the place of provio's own, which is
+    said; wants and types count there too."""
+    (copied.path / "provio.toml").write_text('queries = ["mine"]\n')
+    (copied.path / "mine").mkdir()
+    own = (
+        "# title: Mine\n# parameter: most (count, default 1): so many\n# parameter: run (run, required): of this run\n"
+    )
+    select = "SELECT ?run ?p { VALUES ?run { UNDEF } ?f a provio:File ; provio:path ?p } ORDER BY ?p LIMIT 1 # ?most\n"
+    (copied.path / "mine" / "io-by-api.rq").write_text(own + select)
+    asked = copied.provio("query", "io-by-api", "2", "last", "--as", "csv")
+    assert len(asked.stdout.splitlines()) == 3 and "/run/" in asked.stdout
+    assert asked.stderr.startswith(f"io-by-api is {copied.path}/mine/io-by-api.rq (instead of ")
+    assert "wants run" in copied.provio("query", "io-by-api", code=1).stderr
+    assert "no run 'first'" in copied.provio("query", "io-by-api", "2", "first", code=3).stderr
+    assert "Mine" in copied.provio("query", "--list").stdout
+    (copied.path / "mine" / "io-by-api.rq").write_text("# parameter: most (number): so many\n" + select)
+    assert "no type 'number'" in copied.provio("query", "io-by-api", code=1).stderr
+    (copied.path / "provio.toml").write_text('queries = ["others"]\n')
+    assert (
+        f"{copied.path}/others, a folder of questions, cannot be read"
+        in copied.provio("query", "--list", code=1).stderr
+    )
 
 
 def test_the_list_and_wrong_calls(project: Project) -> None:

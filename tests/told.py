@@ -36,13 +36,23 @@ class File:
 
 
 class Run:
-    """A run: its processes by their order, one clock for all."""
+    """A run: its processes by their order, one clock for all; `facts` are what else it says of itself (`name`,
+    `exitCode`), `lines` whole statements beside that."""
 
-    def __init__(self, home: Home, number: int) -> None:
+    def __init__(self, home: Home, number: int, command: str = "job", **facts: str | int) -> None:
+        said = {"user": "ada", "commandLine": command} | facts
+        self.facts = "".join(f" ; :{name} {value if isinstance(value, int) else turtle.literal(value)}"
+                             for name, value in said.items())  # fmt: skip
+        self.lines: list[str] = []
         self.id = f"01a1fe26-0000-7000-8000-{number:012}"
         self.folder = home.runs / self.id
         self.now = self.start = EPOCH + number * 1_000_000 * STEP
         self.processes: list[Process] = []
+
+    def environment(self, name: str, value: str) -> None:
+        """Say what a variable held."""
+        iri = f"<{RUN_BASE}{self.id}/environment/{name}>"
+        self.lines.append(f"{iri} a :Environment ; :name {turtle.literal(name)} ; :value {turtle.literal(value)} .\n")
 
     def tick(self) -> int:
         """Let a millisecond pass; return how long the run has gone on, in ns."""
@@ -65,9 +75,9 @@ class Run:
         """Write the run folder."""
         self.end()
         (self.folder / HOST).mkdir(parents=True)
-        head = f'@prefix : <{NS}> .\n<{RUN_BASE}{self.id}> a :Run ; :host "{HOST}" ; :user "ada" ; :bootId "boot" ; '
-        head += f':startedNs {self.start} ; :endedNs {self.now + STEP} ; :commandLine "job" ; :cwd "/data" .\n'
-        (self.folder / "run.ttl").write_text(head, encoding="utf-8")
+        head = f'@prefix : <{NS}> .\n<{RUN_BASE}{self.id}> a :Run ; :host "{HOST}" ; :bootId "boot" ; '
+        head += f':startedNs {self.start} ; :endedNs {self.now + STEP} ; :cwd "/data"{self.facts} .\n'
+        (self.folder / "run.ttl").write_text(head + "".join(self.lines), encoding="utf-8")
         for process in self.processes:
             name = f"{process.pid}.1.0.0.ttl"
             (self.folder / HOST / name).write_text("".join(process.lines), encoding="utf-8")

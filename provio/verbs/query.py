@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,16 @@ from provio.errors import BadQuery
 from provio.verbs import FORMS, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
+    from provio.named_questions import Question
     from provio.store import Answer
 
 
 @click.command("query", short_help="Ask a SPARQL question.")
 @click.argument("question", required=False)
+@click.argument("values", metavar="[VALUE]...", nargs=-1)
 @click.option("--parameter", "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Fill in a parameter.")
 @click.option("--list", "listed", is_flag=True, help="List the questions that have a name.")
+@click.option("--show", is_flag=True, help="Show what QUESTION asks, its parameters, an example, and its SPARQL.")
 @click.option("--as", "form", type=FORMS, default=None, help="table on a terminal, else tsv.  [table|json|csv|tsv]")
 @click.option("--service", is_flag=True, help="Allow SERVICE (and LOAD in an update), which ask other servers.")
 @click.option("--update", is_flag=True, help="Carry out an update, of graphs of your own.")
@@ -27,8 +31,10 @@ if TYPE_CHECKING:
 @stoppable
 def command(
     question: str | None,
+    values: tuple[str, ...],
     parameters: tuple[str, ...],
     listed: bool,
+    show: bool,
     form: str | None,
     service: bool,
     update: bool,
@@ -37,42 +43,88 @@ def command(
 ) -> int:
     """Ask the union of all runs a SPARQL QUESTION: the name of one (--list), the text, a file, or - for standard input.
 
-    With --campaign or --name, the union of these runs' graphs and of no other.
+    VALUEs fill in the parameters of a question that has a name (--show), in their order; -p does it by name. With
+    --campaign or --name, the union of these runs' graphs and of no other.
 
     The prefixes provio, prov, xsd, rdf, rdfs are known. CONSTRUCT and DESCRIBE print Turtle. Where several runs saw
     one file, what they all say of it is found once for each: say DISTINCT. What an update added is forgotten when the
     store is made anew.
 
-    Example: provio query 'SELECT ?file WHERE { ?file a provio:File }'
+    \b
+    Example: provio query upstream results/fig3.h5
+             provio query io-by-api -p api=write --as csv
+             provio query 'SELECT ?file WHERE { ?file a provio:File }'
     """
-    from provio import named_questions, query
-
-    form = form or ("table" if sys.stdout.isatty() else "tsv")
     if listed:
-        terminal.out(_list(form))
+        terminal.out(_list(form or _form()))
         return 0
     if question is None:
         raise click.UsageError("no question: give one, or --list")
-    sparql = named_questions.filled(query.text_of(question), _values(parameters))
-    if update:
-        _update(sparql, service, campaign or name)
+    asked = _find(question)
+    if show:
+        from provio.reports import question as report
+
+        terminal.out(report.render(asked, unicode=terminal.unicode()))
         return 0
-    store = asking.reader(None)
-    with query.reading():
-        answer = query.ask(
-            store, sparql, asking.graphs(store, asking.Which(campaign=campaign, name=name)), service=service
-        )
-        shown = _shown(answer, form)
-    terminal.out(shown)
+    filled = _values(asked, values, parameters)
+    which = asking.Which(campaign=campaign, name=name)
+    if update:
+        _update(asked, filled, service, which)
+        return 0
+    terminal.out(_answer(asked, filled, which, form or _form(), service))
     return 0
 
 
-def _values(parameters: tuple[str, ...]) -> dict[str, str]:
-    """The parameters of the command line, by name."""
+def _form() -> str:
+    return "table" if sys.stdout.isatty() else "tsv"
+
+
+def _find(question: str) -> Question:
+    """The question that is meant; that a user's own takes the place of another is said."""
+    from provio import query
+
+    found = query.find(question, folders())
+    if found.instead:
+        terminal.note(f"{found.name} is {found.path} (instead of {found.instead})")
+    return found
+
+
+def folders() -> list[str]:
+    """Return the user's folders of questions; a relative one is beside the file that names it."""
+    from glob import glob
+
+    configured = asking.settings()
+    beside = os.path.dirname(configured.source("queries").rpartition(":")[0])
+    named = [os.path.join(beside, folder) for folder in configured.queries]
+    return [found for folder in named for found in (sorted(glob(folder)) or [folder])]
+
+
+def _values(asked: Question, given: tuple[str, ...], parameters: tuple[str, ...]) -> dict[str, str]:
+    """The values of the command line, by name."""
+    from provio.parameters import by_place, check_names
+
     for parameter in parameters:
         if "=" not in parameter:
             raise click.UsageError(f"--parameter takes NAME=VALUE, not {parameter}")
-    return {name: value for name, _, value in (parameter.partition("=") for parameter in parameters)}
+    by_name = {name: value for name, _, value in (parameter.partition("=") for parameter in parameters)}
+    found = by_place(asked, given)
+    for name in found.keys() & by_name.keys():
+        raise click.UsageError(f"{name} is said twice, as {found[name]!r} and with -p")
+    check_names(asked, found | by_name)
+    return found | by_name
+
+
+def _answer(asked: Question, values: dict[str, str], which: asking.Which, form: str, service: bool) -> str:
+    from provio import parameters, query
+
+    store = asking.reader(parameters.where(asked, values))
+    with query.reading():
+        bound = parameters.bound(asked, values, store)
+        answer = query.ask(store, bound.text, asking.graphs(store, which), service=service)
+        shown = _shown(answer, form)
+    for note in bound.notes:
+        terminal.complain(note)
+    return shown
 
 
 def _list(form: str) -> str:
@@ -82,23 +134,27 @@ def _list(form: str) -> str:
     from provio import named_questions
     from provio.reports import rows
 
-    every = ((one.name, one.title, " ".join(name for name, _ in one.parameters)) for one in named_questions.questions())
-    found = ([Literal(cell) for cell in cells] for cells in every)
+    found = named_questions.questions(folders())
+    cells = ([Literal(one.name), Literal(one.title), Literal(_parameters(one))] for one in found)
     names = ("question", "asks", "parameters")
-    return rows.render(names, found, form, width=terminal.width(), unicode=terminal.unicode())
+    return rows.render(names, cells, form, width=terminal.width(), unicode=terminal.unicode())
 
 
-def _update(sparql: str, service: bool, chosen: str | None) -> None:
+def _parameters(question: Question) -> str:
+    return " ".join(one.name if one.required else f"[{one.name}]" for one in question.parameters)
+
+
+def _update(asked: Question, values: dict[str, str], service: bool, which: asking.Which) -> None:
     from provio import home as homes
-    from provio import query
+    from provio import parameters, query
 
-    if chosen is not None:
+    if which.campaign is not None or which.name is not None:
         raise click.UsageError("--update is of the whole store: leave out --campaign and --name")
     settings = asking.settings()
     if settings.stores:
         raise BadQuery("an update is of one record, and several are asked together: say PROVIO_STORES= before it")
-    asking.reader(None)
-    query.update(homes.find(), settings, sparql, service=service)
+    bound = parameters.bound(asked, values, asking.reader(None))
+    query.update(homes.find(), settings, bound.text, service=service)
 
 
 def _shown(answer: Answer, form: str) -> str:

@@ -1,0 +1,73 @@
+"""Stories that the golden answers of questions are drawn from: a home in, told run folders in it out.
+
+A story is a function of its own name; it gives its files their inodes, so that its answers never change. Add a story of
+your own rather than a run to another's, whose answers would change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from told import File, Process, Run
+
+from provio.home import Home
+
+
+def project(home: Home) -> None:
+    """A small analysis: a table is sorted, joined with another that is edited by hand, joined again, and cut into a
+    figure, with a log that nobody reads; then the first input changes, and the first step is done anew."""
+    raw, west, stations = (File(f"/data/{name}", inode) for name, inode in
+                           (("raw/west.csv", 11), ("west.csv", 12), ("stations.csv", 13)))  # fmt: skip
+    xcorr, figure, log = (File(f"/data/{name}", inode) for name, inode in
+                          (("xcorr.csv", 14), ("fig3.csv", 15), ("fig3.log", 16)))  # fmt: skip
+    first = Run(home, 1, "./decimate", name="decimate", campaign="das-2026", exitCode=0)
+    first.environment("VIRTUAL_ENV", "/home/ada/venv")
+    first.environment("LOADEDMODULES", "gcc/12.2:hdf5/1.14.3")
+    _step(first, "sort", "raw/west.csv", reads=[raw], writes=[west])
+    first.write()
+    second = Run(home, 2, "./xcorr", name="correlate", campaign="das-2026", exitCode=0)
+    _step(second, "join", "west.csv stations.csv", reads=[west, stations], writes=[xcorr])
+    second.write()
+    stations.mtime, stations.size = second.now + 1_000_000_000, 5000
+    third = Run(home, 3, "./xcorr --window 8", name="again", campaign="das-2026", exitCode=1, gitCommit="c0ffee")
+    _step(third, "join", "--window 8 west.csv stations.csv", reads=[west, stations], writes=[xcorr])
+    third.write()
+    fourth = Run(home, 4, "./figure", campaign="paper", user="grace", signal=9)
+    process = _step(fourth, "cut", "-c1-3 xcorr.csv", reads=[xcorr], writes=[figure, log])
+    process.say('<g1> a :Gap ; :about <../> ; :reason "no space left on the trace\'s file system"')
+    fourth.write()
+    raw.mtime, raw.size = fourth.now + 1_000_000_000, 6000
+    fifth = Run(home, 5, "./decimate", name="decimate", campaign="das-2027", exitCode=0)
+    _step(fifth, "sort", "raw/west.csv", reads=[raw], writes=[west])
+    fifth.write()
+
+
+def _step(run: Run, program: str, arguments: str, *, reads: list[File], writes: list[File]) -> Process:
+    """A process that reads files, then writes others, one after the other."""
+    process = run.process(program, *arguments.split())
+    for file in reads:
+        process.plain(file).read().read().close()
+    for file in writes:
+        process.plain(file, "w").write().write().write().close()
+    return process
+
+
+def ranks(home: Home) -> None:
+    """Two ranks of one program write a dataset each into a file of their own; a third process puts both together."""
+    run = Run(home, 1, "mpirun -n 2 ./sim", exitCode=0)
+    parts = [File(f"/data/part{rank}.h5", 21 + rank) for rank in range(2)]
+    for rank, part in enumerate(parts):
+        process = run.process("sim", str(rank))
+        process.say(f"<../> :rank {rank}")
+        handle = process.h5(part, "w").write("/u", new=True).write("/u")
+        handle.write("/u", "units", new=True).close()
+    whole = File("/data/whole.h5", 23)
+    process = run.process("gather")
+    handles = [process.h5(part).read("/u") for part in parts]
+    process.h5(whole, "w").write("/stack", new=True).close()
+    for handle in handles:
+        handle.close()
+    run.write()
+
+
+STORIES: dict[str, Callable[[Home], None]] = {"project": project, "ranks": ranks}
