@@ -1,7 +1,8 @@
 """Whether a run still goes on: its folder and what `run.ttl` says of it in, yes or no out.
 
 It does while the `provio run` that began it is there, which holds a lock on the run folder that the kernel lets go when
-it ends, and while any process is there that has a thread file in it.
+it ends, and while any process is there that has a thread file in it. A shell that is recorded from some point on
+(`provio env`) left its identity there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import fcntl
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from provio import environment, runfiles, turtle
@@ -74,7 +76,16 @@ def _images(folder: Path, record: Record) -> set[tuple[str, str]]:
     """The process id and start tick of each process of this host, by the names of its files."""
     host = turtle.segment(environment.host())
     names = (file.name.split(".") for file in runfiles.Folder(folder).files(record) if file.host == host)
-    return {(parts[0], parts[1]) for parts in names if len(parts) == 5}
+    return {(parts[0], parts[1]) for parts in names if len(parts) == 5} | set(_shells(folder, record, host))
+
+
+def _shells(folder: Path, record: Record, host: str) -> Iterator[tuple[str, str]]:
+    """The shells that are recorded by themselves: each left its line of `/proc/<pid>/stat`."""
+    for place in runfiles.folders_of(folder, record):
+        for sign in place.glob(f"*{runfiles.SHELL_ENDING}") if place.name == host else ():
+            with contextlib.suppress(OSError, IndexError):
+                text = runfiles.content(sign).decode("utf-8", "replace")
+                yield text.split(" ", 1)[0], text.rpartition(")")[2].split()[19]
 
 
 def _alive(image: tuple[str, str]) -> bool:

@@ -170,7 +170,7 @@ def watch(command: Sequence[bytes], recording: Recording | None, say: Callable[[
         if recording and blind:
             name = blind.path.decode("utf-8", "backslashreplace")
             say(f"{name} {blind.reason}: what it reads and writes is not seen")
-            _note_unwatched(recording, blind, process.pid)
+            note_unwatched(recording, blind, process.pid)
         code = process.wait()
     return End(code, None) if code >= 0 else End(None, -code)
 
@@ -191,14 +191,20 @@ def _watched(program: bytes, recording: Recording, refuses: bool, env: Mapping[b
     return found
 
 
+def variables(recording: Recording) -> dict[bytes, bytes]:
+    """Return the variables by which all is watched that is started with them."""
+    return _watched(b"", recording, False, os.environb)
+
+
 def _look(program: bytes) -> Unwatchable | None:
     with contextlib.suppress(OSError, ValueError, struct.error):
         return unwatchable(program)
     return None
 
 
-def _note_unwatched(recording: Recording, blind: Unwatchable, pid: int) -> None:
-    """Keep for run.ttl that the command itself cannot be watched, under the name that it would have had."""
+def note_unwatched(recording: Recording, blind: Unwatchable, pid: int) -> None:
+    """Keep for run.ttl that the command itself (or the shell around it) is not watched, under the name that it would
+    have had."""
     with contextlib.suppress(OSError):
         tick = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
         host = turtle.segment(environment.host())

@@ -76,7 +76,7 @@ def shortest(reader: Store) -> int:
 def _end(row: dict[str, str]) -> str:
     if "signal" in row:
         return f"signal {row['signal']}"
-    return f"exit {row['exit']}" if "exit" in row else "not seen"
+    return f"exit {row['exit']}" if "exit" in row else "ended" if "end" in row else "not seen"
 
 
 def title(reader: Store, run: str) -> str:
@@ -114,7 +114,8 @@ def show(reader: Store, run: str, unicode: bool = True) -> str:
     )
     if "startedAtTime" in facts:
         took = f", {duration(facts['startedAtTime'], facts['endedAtTime'])}" if "endedAtTime" in facts else ""
-        end = _end({"signal": facts["signal"]} if "signal" in facts else {"exit": facts.get("exitCode", "?")})
+        words = {"signal": "signal", "exitCode": "exit", "endedAtTime": "end"}
+        end = _end({word: facts[name] for name, word in words.items() if name in facts})
         lines.append(f"when     {moment(facts['startedAtTime'])}{took}, {end}")
     lines.append(f"where    {facts.get('host', '?')}:{facts.get('cwd', '?')}")
     lines.append(f"system   {facts.get('system', '?')}, Linux {facts.get('kernel', '?')}, {facts.get('cpu', '?')}")

@@ -13,7 +13,7 @@ FLOORS = """
     owners
     errors plain folders cycles components sparql vocab turtle statx facts admit trace_members blocks runfiles content
     settings endpoints config home sharing lock passwords redact
-    environment executable trace needs going run pressing hdf5_signs hdf5_unseen settle identity present lineage
+    environment executable trace needs going run session pressing hdf5_signs hdf5_unseen settle identity present lineage
     graph_members graph across store intake
     merge_job merge_readers removal merge packing hashing backup together
     named_questions query document nodes describe member_origins walk walk_members ties when history target

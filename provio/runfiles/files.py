@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 CALLS_ENDING = ".calls.ttl"
 GAP_ENDING = ".gap"
+SHELL_ENDING = ".session"  # who a shell is that is recorded from some point on
 HEAD = "run.ttl"
 MOST = 1 << 30  # bytes of one file; a larger one is damage
 

@@ -62,17 +62,13 @@ def command(
     """
     from provio import config, lock, pressing, run  # noqa: F401 (what the end of a run needs, before it ends)
     from provio import home as homes
-    from provio.redact import Redaction
 
     arguments = [os.fsencode(argument) for argument in command]
     flags = {"name": name, "campaign": campaign, "detail": detail, "record": record or None, "hash": hashed}
     forgive = None if strict else (lambda _: None) if quiet else terminal.complain
     try:
         settings = config.load(homes.project_folders(), flags, forgive)
-        detailed = run.Detail(settings.detail, frozenset(settings.record))
-        redaction = Redaction(settings.redact_add, settings.redact_keep)
-        names = settings.name or None, detailed, settings.campaign or None
-        recording = run.prepare(arguments, *names, redaction, settings.hdf5)
+        recording = prepared(arguments, settings)
     except Exception as error:
         if strict:
             raise CannotRecord(str(error)) from error
@@ -88,6 +84,17 @@ def command(
         if word and not quiet:
             terminal.complain(word)
     return run.end_as(end)
+
+
+def prepared(arguments: list[bytes], settings: Config) -> Recording:
+    """Return the run of a command line that is to be recorded as the settings say."""
+    from provio import run
+    from provio.redact import Redaction
+
+    detailed = run.Detail(settings.detail, frozenset(settings.record))
+    redaction = Redaction(settings.redact_add, settings.redact_keep)
+    names = settings.name or None, detailed, settings.campaign or None
+    return run.prepare(arguments, *names, redaction, settings.hdf5)
 
 
 def _after(recording: Recording, end: Any, no_merge: bool, settings: Config) -> str:

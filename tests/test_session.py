@@ -1,0 +1,230 @@
+"""Whole sessions: a shell that is recorded from some point on (`provio env`), and one under `provio run`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pexpect
+import pytest
+from conftest import Project, provio_command
+
+PROVIO = shlex.join(provio_command())
+BEGIN = {
+    "bash": f'eval "$({PROVIO} env --name s)"',
+    "dash": f'set -C; eval "$({PROVIO} env --name s)"',
+    "zsh": f'eval "$({PROVIO} env --name s)"',
+    "tcsh": f"set noclobber; eval `{PROVIO} env --name s`",
+    "fish": f"{PROVIO} env --name s | source",
+}
+LEFT = "^(PROVIO_TRACE|LD_PRELOAD|ASAN_OPTIONS)"
+
+
+def ended(begin: str) -> str:
+    """What ends what was begun so."""
+    return begin.removeprefix("set -C; ").removeprefix("set noclobber; ").replace("env --name s", "env --end --quiet")
+
+
+def script(project: Project, *lines: str, shell: str = "bash", code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run lines in a shell that reads no file of its user's."""
+    quiet = {"bash": ["--norc"], "zsh": ["-f"], "tcsh": ["-f"], "fish": ["--no-config"]}.get(shell, [])
+    (project.path / "script").write_text("\n".join(lines) + "\n")
+    done = subprocess.run(
+        [shell, *quiet, "script"], cwd=project.path, env=project.env, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@contextlib.contextmanager
+def living(project: Project, *lines: str) -> Iterator[subprocess.Popen[str]]:
+    """A shell that did these lines and waits; killed where the test has not ended it."""
+    (project.path / "script").write_text("\n".join([*lines, "echo ready", "read x"]) + "\n")
+    shell = subprocess.Popen(
+        ["bash", "--norc", "script"], cwd=project.path, env=project.env, text=True, start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert shell.stdout
+    assert shell.stdout.readline() == "ready\n"
+    try:
+        yield shell
+    finally:
+        shell.kill()
+        shell.communicate()
+
+
+def ends(project: Project) -> list[str]:
+    """How each run ended, as the list of runs says it."""
+    lines = project.provio("runs", "--as", "csv").stdout.splitlines()
+    place = lines[0].split(",").index("end")
+    return [line.split(",")[place] for line in lines[1:]]
+
+
+@pytest.mark.parametrize("shell", sorted(BEGIN))
+def test_a_shell_is_recorded_from_then_on_and_no_more(project: Project, needs: Any, shell: str) -> None:
+    """What it starts in between is seen, as one run; what comes before and after is not; no variable is left over."""
+    needs(shell)
+    project.sh("echo 1 > a")
+    done = script(
+        project, "cp a before", BEGIN[shell], "cp a b", "cp b c", ended(BEGIN[shell]), "cp a after",
+        f"env | grep -E '{LEFT}'", "true", shell=shell,
+    )  # fmt: skip
+    assert done.stdout == ""
+    assert re.fullmatch(r"provio: run [0-9a-f-]{36}: recording until this shell ends, or .*\n", done.stderr)
+    assert project.data("c") == {"a", "b"}
+    assert ends(project) == ["ended"]
+    for name in ("before", "after"):
+        project.provio("lineage", name, code=3)
+    assert f"{shell}" in project.provio("runs").stdout
+
+
+def test_what_the_shell_does_itself_is_a_gap(project: Project) -> None:
+    """It was there before: a file that its own `echo` writes has no recorded maker, and the gap names it."""
+    script(project, BEGIN["bash"], "echo 1 > a", "cp a b")
+    gaps = {gap["reason"] for gap in project.lineage("b")["gaps"]}
+    assert any("may have been written by" in reason and "bash" in reason for reason in gaps)
+
+
+def test_other_variables_stay(project: Project) -> None:
+    """A preload, sanitizer's options and a setting of the caller's own are there during, and as before after."""
+    project.env |= {"LD_PRELOAD": "libm.so.6", "ASAN_OPTIONS": "detect_leaks=0", "PROVIO_HDF5": "auto"}
+    show = f"env | grep -E '{LEFT}|PROVIO_HDF5' | grep -v PROVIO_TRACE | sort"
+    done = script(project, BEGIN["bash"], show, "echo --", ended(BEGIN["bash"]), show)
+    during, after = done.stdout.split("--\n")
+    assert "libprovio.so:libm.so.6" in during
+    assert "verify_asan_link_order=0" in during
+    assert after.splitlines()[:2] == ["ASAN_OPTIONS=detect_leaks=0", "LD_PRELOAD=libm.so.6"]
+
+
+def test_nested_sessions_and_runs(project: Project) -> None:
+    """A second `provio env` changes nothing, also in a script that the session starts; a run within is one of its own
+    beside it; the end of a session that is not one is refused."""
+    (project.path / "inner.sh").write_text(f"{BEGIN['bash']}\ncp a b\n")
+    done = script(
+        project, "echo 1 > a", BEGIN["bash"], BEGIN["bash"], "bash inner.sh", f"{PROVIO} run --quiet -- cp b c",
+        ended(BEGIN["bash"]),
+    )  # fmt: skip
+    assert done.stderr.count("is recorded already") == 2
+    assert sorted(ends(project)) == ["ended", "exit 0"]
+    assert project.data("c") == {"a", "b"}
+    refused = script(project, f"{PROVIO} env --end", code=1)
+    assert "is not recorded by provio env" in refused.stderr
+    assert refused.stdout == ""
+
+
+def test_a_session_goes_on_while_its_shell_is_there(project: Project) -> None:
+    """Asked meanwhile it answers with what there is, and is not removed; a kill -9 ends it, and nothing is lost."""
+    project.sh("echo 1 > a")
+    with living(project, BEGIN["bash"], "cp a b") as shell:
+        assert project.data("b") == {"a"}
+        assert ends(project) == ["not seen"]
+        assert "goes on" in project.provio("rm", "last", "--yes", code=None).stderr
+        os.kill(shell.pid, signal.SIGKILL)
+        shell.wait()
+    assert project.data("b") == {"a"}
+    assert ends(project) == ["not seen"]
+    assert "1 run packed" in project.provio("merge", "--pack").stderr
+    assert project.data("b") == {"a"}
+    project.provio("rm", "last", "--yes")
+    assert ends(project) == []
+
+
+def test_a_forgotten_session_is_merged_again_when_it_did_more(project: Project) -> None:
+    """The shell waits, a question merges; what it does later is in the next answer."""
+    project.sh("echo 1 > a")
+    with living(project, BEGIN["bash"], "cp a b", "echo ready", "read x", "cp b c") as shell:
+        assert shell.stdin
+        assert shell.stdout
+        assert project.data("b") == {"a"}
+        shell.stdin.write("\n")
+        shell.stdin.flush()
+        assert shell.stdout.readline() == "ready\n"
+        assert project.data("c") == {"a", "b"}
+
+
+def test_where_nothing_can_be_recorded(project: Project) -> None:
+    """The script goes on unrecorded, and one line says why; a person at a terminal is told how it is used."""
+    (project.path / "provio.toml").write_text("hahs = true\n")
+    done = script(project, BEGIN["bash"], "echo went on")
+    assert done.stdout == "went on\n"
+    assert "'hash'" in done.stderr
+    (project.path / "provio.toml").unlink()
+    program, *words = provio_command()
+    child = pexpect.spawn(program, [*words, "env"], cwd=project.path, env=project.env, encoding="utf-8", timeout=60)
+    assert 'eval "$(provio env)"' in child.read()
+    child.close()
+    assert child.exitstatus == 2
+    assert not (project.path / ".provio" / "runs").exists()
+
+
+class Terminal:
+    """A bash on a terminal, under provio or not."""
+
+    def __init__(self, project: Project, recorded: bool) -> None:
+        words = [*([*provio_command(), "run", "--quiet"] if recorded else []), "bash", "--norc", "-i"]
+        env = {**project.env, "PS1": "<\\u@>", "TERM": "dumb", "HISTFILE": "/dev/null"}
+        env.pop("PROMPT_COMMAND", None)
+        self.child = pexpect.spawn(
+            words[0],
+            words[1:],
+            cwd=project.path,
+            env=env,
+            encoding="utf-8",
+            timeout=60,
+            echo=False,
+            dimensions=(24, 80),
+        )
+        self.said = [self.prompt()]
+
+    def prompt(self) -> str:
+        self.child.expect(r"<\w+@>")
+        return str(self.child.before) + str(self.child.after)
+
+    def type(self, line: str) -> None:
+        self.child.sendline(line)
+        self.said.append(self.prompt())
+
+    def stop(self, line: str, key: str) -> None:
+        """Start something that says when it is there, and press a key."""
+        self.child.sendline(line)
+        self.child.expect("there")
+        self.child.sendcontrol(key)
+        self.said.append(self.prompt())
+
+
+def session(project: Project, recorded: bool) -> tuple[list[str], int | None]:
+    """What a person sees who works in bash, and its exit code."""
+    terminal = Terminal(project, recorded)
+    terminal.type("cp a b")
+    terminal.stop("sh -c 'echo there; exec sleep 60'", "c")
+    terminal.type("echo code $?")
+    terminal.stop("sh -c 'echo there; sleep 1; cp b c'", "z")
+    terminal.type("jobs -s | wc -l")
+    terminal.child.sendline("fg")
+    terminal.child.expect("cp b c")
+    terminal.said.append(terminal.prompt())
+    terminal.child.setwinsize(40, 100)
+    terminal.type("stty size")
+    terminal.child.sendline("exit 7")
+    terminal.child.expect(pexpect.EOF)
+    terminal.child.close()
+    return [re.sub(r"\^[CZ]", "", part) for part in terminal.said], terminal.child.exitstatus
+
+
+def test_a_session_on_a_terminal_is_as_without(project: Project) -> None:
+    """`provio run bash`: prompt, Ctrl-C, Ctrl-Z and fg, the window's size the exit code; and all is recorded."""
+    project.sh("echo 1 > a")
+    alone = session(project, recorded=False)
+    project.sh("rm b c")
+    assert session(project, recorded=True) == alone
+    assert alone[1] == 7
+    assert "40 100" in "".join(alone[0])
+    assert "code 130" in "".join(alone[0])
+    assert project.data("c") == {"a", "b"}
+    assert ends(project) == ["exit 7"]
