@@ -26,10 +26,10 @@ def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
     session that begins with it, shell and all.
 
     \b
-    Example: eval "$(provio env --name nightly)"       sh, bash, zsh, ksh
+    Example: provio env | source                       fish
+             eval "$(provio env --name nightly)"       sh, bash, zsh, ksh
              eval "$(provio env --end)"
-             provio env --shell fish | source          fish
-             eval `provio env --shell csh`             csh, tcsh
+             eval `provio env`                         csh, tcsh
     """
     from provio import config, session
     from provio import home as homes
