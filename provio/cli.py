@@ -37,7 +37,9 @@ def main() -> NoReturn:
     except ProvioError as error:
         terminal.complain(str(error))
         code = error.exit_code
-    except (BrokenPipeError, SystemExit):  # the second is how click ends where a reader went away
+    except SystemExit as ended:  # how click ends a completion (0), or where a reader went away (1)
+        code = 141 if ended.code else 0
+    except BrokenPipeError:
         code = 141
     except OSError as error:
         what = error.filename or "the output"

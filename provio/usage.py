@@ -61,6 +61,10 @@ class Verbs(click.Group):
             return None
         command = verbs.load(cmd_name)
         command.context_class = Context
+        if "_PROVIO_COMPLETE" in os.environ:
+            from provio import completion
+
+            completion.equip(command)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:

@@ -21,7 +21,7 @@ FLOORS = """
     ancestry contraction roots stale why impact
     stats validate recorded verify tracking reports show_member runs parameters view exports
     ranks batch containers doctor stopping
-    terminal asking verbs usage cli
+    terminal asking verbs completion usage cli
 """.split()
 
 # Links to the repository's own folders: they have rules of their own.

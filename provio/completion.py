@@ -1,0 +1,176 @@
+"""What the Tab key offers: a parameter and the beginning of a word in, the words that may stand there out.
+
+Nothing is merged and no store is opened: what is offered comes from names of files and the heads of run folders.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete
+
+if TYPE_CHECKING:
+    from provio.named_questions import Question
+
+VARIABLE = "_PROVIO_COMPLETE"  # as click names it; set by the shell's function when Tab is pressed
+SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+HEADS = 50  # runs, the newest, whose names are looked up
+FILE = [CompletionItem("", type="file")]
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def script(cli: click.Command, shell: str) -> str:
+    """Return the function by which a shell completes."""
+    return SHELLS[shell](cli, {}, "provio", VARIABLE).source()
+
+
+def equip(command: click.Command) -> None:
+    """Have each parameter of a verb offer what it takes, by its name."""
+    for param in command.params:
+        completer = BY_NAME.get(param.name or "")
+        if completer and not isinstance(param.type, click.Choice):
+            param.shell_complete = _bound(completer, param)  # type: ignore[assignment, method-assign]
+
+
+def _bound(completer: Completer, param: click.Parameter) -> Callable[[click.Context, str], list[CompletionItem]]:
+    return lambda context, incomplete: completer(context, param, incomplete)
+
+
+def _files(_context: click.Context, _param: click.Parameter, _incomplete: str) -> list[CompletionItem]:
+    return FILE
+
+
+def _runs(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    ids, heads = _recorded()
+    told = {run: head.get("commandLine", "")[:60] for run, head in heads.items()}
+    enough = next((n for n in (13, 18, 23) if len({run[:n] for run in ids}) == len(ids)), 36)
+    items = [CompletionItem(run[: max(enough, len(incomplete))], help=told.get(run)) for run in reversed(ids)]
+    named = [CompletionItem(name) for name in sorted({head["name"] for head in heads.values() if "name" in head})]
+    return _begun([*([CompletionItem("last")] if ids else []), *named, *items], incomplete)
+
+
+def _runs_or_files(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Runs, where what is typed begins one and no file; a shell offers files itself, and then nothing else."""
+    folder, name = os.path.split(incomplete)
+    if name or not folder:
+        try:
+            is_file = any(other.startswith(name) for other in os.listdir(folder or ".")) if incomplete else False
+        except OSError:
+            is_file = False
+        found = [] if is_file else _runs(context, param, incomplete)
+        return found or FILE
+    return FILE
+
+
+def _of_heads(fact: str) -> Completer:
+    def offered(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found = {head[fact] for head in _recorded()[1].values() if fact in head}
+        return _begun(map(CompletionItem, sorted(found)), incomplete)
+
+    return offered
+
+
+def _named() -> list[Question]:
+    from provio import config, named_questions
+    from provio import home as homes
+    from provio.errors import ProvioError
+
+    try:
+        return named_questions.questions(config.load(homes.project_folders(), forgive=lambda _: None).queries)
+    except ProvioError:
+        return named_questions.questions()
+
+
+def _questions(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return _begun((CompletionItem(one.name, help=one.title) for one in _named()), incomplete) or FILE
+
+
+def _parameters(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    asked = (one for one in _named() if one.name == context.params.get("question"))
+    items = (CompletionItem(f"{known.name}=", help=known.says) for one in asked for known in one.parameters)
+    return _begun(items, incomplete)
+
+
+def _forms(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from provio import exports
+
+    return _begun(map(CompletionItem, exports.formats()), incomplete)
+
+
+def _verbs(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from provio import verbs
+
+    return _begun(map(CompletionItem, verbs.names()), incomplete)
+
+
+def _keys(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from provio.config import KEYS
+
+    return _begun((CompletionItem(name, help=key.says) for name, key in sorted(KEYS.items())), incomplete)
+
+
+def _command(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The first word is a program along PATH, or a file; the others are files."""
+    if context.params.get("command") or "/" in incomplete or not incomplete:
+        return FILE
+    found = {name for folder in os.get_exec_path() for name in _programs(folder, incomplete)}
+    return [CompletionItem(name) for name in sorted(found)] or FILE
+
+
+def _programs(folder: str, incomplete: str) -> Iterator[str]:
+    try:
+        entries = list(os.scandir(folder or "."))
+    except OSError:
+        return
+    yield from (e.name for e in entries if e.name.startswith(incomplete) and os.access(e.path, os.X_OK))
+
+
+def _begun(items: Iterable[CompletionItem], incomplete: str) -> list[CompletionItem]:
+    return [item for item in items if item.value.startswith(incomplete)]
+
+
+def _recorded() -> tuple[list[str], dict[str, dict[str, str]]]:
+    """The ids of all runs, oldest first, and facts of the newest from their heads; nothing where none may be asked."""
+    from provio import home as homes
+    from provio.errors import ProvioError
+    from provio.runfiles import HEAD
+
+    try:
+        folders = homes.find().run_folders()
+    except (ProvioError, OSError):
+        return [], {}
+    heads = {}
+    for folder in folders[-HEADS:]:
+        try:
+            text = (folder / HEAD).read_text(encoding="utf-8", errors="replace")
+        except OSError:  # packed, or another's
+            continue
+        heads[folder.name] = dict(
+            re.findall(r':(name|campaign|commandLine) "((?:[^"\\]|\\.)*)"', text.split(" .\n")[1])
+        )
+    return [folder.name for folder in folders], heads
+
+
+# By the names of the verbs' parameters: what takes one of these takes the same everywhere.
+BY_NAME: dict[str, Completer] = {
+    "campaign": _of_heads("campaign"),
+    "command": _command,
+    "file": _files,
+    "files": _files,
+    "form": _forms,
+    "key": _keys,
+    "name": _of_heads("name"),
+    "parameters": _parameters,
+    "paths": _files,
+    "question": _questions,
+    "run": _runs,
+    "runs": _runs,
+    "values": _files,
+    "verb": _verbs,
+    "what": _runs_or_files,
+}

@@ -1,0 +1,24 @@
+"""`provio completion`: the name of a shell in, the function by which it completes provio's words out."""
+
+from __future__ import annotations
+
+import click
+
+from provio import terminal
+
+
+@click.command("completion", short_help="Let the Tab key complete.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def command(context: click.Context, shell: str) -> int:
+    """Print what makes SHELL complete verbs, options, runs, names, questions and files. In its settings file:
+
+    \b
+    Example: eval "$(provio completion bash)"           in ~/.bashrc
+             eval "$(provio completion zsh)"            in ~/.zshrc, after compinit
+             provio completion fish | source            in ~/.config/fish/config.fish
+    """
+    from provio import completion
+
+    terminal.out(completion.script(context.find_root().command, shell))
+    return 0

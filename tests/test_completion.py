@@ -1,0 +1,107 @@
+"""The Tab key, pressed in real shells: verbs, options, runs, names, questions, parameters, programs, files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pexpect
+import pytest
+from conftest import Project, provio_command
+
+from provio import completion, verbs
+
+# Each shell without files of its user's, with a prompt of its own; what prints the words it has, once Tab is pressed.
+SHELLS = {
+    "bash": ["--norc", "--noprofile", "-i"],
+    "zsh": ["-f", "-i"],
+    "fish": ["--no-config", "-i"],
+}
+FREE = {"age", "before", "at", "timeout", "depth", "until", "output", "store", "shared", "target", "most", "source"}
+
+
+@pytest.fixture
+def recorded(project: Project) -> Project:
+    project.sh("echo 1 > data.txt; mkdir sub")
+    project.provio("run", "--quiet", "--no-merge", "--name", "first", "--campaign", "das", "--", "cp", "data.txt", "b")
+    return project
+
+
+def offered(project: Project, line: str) -> list[str]:
+    """What is offered for the last word of a line, by the protocol of bash."""
+    words = line.split(" ")
+    env = {**project.env, "_PROVIO_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    return project.provio(env=env).stdout.split()
+
+
+def test_what_is_offered(recorded: Project) -> None:
+    """By the verb's parameters, and without a store: the run is not merged by it."""
+    run = next((recorded.path / ".provio" / "runs").iterdir()).name
+    assert offered(recorded, "provio lin") == ["plain,lineage"]
+    assert "plain,--forward" in offered(recorded, "provio lineage --f")
+    assert offered(recorded, "provio lineage ") == ["file,"]
+    assert offered(recorded, "provio lineage --run ") == ["plain,last", "plain,first", f"plain,{run[:13]}"]
+    assert offered(recorded, f"provio show {run[:15]}") == [f"plain,{run[:15]}"]
+    assert offered(recorded, "provio view fi") == ["plain,first"]
+    assert offered(recorded, "provio view da") == ["file,"]
+    assert offered(recorded, "provio runs --campaign ") == ["plain,das"]
+    assert offered(recorded, "provio query io-by-f") == ["plain,io-by-file"]
+    assert offered(recorded, "provio query query.r") == ["file,"]
+    assert offered(recorded, "provio help imp") == ["plain,impact"]
+    assert offered(recorded, "provio export --as n") == ["plain,nquads"]
+    assert "plain,true" in offered(recorded, "provio run -- tru")
+    assert offered(recorded, "provio run -- cat da") == ["file,"]
+    assert not (recorded.path / ".provio" / "store").exists()
+
+
+def test_nothing_recorded_and_somebody_elses(project: Project, tmp_path: Path) -> None:
+    """No `.provio`, or one that may not be asked: silence, on both streams."""
+    env = {**project.env, "_PROVIO_COMPLETE": "bash_complete", "COMP_WORDS": "provio show ", "COMP_CWORD": "2"}
+    (project.path / ".provio").chmod(0o777)
+    for folder in (tmp_path, project.path):
+        done = project.provio(env=env, cwd=folder)
+        assert (done.stdout.strip(), done.stderr) == ("", "")
+    (project.path / ".provio").chmod(0o700)
+
+
+@pytest.mark.parametrize("verb", verbs.names())
+def test_every_parameter_completes(verb: str) -> None:
+    """By a choice of its type, by its name, or it is known to be free."""
+    for param in verbs.load(verb).params:
+        texts = param.type in (click.STRING, click.UNPROCESSED) and not getattr(param, "is_flag", False)
+        assert not texts or param.name in completion.BY_NAME or param.name in FREE, param.name
+
+
+@pytest.fixture(params=sorted(SHELLS))
+def terminal(request: pytest.FixtureRequest, recorded: Project, needs: Any) -> Iterator[tuple[str, pexpect.spawn]]:
+    """An interactive shell in which completion is set up as the help says."""
+    shell = request.param
+    needs(shell)
+    provio = Path(provio_command()[0])
+    if len(provio_command()) > 1:
+        pytest.skip("provio is no command of its own here")
+    env = {**recorded.env, "PATH": f"{provio.parent}:{recorded.env['PATH']}", "TERM": "dumb", "PS1": "$ "}
+    child = pexpect.spawn(
+        shell, SHELLS[shell], cwd=recorded.path, env=env, encoding="utf-8", timeout=60, dimensions=(40, 200)
+    )
+    setup = {
+        "bash": 'bind "set bell-style none"; eval "$(provio completion bash)"',
+        "zsh": 'autoload -U compinit; compinit -D; eval "$(provio completion zsh)"',
+        "fish": "provio completion fish | source",
+    }
+    child.sendline(setup[shell] + "; echo set-$(echo up)" if shell != "fish" else setup[shell] + "; echo set-(echo up)")
+    child.expect("set-up")
+    yield shell, child
+    child.close(force=True)
+
+
+def test_tab_in_a_real_shell(terminal: tuple[str, pexpect.spawn], recorded: Project) -> None:
+    """The beginning of a verb, of a run's name and of a file, each made whole and the line carried out."""
+    _, child = terminal
+    child.send("provio sho\tfir\t\r")
+    child.expect("command +cp data.txt b")
+    child.send("provio why da\t\r")
+    child.expect(re.escape("data.txt"))
