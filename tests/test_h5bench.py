@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import pwd
 import re
@@ -108,6 +109,21 @@ def test_the_sums_over_all_ranks(project: Project) -> None:
     by_file = {api: [int(calls), int(moved)] for _, api, calls, moved, _ in rows}
     moving = {"H5Dread", "H5Dwrite", "H5Dcreate2", "H5Dopen2", "H5Dset_extent", "H5Gcreate2", "H5Gopen2"}
     assert {api: by_file.get(api) for api in moving} == {api: printed[api] for api in moving}
+
+
+def test_the_same_by_provio_stats(project: Project) -> None:
+    """By function, rank and user: calls and bytes that each rank printed, and the time that the named question says."""
+    done = project.provio("stats", "--name", "append", *"--by api --by rank --by user --as csv".split())
+    rows = [row for row in csv.DictReader(done.stdout.splitlines()) if row["layer"] == "HDF5" and row["rank"]]
+    printed = account((project.path.parent / "append.watched").read_text())
+    moved = {
+        (int(row["rank"]), row["api"]): (int(row["calls"]), int(row["bytes_read"]) + int(row["bytes_written"]))
+        for row in rows
+    }
+    assert {key: moved[key] for key in printed} == {key: values[:2] for key, values in printed.items()}
+    asked = answered(project, "io-by-rank", "--name", "append")
+    times = {(rank, user, api): time for rank, user, api, _, _, time in asked}
+    assert {(row["rank"], row["user"], row["api"]): row["nanoseconds"] for row in rows}.items() <= times.items()
 
 
 def test_each_dataset_is_every_ranks_work(project: Project) -> None:

@@ -19,7 +19,7 @@ FLOORS = """
     named_questions query document nodes describe member_origins walk walk_members ties when history target
     target_members earlier paths until
     ancestry contraction roots stale why impact
-    stats validate recorded verify tracking reports show_member runs parameters view exports
+    validate recorded verify tracking reports show_member runs stats parameters view exports
     ranks batch containers doctor stopping
     terminal asking verbs completion usage cli
 """.split()

@@ -140,3 +140,26 @@ def size(count: int) -> str:
 def plural(count: int, one: str, many: str = "") -> str:
     """`1 file`, `2 files`."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def binary(count: float) -> str:
+    """A number of bytes in the units of memory and pages: `812 B`, `4.0 KiB`."""
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if value < 1023.95 or unit == "PiB":
+            break
+        value /= 1024
+    return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def elapsed(nanoseconds: float) -> str:
+    """A time: `812 ns`, `4.0 µs`, `12.3 ms`, `3.2 s`, `1 h 2 min`."""
+    value = float(nanoseconds)
+    for unit in ("ns", "µs", "ms", "s"):
+        if value < 999.95 or unit == "s":
+            break
+        value /= 1000
+    if unit == "s" and value >= 59.95:
+        whole = round(value)
+        return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{value:.0f} ns" if unit == "ns" else f"{value:.1f} {unit}"

@@ -1,0 +1,69 @@
+"""What a run's I/O came to: a reader of runs' graphs in, figures as plain typed data out.
+
+    recorded      the graph, read once: I/O activities, processes, runs, files
+    activity      one I/O activity, and the layer that it belongs to
+    tally         sums of activities; what was not recorded stays unknown and is never a zero
+    groups        tallies by function, file, process, thread, rank, host …
+    bottlenecks   what is slow, in words, with the evidence and a remedy
+    rows          figures as named columns
+    shown         figures as people read them
+
+Times are nanoseconds, sizes bytes, moments nanoseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provio.stats.activity import Activity
+from provio.stats.bottlenecks import Bottleneck
+from provio.stats.groups import BY, Group
+from provio.stats.recorded import Recorded
+from provio.stats.tally import Tally
+
+if TYPE_CHECKING:
+    from provio.store import Reader
+
+__all__ = ["BY", "Activity", "Bottleneck", "Figures", "Group", "Recorded", "Tally", "figures"]
+
+
+class Figures:
+    """The figures of the runs that a reader sees: `recorded` holds what they are made of."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        self.recorded = recorded
+
+    def by(self, *ways: str) -> list[Group]:
+        """Return a tally for each value of one of `BY`, or of several, layers apart, the longest time first."""
+        from provio.stats import groups
+
+        return groups.by(self.recorded, ways)
+
+    def totals(self) -> list[Group]:
+        """Return one tally a layer: HDF5's calls contain calls of the C library, so the two are never added."""
+        return self.by("layer")
+
+    def bottlenecks(self) -> list[Bottleneck]:
+        """Return what is slow, in words."""
+        from provio.stats import bottlenecks
+
+        return bottlenecks.found(self.recorded)
+
+    def unknown(self) -> list[str]:
+        """Return in words what was not recorded, so that no figure speaks of it."""
+        from provio.stats import unknown
+
+        return unknown.words(self.recorded)
+
+    def rows(self, *ways: str) -> list[dict[str, str | int | float | bool | None]]:
+        """Return what `provio stats --by … --as json` says, a dictionary a row."""
+        from provio.stats import rows
+
+        return rows.of(self, ways or ("operation",))
+
+
+def figures(reader: Reader) -> Figures:
+    """Return the figures of all runs that a reader sees (`provio.store.Confined` sees some)."""
+    from provio.stats import recorded
+
+    return Figures(recorded.load(reader))

@@ -1,0 +1,54 @@
+"""One I/O activity of a graph: what it counted, who did it, to what. None: not recorded."""
+
+from __future__ import annotations
+
+from provio.plain import plain
+
+POSIX, HDF5 = "POSIX", "HDF5"
+SIZES = 10
+# What the kernel was asked to move, and the C library may have gathered first or not: each call is one of the kernel's.
+SYSTEM_CALLS = frozenset(
+    "read pread pread64 readv preadv preadv64 preadv2 preadv64v2 __read_chk __pread_chk __pread64_chk "
+    "write pwrite pwrite64 writev pwritev pwritev64 pwritev2 pwritev64v2".split()
+)
+
+
+@plain(slots=True)
+class Activity:
+    """The calls of one function by one thread on one opening; `sizes` count those of each access size; `jumped` are the
+    bytes that did not begin where the call before ended."""
+
+    iri: str
+    kind: str
+    api: str | None = None
+    count: int | None = None
+    bytes: int | None = None
+    elapsed: int | None = None
+    longest: int | None = None
+    jumped: int = 0
+    sizes: tuple[int, ...] | None = None
+    errors: int = 0
+    start: str = ""
+    end: str = ""
+    part_of: str = ""
+    process: str | None = None
+    thread: str | None = None
+    run: str | None = None
+    target: str | None = None
+    mirror: bool = False  # the writing side of a copy within the kernel, whose call its reading side counts
+
+    @property
+    def layer(self) -> str:
+        """Who was called: the C library, or HDF5, which calls the C library in turn."""
+        inside = self.api is None and self.target is not None and "#" in self.target
+        return HDF5 if inside or (self.api or "").startswith("H5") else POSIX
+
+    @property
+    def moves(self) -> bool:
+        """Whether it moves content."""
+        return self.kind in ("Read", "Write")
+
+    @property
+    def by_stream(self) -> bool:
+        """Whether the C library may have served it from a buffer."""
+        return self.api is not None and self.layer == POSIX and self.api not in SYSTEM_CALLS

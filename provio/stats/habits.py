@@ -1,0 +1,138 @@
+"""Bottlenecks that a program's I/O as a whole shows: what was recorded in, findings out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os.path import dirname
+from statistics import median
+
+from provio.reports.text import binary, elapsed, plural
+from provio.stats.activity import POSIX
+from provio.stats.bottlenecks import Bottleneck
+from provio.stats.recorded import Recorded
+from provio.stats.tally import Tally
+
+SLOWER, SLOWER_BY = 2.0, 100_000_000  # times the median of the others, and so many nanoseconds more
+LIKE = 0.1  # of the slowest one's bytes: who moved less does other work, and is not compared
+ASKED = 1000  # calls about files, and more than reads and writes
+FILES, SMALL_FILE = 1000, 64 << 10  # so many in one folder, half of them so small
+WASTED = 1 << 20  # bytes that were written, and gone before anybody read them
+DATA = frozenset({"Read", "Write", "SubmitRead", "SubmitWrite", "Fsync", "Flush"})
+
+Times = dict[str, tuple[int, int]]  # who → nanoseconds, bytes
+
+
+def slow_ranks(recorded: Recorded) -> Iterator[Bottleneck]:
+    """One rank of a parallel program that takes much longer than the others."""
+    of_runs: dict[str, dict[str, Tally]] = {}
+    for one in recorded.activities:
+        process = recorded.processes.get(one.process or "")
+        if process and process.rank is not None and one.layer == POSIX and recorded.file(one):
+            ranks = of_runs.setdefault(process.run, {})
+            ranks.setdefault(f"rank {process.rank}", Tally()).add(one)
+    for ranks in of_runs.values():
+        yield from _slowest("slow rank", "", ranks)
+
+
+def slow_threads(recorded: Recorded) -> Iterator[Bottleneck]:
+    """One thread of a process that takes much longer than those that do as much."""
+    of_processes: dict[str, dict[str, Tally]] = {}
+    for one in recorded.activities:
+        if one.thread and one.process and one.layer == POSIX and recorded.file(one):
+            threads = of_processes.setdefault(one.process, {})
+            threads.setdefault(f"thread {recorded.threads.get(one.thread, 0)}", Tally()).add(one)
+    for process, threads in of_processes.items():
+        known = recorded.processes[process]
+        yield from _slowest("slow thread", f" of {known.program} (process {known.pid})", threads)
+
+
+def _slowest(rule: str, behind: str, tallies: dict[str, Tally]) -> Iterator[Bottleneck]:
+    times = {who: (tally.of("nanoseconds") or 0, tally.bytes or 0) for who, tally in tallies.items()}
+    who = max(times, key=lambda name: times[name])
+    took, moved = times[who]
+    others = [pair for name, pair in times.items() if name != who and pair[1] >= max(1, LIKE * moved)]
+    if not others:
+        return
+    usual, bytes_of_others = median(pair[0] for pair in others), median(pair[1] for pair in others)
+    if took < SLOWER * usual or took - usual < SLOWER_BY:
+        return
+    yield Bottleneck(
+        rule, who + behind,
+        f"its I/O took {elapsed(took)} for {binary(moved)}; that of {plural(len(others), 'other')} took "
+        f"{elapsed(usual)} for {binary(bytes_of_others)} (medians)",
+        "share the work more evenly" if moved > SLOWER * bytes_of_others else "see what it does otherwise, and where "
+        "it runs", int(took - usual),
+    )  # fmt: skip
+
+
+def asking(recorded: Recorded) -> Iterator[Bottleneck]:
+    """More calls about files than calls that move what is in them."""
+    programs: dict[tuple[str, str], list[int]] = {}
+    for one in recorded.activities:
+        process = recorded.processes.get(one.process or "")
+        if one.layer != POSIX or process is None:
+            continue
+        sums = programs.setdefault((process.run, process.program), [0, 0, 0, 0])
+        if one.kind in DATA:
+            sums[0] += one.count or 0
+        else:
+            sums[1] += one.count or 0
+            sums[2] += one.errors
+            sums[3] += one.elapsed or 0
+    for (_, program), (data, asked, failed, took) in programs.items():
+        if asked + failed < ASKED or asked + failed <= data:
+            continue
+        yield Bottleneck(
+            "metadata", program,
+            f"{asked + failed:,} opens and other calls about files ({failed:,} failed), {data:,} that read or wrote, "
+            f"in {elapsed(took)}",
+            "open fewer files, keep them open, search fewer folders", took,
+        )  # fmt: skip
+
+
+def small_files(recorded: Recorded) -> Iterator[Bottleneck]:
+    """Many small files in one folder."""
+    folders: dict[str, dict[str, tuple[int, int]]] = {}
+    for one in recorded.activities:
+        file = recorded.file(one)
+        if one.kind == "Write" and one.layer == POSIX and file and not file.system:
+            files = folders.setdefault(dirname(file.path), {})
+            _, took = files.get(file.path, (0, 0))
+            files[file.path] = file.content, took + (one.elapsed or 0)
+    for folder, files in folders.items():
+        middle = median(content for content, _ in files.values())
+        if len(files) < FILES or middle > SMALL_FILE:
+            continue
+        took = sum(time for _, time in files.values())
+        yield Bottleneck(
+            "small files", folder,
+            f"{len(files):,} files were written there, half of them of {binary(middle)} or less, in {elapsed(took)}",
+            "write fewer, larger ones (HDF5, an archive), or spread them over folders", took,
+        )  # fmt: skip
+
+
+def wasted(recorded: Recorded) -> Iterator[Bottleneck]:
+    """What was written, and deleted or replaced before anybody who was recorded read it."""
+    written: dict[str, Tally] = {}
+    newest: dict[str, str] = {}
+    for one in recorded.activities:
+        file = recorded.file(one)
+        if one.kind == "Write" and one.layer == POSIX and file and not file.system and one.target:
+            written.setdefault(one.target, Tally()).add(one, mirrored=True)
+            newest[file.path] = max(newest.get(file.path, ""), one.end or one.start)
+    ends: dict[str, str] = {}
+    for one in recorded.activities:
+        if one.kind == "Write" and one.target in written:
+            ends[one.target] = max(ends.get(one.target, ""), one.end or one.start)
+    for version, tally in written.items():
+        path, moved, took = recorded.files[version].path, tally.bytes or 0, tally.of("nanoseconds") or 0
+        gone = "deleted" if version in recorded.deleted else "replaced" if ends[version] < newest[path] else ""
+        if moved < WASTED or not gone or version in recorded.used:
+            continue
+        yield Bottleneck(
+            "never read", path, f"{binary(moved)} were written in {elapsed(took)}, and {gone} unread",
+            "do not write it, or keep it in memory", took,
+        )  # fmt: skip
+
+
+RULES = (slow_ranks, slow_threads, asking, small_files, wasted)

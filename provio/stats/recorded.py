@@ -1,0 +1,232 @@
+"""What the graphs of runs say of their I/O: a reader in, activities with all that groups them out.
+
+One short question a word, joined here: a run of 750,000 triples is read so in a few seconds, by any server too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import field
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
+
+from provio.facts import SIZE_LIMITS
+from provio.graph import INFLUENCES, SINGLE_CALLS
+from provio.plain import plain
+from provio.stats.activity import SIZES, Activity
+from provio.vocab import RUN_BASE
+
+if TYPE_CHECKING:
+    from provio.store import Reader
+
+PIPE, SOCKET = "https://w3id.org/provio/pipe/", "https://w3id.org/provio/socket/"
+KINDS = sorted({*INFLUENCES, *SINGLE_CALLS, "Close", "Failure", "IOActivity"})
+COUNTED = frozenset({"Read", "Write"})  # kinds that say how many calls they are, wherever that is recorded
+
+
+@plain(slots=True)
+class File:
+    """A file, by its path; `content` are the bytes of its largest version that was met."""
+
+    path: str
+    system: bool = False
+    content: int = 0
+
+
+@plain(slots=True)
+class Process:
+    """Who did it."""
+
+    iri: str
+    run: str
+    pid: int = 0
+    rank: int | None = None
+    host: str = ""
+    argv: str = ""
+    program: str = ""
+
+
+@plain(slots=True)
+class Run:
+    """Of which run."""
+
+    iri: str
+    user: str | None = None
+    start: str = ""
+    end: str = ""
+    detail: str = "op"
+
+    @property
+    def id(self) -> str:
+        """Its UUID."""
+        return self.iri.removeprefix(RUN_BASE)
+
+
+@plain()
+class Recorded:
+    """All that figures are made of; `files` by version, `gaps` how many each run has; versions that were `deleted`, and
+    those that somebody `used` or built on."""
+
+    activities: list[Activity] = field(default_factory=list)
+    runs: dict[str, Run] = field(default_factory=dict)
+    processes: dict[str, Process] = field(default_factory=dict)
+    threads: dict[str, int] = field(default_factory=dict)
+    files: dict[str, File] = field(default_factory=dict)
+    gaps: Counter[str] = field(default_factory=Counter)
+    deleted: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+
+    def file(self, activity: Activity) -> File | None:
+        """The file that an activity touched, or that has the object inside that it touched."""
+        return self.files.get(activity.target.partition("#")[0]) if activity.target else None
+
+
+def load(reader: Reader) -> Recorded:
+    """Read all that is said of I/O."""
+    found = Recorded()
+    _runs(reader, found)
+    _processes(reader, found)
+    _files(reader, found)
+    by_iri = _activities(reader)
+    _places(reader, found, by_iri)
+    _targets(reader, by_iri)
+    _mirrors(by_iri)
+    found.activities = list(by_iri.values())
+    return found
+
+
+def _pairs(reader: Reader, word: str) -> Iterator[list[str]]:
+    prefixed = word if ":" in word else "provio:" + word
+    return reader.table(f"SELECT ?s ?o {{ ?s {prefixed} ?o }}")
+
+
+def _of_kind(reader: Reader, kind: str) -> Iterator[str]:
+    return (row[0] for row in reader.table(f"SELECT ?s {{ ?s a provio:{kind} }}"))
+
+
+def _runs(reader: Reader, found: Recorded) -> None:
+    names = dict(_pairs(reader, "name"))
+    question = """SELECT ?run ?user ?start ?end ?detail { ?run a provio:Run .
+        OPTIONAL { ?run prov:wasAssociatedWith ?user } OPTIONAL { ?run prov:startedAtTime ?start }
+        OPTIONAL { ?run prov:endedAtTime ?end } OPTIONAL { ?run provio:detail ?detail } }"""
+    for iri, user, start, end, detail in reader.table(question):
+        found.runs[iri] = Run(iri, names.get(user), start, end, detail or "op")
+    for gap in _of_kind(reader, "Gap"):
+        found.gaps["/".join(gap.split("/", 6)[:6])] += 1
+
+
+def _processes(reader: Reader, found: Recorded) -> None:
+    programs = dict(_pairs(reader, "rdfs:label"))
+    question = """SELECT ?process ?run ?pid ?rank ?host ?argv ?program {
+        ?process a provio:Process ; provio:partOf ?run .
+        OPTIONAL { ?process provio:pid ?pid } OPTIONAL { ?process provio:rank ?rank }
+        OPTIONAL { ?process provio:host ?host } OPTIONAL { ?process provio:argv ?argv }
+        OPTIONAL { ?process prov:wasAssociatedWith ?program } }"""
+    for iri, run, pid, rank, host, argv, program in reader.table(question):
+        name = programs.get(program, "")
+        found.processes[iri] = Process(iri, run, int(pid or 0), int(rank) if rank else None, host, argv, name)
+    tids = dict(_pairs(reader, "tid"))
+    found.threads = {iri: int(tids.get(iri, 0)) for iri in _of_kind(reader, "Thread")}
+
+
+def _files(reader: Reader, found: Recorded) -> None:
+    paths = {iri: unquote_to_bytes(path).decode(errors="replace") for iri, path in _pairs(reader, "pathEncoded")}
+    paths |= dict(_pairs(reader, "path"))
+    for version, file in _pairs(reader, "prov:specializationOf"):
+        if version in paths:  # its last name, where it had several
+            found.files[version] = File(paths[version])
+        elif file in paths:
+            known = found.files.setdefault(version, File(paths[file]))
+            known.path = min(known.path, paths[file])
+    found.deleted = {version for version, _ in _pairs(reader, "prov:wasInvalidatedBy")}
+    found.used = {version for word in ("prov:used", "prov:wasRevisionOf") for _, version in _pairs(reader, word)}
+    for version, size in _pairs(reader, "size"):
+        if version in found.files:
+            found.files[version].content = int(size)
+    for row in reader.table("SELECT DISTINCT ?v { ?v provio:noise true }"):
+        if row[0] in found.files:
+            found.files[row[0]].system = True
+
+
+def _activities(reader: Reader) -> dict[str, Activity]:
+    found: dict[str, Activity] = {}
+    for kind in KINDS:
+        for iri in _of_kind(reader, kind):
+            found[iri] = Activity(iri, kind)
+    setters: dict[str, Callable[[Activity, str], None]] = {
+        "api": lambda one, value: setattr(one, "api", value),
+        "prov:startedAtTime": lambda one, value: setattr(one, "start", value),
+        "prov:endedAtTime": lambda one, value: setattr(one, "end", value),
+    }
+    for word, name in (("count", "count"), ("bytes", "bytes"), ("elapsed", "elapsed"), ("maxElapsed", "longest"),
+                       ("errors", "errors"), ("consecutiveBytes", "jumped")):  # fmt: skip
+        setters[word] = lambda one, value, name=name: setattr(one, name, int(value))  # type: ignore[misc]
+    consecutive = set()
+    for word, put in setters.items():
+        for iri, value in _pairs(reader, word):
+            one = found.get(iri)
+            if one is not None:
+                put(one, value)
+                if word == "consecutiveBytes":
+                    consecutive.add(iri)
+    for iri in consecutive:
+        found[iri].jumped = (found[iri].bytes or 0) - found[iri].jumped
+    _sizes(reader, found)
+    return found
+
+
+def _sizes(reader: Reader, found: dict[str, Activity]) -> None:
+    """The access sizes, and what is left out because something else implies it: the size and longest time of one call,
+    the number of a single one."""
+    sizes: dict[str, list[int]] = {}
+    for number in range(SIZES):
+        for iri, value in _pairs(reader, f"size{number + 1}"):
+            sizes.setdefault(iri, [0] * SIZES)[number] = int(value)
+    for one in found.values():
+        if one.iri in sizes:
+            one.sizes = tuple(sizes[one.iri])
+        elif one.kind in COUNTED and one.bytes:
+            place = sum(one.bytes > limit for limit in SIZE_LIMITS)
+            one.sizes = tuple(int(number == place) for number in range(SIZES))
+        if one.kind not in COUNTED and one.count is None and not one.errors:
+            one.count = 1
+        if one.longest is None:
+            one.longest = one.elapsed
+
+
+def _places(reader: Reader, found: Recorded, by_iri: dict[str, Activity]) -> None:
+    """The process, thread and run of each activity, over as many steps as there are between."""
+    whole = dict(_pairs(reader, "partOf"))
+    threads: dict[str, str] = {}
+    for activity, agent in _pairs(reader, "prov:wasAssociatedWith"):
+        if agent in found.threads:
+            threads[activity] = agent
+    for one in by_iri.values():
+        one.part_of = place = whole.get(one.iri, "")
+        one.thread = threads.get(one.iri)
+        while place and place not in found.processes and place not in found.runs:
+            one.thread = one.thread or threads.get(place)
+            place = whole.get(place, "")
+        one.process = place if place in found.processes else None
+        one.run = found.processes[place].run if one.process else place or None
+
+
+def _targets(reader: Reader, by_iri: dict[str, Activity]) -> None:
+    for word in sorted(set(INFLUENCES.values())):
+        for entity, activity in _pairs(reader, word):
+            if activity in by_iri:
+                by_iri[activity].target = entity
+
+
+def _mirrors(by_iri: dict[str, Activity]) -> None:
+    """What the kernel copied is one call with two sides: the writing one is marked."""
+    for iri, one in by_iri.items():
+        if one.kind != "Write":
+            continue
+        other = by_iri.get(iri.removesuffix("/write") + "/read")
+        if other and (one.api, one.count, one.bytes, one.elapsed, one.start) == (
+            other.api, other.count, other.bytes, other.elapsed, other.start):  # fmt: skip
+            one.mirror = True
+            if (one.count or 0) > 1:
+                one.sizes = other.sizes = None

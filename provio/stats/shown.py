@@ -1,0 +1,168 @@
+"""Figures as people read them: figures in, text with units out. What was not recorded is a question mark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from provio.reports.rows import align
+from provio.reports.text import binary, duration, elapsed, moment, plural, printable, shorter_path
+from provio.stats.groups import Group
+from provio.stats.groups import columns as group_columns
+from provio.stats.tally import SIZE_NAMES, Tally
+
+if TYPE_CHECKING:
+    from provio.stats import Figures
+
+UNKNOWN = "?"
+HIDDEN = frozenset({"process", "thread", "kind"})  # IRIs, and what a label says already
+LABELS = {"system": "(system files)", "pipe": "(pipes)", "socket": "(connections)", "other": "(no file)"}
+BAR = 20
+SPARE = ("in order", "failed", "bandwidth")  # where there is no room, or no value
+LEAST_NAME = 24
+
+# The measures of a table: what each is called, and how it is said of a tally.
+SAID: dict[str, Callable[[Tally], str]] = {
+    "calls": lambda tally: _or_unknown(tally, "calls", "{:,}".format),
+    "failed": lambda tally: f"{tally.errors:,}" if tally.errors else "",
+    "read": lambda tally: _or_unknown(tally, "bytes_read", binary),
+    "written": lambda tally: _or_unknown(tally, "bytes_written", binary),
+    "time": lambda tally: _or_unknown(tally, "nanoseconds", elapsed),
+    "bandwidth": lambda tally: binary(tally.bandwidth) + "/s" if tally.bandwidth else "",
+    "in order": lambda tally: "" if tally.consecutive is None else f"{tally.consecutive:.0%}",
+}
+
+
+def _or_unknown(tally: Tally, name: str, said: Callable[[int], str]) -> str:
+    value = tally.of(name)
+    if value is None:
+        return UNKNOWN
+    if tally.partly(name):
+        return f"{said(value)} + {UNKNOWN}"
+    return said(value) if value else ""
+
+
+def head(figures: Figures, unicode: bool) -> str:
+    """Return what is summed up: the runs, how long they took, and how long I/O took in all their threads."""
+    runs = sorted(figures.recorded.runs.values(), key=lambda run: run.start)
+    known = [run for run in runs if run.start]
+    took = duration(known[0].start, known[0].end) if len(known) == 1 else ""
+    lines = [f"run {runs[0].id}" if len(runs) == 1 else plural(len(runs), "run")]
+    if known:
+        span = [moment(known[0].start), *([moment(known[-1].start)] if len(known) > 1 else [])]
+        lines[0] += ", " + " to ".join(span) + (f", {took}" if took else "")
+    threads = len({one.thread for one in figures.recorded.activities if one.thread})
+    times = [(group.layer, group.tally.of("nanoseconds")) for group in figures.totals()]
+    said = ", ".join(f"{layer} {UNKNOWN if time is None else elapsed(time)}" for layer, time in times)
+    processes = plural(len(figures.recorded.processes), "process", "processes")
+    lines.append(f"{processes}, {plural(threads, 'thread')} with I/O: {said or 'none'}")
+    return "".join(printable(line, unicode) + "\n" for line in lines)
+
+
+def table(
+    groups: Sequence[Group],
+    ways: Sequence[str],
+    limit: int,
+    width: int | None,
+    unicode: bool,
+    folder: str | None = None,
+) -> str:
+    """Return the first `limit` groups of a grouping as a table, with a total for each layer and a word of the rest;
+    paths are as short as they are from `folder`."""
+    columns = group_columns(ways)
+    groups = _folded(groups, columns) if "file" in ways else groups
+    names = [name for name in columns if name not in HIDDEN]
+    shown = groups[:limit]
+    cells = [[*_names(group, columns, folder), group.layer, *_measures(group.tally)] for group in shown]
+    for layer in sorted({group.layer for group in groups}, reverse=True) if names and len(groups) > 1 else ():
+        cells.append(["total", *[""] * (len(names) - 1), layer, *_measures(_sum(groups, layer))])
+    header = [*names, "layer", *SAID]
+    said = [place for place, name in enumerate(header) if name not in SPARE or any(row[place] for row in cells)]
+    keep = _fitting(header, cells, said, len(names), width)
+    text = align(
+        [header[place] for place in keep], [[row[place] for place in keep] for row in cells], width=width,
+        unicode=unicode, right=frozenset({*SAID, "pid", "tid", "rank"}),
+    )  # fmt: skip
+    rest = len(groups) - len(shown)
+    return text + (f"and {plural(rest, 'other')}: --limit 0 shows all\n" if rest else "")
+
+
+def _fitting(header: list[str], cells: list[list[str]], said: list[int], names: int, width: int | None) -> list[int]:
+    """The columns that there is room for: what names a row may be cut, a number never is, so others are left out."""
+    rooms = {place: max(len(row[place]) for row in (header, *cells)) for place in said}
+    rooms |= {place: min(rooms[place], LEAST_NAME) for place in range(names)}
+    spare = [place for name in SPARE for place in said if header[place] == name]
+    if len({row[names] for row in cells}) == 1:
+        spare.insert(0, names)  # there is one layer alone
+    kept = list(said)
+    while width and spare and sum(rooms[place] for place in kept) + 2 * (len(kept) - 1) > width:
+        kept.remove(spare.pop(0))
+    return kept
+
+
+def _measures(tally: Tally) -> list[str]:
+    return [said(tally) for said in SAID.values()]
+
+
+def _sum(groups: Sequence[Group], layer: str) -> Tally:
+    total = Tally()
+    for group in groups:
+        if group.layer == layer:
+            total.join(group.tally)
+    return total
+
+
+def _folded(groups: Sequence[Group], columns: Sequence[str]) -> list[Group]:
+    """The files of the system as one, in its place by time."""
+    file, kind = columns.index("file"), columns.index("kind")
+    folded: dict[tuple[object, ...], Group] = {}
+    for group in groups:
+        key = tuple(None if place == file and group.key[kind] == "system" else part
+                    for place, part in enumerate(group.key))  # fmt: skip
+        folded.setdefault((key, group.layer), Group(key, group.layer, Tally())).tally.join(group.tally)
+    return list(folded.values())
+
+
+def _names(group: Group, columns: Sequence[str], folder: str | None) -> list[str]:
+    values = dict(zip(columns, group.key, strict=True))
+    if "file" in values and values["file"] is None:
+        values["file"] = LABELS[str(values["kind"])]
+    elif "file" in values:
+        values["file"] = shorter_path(str(values["file"]), folder)
+    return [_said(name, value) for name, value in values.items() if name not in HIDDEN]
+
+
+def _said(name: str, value: object) -> str:
+    return str(value) if value is not None else "(none)" if name == "rank" else UNKNOWN
+
+
+def sizes(figures: Figures, unicode: bool) -> str:
+    """Return the histogram of access sizes, a line for each size that occurred."""
+    lines = []
+    for group in figures.totals():
+        counts = group.tally.sizes
+        most = max(map(max, counts.values()), default=0)
+        for place, name in enumerate(SIZE_NAMES) if most else ():
+            read, wrote = counts["Read"][place], counts["Write"][place]
+            if read or wrote:
+                upto = name if name == "more" else ("≤ " if unicode else "<= ") + name
+                lines.append([group.layer, upto, f"{read:,}", _bar(read, most, unicode), f"{wrote:,}",
+                              _bar(wrote, most, unicode)])  # fmt: skip
+    header = ["layer", "size", "reads", "", "writes", " "]
+    return align(header, lines, unicode=unicode, right=frozenset({"size", "reads", "writes"})) if lines else ""
+
+
+def _bar(count: int, most: int, unicode: bool) -> str:
+    length = max(1, round(BAR * count / most)) if count else 0
+    return ("█" if unicode else "#") * length
+
+
+def bottlenecks(figures: Figures, limit: int, unicode: bool) -> str:
+    """Return what is slow: where, why, what to do; a word of the rest."""
+    found = figures.bottlenecks()
+    lines = []
+    for one in found[:limit]:
+        lines += [f"{one.rule}: {one.where}", f"    {one.evidence}", f"    {'→' if unicode else '->'} {one.remedy}"]
+    if len(found) > limit:
+        lines.append(f"and {plural(len(found) - limit, 'other')}: --by bottleneck shows all")
+    return "".join(printable(line, unicode) + "\n" for line in lines)

@@ -1,0 +1,128 @@
+"""`provio stats`: runs in, what their I/O came to out."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from provio import asking, terminal
+from provio.errors import NothingKnown
+from provio.verbs import FORMS, runs_options, stoppable, store_option
+
+if TYPE_CHECKING:
+    from provio.stats import Figures
+    from provio.store import Store
+
+ALONE = ("size", "bottleneck")
+WAYS = ["operation", "layer", "api", "file", "process", "thread", "rank", "host", "program", "user", "run"]
+LIMIT, MOST_FINDINGS = 20, 10
+
+
+@click.command("stats", short_help="Sum up I/O: calls, bytes, time, and what is slow.")
+@click.argument("names", metavar="[RUN]...", nargs=-1)
+@click.option(
+    "--by",
+    "ways",
+    type=click.Choice([*WAYS, *ALONE]),
+    multiple=True,
+    help="What is summed up together; several: each pair.",
+)
+@click.option("--sort", type=click.Choice(["time", "calls", "bytes", "errors", "name"]), default="time",
+              show_default=True, help="What comes first.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=0), help="At most so many rows; 0: all [default: 20 of a table].")
+@click.option("--all", "every", is_flag=True, help="All runs together, in place of the last.")
+@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@runs_options
+@store_option
+@stoppable
+def command(
+    names: tuple[str, ...],
+    ways: tuple[str, ...],
+    sort: str,
+    limit: int | None,
+    every: bool,
+    form: str,
+    campaign: str | None,
+    name: str | None,
+) -> int:
+    """Say what the I/O of each RUN came to (default: the last run): calls, bytes, time, sizes, and what is slow.
+
+    A RUN is `last`, an id, the beginning of one, or a name. HDF5's calls contain calls of the C library: the layers are
+    never added. Time is that of the calls, summed over threads. docs/statistics.md says what each figure is.
+
+    \b
+    Example: provio stats
+             provio stats last --by file --sort bytes
+             provio stats --campaign das-2026 --by rank --by api --as csv > ranks.csv
+    """
+    from provio.stats import figures
+    from provio.store import Confined
+
+    if len(ways) > 1 and not {*ALONE}.isdisjoint(ways):
+        raise click.UsageError(f"--by {' and '.join(ALONE)} stand alone")
+    store = asking.reader(None)
+    chosen = _runs(store, names, every, campaign, name)
+    found = figures(Confined(store, chosen))
+    if form == "table":
+        terminal.out(_text(found, ways, sort, LIMIT if limit is None else limit or sys.maxsize))
+    else:
+        terminal.out(_rows(found, ways or ("operation",), sort, limit or None, form))
+    for line in found.unknown() if form != "table" else ():
+        terminal.note(line)
+    return 0
+
+
+def _runs(store: Store, names: tuple[str, ...], every: bool, campaign: str | None, name: str | None) -> list[str]:
+    """The graphs of the runs that are asked."""
+    from provio import runs
+    from provio.facts import RUN_BASE
+    from provio.graph import bundle_iri
+
+    chosen = runs.chosen(store, campaign, name)
+    if names and (every or chosen is not None):
+        raise click.UsageError("RUN names what is asked: leave out --all, --campaign and --name")
+    if names:
+        chosen = list(dict.fromkeys(asking.run_id(store, one) for one in names))
+    elif every and chosen is None:
+        chosen = [row["run"] for row in store.rows(runs.LISTING)]
+    elif chosen is None:
+        last = runs.find(store, "last")
+        chosen = [last] if last else []
+    if not chosen:
+        raise NothingKnown("no run is recorded: record one first (provio run -- COMMAND)")
+    return [bundle_iri(RUN_BASE + run) for run in chosen]
+
+
+def _rows(found: Figures, ways: tuple[str, ...], sort: str, limit: int | None, form: str) -> str:
+    from pyoxigraph import Literal
+
+    from provio.reports import rows
+    from provio.stats.rows import columns, of
+
+    names = columns(ways)
+    cells = [
+        [None if row[name] is None else Literal(row[name]) for name in names]  # type: ignore[arg-type]
+        for row in of(found, ways, sort)[:limit]
+    ]
+    return rows.render(names, cells, form)
+
+
+def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int) -> str:
+    from provio.stats import shown
+    from provio.stats.rows import sorted_groups
+
+    width, unicode = terminal.width(), terminal.unicode()
+    parts = [] if ways else [shown.head(found, unicode)]
+    if not {*ALONE}.intersection(ways):
+        chosen = ways or ("operation",)
+        parts.append(
+            shown.table(sorted_groups(found.by(*chosen), sort), chosen, limit, width, unicode, terminal.folder())
+        )
+    if ways in ((), ("size",)):
+        parts.append(shown.sizes(found, unicode))
+    if ways in ((), ("bottleneck",)):
+        parts.append(shown.bottlenecks(found, limit if ways else MOST_FINDINGS, unicode))
+    parts.append("".join(f"! {line}\n" for line in found.unknown()))
+    return "\n".join(part for part in parts if part)
