@@ -102,10 +102,10 @@ def _forms(_context: click.Context, _param: click.Parameter, incomplete: str) ->
     return _begun(map(CompletionItem, exports.formats()), incomplete)
 
 
-def _verbs(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from provio import verbs
-
-    return _begun(map(CompletionItem, verbs.names()), incomplete)
+def _verbs(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    root = context.find_root()
+    names = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
+    return _begun(map(CompletionItem, names), incomplete)
 
 
 def _keys(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -14,9 +14,9 @@ def command(context: click.Context, shell: str) -> int:
     """Print what makes SHELL complete verbs, options, runs, names, questions and files. In its settings file:
 
     \b
-    Example: eval "$(provio completion bash)"           in ~/.bashrc
-             eval "$(provio completion zsh)"            in ~/.zshrc, after compinit
-             provio completion fish | source            in ~/.config/fish/config.fish
+    Example: provio completion fish | source       ~/.config/fish/config.fish
+             eval "$(provio completion bash)"      ~/.bashrc
+             eval "$(provio completion zsh)"       ~/.zshrc, after compinit
     """
     from provio import completion
 
