@@ -3,11 +3,11 @@ something that no version tells of, neither the one found at opening nor the one
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from provio.facts import Facts, Opening, Stretch, Trace
-from provio.lineage.model import Span, inode_of
+from provio.facts import Facts, Opening, Process, Stretch, Trace
+from provio.lineage.model import TICK, Span, inode_of
 
 
 def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, Stretch, Facts]]:
@@ -19,20 +19,45 @@ def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, 
         facts = opening.facts
         written = writers.get(inode_of(facts), ())
         if opening.kind == "FileVersion" and not opening.writable and written:
-            for stretch, size in _beyond(opening):
+            for stretch, size in _beyond(opening, _completed(opening, written)):
                 moments = [span.last for span in written if span.first <= stretch.last and span.end >= opening.opened]
                 if moments:
-                    mtime = min(stretch.last, max(moments))
+                    left = opening.at_close.mtime if opening.at_close else stretch.last
+                    mtime = min(stretch.last, max(moments), left)
                     yield opening, stretch, replace(facts, mtime=mtime, ctime=mtime, size=size)
 
 
-def _beyond(opening: Opening) -> Iterator[tuple[Stretch, int]]:
+def _completed(opening: Opening, written: Iterable[Span]) -> int:
+    """Before when nobody can have read what there was at closing: its mtime, or the beginning of its last write, where
+    that is known by the reader's clock (the kernel's for mtimes may lag by a tick); 0 where nobody saw it."""
+    left = opening.at_close
+    if not left:
+        return 0
+    key = left.mtime, left.size
+    by = [span for span in written if span.final and (span.final.mtime, span.final.size) == key]
+    begun = max((_last_write(span, opening.process) for span in by), default=0)
+    return begun if left.mtime < begun <= left.mtime + TICK else left.mtime
+
+
+def _last_write(span: Span, reader: Process) -> int:
+    """When the last write of a span began, by the reader's clock; 0 where that is not known for certain."""
+    opening = span.opening
+    if not opening or span.process.host != reader.host or span.mapped or opening.copied_from or opening.members:
+        return 0
+    writes = [access for access in opening.accesses if access.last_write]
+    if max((access.last_write for access in writes), default=0) != span.last:
+        return 0
+    longest = [access.count("writeLongest") for access in writes]
+    return span.last - max(longest) if all(longest) else 0
+
+
+def _beyond(opening: Opening, completed: int) -> Iterator[tuple[Stretch, int]]:
     """Yield the stretches that read more than there was at opening, before what there was at closing had been written,
     with how much they had read by then."""
     stretches = [stretch for access in opening.accesses for stretch in access.stretches("read")]
     done = 0
     for stretch in sorted(stretches, key=lambda one: one.last):
         done += stretch.size
-        left = opening.at_close and opening.at_close.mtime <= stretch.last
+        left = opening.at_close and completed <= stretch.last
         if done > opening.facts.size and not left:
             yield stretch, done

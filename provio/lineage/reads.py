@@ -18,8 +18,9 @@ class Changed:
     after: Input
 
 
-def narrow(changed: list[Changed], conclusions: Conclusions) -> None:
-    """Leave out the version that was gone before the first read began, or that nobody had begun at the last."""
+def narrow(changed: list[Changed], met: set[tuple[str, int]], conclusions: Conclusions) -> None:
+    """Leave out the version that was gone before the first read began, or that nobody had begun at the last; `met` are
+    the (opening, end) of those stretches of reading that met a version of their own, on the way."""
     spans: dict[tuple[str, int, int], list[Span]] = {}
     for span in conclusions.spans if changed else ():
         spans.setdefault(span.inode, []).append(span)
@@ -33,6 +34,19 @@ def narrow(changed: list[Changed], conclusions: Conclusions) -> None:
             _leave_out(one.before, conclusions)
         elif writers and min(span.first for span in writers) > one.after.last:
             _leave_out(one.after, conclusions)
+        else:
+            _later(one, met, conclusions)
+
+
+def _later(one: Changed, met: set[tuple[str, int]], conclusions: Conclusions) -> None:
+    """Let what was there at closing be read by no stretch that met a version on the way."""
+    reads = one.opening.reads()
+    rest = [moment for times in reads if (one.opening.iri, times[1]) not in met for moment in times]
+    later = [moment for moment in rest if moment >= one.after.first]
+    if len(rest) < 2 * len(reads) and later:
+        one.after.first = min(later)
+    elif not later:
+        _leave_out(one.after, conclusions)
 
 
 def _gone(one: Changed, writers: list[Span]) -> int:

@@ -31,9 +31,11 @@ def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: No
         collector.handed_on(program, opening)
     doubt(trace, conclusions.spans)
     collector.left()
+    met: set[tuple[str, int]] = set()
     for opening, stretch, facts in read_on_the_way(trace, conclusions.spans):
         collector.on_the_way(opening, stretch, facts)
-    narrow(collector.changed, conclusions)
+        met.add((opening.iri, stretch.last))
+    narrow(collector.changed, met, conclusions)
     name_unread(collector.unread, identity, conclusions)
 
 

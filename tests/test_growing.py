@@ -1,0 +1,41 @@
+"""What a reader of a growing file had read, from traces that are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from told import File, Run
+
+from provio.home import Home
+from provio.merge import merge
+from provio.store.embedded import StoreReader
+
+ANCESTORS = """PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://www.w3.org/ns/prov#>
+SELECT DISTINCT ?path { ?out prov:specializationOf/provio:path "/data/out" .
+  ?out (prov:wasGeneratedBy|prov:used|prov:wasRevisionOf|provio:carriedFrom)+/prov:specializationOf ?file .
+  ?file provio:path ?path }"""
+
+
+@pytest.mark.parametrize("lag", [0, 5_500_000])
+def test_a_write_that_has_the_time_of_a_tick_before(tmp_path: Path, lag: int) -> None:
+    """What was written after a read is no ancestor of what came of it, also where the kernel's clock says it was there
+    before."""
+    home, first, later, growing = Home(tmp_path / ".provio"), File("/data/a"), File("/data/c"), File("/data/x")
+    home.path.mkdir(mode=0o700)
+    run = Run(home, 1)
+    producer, consumer = run.process("producer"), run.process("consumer")
+    written = producer.plain(growing, "w")
+    read = consumer.plain(growing)
+    producer.plain(first).read()
+    written.write()
+    read.read()
+    consumer.plain(File("/data/out"), "w").write()
+    producer.plain(later).read()
+    written.write()
+    growing.mtime -= lag
+    run.write()
+    assert merge(home).damages == []
+    found = {row["path"].strip('"') for row in StoreReader(home).rows(ANCESTORS)}
+    assert {"/data/a", "/data/x"} <= found
+    assert "/data/c" not in found
