@@ -54,6 +54,7 @@ vocab: $(VENV)/test  ## write the C header of the ontology's words
 calls:  ## write the pages of the tables of calls
 	$(PYTHON) interceptors/posix/calls.py > docs/calls.md
 	$(PYTHON) -m provio.reports.question > docs/queries.md
+	$(PYTHON) -m provio.reports.records > docs/output.md
 	$(PYTHON) interceptors/hdf5/hdf5_calls.py > docs/calls-hdf5.md
 
 clean:  ## remove the virtual environment and everything built

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 
-import pyoxigraph as ox
-
 from provio.document import command_line
 from provio.errors import NothingKnown
 from provio.facts import RUN_BASE
-from provio.reports.text import cut_path, duration, moment, printable, size
-from provio.store import Store
+from provio.reports.text import cut_path, duration, moment, printable, seconds, size
+from provio.store import Reader
 from provio.vocab import NS, PROV
 
 PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "
@@ -21,11 +19,10 @@ LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?
     OPTIONAL {{ ?iri provio:exitCode ?exit }} OPTIONAL {{ ?iri provio:signal ?signal }}
     OPTIONAL {{ ?iri provio:name ?name }} OPTIONAL {{ ?iri provio:campaign ?campaign }}
     BIND(STRAFTER(STR(?iri), "/run/") AS ?run) }} ORDER BY ?run"""
-COLUMNS = ["run", "start", "seconds", "end", "name", "campaign", "size", "files", "command"]
 MANY = 40
 
 
-def chosen(reader: Store, campaign: str | None, name: str | None) -> list[str] | None:
+def chosen(reader: Reader, campaign: str | None, name: str | None) -> list[str] | None:
     """Return the ids of the runs of a campaign, or of a name, or both; None where neither is said: all runs.
 
     Raises NothingKnown where there is no such run.
@@ -41,33 +38,33 @@ def chosen(reader: Store, campaign: str | None, name: str | None) -> list[str] |
 
 
 def listing(
-    reader: Store,
+    reader: Reader,
     only: Collection[str] | None = None,
     extent: Callable[[str], tuple[int, int] | None] = lambda _: None,
-) -> tuple[list[str], list[list[ox.Literal | None]]]:
-    """Return the columns and rows of the list of runs (`only` these ids), oldest first; `end` is an exit code or a
-    signal; `extent` tells of a run how many bytes and files it takes, where it is still there."""
-    rows: list[list[ox.Literal | None]] = []
+) -> list[dict[str, str | int | float | None]]:
+    """Return the list of runs (`only` these ids), oldest first, each by the columns of the table `runs`; `end` is an
+    exit code or a signal; `extent` tells of a run how many bytes and files it takes, where it is still there."""
+    found = []
     for row in reader.rows(LISTING):
         if only is not None and row["run"] not in only:
             continue
-        taken = extent(row["run"])
-        cells: dict[str, str | int] = {
+        taken = extent(row["run"]) or (None, None)
+        cells: dict[str, str | int | float | None] = {
             "run": row["run"],
-            "start": moment(row["start"]) if "start" in row else "",
-            "seconds": duration(row["start"], row["end"]) if "start" in row and "end" in row else "",
+            "start": row.get("start"),
+            "seconds": seconds(row["start"], row["end"]) if "start" in row and "end" in row else None,
             "end": _end(row),
-            "name": row.get("name", ""),
-            "campaign": row.get("campaign", ""),
-            "size": taken[0] if taken else "",
-            "files": taken[1] if taken else "",
+            "name": row.get("name"),
+            "campaign": row.get("campaign"),
+            "size": taken[0],
+            "files": taken[1],
             "command": command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")}),
         }
-        rows.append([ox.Literal(cells[name]) if cells[name] != "" else None for name in COLUMNS])
-    return COLUMNS, rows
+        found.append(cells)
+    return found
 
 
-def shortest(reader: Store) -> int:
+def shortest(reader: Reader) -> int:
     """Return how many characters of a run's id are enough to tell all runs apart: what a table shows."""
     ids = [row["run"] for row in reader.rows(LISTING)]
     return next((n for n in (13, 18, 23) if len({run[:n] for run in ids}) == len(ids)), 36)
@@ -79,14 +76,14 @@ def _end(row: dict[str, str]) -> str:
     return f"exit {row['exit']}" if "exit" in row else "ended" if "end" in row else "not seen"
 
 
-def title(reader: Store, run: str) -> str:
+def title(reader: Reader, run: str) -> str:
     """Return what to call a run: its command, and when it began."""
     row = next(row for row in reader.rows(LISTING) if row["run"] == run)
     command = command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")})
     return f"{cut_path(command, 80)} – {moment(row['start'])}" if "start" in row else command or run
 
 
-def find(reader: Store, name: str) -> str | None:
+def find(reader: Reader, name: str) -> str | None:
     """Return the id of the run that `name` means: `last`, an id, the beginning of one, or a run's name (the newest)."""
     rows = list(reader.rows(LISTING))
     if not name:
@@ -100,51 +97,77 @@ def find(reader: Store, name: str) -> str | None:
     return (named or begun)[-1] if named or begun else None
 
 
-def show(reader: Store, run: str, unicode: bool = True) -> str:
-    """Return the summary of a run as lines of text."""
+def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
+    """Return what is known of a run, by the columns of the table `show`: its own facts in words, each process with its
+    pid, each file that it wrote or read with the bytes, system files left out."""
     iri = RUN_BASE + run
-    facts: dict[str, str] = {}
+    said: dict[str, str] = {}
     for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}"):
-        facts[re.sub(r".*[#/]", "", row["p"])] = row["o"]
-    lines = [f"run      {run}" + (f"  ({facts['name']})" if "name" in facts else "")]
-    if "campaign" in facts:
-        lines.append(f"campaign {facts['campaign']}")
-    lines.append(
-        "command  " + command_line({"iri": "", "type": "Run", "label": "", "argv": facts.get("commandLine", "")})
-    )
-    if "startedAtTime" in facts:
-        took = f", {duration(facts['startedAtTime'], facts['endedAtTime'])}" if "endedAtTime" in facts else ""
-        words = {"signal": "signal", "exitCode": "exit", "endedAtTime": "end"}
-        end = _end({word: facts[name] for name, word in words.items() if name in facts})
-        lines.append(f"when     {moment(facts['startedAtTime'])}{took}, {end}")
-    lines.append(f"where    {facts.get('host', '?')}:{facts.get('cwd', '?')}")
-    lines.append(f"system   {facts.get('system', '?')}, Linux {facts.get('kernel', '?')}, {facts.get('cpu', '?')}")
-    if "gitCommit" in facts:
-        lines.append(f"git      {facts['gitCommit']}{' and changes' if facts.get('gitDirty') == 'true' else ''}")
-    for title, found in (
-        ("process", _processes(reader, iri)),
-        ("wrote", _files(reader, iri, "Write")),
-        ("read", _files(reader, iri, "Read")),
-    ):
-        lines += [f"{title:8} {text}" for text in found[:MANY]]
+        said[re.sub(r".*[#/]", "", row["p"])] = row["o"]
+    words = {"signal": "signal", "exitCode": "exit", "endedAtTime": "end"}
+    ended = {word: said[name] for name, word in words.items() if name in said}
+    known = {
+        "run": run,
+        "name": said.get("name"),
+        "campaign": said.get("campaign"),
+        "command": command_line({"iri": "", "type": "Run", "label": "", "argv": said.get("commandLine", "")}),
+        "start": said.get("startedAtTime"),
+        "finish": said.get("endedAtTime"),
+        "end": _end(ended),
+        "host": said.get("host"),
+        "folder": said.get("cwd"),
+        "system": said.get("system"),
+        "kernel": said.get("kernel"),
+        "cpu": said.get("cpu"),
+        "git": said.get("gitCommit"),
+        "changes": said.get("gitDirty"),
+    }
+    rows: list[tuple[str, str, int | None]] = [(what, value, None) for what, value in known.items() if value]
+    rows += [("process", command, pid) for pid, command in _processes(reader, iri)]
+    rows += [("wrote", path, moved) for path, moved in _files(reader, iri, "Write")]
+    return rows + [("read", path, moved) for path, moved in _files(reader, iri, "Read")]
+
+
+def show(reader: Reader, run: str, unicode: bool = True) -> str:
+    """Return the summary of a run as lines of text."""
+    rows = facts(reader, run)
+    said = {what: value for what, value, number in rows if number is None}
+    lines = [f"run      {run}" + (f"  ({said['name']})" if "name" in said else "")]
+    if "campaign" in said:
+        lines.append(f"campaign {said['campaign']}")
+    lines.append("command  " + said.get("command", ""))
+    if "start" in said:
+        took = f", {duration(said['start'], said['finish'])}" if "finish" in said else ""
+        lines.append(f"when     {moment(said['start'])}{took}, {said['end']}")
+    lines.append(f"where    {said.get('host', '?')}:{said.get('folder', '?')}")
+    lines.append(f"system   {said.get('system', '?')}, Linux {said.get('kernel', '?')}, {said.get('cpu', '?')}")
+    if "git" in said:
+        lines.append(f"git      {said['git']}{' and changes' if said.get('changes') == 'true' else ''}")
+    for title in ("process", "wrote", "read"):
+        found = [(value, number or 0) for what, value, number in rows if what == title]
+        lines += [f"{title:8} {_line(title, value, number)}" for value, number in found[:MANY]]
         if len(found) > MANY:
             lines.append(f"{'':8} and {len(found) - MANY} more")
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
 
-def _processes(reader: Store, iri: str) -> list[str]:
+def _line(title: str, value: str, number: int) -> str:
+    return f"{number:>7}  {value}" if title == "process" else f"{size(number):>9}  {cut_path(value, 60)}"
+
+
+def _processes(reader: Reader, iri: str) -> list[tuple[int, str]]:
     query = f"""{PREFIXES} SELECT ?argv ?pid WHERE {{ ?p a provio:Process ; provio:partOf <{iri}> ; provio:pid ?pid ;
         prov:startedAtTime ?start . OPTIONAL {{ ?p provio:argv ?argv }} }} ORDER BY ?start ?pid"""
     return [
-        f"{row['pid']:>7}  " + command_line({"iri": "", "type": "Process", "label": "", "argv": row.get("argv", "")})
+        (int(row["pid"]), command_line({"iri": "", "type": "Process", "label": "", "argv": row.get("argv", "")}))
         for row in reader.rows(query)
     ]
 
 
-def _files(reader: Store, iri: str, kind: str) -> list[str]:
+def _files(reader: Reader, iri: str, kind: str) -> list[tuple[str, int]]:
     """Each file and how many bytes were read or written, system files left out."""
     query = f"""{PREFIXES} SELECT ?path (SUM(?b) AS ?bytes) WHERE {{ GRAPH <{iri}/bundle> {{
         ?io a provio:{kind} ; provio:bytes ?b . ?v provio:was{"Written" if kind == "Write" else "Read"}By ?io .
         {{ SELECT ?v (MIN(?p) AS ?path) WHERE {{ ?v prov:specializationOf ?f . ?f provio:path ?p }} GROUP BY ?v }}
         FILTER NOT EXISTS {{ ?v provio:noise true }} }} }} GROUP BY ?path ORDER BY ?path"""
-    return [f"{size(int(row['bytes'])):>9}  {cut_path(row['path'], 60)}" for row in reader.rows(query)]
+    return [(row["path"], int(row["bytes"])) for row in reader.rows(query)]

@@ -13,19 +13,30 @@ from provio.vocab import local_name
 FACTS = ("shape", "maxShape", "datatype", "chunks", "filters")
 
 
-def show(reader: Reader, target: Target, unicode: bool = True) -> str:
-    """Return what an object is, who made it, and what was done to it, by whatever run."""
+def facts(reader: Reader, target: Target) -> list[tuple[str, str, int | None]]:
+    """Return what an object is, who made it, and what was done to it, by whatever run, by the columns of the table
+    `show`; the number is that of the bytes that calls moved."""
     inside = Origins(reader, Nodes(reader))
     iri = target.iri if inside.said(target.iri) else next(iter(inside.origins(target.iri)), target.iri)
     node = describe(reader, {iri})[0]
-    facts = {local_name(row["p"]): row["o"] for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}")}
-    lines = [f"{node['type'].lower():8} {target.path or node.get('path') or iri}"]
-    lines += [f"         ! {target.changed}"] if target.changed else []
+    said = {local_name(row["p"]): row["o"] for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}")}
+    rows: list[tuple[str, str, int | None]] = [(node["type"].lower(), target.path or node.get("path") or iri, None)]
+    rows += [("!", target.changed, None)] if target.changed else []
     if iri != target.iri:
-        lines.append(f"as       {node.get('path', iri)}: unchanged since")
-    lines += [f"{name:8} {facts[name]}" for name in FACTS if name in facts]
-    lines += [f"made     {moment(row['start'])} by {row['label']}, run {row['run']}" for row in _made(reader, iri)]
-    lines += [_done(row) for row in _calls(reader, iri)]
+        rows.append(("as", f"{node.get('path', iri)}: unchanged since", None))
+    rows += [(name, said[name], None) for name in FACTS if name in said]
+    rows += [
+        ("made", f"{moment(row['start'])} by {row['label']}, run {row['run']}", None) for row in _made(reader, iri)
+    ]
+    return rows + [_done(row) for row in _calls(reader, iri)]
+
+
+def show(reader: Reader, target: Target, unicode: bool = True) -> str:
+    """Return the same as lines of text."""
+    lines = [
+        f"{'' if what == '!' else what:8} {'! ' if what == '!' else ''}{value}"
+        for what, value, _ in facts(reader, target)
+    ]
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
 
@@ -45,7 +56,8 @@ def _calls(reader: Reader, iri: str) -> list[dict[str, str]]:
     return list(reader.rows(query))
 
 
-def _done(row: dict[str, str]) -> str:
+def _done(row: dict[str, str]) -> tuple[str, str, int]:
     how = local_name(row["how"]).removeprefix("was").removesuffix("By").lower()
     moved = f", {size(int(row['bytes']))}" if row["bytes"] != "0" else ""
-    return f"{how:8} {row['api']}: {plural(int(row['calls']), 'call')}{moved}, in {plural(int(row['runs']), 'run')}"
+    said = f"{row['api']}: {plural(int(row['calls']), 'call')}{moved}, in {plural(int(row['runs']), 'run')}"
+    return how, said, int(row["bytes"])

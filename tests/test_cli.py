@@ -182,9 +182,9 @@ def test_query_forms(recorded: Project) -> None:
 
 def test_runs_and_show(recorded: Project) -> None:
     """`runs` lists, `show` tells: the command, its end, what it read and wrote."""
-    row = json.loads(recorded.provio("runs", "--as", "json").stdout)["results"]["bindings"][0]
-    assert (row["name"]["value"], row["command"]["value"], row["end"]["value"]) == ("first", "cp a b", "exit 0")
-    for name in ("last", "first", row["run"]["value"], row["run"]["value"][:20]):
+    row = json.loads(recorded.provio("runs", "--as", "json").stdout)[0]
+    assert (row["name"], row["command"], row["end"]) == ("first", "cp a b", "exit 0")
+    for name in ("last", "first", row["run"], row["run"][:20]):
         shown = recorded.provio("show", name).stdout
         assert "command  cp a b" in shown
         assert re.findall(r"(?m)^(read|wrote) .* /.*/(\w+)$", shown) == [("wrote", "b"), ("read", "a")]

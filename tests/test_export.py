@@ -45,9 +45,7 @@ def test_prov_reads_every_record(worked: Project, form: str) -> None:
 
 def test_one_run_alone(worked: Project) -> None:
     """`export RUN` holds that run's graph and nothing else."""
-    runs = [
-        row["run"]["value"] for row in json.loads(worked.provio("runs", "--as", "json").stdout)["results"]["bindings"]
-    ]
+    runs = [row["run"] for row in json.loads(worked.provio("runs", "--as", "json").stdout)]
     graphs = {
         q.graph_name.value for q in pyoxigraph.parse(worked.provio("export", runs[1]).stdout.encode(), FORMATS["trig"])
     }

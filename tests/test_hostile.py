@@ -42,6 +42,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
 TARGETS = ["sum", *(os.fsdecode(b"out/" + NAMES[key]) for key in ("bidi", "C1 as a byte"))]
 QUESTIONS = [
     ["show", "last"],
+    ["show", "last", "--as", "tsv"],
+    ["show", "last", "--as", "json"],
+    ["show", "last", "--as", "csv"],
+    ["verify", "--as", "csv"],
+    ["why", "{}", "--as", "csv"],
+    ["impact", "{}", "--as", "tsv"],
     ["runs"],
     ["runs", "--as", "tsv"],
     ["runs", "--as", "json"],
@@ -51,7 +57,7 @@ QUESTIONS = [
     ["validate"],
     ["validate", "--as", "json"],
     ["validate", "--as", "junit"],
-    *(["lineage", "{}", "--all", "--as", form] for form in ("tree", "table", "json", "dot", "ttl")),
+    *(["lineage", "{}", "--all", "--as", form] for form in ("tree", "table", "json", "csv", "tsv", "dot", "ttl")),
     *(["lineage", "{}", *way] for way in (["--paths"], ["--roots"], ["--stale"], ["--forward"])),
     ["why", "{}"],
     ["impact", "{}"],
@@ -101,8 +107,8 @@ def test_a_spreadsheet_takes_no_name_for_a_formula(recorded: Project) -> None:
     assert '"=1+1"' in recorded.provio("query", query, "--as", "tsv").stdout
     runs = list(csv.DictReader(io.StringIO(recorded.provio("runs", "--as", "csv").stdout)))
     assert (runs[0]["name"], runs[0]["campaign"]) == ("'=evil", "'@SUM(1)")
-    told = json.loads(recorded.provio("runs", "--as", "json").stdout)["results"]["bindings"][0]
-    assert (told["name"]["value"], told["campaign"]["value"]) == ("=evil", "@SUM(1)")
+    told = json.loads(recorded.provio("runs", "--as", "json").stdout)[0]
+    assert (told["name"], told["campaign"]) == ("=evil", "@SUM(1)")
 
 
 @pytest.mark.slow

@@ -393,8 +393,8 @@ def test_runs_are_chosen(pipeline: Project) -> None:
     """--campaign and --name choose runs: in the list, for lineage, for queries, for pages."""
     commands = {"one": ["sh -c 'sort a > b'", "sh -c 'cat b k > c'"], "two": ["sh -c 'cat c a > d'"]}
     for campaign, expected in commands.items():
-        rows = json.loads(pipeline.provio("runs", "--campaign", campaign, "--as", "json").stdout)["results"]["bindings"]
-        assert [row["command"]["value"] for row in rows] == expected
+        rows = json.loads(pipeline.provio("runs", "--campaign", campaign, "--as", "json").stdout)
+        assert [row["command"] for row in rows] == expected
     assert len(pipeline.provio("runs", "--name", "join", "--campaign", "one").stdout.splitlines()) == 3
     assert "no run has the campaign 'x'" in pipeline.provio("runs", "--campaign", "x", code=3).stderr
     assert read(pipeline, "d") == ["a", "b", "c", "k"]

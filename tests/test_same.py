@@ -343,8 +343,8 @@ def test_the_same_under_provio_run(program: Program, tmp_path: Path, shim: Path)
     watched = run([*provio_command(), "run", "--quiet", "--", *command], work, common, program)
     compare(bare, watched, program)
     said = subprocess.run([*provio_command(), "runs", "--as", "json"], env=common, capture_output=True, check=True)
-    (row,) = json.loads(said.stdout)["results"]["bindings"]
-    assert read_run(Path(common["PROVIO_HOME"]) / "runs" / row["run"]["value"]).damages == []
+    (row,) = json.loads(said.stdout)
+    assert read_run(Path(common["PROVIO_HOME"]) / "runs" / row["run"]).damages == []
 
 
 def test_no_program_is_missing() -> None:

@@ -38,8 +38,8 @@ def test_runs_says_how_much_each_takes(recorded: Project) -> None:
     """As numbers for programs, for people as they read sizes, within 80 columns; a packed run is one file."""
 
     def numbers() -> list[tuple[int, int]]:
-        found = json.loads(recorded.provio("runs", "--as", "json").stdout)["results"]["bindings"]
-        return [(int(row["size"]["value"]), int(row["files"]["value"])) for row in found]
+        found = json.loads(recorded.provio("runs", "--as", "json").stdout)
+        return [(row["size"], row["files"]) for row in found]
 
     folders = [recorded.path / ".provio" / "runs" / run for run in ids(recorded)]
     assert [files for _, files in numbers()] == [sum(p.is_file() for p in f.rglob("*")) for f in folders]
@@ -58,7 +58,7 @@ def test_runs_says_how_much_each_takes(recorded: Project) -> None:
 def test_prune_takes_what_ended_before_a_time(recorded: Project) -> None:
     """An age or a time; --dry-run only says it; a run that goes on stays however old; the litter goes."""
     first, second = ids(recorded)
-    rows = json.loads(recorded.provio("runs", "--as", "json").stdout)["results"]["bindings"]
+    rows = json.loads(recorded.provio("runs", "--as", "json").stdout)
     assert len(rows) == 2
     between = recorded.rows("SELECT ?end { ?r a provio:Run ; prov:endedAtTime ?end } ORDER BY DESC(?end)")[0]["end"]
     damaged = recorded.path / ".provio" / "store.damaged-1"

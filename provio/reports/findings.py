@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import quote_from_bytes
 
+from provio.reports import records
 from provio.reports.rows import align
 from provio.reports.text import shorter_path
 from provio.turtle import PATH_SAFE
@@ -23,10 +24,14 @@ def render(
     unicode: bool = True,
     folder: str | None = None,
 ) -> str:
-    """Return a table of what is not the same (or of `every` one) and a line that counts; or all of it as JSON."""
+    """Return a table of what is not the same (or of `every` one) and a line that counts; or all of it for
+    programs."""
     counts = Counter(one.state for one in found)
     if form == "json":
         return json.dumps({"files": [_fields(one) for one in found], "counts": dict(counts)}, indent=1) + "\n"
+    if form in ("csv", "tsv"):
+        rows = ((one.state, _text(one.path), one.word or None, one.run or None) for one in found)
+        return records.render("verify", rows, form)
     shown = [one for one in found if every or one.state != "same"]
     cells = [[one.state, shorter_path(_text(one.path), folder), one.word, one.run[:13]] for one in shown]
     header = ["state", "file", "", "run"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from provio.document import local_name
 from provio.reports.document_json import dumped
+from provio.reports.records import render as render_records
 from provio.reports.rows import align
 from provio.reports.text import printable, shorter_path
 
@@ -28,6 +29,16 @@ def render(impact: Impact, *, width: int | None = 80, unicode: bool = True, fold
         notes.insert(0, "nothing that is there was made from it")
     table = align(COLUMNS, rows, width=width, unicode=unicode, right={"step"}) if rows else ""
     return table + "".join(printable(note, unicode) + "\n" for note in notes)
+
+
+def for_programs(impact: Impact, form: str) -> str:
+    """Return the steps by the columns of the table `impact`, as CSV or TSV."""
+    steps = enumerate(impact["steps"], start=1)
+    rows = (
+        (place, step["path"], step["state"], step["command"], step.get("cwd"), local_name(step.get("run", "")) or None)
+        for place, step in steps
+    )
+    return render_records("impact", rows, form)
 
 
 def as_json(impact: Impact) -> str:

@@ -29,6 +29,7 @@ _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBERS = {_XSD + name for name in ("integer", "decimal", "double", "float", "int", "long")}
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF")
 _LEAST_COLUMN = 6
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would calculate begins so
 
 
 def render(
@@ -121,19 +122,25 @@ def _plain(term: Any) -> str:
 
 def _csv(variables: Sequence[str], rows: Iterable[Row]) -> str:
     lines = [list(variables), *([_harmless(term) for term in row] for row in rows)]
-    return "".join(",".join(map(_csv_field, line)) + "\r\n" for line in lines)
+    return "".join(",".join(map(csv_field, line)) + "\r\n" for line in lines)
 
 
 def _harmless(term: Any) -> str:
     """The value alone; what a spreadsheet would calculate has an apostrophe before it, unless it is a number."""
-    text = _plain(term)
-    if not (text.isascii() and text.isprintable()):
-        text = "".join(c if c in "\r\n\t" else printable(c) for c in text)
-    formula = text.startswith(("=", "+", "-", "@", "\t", "\r")) and not (_is_number(term) and _NUMBER.fullmatch(text))
+    text = without_escapes(_plain(term))
+    formula = text.startswith(FORMULA) and not (_is_number(term) and _NUMBER.fullmatch(text))
     return "'" + text if formula else text
 
 
-def _csv_field(text: str) -> str:
+def without_escapes(text: str) -> str:
+    """Return a text in which what a terminal would obey, but line ends and tabs, is written out."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in "\r\n\t" else printable(c) for c in text)
+
+
+def csv_field(text: str) -> str:
+    """Return a value as a field of RFC 4180."""
     return '"' + text.replace('"', '""') + '"' if set(text) & set('",\r\n') else text
 
 

@@ -27,6 +27,22 @@ def render(document: LineageDocument, *, width: int | None = 80, unicode: bool =
     return table + "".join(printable(note, unicode) + "\n" for note in notes)
 
 
+def cells(document: LineageDocument) -> list[list[str | int | None]]:
+    """Return the same rows by the columns of the table `lineage`."""
+    nodes = sorted(Lineage(document).node.values(), key=_place)
+    gaps = {node["iri"]: [gap["reason"] for gap in document["gaps"] if gap["about"] == node["iri"]] for node in nodes}
+    out = [(one["product"], stale(one)) for one in document.get("stale", ())]
+    return [
+        [
+            *(node["type"], node["label"], node.get("via"), node.get("depth"), node.get("path")),
+            *(local_name(node["run"]) if "run" in node else None, node.get("start"), node["iri"]),
+            "; ".join(gaps[node["iri"]]) or None,
+            "; ".join(why for product, why in out if product == node["iri"]) or None,
+        ]
+        for node in nodes
+    ]
+
+
 def _path(document: LineageDocument, iri: str) -> str:
     return next(node.get("path") or node["label"] for node in document["nodes"] if node["iri"] == iri)
 

@@ -109,17 +109,27 @@ def stale(one: Stale, folder: str | None = None) -> str:
     return f"made from {path}{of}, which has changed since"
 
 
+def seconds(start: str, end: str) -> float | None:
+    """The time between two xsd:dateTime; None where either is no time."""
+    try:
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+
+
 def duration(start: str, end: str) -> str:
     """The time between two xsd:dateTime: `12 ms`, `3.2 s`, `2 min 5 s`, `1 h 2 min`; empty where either is no time."""
-    try:
-        seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-    except (ValueError, TypeError):
-        return ""
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
+    took = seconds(start, end)
+    return "" if took is None else span(took)
+
+
+def span(took: float) -> str:
+    """So many seconds: `12 ms`, `3.2 s`, `2 min 5 s`, `1 h 2 min`."""
+    if took < 0.9995:
+        return f"{took * 1000:.0f} ms"
+    if took < 59.95:
+        return f"{took:.1f} s"
+    whole = round(took)
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -6,6 +6,7 @@ import json
 import re
 from xml.etree import ElementTree
 
+from provio.reports import records
 from provio.reports.text import plural
 from provio.validate.check import Outcome
 from provio.validate.rules import LINT, VIOLATION, Finding
@@ -44,6 +45,16 @@ def as_json(outcomes: list[Outcome]) -> str:
     ]
     counts = {kind + "s": sum(len(one.of(kind)) for one in outcomes) for kind in (VIOLATION, LINT)}
     return json.dumps({**counts, "checked": checked}, indent=2, ensure_ascii=False) + "\n"
+
+
+def for_programs(outcomes: list[Outcome], form: str) -> str:
+    """Return the findings by the columns of the table `validate`, as CSV or TSV."""
+    rows = (
+        (outcome.what, one.severity, one.rule, one.title, one.graph, one.message)
+        for outcome in outcomes
+        for one in outcome.findings
+    )
+    return records.render("validate", rows, form)
 
 
 def junit(outcomes: list[Outcome]) -> str:

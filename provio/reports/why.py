@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provio.document import arguments, command_line, local_name
+from provio.reports import records
 from provio.reports.document_json import dumped
 from provio.reports.text import duration, moment, plural, printable, shorter_path, size
 
@@ -20,8 +21,14 @@ def render(reason: Reason, *, unicode: bool = True, folder: str | None = None) -
     head = "  ".join([shorter_path(reason["path"], folder), ", ".join(facts)]).rstrip()
     changed = [reason["changed"]] if "changed" in reason else []
     notes = [f"! {note}" for note in [*changed, *_gaps(reason)]]
+    lines = [head, *notes, *(f"{what:9} {value}" for what, value in _rows(reason, folder) if value)]
+    return "".join(printable(line, unicode) + "\n" for line in lines)
+
+
+def _rows(reason: Reason, folder: str | None) -> list[tuple[str, str]]:
+    """What is known, in order; of a fact with several values only the first is named."""
     process, run = reason["process"], reason["run"]
-    rows = [
+    return [
         ("made by", _program(reason, folder)),
         ("command", _command(process)),
         ("in", process.get("cwd", "")),
@@ -37,8 +44,16 @@ def render(reason: Reason, *, unicode: bool = True, folder: str | None = None) -
         *_list("launched", [_command(one) for one in reason["launchedBy"]]),
         ("run", _run(run)),
     ]  # fmt: skip
-    lines = [head, *notes, *(f"{what:9} {value}" for what, value in rows if value)]
-    return "".join(printable(line, unicode) + "\n" for line in lines)
+
+
+def for_programs(reason: Reason, form: str) -> str:
+    """Return the same by the columns of the table `why`, as CSV or TSV."""
+    rows = [("path", reason["path"])]
+    rows += [("changed", reason["changed"])] if "changed" in reason else []
+    rows += [("gap", gap) for gap in _gaps(reason)]
+    for what, value in _rows(reason, None):
+        rows += [(what or rows[-1][0], value)] if value else []
+    return records.render("why", rows, form)
 
 
 def as_json(reason: Reason) -> str:

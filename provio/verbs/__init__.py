@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 import click
 
 FORMS = click.Choice(["table", "json", "csv", "tsv"])
+TEXT_FORMS = click.Choice(["text", "json", "csv", "tsv"])
 VIA = click.Choice(["data", "carried", "control"])
 WORDS_LEFT = "; words of them stay in the store's tables until provio merge --rebuild"
 

@@ -11,6 +11,7 @@ import click
 
 from provio import terminal
 from provio.reports.text import plural
+from provio.verbs import FORMS
 
 if TYPE_CHECKING:
     from provio.doctor import Finding
@@ -23,7 +24,7 @@ TINTS = {"ok": 32, "note": 33, "problem": 31}
     short_help="What would go wrong here, and the remedy?",
     context_settings={"allow_interspersed_args": False},
 )
-@click.option("--as", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(form: str, command: tuple[str, ...]) -> int:
     """Look at what decides whether runs are recorded here, and COMMAND in particular, which is looked at and not
@@ -45,15 +46,14 @@ def command(form: str, command: tuple[str, ...]) -> int:
         note(f"looked at: {finding.about}")
         found.append(finding)
     note("")
-    terminal.out(_json(found) if form == "json" else _table(found))
+    terminal.out(_table(found) if form == "table" else _rows(found, form))
     return int(any(finding.level == "problem" for finding in found))
 
 
-def _json(found: Sequence[Finding]) -> str:
-    import json
+def _rows(found: Sequence[Finding], form: str) -> str:
+    from provio.reports import records
 
-    rows = [{"level": f.level, "about": f.about, "says": f.says, "remedy": f.remedy} for f in found]
-    return json.dumps(rows, indent=1) + "\n"
+    return records.render("doctor", ((f.level, f.about, f.says, f.remedy) for f in found), form)
 
 
 def _table(found: Sequence[Finding]) -> str:

@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from provio import asking, terminal
-from provio.verbs import runs_options, stoppable, store_option
+from provio.verbs import FORMS, runs_options, stoppable, store_option
 
 
 @click.command("impact", short_help="What would have to be made again?")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @runs_options
-@click.option("--as", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @store_option
 @stoppable
 def command(files: tuple[str, ...], form: str, **which: Any) -> int:
@@ -44,6 +44,8 @@ def command(files: tuple[str, ...], form: str, **which: Any) -> int:
     answer = impact(asked.reader, document, {target.iri.partition("#")[0] for target in asked.targets} | set(starts))
     if form == "json":
         terminal.out(report.as_json(answer))
+    elif form in ("csv", "tsv"):
+        terminal.out(report.for_programs(answer, form))
     else:
         width, unicode = terminal.width(), terminal.unicode()
         terminal.out(report.render(answer, width=width, unicode=unicode, folder=terminal.folder()))

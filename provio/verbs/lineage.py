@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from provio.until import Until
 
 MOST_PATHS = 100
+LINEAGE_FORMS = click.Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 
 
 @click.command("lineage", short_help="Where did a file come from, what is it in?")
@@ -25,9 +26,7 @@ MOST_PATHS = 100
 @level_option
 @click.option("--paths", "ways", is_flag=True, help="Each way from the file to its sources, one a line.")
 @click.option("--most", type=click.IntRange(min=1), default=MOST_PATHS, show_default=True, help="So many --paths.")
-@click.option(
-    "--as", "form", type=click.Choice(["tree", "table", "json", "dot", "ttl"]), default="tree", show_default=True
-)
+@click.option("--as", "form", type=LINEAGE_FORMS, default="tree", show_default=True)
 @store_option
 @stoppable
 def command(paths: tuple[str, ...], form: str, roots: bool, stale: bool, ways: bool, most: int, **options: Any) -> int:
@@ -135,6 +134,10 @@ def _shown(document: LineageDocument, form: str) -> str:
         from provio.reports import table
 
         return table.render(document, width=width, unicode=unicode)
+    if form in ("csv", "tsv"):
+        from provio.reports import records, table
+
+        return records.render("lineage", table.cells(document), form)
     from provio.reports import document_json, dot, ttl
 
     plain = {"json": document_json.render, "dot": dot.render, "ttl": ttl.render}

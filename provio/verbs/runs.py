@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from provio import asking, runfiles, terminal
-from provio.reports.text import size
 from provio.verbs import FORMS, runs_options, stoppable, store_option
-
-if TYPE_CHECKING:
-    from pyoxigraph import Literal
 
 
 @click.command("runs", short_help="List what is recorded.")
@@ -25,42 +21,45 @@ def command(form: str, campaign: str | None, name: str | None) -> int:
 
     `size` is what a run's own files take on the disk (in bytes, but in the table), `files` how many they are: one, once
     it is packed.
+
+    \b
     Example: provio runs --campaign das-2026 --as csv > runs.csv
     """
     from provio import runs
-    from provio.reports import rows
+    from provio.reports import records
 
     reader = asking.reader(None)
-    names, found = runs.listing(reader, runs.chosen(reader, campaign, name), _extent)
-    width = terminal.width()
+    found = runs.listing(reader, runs.chosen(reader, campaign, name), _extent)
     if form == "table":
-        names, found = _shown(names, found, runs.shortest(reader), width)
-    terminal.out(rows.render(names, found, form, width=width, unicode=terminal.unicode()))
+        terminal.out(_table(found, runs.shortest(reader), terminal.width()))
+    else:
+        terminal.out(records.render("runs", ([*row.values()] for row in found), form))
     return 0
 
 
-def _shown(
-    names: list[str], found: list[list[Literal | None]], enough: int, width: int | None
-) -> tuple[list[str], list[list[Literal | None]]]:
-    """The rows as people read them: `enough` of an id, sizes in units, no column without a value, and where there are
-    few columns, the start to the minute."""
-    from pyoxigraph import Literal
-
-    from provio.reports import rows
+def _table(found: list[dict[str, str | int | float | None]], enough: int, width: int | None) -> str:
+    """The rows as people read them: `enough` of an id, sizes and times in units, no column without a value, and where
+    there are few columns, the start to the minute."""
+    from provio.reports import records, rows
+    from provio.reports.text import moment, size, span
 
     start = slice(0, 16 if width is not None and width < 100 else None)
-    shown: dict[str, Callable[[str], str]] = {
-        "run": lambda text: text[:enough],
-        "start": lambda text: text[start],
-        "size": lambda text: size(int(text)),
+    shown: dict[str, Callable[[Any], str]] = {
+        "run": lambda text: str(text[:enough]),
+        "start": lambda text: moment(text)[start],
+        "seconds": span,
+        "size": size,
+        "files": str,
     }
-    cells = [
-        [Literal(shown[name](cell.value)) if cell and name in shown else cell for name, cell in pairs]
-        for pairs in (list(zip(names, row, strict=True)) for row in found)
-    ]
-    for column in ("name", "campaign", "size", "files"):
-        names, cells = rows.without_empty(column, names, cells)
-    return names, cells
+    cells = [{name: "" if cell is None else shown.get(name, str)(cell) for name, cell in row.items()} for row in found]
+    every = records.TABLES["runs"].names
+    names = [name for name in every if name in ("run", "start", "seconds", "end", "command") or _any(cells, name)]
+    lines = [[row[name] for name in names] for row in cells]
+    return rows.align(names, lines, width=width, unicode=terminal.unicode(), right={"files"})
+
+
+def _any(cells: list[dict[str, str]], name: str) -> bool:
+    return any(row[name] for row in cells)
 
 
 def _extent(run: str) -> tuple[int, int] | None:

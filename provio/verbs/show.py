@@ -5,14 +5,15 @@ from __future__ import annotations
 import click
 
 from provio import asking, terminal
-from provio.verbs import stoppable, store_option
+from provio.verbs import TEXT_FORMS, stoppable, store_option
 
 
 @click.command("show", short_help="Show one run, or a dataset.")
 @click.argument("run", metavar="RUN|FILE#/DATASET")
+@click.option("--as", "form", type=TEXT_FORMS, default="text", show_default=True)
 @store_option
 @stoppable
-def command(run: str) -> int:
+def command(run: str, form: str) -> int:
     """Show one RUN (its id, the beginning of it, its name, or `last`): what ran, what it read and wrote. Or a dataset,
     an attribute or a group inside a file: what it is, who made it, and what was done to it.
 
@@ -21,13 +22,19 @@ def command(run: str) -> int:
              provio show xcorr.h5#/stack
     """
     if "#" in run:
-        from provio import show_member
+        from provio import show_member as shown
 
         asked = asking.files([run])
-        terminal.out(show_member.show(asked.reader, asked.targets[0], unicode=terminal.unicode()))
-        return 0
-    from provio import runs
+        reader, what = asked.reader, asked.targets[0]
+    else:
+        from provio import runs as shown  # type: ignore[no-redef]
 
-    reader = asking.reader(None)
-    terminal.out(runs.show(reader, asking.run_id(reader, run), unicode=terminal.unicode()))
+        reader = asking.reader(None)
+        what = asking.run_id(reader, run)  # type: ignore[assignment]
+    if form == "text":
+        terminal.out(shown.show(reader, what, unicode=terminal.unicode()))
+        return 0
+    from provio.reports import records
+
+    terminal.out(records.render("show", shown.facts(reader, what), form))
     return 0

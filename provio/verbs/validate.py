@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @click.command("validate", short_help="Hold graphs against PROV-CONSTRAINTS.")
 @click.argument("what", nargs=-1, metavar="[RUN|FILE]...")
-@click.option("--as", "form", type=click.Choice(["table", "json", "junit"]), default="table", show_default=True)
+@click.option(
+    "--as", "form", type=click.Choice(["table", "json", "csv", "tsv", "junit"]), default="table", show_default=True
+)
 @click.option("--strict", is_flag=True, help="End with 1 for a lint too.")
 @click.option("--shacl", is_flag=True, help="Ask provio's shapes by pyshacl (small graphs), not as SPARQL.")
 @store_option
@@ -35,7 +37,7 @@ def command(what: tuple[str, ...], form: str, strict: bool, shacl: bool) -> int:
 
     outcomes = [_outcome(one, shacl) for one in what or (None,)]
     show = {"table": validation.table, "json": validation.as_json, "junit": validation.junit}
-    terminal.out(show[form](outcomes))
+    terminal.out(show[form](outcomes) if form in show else validation.for_programs(outcomes, form))
     return int(any(outcome.findings if strict else outcome.of(VIOLATION) for outcome in outcomes))
 
 

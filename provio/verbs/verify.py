@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provio import asking, terminal
-from provio.verbs import stoppable, store_option
+from provio.verbs import FORMS, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.store import Reader
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command("verify", short_help="Compare files with what was recorded.")
 @click.argument("what", metavar="[RUN | FILE]...", nargs=-1)
 @click.option("--hash", "contents", is_flag=True, help="Read what seems the same too, where its SHA-256 is recorded.")
-@click.option("--as", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @store_option
 @stoppable
 def command(what: tuple[str, ...], contents: bool, form: str) -> int:
@@ -52,7 +52,7 @@ def _findings(reader: Reader, verifier: Verifier, what: tuple[str, ...], files: 
     if not what:
         yield from verifier.everything()
     for name in what:
-        run = None if name in files else runs.find(reader, name)  # type: ignore[arg-type]
+        run = None if name in files else runs.find(reader, name)
         if run:
             yield from verifier.run(run)
         else:

@@ -7,14 +7,14 @@ from typing import Any
 import click
 
 from provio import asking, terminal
-from provio.verbs import runs_options, stoppable, store_option, version_options
+from provio.verbs import TEXT_FORMS, runs_options, stoppable, store_option, version_options
 
 
 @click.command("why", short_help="Who made a file, and how?")
 @click.argument("file")
 @version_options
 @runs_options
-@click.option("--as", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--as", "form", type=TEXT_FORMS, default="text", show_default=True)
 @store_option
 @stoppable
 def command(file: str, form: str, **which: Any) -> int:
@@ -33,6 +33,8 @@ def command(file: str, form: str, **which: Any) -> int:
     reason = why(asked.reader, asked.targets[0])
     if form == "json":
         terminal.out(report.as_json(reason))
+    elif form in ("csv", "tsv"):
+        terminal.out(report.for_programs(reason, form))
     else:
         terminal.out(report.render(reason, unicode=terminal.unicode(), folder=terminal.folder()))
     return 0

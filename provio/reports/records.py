@@ -1,0 +1,199 @@
+"""The rows that verbs print, of plain values: a table of `TABLES` and its rows in; table, JSON, CSV or TSV out.
+
+Programs read `json`, a list of objects with the columns' names, numbers as numbers and null where nothing is known;
+`csv`, as RFC 4180 has it, with an apostrophe before what a spreadsheet would take for a formula; `tsv`, a row a line,
+in which tabs, line ends and backslashes are written `\\t`, `\\n`, `\\r` and `\\\\`. Their columns are stable: a new one
+comes last. What a terminal would obey is written out in all of them. docs/output.md is made from `TABLES` by
+`python -m provio.reports.records`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from provio.plain import plain
+from provio.reports import rows as terms
+from provio.reports.text import printable
+
+Value = str | int | float | bool | None
+Row = Sequence[Value]
+
+
+class Column(NamedTuple):
+    """A column: its name, its type (`text`, `integer`, `number`, `boolean`, `time`), what it holds."""
+
+    name: str
+    kind: str
+    says: str
+
+
+@plain(frozen=True)
+class Table:
+    """What a verb prints in rows: its columns; what its JSON is, where that is more than a list of the rows."""
+
+    columns: tuple[Column, ...]
+    document: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns' names."""
+        return [column.name for column in self.columns]
+
+
+def _table(text: str, document: str = "") -> Table:
+    """A table whose columns stand one a line: name, type, what it holds."""
+    lines = [line.split(maxsplit=2) for line in text.strip().splitlines()]
+    return Table(tuple(Column(*line) for line in lines), document)
+
+
+TABLES = {
+    "runs": _table("""
+        run text its id
+        start time when it began
+        seconds number how long it took
+        end text `exit CODE`, `signal NUMBER`, `ended` of one without either, or `not seen`
+        name text what it was called
+        campaign text the campaign that it belongs to
+        size integer bytes that its files take on the disk
+        files integer how many they are: one, once it is packed
+        command text its command line
+    """),
+    "show": _table("""
+        what text which fact: of a run `run`, `name`, `command`, `start`, `end`, … `process`, `wrote`, `read`
+        value text the fact: a command line of a process, the path of a file
+        number integer the process's pid; how many bytes were read or written
+    """),
+    "lineage": _table(
+        """
+        type text the class, such as `FileVersion` or `Phase`
+        label text what to call it
+        via text how it is tied: `data`, `carried`, `control`, `code`
+        depth integer steps from file to file
+        path text the path of a file
+        run text the id of the run of a process
+        start time when a process began
+        iri text its name in the graph
+        gap text what could not be seen of it
+        stale text with --stale, why it is
+    """,
+        "the [lineage document](questions.md)",
+    ),
+    "why": _table(
+        """
+        what text which fact: `path`, `command`, `read`, `launched` …, as the text has them
+        value text the fact
+    """,
+        "an object with all that is known of it",
+    ),
+    "impact": _table(
+        """
+        step integer the place in an order in which all can be made
+        path text the product
+        state text `there`, or of what a later product needs `gone` or `earlier`
+        command text what made it
+        in text the folder in which
+        run text the id of the run in which
+    """,
+        "an object with `targets`, `steps` (each with what it comes `after`) and `leftOut`",
+    ),
+    "verify": _table(
+        """
+        state text what became of the file
+        path text the file
+        word text in words
+        run text the id of the run that made it, or else used it
+    """,
+        "an object with `files`, which are the rows, and `counts`",
+    ),
+    "doctor": _table("""
+        level text `ok`, `note` or `problem`
+        about text what was looked at
+        says text what was found
+        remedy text what to do about it
+    """),
+    "validate": _table(
+        """
+        what text the run or file that was held against the rules
+        severity text `violation` or `lint`
+        rule text the rule
+        title text what it asks
+        graph text the graph in which
+        message text what was found
+    """,
+        "an object with all that was asked and found",
+    ),
+}
+
+
+def render(name: str, rows: Iterable[Row], form: str, *, width: int | None = None, unicode: bool = True) -> str:
+    """Return the rows of a table of `TABLES` in one of the forms; `width` and `unicode` concern `table` alone."""
+    columns = TABLES[name].columns
+    held: list[list[Value]] = [list(row) for row in rows]
+    names: list[Value] = [column.name for column in columns]
+    if form == "json":
+        lines = (json.dumps(dict(zip(TABLES[name].names, row, strict=True)), ensure_ascii=True) for row in held)
+        body = ",\n".join(" " + line for line in lines)
+        return f"[\n{body}\n]\n" if body else "[]\n"
+    if form == "csv":
+        lines = (",".join(terms.csv_field(_harmless(cell)) for cell in row) for row in [names, *held])
+        return "".join(line + "\r\n" for line in lines)
+    if form == "tsv":
+        return "".join("\t".join(_tsv(cell) for cell in row) + "\n" for row in [names, *held])
+    right = {column.name for column in columns if column.kind in ("integer", "number")}
+    cells = [[_text(cell) for cell in row] for row in held]
+    return terms.align(TABLES[name].names, cells, width=width, unicode=unicode, right=right)
+
+
+def _text(value: Value) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _harmless(value: Value) -> str:
+    text = terms.without_escapes(_text(value))
+    return "'" + text if isinstance(value, str) and text.startswith(terms.FORMULA) else text
+
+
+def _tsv(value: Value) -> str:
+    special = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+    return re.sub(r"[\\\t\n\r]|[^ -~]", lambda found: special.get(found[0]) or printable(found[0]), _text(value))
+
+
+INTRODUCTION = """# What verbs print, for programs
+
+Made by `python -m provio.reports.records`. Every verb that prints rows has `--as table|json|csv|tsv` (`lineage` and `why`
+print something else than a table when they are not told; `query` of SPARQL see below).
+
+| form | is |
+|---|---|
+| `table` | for people, aligned; it may be cut to the terminal's width, and its columns may change |
+| `json` | a list of objects with the names below; numbers are numbers, and `null` is what is not known. Where a verb says more than rows, the document that is named below |
+| `csv` | RFC 4180, UTF-8, a header; what a spreadsheet would take for a formula (text that begins with `=`, `+`, `-`, `@`) has an apostrophe before it |
+| `tsv` | a header, a row a line; a tab, line end or backslash in a value is `\\t`, `\\n`, `\\r`, `\\\\` |
+
+The columns of `json`, `csv` and `tsv` are stable: names and types stay, a new column comes last. `time` is ISO 8601 in UTC; times of
+files and processes as they were recorded. What a terminal would obey is written out in every form (`\\x1b`).
+
+`provio query` prints what SPARQL 1.1 says of results: JSON (`head`, `results`), CSV and TSV of terms, with its safety for
+spreadsheets; `provio query --list` likewise. What the columns of a question are, its `SELECT` says ([queries.md](queries.md)).
+"""  # noqa: E501
+
+
+def page() -> str:
+    """Return the reference of what verbs print in rows, as Markdown."""
+    return INTRODUCTION + "".join(_section(name, table) for name, table in TABLES.items())
+
+
+def _section(name: str, table: Table) -> str:
+    document = f"`--as json` is {table.document}.\n\n" if table.document else ""
+    rows = "".join(f"| `{one.name}` | {one.kind} | {one.says} |\n" for one in table.columns)
+    return f"\n## {name}\n\n{document}| column | type | |\n|---|---|---|\n{rows}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
