@@ -28,7 +28,8 @@ ASKED = {
     "doctor": (["doctor"], True),
 }
 CODES = {"verify": 1, "validate": 1, "doctor": None}
-OTHER = {"query"}  # what SPARQL 1.1 says of results
+# What SPARQL 1.1 says of results; columns that follow from what is summed up together (docs/statistics.md).
+OTHER = {"query", "stats"}
 PYTHON = {"text": str, "integer": int, "number": int | float, "boolean": bool, "time": str}
 
 

@@ -129,23 +129,27 @@ TABLES = {
 }
 
 
-def render(name: str, rows: Iterable[Row], form: str, *, width: int | None = None, unicode: bool = True) -> str:
-    """Return the rows of a table of `TABLES` in one of the forms; `width` and `unicode` concern `table` alone."""
-    columns = TABLES[name].columns
+def render(
+    what: str | Sequence[str], rows: Iterable[Row], form: str, *, width: int | None = None, unicode: bool = True
+) -> str:
+    """Return the rows of a table of `TABLES`, or of columns that are documented elsewhere, in one of the forms; `width`
+    and `unicode` concern `table` alone."""
+    columns = TABLES[what].columns if isinstance(what, str) else tuple(Column(name, "text", "") for name in what)
+    names = [column.name for column in columns]
     held: list[list[Value]] = [list(row) for row in rows]
-    names: list[Value] = [column.name for column in columns]
+    header: list[Value] = [*names]
     if form == "json":
-        lines = (json.dumps(dict(zip(TABLES[name].names, row, strict=True)), ensure_ascii=True) for row in held)
-        body = ",\n".join(" " + line for line in lines)
+        body = ",\n".join(" " + json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=True) for row in held)
         return f"[\n{body}\n]\n" if body else "[]\n"
     if form == "csv":
-        lines = (",".join(terms.csv_field(_harmless(cell)) for cell in row) for row in [names, *held])
-        return "".join(line + "\r\n" for line in lines)
+        fields = ((terms.csv_field(_harmless(cell)) for cell in row) for row in [header, *held])
+        return "".join(",".join(row) + "\r\n" for row in fields)
     if form == "tsv":
-        return "".join("\t".join(_tsv(cell) for cell in row) + "\n" for row in [names, *held])
+        return "".join("\t".join(_tsv(cell) for cell in row) + "\n" for row in [header, *held])
     right = {column.name for column in columns if column.kind in ("integer", "number")}
-    cells = [[_text(cell) for cell in row] for row in held]
-    return terms.align(TABLES[name].names, cells, width=width, unicode=unicode, right=right)
+    return terms.align(
+        names, [[_text(cell) for cell in row] for row in held], width=width, unicode=unicode, right=right
+    )
 
 
 def _text(value: Value) -> str:
@@ -167,7 +171,7 @@ def _tsv(value: Value) -> str:
 INTRODUCTION = """# What verbs print, for programs
 
 Made by `python -m provio.reports.records`. Every verb that prints rows has `--as table|json|csv|tsv` (`lineage` and `why`
-print something else than a table when they are not told; `query` of SPARQL see below).
+print something else than a table when they are not told; of `query` see below, of `stats` [statistics.md](statistics.md)).
 
 | form | is |
 |---|---|

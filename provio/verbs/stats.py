@@ -96,17 +96,11 @@ def _runs(store: Store, names: tuple[str, ...], every: bool, campaign: str | Non
 
 
 def _rows(found: Figures, ways: tuple[str, ...], sort: str, limit: int | None, form: str) -> str:
-    from pyoxigraph import Literal
-
-    from provio.reports import rows
+    from provio.reports import records
     from provio.stats.rows import columns, of
 
     names = columns(ways)
-    cells = [
-        [None if row[name] is None else Literal(row[name]) for name in names]  # type: ignore[arg-type]
-        for row in of(found, ways, sort)[:limit]
-    ]
-    return rows.render(names, cells, form)
+    return records.render(names, ([row[name] for name in names] for row in of(found, ways, sort)[:limit]), form)
 
 
 def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int) -> str:
