@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, unquote_to_bytes
 
 from provio.document import Edge, Gap, Node
+from provio.identity import without_task
 from provio.nodes import Nodes, Properties
 from provio.nodes import batches as batches  # noqa: PLC0414
 from provio.store import Reader
@@ -20,6 +21,7 @@ SINGLE = {
     PROV + "startedAtTime": "start", PROV + "endedAtTime": "end", NS + "size": "size", NS + "modified": "modified",
     NS + "path": "path", NS + "pathEncoded": "pathEncoded", NS + "argv": "argv", NS + "cwd": "cwd", NS + "host": "host",
     NS + "pid": "pid", NS + "exitCode": "exitCode",
+    NS + "kind": "kind", NS + "number": "number", NS + "sourceText": "source", NS + "status": "status",
 }  # fmt: skip
 USES = (PROV + "used", NS + "ran")
 PART_OF, ASSOCIATED, PROGRAM, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "Program", NS + "noise"
@@ -27,7 +29,7 @@ TYPE = RDF + "type"
 UPPER = (PROV + "specializationOf", PART_OF)  # what a node is a version or a part of says more of it
 PHASE = re.compile(r"/phase/\d+$")
 RUN = re.compile(r"https://w3id\.org/provio/run/[^/]+")
-NUMBERS = frozenset({"size", "pid", "exitCode"})
+NUMBERS = frozenset({"size", "pid", "exitCode", "number"})
 
 
 def order(node: Node) -> tuple[int, str, str]:
@@ -48,11 +50,12 @@ def programs(reader: Reader, activities: set[str], known: Nodes | None = None) -
 
 
 def name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> None:
-    """A phase has the name of its program."""
+    """A phase has the name of its program, and one of a Task that of the Task."""
     labels = {node["iri"]: node["label"] for node in programs[0]}
     names = {edge["subject"]: labels[edge["object"]] for edge in programs[1]}
     for node in nodes:
-        node["label"] = names.get(node["iri"], node["label"])
+        if node["type"] != "Task":
+            node["label"] = names.get(node["iri"], node["label"])
 
 
 def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list[Node]:
@@ -61,7 +64,8 @@ def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list
     said = known.of(iris)
     wholes = {iri.partition("#")[0] for iri in iris if is_member(iri)}
     known.of(wholes)
-    known.of(_whole(other) for iri in iris | wholes for name in UPPER for other in said[iri].get(name, ()))
+    upper = {_whole(other) for iri in iris | wholes for name in UPPER for other in said[iri].get(name, ())}
+    known.of(upper | {without_task(iri) for iri in upper})
     return [_node(iri, said) for iri in iris]
 
 
@@ -80,15 +84,18 @@ def _node(iri: str, said: Mapping[str, Properties]) -> Node:
     node: dict[str, object] = {}
     for name in UPPER:
         if name in row:
-            node.update(_fields(said[_whole(min(row[name]))]))
+            whole = _whole(min(row[name]))
+            node.update(_fields(said[without_task(whole)]))
     if PART_OF in row:
-        node["process"] = _whole(min(row[PART_OF]))
+        node["process"] = without_task(whole)
+        if whole != node["process"]:
+            node.update(_fields(said[whole]), task=whole, label=_label(whole, said[whole], {}))
     node.update(_fields(row))
     if is_member(iri):
         _place(iri, node, said)
     kind = most_specific(row.get(TYPE, ()))
     node.update(iri=iri, type=local_name(kind) if kind else _told_by_name(iri))
-    node["label"] = _label(iri, row, node)
+    node["label"] = node.get("label") or _label(iri, row, node)
     run = RUN.match(iri)
     if run:
         node["run"] = run[0]

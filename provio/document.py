@@ -38,6 +38,11 @@ class Node(TypedDict):
     modified: NotRequired[str]
     program: NotRequired[str]
     process: NotRequired[str]
+    task: NotRequired[str]
+    kind: NotRequired[str]
+    number: NotRequired[int]
+    source: NotRequired[str]
+    status: NotRequired[str]
     changed: NotRequired[str]
 
 
@@ -131,6 +136,12 @@ def arguments(argv: str) -> list[str]:
 def command_line(node: Node) -> str:
     """The command as one would type it in a shell; empty where none is known."""
     return shlex.join(arguments(node["argv"])) if node.get("argv") else ""
+
+
+def first_line(node: Node) -> str:
+    """The first line of what a Task carried out, with a mark where there are more; empty where none is known."""
+    lines = [line for line in node.get("source", "").splitlines() if line.strip()]
+    return lines[0].strip() + (" …" if len(lines) > 1 else "") if lines else ""
 
 
 def _rank(edge: Edge) -> int:

@@ -96,6 +96,11 @@ class Access:
         """The class of the calls that are counted, where they are neither reads nor writes; else an empty string."""
         return self.counts.get("operation", "").rpartition("#")[2]
 
+    @property
+    def task(self) -> str:
+        """The Task that the thread was in; empty where it was in none."""
+        return self.counts.get("task", "")
+
     def moments(self) -> tuple[int, int]:
         """Return the (first, last) moments of such an operation, in ns since 1970."""
         return self.thread.epoch + self.count("first"), self.thread.epoch + self.count("last")
@@ -256,6 +261,11 @@ class Event:
         """A path among the event's facts, as bytes."""
         return path_of(self.record, name)
 
+    @property
+    def task(self) -> str:
+        """The Task that the thread was in; empty where it was in none."""
+        return self.record.get("task", "")
+
     def number(self, name: str, default: int = 0) -> int:
         """An integer among the event's facts."""
         return int(self.record.get(name, default))
@@ -304,7 +314,7 @@ class Process:
 
     @property
     def image(self) -> str:
-        """`exec`, `fork`, or an empty string where the header is lost."""
+        """`exec`, `fork`, `task` (`lineage.tasks`), or an empty string where the header is lost."""
         return self.record.get("image", "fork" if self.image_number == "v" else "")
 
     @property
@@ -336,7 +346,9 @@ class Process:
     @cached_property
     def ended(self) -> int:
         """The last moment the process is known to have done something, in ns."""
-        moments = [self.started, *(e.at for e in self.events)]
+        moments = [self.started, *(e.at for e in self.events), int(self.record.get("endedNs", 0))]
+        if self.image == "task":  # what it left open is not its own to close
+            return max([*moments, *(m for o in self.openings for a in o.accesses for m in (a.last_read, a.last_write))])
         for opening in self.openings:
             moments += (opening.opened, opening.closed)
             for access in opening.accesses:
@@ -346,6 +358,30 @@ class Process:
             for member in container.members:
                 moments += (moment for access in member.accesses for moment in (access.last_read, access.last_write))
         return max(moments)
+
+
+@plain(slots=True)
+class Task:
+    """A named part of what a process does; `record` is what the program said of it."""
+
+    iri: str
+    process: Process
+    record: Record
+
+    @property
+    def started(self) -> int:
+        """When it began, in ns since 1970."""
+        return int(self.record.get("startedNs", 0))
+
+    @property
+    def ended(self) -> int:
+        """When it ended, in ns since 1970; 0: nobody said so."""
+        return int(self.record.get("endedNs", 0))
+
+    @property
+    def part_of(self) -> str:
+        """The Task that it was begun in; empty where it was begun in none."""
+        return self.record.get("partOf", "")
 
 
 @plain(frozen=True)
@@ -393,6 +429,7 @@ class Trace:
     environment: dict[str, str] = field(default_factory=dict)
     unwatched: list[Unwatched] = field(default_factory=list)
     hashes: dict[tuple[str, int, int, int, int], Hash] = field(default_factory=dict)
+    tasks: dict[str, Task] = field(default_factory=dict)
 
     @property
     def iri(self) -> str:

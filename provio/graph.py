@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from provio import turtle
-from provio.facts import Access, Event, Opening, Process, Thread, Trace
+from provio.facts import Access, Event, Opening, Process, Task, Thread, Trace, path_of
 from provio.graph_members import Hand, MemberGraph
 from provio.home import RUN_ID
 from provio.identity import Identity
-from provio.lineage.model import Code, Conclusions, Phase, Version
+from provio.lineage.model import Code, Conclusions, Phase, Strand, Version
 from provio.vocab import PROV, RDF, RDFS, provio, types
 
 # What the class of an IOActivity does to the object: the property from the object to it.
@@ -126,6 +126,9 @@ class _Writer:
         run = trace.run
         self.user = identity.user(run.get("host", "host"), run.get("user", "user"))
         self.files: set[str] = set()
+        self.strands: dict[str, list[tuple[str, Strand]]] = {}
+        for iri, strand in conclusions.strands.items():
+            self.strands.setdefault(trace.tasks[iri].process.iri, []).append((iri, strand))
         self.inside = MemberGraph(conclusions, Hand(graph.node, self._activity, _counters))
         processes = sorted(trace.processes.values(), key=lambda process: process.started)
         self.last_images = {(process.host, process.pid, process.tick): process for process in processes}
@@ -212,11 +215,36 @@ class _Writer:
         for thread in process.threads:
             acts = ("prov:actedOnBehalfOf", _iri(program.iri))
             graph.node(thread.iri, "Thread", ("tid", turtle.integer(thread.tid)), acts)
-        for phase in self.out.phases[process.iri]:
-            self._phase(phase, program.iri, process.iri)
-        for phase in self.out.finer.get(process.iri, ()):
-            self._phase(phase, program.iri, phase.iri.rpartition("/")[0])
+        self._phases(process, program.iri)
         yield
+        for iri, strand in self.strands.get(process.iri, ()):
+            self._task(self.trace.tasks[iri], strand, program.iri)
+            self._phases(strand.process, program.iri)
+            yield
+
+    def _phases(self, process: Process, program: str) -> None:
+        for phase in self.out.phases[process.iri]:
+            self._phase(phase, program, process.iri)
+        for phase in self.out.finer.get(process.iri, ()):
+            self._phase(phase, program, phase.iri.rpartition("/")[0])
+
+    def _task(self, task: Task, strand: Strand, program: str) -> None:
+        """A Task as a whole; what it used and generated its parts say."""
+        record, graph = task.record, self.graph
+        name = path_of(record, "name") or b"task"
+        graph.node(
+            strand.process.iri,
+            "Task",
+            ("partOf", _iri(task.part_of + "/" if task.part_of in self.out.strands else task.process.iri)),
+            ("rdfs:label", turtle.literal(name.decode("utf-8", "replace"))),
+            _path("name", name),
+            *(_path(word, path_of(record, word)) for word in ("kind", "sourceText")),
+            ("number", turtle.integer(int(record["number"])) if "number" in record else None),
+            ("status", turtle.literal(record["status"]) if "status" in record else None),
+            ("prov:startedAtTime", turtle.instant(task.started)),
+            ("prov:endedAtTime", turtle.instant(max(task.started, strand.ended))),
+            ("prov:wasAssociatedWith", _iri(program)),
+        )
 
     def _program(self, process: Process) -> None:
         graph, program = self.graph, self.out.programs[process.iri]
@@ -243,7 +271,7 @@ class _Writer:
         graph, alone = self.graph, _only_thread(phase.process)
         graph.node(
             phase.iri,
-            "Phase",
+            "Task" if phase.process.image == "task" else "Phase",
             ("partOf", _iri(whole)),
             ("prov:startedAtTime", turtle.instant(phase.start)),
             ("prov:endedAtTime", turtle.instant(max(phase.end, phase.start))),
@@ -256,6 +284,8 @@ class _Writer:
             graph.say(phase.iri, ("continuedFrom", _iri(phase.carried_from)))
         for name, earlier in (("carriedFrom", phase.carried_from), ("launchedBy", phase.launched_by)):
             graph.say(phase.iri, *self._informed(name, earlier))
+        for task in phase.joined:
+            graph.say(phase.iri, *self._informed("carriedFrom", task))
 
     def _informed(self, name: str, earlier: str | None) -> list[tuple[str, str | None]]:
         return [(name, _iri(earlier)), ("prov:wasInformedBy", _iri(earlier))] if earlier else []
@@ -263,7 +293,7 @@ class _Writer:
     def _code(self, phase: Phase) -> tuple[Code, ...]:
         """What is said of the first phase of a process alone: the others carry it on."""
         phases = self.out.phases[phase.process.iri], self.out.finer.get(phase.process.iri, (None,))
-        first = any(phase is known[0] for known in phases)
+        first = phase.process.image != "task" and any(phase is known[0] for known in phases)
         return self.out.programs[phase.process.iri].code if first else ()
 
     def _versions(self) -> Iterator[None]:
@@ -322,9 +352,9 @@ class _Writer:
         thread = opening.accesses[0].thread.iri if opening.accesses else None
         if opening.api and thread:
             counters = {"elapsed": opening.elapsed}
-            self._activity(
-                opening.iri + "/open", "Open", opening.process, thread, opening.api, counters, opening.opened, entity
-            )
+            made = next((access.task for access in opening.accesses if "closed" in access.counts), "")
+            acting = self.out.acting(opening.process, made)
+            self._activity(opening.iri + "/open", "Open", acting, thread, opening.api, counters, opening.opened, entity)
         for access in opening.accesses:
             self._access(access, entity)
 
@@ -350,7 +380,8 @@ class _Writer:
                 seen = self.identity.version(access.opening.facts) if kind == "Read" else None
                 target = seen if seen in self.out.versions else entity or self._channel(access, kind)
                 api = access.counts.get(name + "Api", name)
-                self._activity(f"{access.iri}/{name}", kind, process, thread, api, counters, first, target, last)
+                acting = self.out.acting(process, access.task)
+                self._activity(f"{access.iri}/{name}", kind, acting, thread, api, counters, first, target, last)
         if access.count("count") and access.counts["a"] == "Copy":
             self._copied(access, entity)
         elif access.operation and access.count("count"):
@@ -358,8 +389,8 @@ class _Writer:
             if counters["count"] > 1:
                 counters["maxElapsed"] = access.count("longest")
             start, end = access.moments()
-            kind, api = access.operation, access.counts.get("api", "")
-            self._activity(f"{access.iri}/call", kind, process, thread, api, counters, start, entity, end)
+            kind, api, acting = access.operation, access.counts.get("api", ""), self.out.acting(process, access.task)
+            self._activity(f"{access.iri}/call", kind, acting, thread, api, counters, start, entity, end)
 
     def _channel(self, access: Access, kind: str) -> str | None:
         """The pipe or direction of a connection that was written into or read from; its end is nothing read."""
@@ -409,7 +440,8 @@ class _Writer:
         api, thread = access.counts.get("api", "copy"), access.thread.iri
         for kind, target in (("Read", self._entity(copy.source)), ("Write", entity)):
             iri = f"{access.iri}/{kind.lower()}"
-            self._activity(iri, kind, access.thread.process, thread, api, counters, copy.first, target, copy.last)
+            acting = self.out.acting(access.thread.process, access.task)
+            self._activity(iri, kind, acting, thread, api, counters, copy.first, target, copy.last)
 
     def _activity(
         self, iri: str, kind: str, process: Process, thread: str, api: str, counters: dict[str, int], start: int,
@@ -437,7 +469,8 @@ class _Writer:
         counters = {"elapsed": event.number("elapsed")}
         api = event.record.get("api", event.kind.lower())
         entity = known.iri if known else None
-        self._activity(event.iri, event.kind, event.process, event.thread.iri, api, counters, event.at, entity)
+        acting = self.out.acting(event.process, event.task)
+        self._activity(event.iri, event.kind, acting, event.thread.iri, api, counters, event.at, entity)
         for name in ("from", "to", "path"):
             value = event.text(name)
             if value is not None:

@@ -130,7 +130,7 @@ class MemberGraph:
         self, access: Access, iri: str, kind: str, api: str, counters: dict[str, int], moments: tuple[int, int],
         entity: str | None,
     ) -> None:  # fmt: skip
-        process, (first, last) = access.thread.process, moments
+        process, (first, last) = self.out.acting(access.thread.process, access.task), moments
         phase = self._phase(process, first)
         self.hand.activity(iri, kind, process, access.thread.iri, api, counters, first, entity, last, phase)
 
@@ -142,8 +142,9 @@ class MemberGraph:
         entity = self.out.made_as.get(event.record.get("object", ""))
         api = event.record.get("api", event.kind.lower())
         counters = {"elapsed": event.number("elapsed")}
-        phase = self._phase(event.process, event.at)
-        where = (event.process, event.thread.iri)
+        acting = self.out.acting(event.process, event.task)
+        phase = self._phase(acting, event.at)
+        where = (acting, event.thread.iri)
         self.hand.activity(event.iri, event.kind, *where, api, counters, event.at, entity, None, phase)
         file = paths.get(event.record.get("inFile", ""), b"")
         pairs: list[Pair] = [("shape", turtle.literal(event.record["shape"]))] if "shape" in event.record else []

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # at run time they are dear to load, and a question has none
     from provio.facts import Opening, Process, Trace
 
 BASE = "https://w3id.org/provio/"
+TASK = re.compile(r"(?<=/)t\d+/$")
 FINER = re.compile(r"/phase/\d+/\d+$")
 LOOPBACK = re.compile(r"127\.|\[0:0:0:0:0:0:0:1\]")
 
@@ -129,6 +130,11 @@ def member_iri(version: str, path: bytes, name: bytes | None = None) -> str:
     encoded."""
     attribute = "" if name is None else "@" + quote(name, safe="-._~")
     return f"{version}#{quote(path, safe='/-._~')}{attribute}"
+
+
+def without_task(iri: str) -> str:
+    """Return the IRI of the process that a Task is of; any other IRI as it is."""
+    return TASK.sub("", iri)
 
 
 def contribution(version: str, process: Process) -> str:

@@ -30,13 +30,13 @@ _WANTED = (
         NS + name
         for name in "sameContentAs contentFrom mapsOnto madeIn format leadsTo without name nameEncoded".split()
     ),
-    *(NS + name for name in "argv cwd host pid exitCode".split()),
+    *(NS + name for name in "argv cwd host pid exitCode kind number sourceText status".split()),
     RDFS + "label",
 )
 _TOLD = (NS + "size", NS + "modified")  # by the name of a version, which is made of them
 _CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each told by the form of the name
 _VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
-_PHASE = re.compile(r"https://w3id\.org/provio/run/.*/phase/\d+(/\d+)?")
+_PHASE = re.compile(r"https://w3id\.org/provio/run/.*\.[0-9a-z]+/phase/\d+(/\d+)?")  # of no Task
 _KEPT = frozenset((RDF + "type", *_TOLD, *_WANTED))
 _GENERAL = (*_CLASSES, PROV + "Entity", PROV + "Activity")
 

@@ -32,6 +32,10 @@ ASSIGNED = re.compile(r"(?<![^\s;&|(\"'])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|
 GIVEN = re.compile(r"(?<![^\s;&|(\"'])(--?)([A-Za-z][\w.-]*)(=|\s{1,99})(?!-)(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
 # `?token=…&` in an address, `user=ada,password=…` of a mount, `host=h password=…` of a database.
 INNER = re.compile(r"(?<![^?&,;\s\"'])([A-Za-z][\w.-]{0,99})=([^\s,;&#\"']+)")
+# `password = "…"` and `"password": "…"` of a program's text.
+QUOTED = re.compile(
+    r"""\b([A-Za-z_]\w{0,99})(["']?\s{0,9}[=:]\s{0,9}[rbufRBUF]{0,2})("[^"\n]{1,4096}"|'[^'\n]{1,4096}')"""
+)
 OPTION = re.compile(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
 # What has none of these is let through at once.
 SUSPECT = re.compile(r"@|=|(?i:TOKEN|SECRET|PASS|PWD|KEY|CREDENTIAL|AUTH|BEARER|COOKIE)")
@@ -55,6 +59,15 @@ class Redaction:
         """Return a command line without its secrets."""
         words = passwords.without(a.decode("latin-1") for a in arguments)
         return [text.encode("latin-1") for text in self._argued(words)]
+
+    def source(self, text: str) -> str:
+        """Return a program's text without the secrets that are written in it."""
+
+        def quoted(match: re.Match[str]) -> str:
+            secret = self._is_secret(match[1], _is_secret_option(match[1]))
+            return f"{match[1]}{match[2]}{match[3][0]}{REDACTED}{match[3][0]}" if secret else match[0]
+
+        return self._inside(QUOTED.sub(quoted, text)) if self.add or SUSPECT.search(text) else text
 
     def command_line(self, encoded: str) -> str:
         """Return a command line as the trace format writes it, without its secrets."""
@@ -106,6 +119,9 @@ def trace(found: Trace, redaction: Redaction) -> None:
     for record, name in ((found.run, "commandLine"), *((p.record, "argv") for p in found.processes.values())):
         if name in record:
             record[name] = redaction.command_line(record[name])
+    for task in found.tasks.values():
+        if "sourceText" in task.record:
+            task.record["sourceText"] = redaction.source(task.record["sourceText"])
     found.environment = {name: redaction.variable(name, value) for name, value in found.environment.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 
-from provio.document import command_line
+from provio.document import command_line, first_line
 from provio.errors import NothingKnown
 from provio.facts import RUN_BASE
 from provio.reports.text import cut_path, duration, moment, printable, seconds, size
@@ -124,6 +124,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     }
     rows: list[tuple[str, str, int | None]] = [(what, value, None) for what, value in known.items() if value]
     rows += [("process", command, pid) for pid, command in _processes(reader, iri)]
+    rows += [("task", text, None) for text in _tasks(reader, iri)]
     rows += [("wrote", path, moved) for path, moved in _files(reader, iri, "Write")]
     return rows + [("read", path, moved) for path, moved in _files(reader, iri, "Read")]
 
@@ -143,7 +144,7 @@ def show(reader: Reader, run: str, unicode: bool = True) -> str:
     lines.append(f"system   {said.get('system', '?')}, Linux {said.get('kernel', '?')}, {said.get('cpu', '?')}")
     if "git" in said:
         lines.append(f"git      {said['git']}{' and changes' if said.get('changes') == 'true' else ''}")
-    for title in ("process", "wrote", "read"):
+    for title in ("process", "task", "wrote", "read"):
         found = [(value, number or 0) for what, value, number in rows if what == title]
         lines += [f"{title:8} {_line(title, value, number)}" for value, number in found[:MANY]]
         if len(found) > MANY:
@@ -152,6 +153,8 @@ def show(reader: Reader, run: str, unicode: bool = True) -> str:
 
 
 def _line(title: str, value: str, number: int) -> str:
+    if title == "task":
+        return value
     return f"{number:>7}  {value}" if title == "process" else f"{size(number):>9}  {cut_path(value, 60)}"
 
 
@@ -162,6 +165,18 @@ def _processes(reader: Reader, iri: str) -> list[tuple[int, str]]:
         (int(row["pid"]), command_line({"iri": "", "type": "Process", "label": "", "argv": row.get("argv", "")}))
         for row in reader.rows(query)
     ]
+
+
+def _tasks(reader: Reader, iri: str) -> list[str]:
+    """Each Task, how it ended, and the first line of what it carried out."""
+    query = f"""{PREFIXES} SELECT ?name ?status ?source WHERE {{ GRAPH <{iri}/bundle> {{
+        ?t a provio:Task ; provio:name ?name ; prov:startedAtTime ?start .
+        OPTIONAL {{ ?t provio:status ?status }} OPTIONAL {{ ?t provio:sourceText ?source }} }} }} ORDER BY ?start"""
+    rows = []
+    for row in reader.rows(query):
+        line = first_line({"iri": "", "type": "Task", "label": "", "source": row.get("source", "")})
+        rows.append("  ".join(part for part in (row["name"], row.get("status", "not ended"), line) if part))
+    return rows
 
 
 def _files(reader: Reader, iri: str, kind: str) -> list[tuple[str, int]]:

@@ -30,6 +30,7 @@ from provio.facts import (
     Opening,
     Process,
     Record,
+    Task,
     Thread,
     Trace,
     Unwatched,
@@ -44,6 +45,7 @@ Records = dict[str, Record]
 AFTER = ("settled.ttl", "hashes.ttl")  # what was found after the run
 TRIALS = 4  # to find where the good part of a damaged file ends
 IMAGE = re.compile(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
+TASK = re.compile(r"/t[0-9]{1,20}$")
 FEW = 30  # files
 _asked = count()
 NUMBER = re.compile(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of stacked file systems
@@ -239,6 +241,8 @@ def _assemble(trace: Trace, records: Records, members: Members) -> Records:
             process = _process(trace, _parent_iri(iri))
             if process:
                 process.threads.append(Thread(iri, process, int(record.get("tid", 0)), int(record.get("epochNs", 0))))
+        elif kind == "Task":
+            _task(trace, iri, record)
         elif kind in OPENED and "openedNs" in record:
             _open(trace, iri, record, members)
             if "closedNs" in record:
@@ -246,6 +250,12 @@ def _assemble(trace: Trace, records: Records, members: Members) -> Records:
         elif not ("inFile" in record or "virtualSource" in record) or not members.takes(iri, record):
             later[iri] = record
     return later
+
+
+def _task(trace: Trace, iri: str, record: Record) -> None:
+    process = _process(trace, _parent_iri(iri))
+    if process and TASK.search(iri):
+        trace.tasks[iri] = Task(iri, process, record)
 
 
 def _open(trace: Trace, iri: str, record: Record, members: Members) -> None:
@@ -275,6 +285,8 @@ def _attach(
         thread = threads.get(_parent_iri(iri))
         if kind == "Gap":
             _gap(trace, thread, iri, record)
+        elif kind is None and iri in trace.tasks:
+            trace.tasks[iri].record.update(record)
         elif kind is None or "closedNs" in record:
             if not (members.found and members.told_later(iri, record)):
                 _close(openings.get(iri), record)

@@ -34,6 +34,7 @@ class Reason(TypedDict):
     changed: NotRequired[str]
     process: dict[str, str]
     program: NotRequired[Node]
+    task: NotRequired[Node]
     plan: NotRequired[Node]
     run: dict[str, str]
     user: NotRequired[str]
@@ -69,6 +70,9 @@ def why(reader: Reader, target: Target) -> Reason:
         launchedBy=launchers, contributors=_contributors(reader, target.iri),
         gaps=document["gaps"],
     )  # fmt: skip
+    maker = describe(reader, {made[1]})[0]
+    if maker["type"] == "Task":
+        reason["task"] = maker
     if "size" in own:
         reason["size"] = own["size"]
     if "modified" in own:
@@ -146,7 +150,8 @@ def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, st
 def _contributors(reader: Reader, version: str) -> list[dict[str, str]]:
     """The other processes that wrote a part of a version."""
     query = f"""{PREFIXES} SELECT DISTINCT ?p {{ <{version}> prov:wasRevisionOf ?c .
-        FILTER(STRSTARTS(STR(?c), "{version}~")) ?c prov:wasGeneratedBy ?a . ?a provio:partOf ?p }} ORDER BY ?p"""
+        FILTER(STRSTARTS(STR(?c), "{version}~")) ?c prov:wasGeneratedBy ?a .
+        ?a provio:partOf+ ?p . ?p a provio:Process }} ORDER BY ?p"""
     return [_facts(reader, row["p"]) for row in reader.rows(query)]
 
 

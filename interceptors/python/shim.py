@@ -30,10 +30,23 @@ class Member(ctypes.Structure):
     ]
 
 
+class Task(ctypes.Structure):
+    """`struct provio_task` of provio.h."""
+
+    _fields_ = [
+        *((name, ctypes.c_char_p) for name in ("name", "kind", "source")),
+        ("number", ctypes.c_uint64),
+    ]
+
+
 _pointer, _text, _int = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
 _time = _bytes = ctypes.c_uint64
 # Name: result, parameters; as in provio.h.
 FUNCTIONS: dict[str, Any] = {
+    "task_begin": (ctypes.c_uint64, ctypes.POINTER(Task)),
+    "task_enter": (ctypes.c_uint64, ctypes.c_uint64),
+    "task_now": (ctypes.c_uint64,),
+    "task_end": (None, ctypes.c_uint64, _text),
     "recording": (_int,),
     "now": (_time,),
     "function": (_int, _text, _text),

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from provio import turtle
 from provio.across.known import Facts
 from provio.graph import Graph
-from provio.identity import FINER
+from provio.identity import FINER, without_task
 from provio.plain import plain
 
 UNSEEN = "~unseen"
@@ -82,7 +82,7 @@ def reading(phases: list[Stretch], segments: Iterable[Stretch], last: int) -> It
 def _segment(facts: Facts, channels: list[str], segment: str) -> Stretch:
     """Return a segment's first and last moment: its phase's writes into the channel, or else the phase's own."""
     maker = facts.one(segment, "prov:wasGeneratedBy") or ""
-    process = facts.one(maker, "partOf") or maker
+    process = without_task(facts.one(maker, "partOf") or maker)
     start, end = facts.moments(maker)
     all_writes = [write for channel in channels for write in facts.values(channel, "wasWrittenBy")]
     writes = [facts.moments(write) for write in all_writes if write.startswith(process)]

@@ -15,6 +15,7 @@ from dataclasses import field
 from provio import turtle
 from provio.across.known import Facts
 from provio.graph import Graph
+from provio.identity import without_task
 from provio.lineage.model import TICK
 from provio.plain import plain
 
@@ -189,7 +190,7 @@ def _stretch(phase: str, moment: int) -> str:
 
 def _first_use(facts: Facts, entity: str, phase: str) -> int:
     """When the phase's process first read an entity; what nobody timed was used from its beginning on."""
-    process = facts.one(phase, "partOf") or phase
+    process = without_task(facts.one(phase, "partOf") or phase)
     moments = [
         facts.moments(activity)[0] for activity in facts.values(entity, "wasReadBy") if activity.startswith(process)
     ]

@@ -2,6 +2,7 @@
 
     code        the program of each process, and which inputs are the system's own (noise)
     lives       until when each image may have written
+    tasks       what a process did within its Tasks, as if each were a process
     spans       who read which version, who wrote which inode, and when
     growing     what was read of a file while it was written
     reads       which of two contents was read
@@ -38,6 +39,7 @@ from provio.lineage.phases import cut, tie
 from provio.lineage.pipes import connect
 from provio.lineage.reigns import part
 from provio.lineage.spans import gather
+from provio.lineage.strands import begin, join, strands
 from provio.lineage.versions import attribute
 
 __all__ = ["Conclusions", "conclude"]
@@ -48,19 +50,23 @@ def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -
     settings = settings or Config()
     conclusions = Conclusions(programs(trace, identity, settings))
     ends = lives(trace)
-    gather(trace, identity, conclusions, Noise(trace, settings), ends)
+    noise, whole = Noise(trace, settings), trace
+    trace = strands(whole, conclusions, ends)
+    gather(trace, identity, conclusions, noise, ends)
     name(trace, identity, conclusions)
     part(trace, conclusions)
     channels = channels_of(trace, identity, conclusions)
+    begin(channels, conclusions)
     cut(trace, channels, conclusions)
     tie(trace, conclusions)
+    join(conclusions)
     attribute(conclusions)
     members(trace, identity, channels, conclusions)
     connect(trace, channels, conclusions)
-    suspect(trace, conclusions, ends)
-    hide(trace, identity, conclusions)
-    unseen(trace, conclusions)
-    _hashed(trace, conclusions)
+    suspect(whole, conclusions, ends)
+    hide(whole, identity, conclusions)
+    unseen(whole, conclusions)
+    _hashed(whole, conclusions)
     return conclusions
 
 

@@ -22,9 +22,9 @@ from provio.settings import Interpreter
 SYSTEM = tuple(b"/etc /dev /usr /bin /boot /lib /lib32 /lib64 /opt /sbin /sys /proc /var /cvmfs".split())
 NOT_SYSTEM = tuple(b"/dev/shm /var/tmp /var/home".split())
 SLASH = ord("/")
-# What a watched Python may run of provio itself, where provio is not installed among other packages.
-_ROOM = Path(__file__).resolve().parent.parent / "interceptors"
-OWN = tuple(os.fsencode(room / name) for room in {_ROOM, _ROOM.resolve()} for name in ("hdf5.py", "python", "site"))
+# provio itself, which a watched Python may run, where it is not installed among other packages.
+_PACKAGE = Path(__file__).resolve().parent.parent
+OWN = tuple(os.fsencode(room) for room in (_PACKAGE, (_PACKAGE / "interceptors").resolve()))
 ROOT_VARIABLES = re.compile(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
 
 

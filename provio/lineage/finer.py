@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from provio.facts import Member, Opening, Process, Trace, path_of
+from provio.identity import without_task
 from provio.lineage.channels import Channel
 from provio.lineage.model import Conclusions, Input, MemberVersion, Phase, inode_of
 from provio.lineage.moves import Moves, below, holders
-from provio.lineage.phases import LAUNCHES, within
+from provio.lineage.phases import launches, within
 from provio.plain import plain
 
 
@@ -139,9 +140,10 @@ def refine(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> l
     for process in _with_forks(trace, set(uses), conclusions):
         known = uses.get(process.iri, [])
         others = _others(process, plain_uses.get(process.iri, set()), conclusions)
-        news = sorted([*_news(known, others), *heard.get(process.iri, ())])
+        joins = conclusions.joins.get(process.iri, [])
+        news = sorted([*_news(known, others), *heard.get(process.iri, ()), *joins])
         done = sorted(conclusions.finished.get(process.iri, set()) | finished.get(process.iri, set()))
-        forks = sorted(event.at for event in process.events if event.kind in LAUNCHES)
+        forks = launches(process, conclusions)
         conclusions.finer[process.iri] = _cut(conclusions.phases[process.iri], done, forks, news)
         _use(process, known, others, conclusions)
     _tie(conclusions)
@@ -164,6 +166,9 @@ def _finished(inside: Inside) -> set[int]:
 def _with_forks(trace: Trace, own: set[str], conclusions: Conclusions) -> list[Process]:
     """These processes, and those that are forks of them, or of their forks."""
     found = set(own)
+    for strand in conclusions.strands.values():  # what one Task of a process had in hand others may have, by memory
+        if not found.isdisjoint((strand.process.iri, strand.begun_in.iri)):
+            found.add(without_task(strand.begun_in.iri))
     for iri in conclusions.forks:
         line = [iri]
         while line[-1] in conclusions.forks and line[-1] not in found:
@@ -234,6 +239,10 @@ def _tie(conclusions: Conclusions) -> None:
             parent, moment = conclusions.forks[iri]
             if parent.iri in conclusions.finer:
                 first.carried_from = conclusions.finer_at(parent, moment).iri
+    for strand in conclusions.strands.values():
+        own, whole = conclusions.finer.get(strand.process.iri), strand.ended_in
+        if own and whole.iri in conclusions.finer and strand.ended in conclusions.joins.get(whole.iri, ()):
+            conclusions.finer_at(whole, strand.ended).joined[own[-1].iri] = None
     for span in conclusions.spans:
         if span.sources and not span.copied_only and span.process.iri in conclusions.finer:
             conclusions.finer_at(span.process, span.last).used.update(dict.fromkeys(span.sources))

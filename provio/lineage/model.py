@@ -190,6 +190,21 @@ class Phase:
     continued: bool = False
     carried_from: str | None = None
     launched_by: str | None = None
+    joined: dict[str, None] = field(default_factory=dict)  # the last phases of Tasks that ended in it
+
+
+@plain(slots=True)
+class Strand:
+    """A Task as a process (`tasks`): what it was begun in, and when it began and ended (ns since 1970).
+
+    What it took in is in the memory of `ended_in` from its end on.
+    """
+
+    process: Process
+    begun_in: Process
+    started: int
+    ended: int
+    ended_in: Process
 
 
 @plain(slots=True)
@@ -240,6 +255,9 @@ class Conclusions:
     gaps: list[tuple[str, str, str]] = field(default_factory=list)
     finished: dict[str, set[int]] = field(default_factory=dict)  # process → when it finished some output
     forks: dict[str, tuple[Process, int]] = field(default_factory=dict)  # process → whose fork it is, and when
+    strands: dict[str, Strand] = field(default_factory=dict)  # Task → what it is to the data
+    begun: dict[str, list[int]] = field(default_factory=dict)  # process → when Tasks began in it
+    joins: dict[str, list[int]] = field(default_factory=dict)  # process → when such ended as had taken something in
     finer: dict[str, list[Phase]] = field(default_factory=dict)  # process → its phases as to objects inside files
     made_in: dict[str, str] = field(default_factory=dict)  # what a phase generated → the finer phase
     members: dict[str, MemberVersion] = field(default_factory=dict)
@@ -257,6 +275,11 @@ class Conclusions:
         elif record and (not found.record or record.get("created") == "true"):
             found.kind, found.record = kind, record
         return found
+
+    def acting(self, process: Process, task: str) -> Process:
+        """Return the strand of a Task, or the process itself where a call was made in none."""
+        strand = self.strands.get(task)
+        return strand.process if strand else process
 
     def finer_at(self, process: Process, moment: int) -> Phase:
         """Return the finer phase a process was in at a moment."""

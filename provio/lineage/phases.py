@@ -33,8 +33,9 @@ def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None
         iri = next(iter(waiting))
         del waiting[iri]
         process = trace.processes[iri]
-        forks = sorted(event.at for event in process.events if event.kind in LAUNCHES)
-        news = sorted(_news(process, conclusions) + [part.first for _, part in uses.reads.get(iri, ())])
+        forks = launches(process, conclusions)
+        joins = conclusions.joins.get(iri, [])
+        news = sorted(_news(process, conclusions) + [part.first for _, part in uses.reads.get(iri, ())] + joins)
         phases = _phases(process, sorted(written.get(iri, ())), forks, news)
         if len(phases) > len(conclusions.phases.get(iri, ())):
             for writer, moment in uses.taken(phases):
@@ -48,6 +49,11 @@ def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None
         for found in conclusions.inputs[process.iri]:
             for moment in (found.first, found.last):
                 conclusions.phase_at(process, moment).used[found.version] = None
+
+
+def launches(process: Process, conclusions: Conclusions) -> list[int]:
+    """When a process launched others, or began a Task, in order."""
+    return sorted([e.at for e in process.events if e.kind in LAUNCHES] + conclusions.begun.get(process.iri, []))
 
 
 def _told_in_circles(channels: list[Channel], written: dict[str, set[int]]) -> None:
@@ -147,7 +153,8 @@ def _images(trace: Trace) -> dict[tuple[str, int, int], list[Process]]:
     """The images of each process, in order: a child of vfork before its exec, then as exec made them."""
     found: dict[tuple[str, int, int], list[Process]] = {}
     for process in trace.processes.values():
-        found.setdefault((process.host, process.pid, process.tick), []).append(process)
+        if process.image != "task":
+            found.setdefault((process.host, process.pid, process.tick), []).append(process)
     for chain in found.values():
         chain.sort(key=lambda p: -1 if p.image_number == "v" else int(p.image_number))
     return found

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
-from provio.document import ACTIVITIES, Lineage, LineageDocument, Node, command_line, targets
+from provio.document import ACTIVITIES, Lineage, LineageDocument, Node, command_line, first_line, targets
 from provio.reports.text import (
     columns,
     cut_end,
@@ -224,7 +224,10 @@ class _Tree:
             program = self.lineage.program(step.iri)
             facts = [] if where else [_timing(node)]
             ended = f"exit code {node['exitCode']}" if node.get("exitCode") and not where else ""
-            name = (program or node)["label"]
+            task = node["type"] == "Task"
+            name = (node if task else program or node)["label"]
+            if task and program and not where:
+                facts.insert(0, f"of {program['label']}")
             return Line(name, _style(step, "program"), _joined([*facts, *marks, ended]), "bad" if ended else "faint")
         if node["type"] == "Program":
             marks.insert(0, "program")
@@ -350,6 +353,8 @@ def _timing(node: Node) -> str:
 
 
 def _command(node: Node) -> list[Line]:
+    if node["type"] == "Task" and node.get("source"):
+        return [Line(f"> {first_line(node)}")]
     command = command_line(node)
     return [Line(f"$ {command}")] if command else []
 

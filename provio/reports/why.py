@@ -29,6 +29,7 @@ def _rows(reason: Reason, folder: str | None) -> list[tuple[str, str]]:
     """What is known, in order; of a fact with several values only the first is named."""
     process, run = reason["process"], reason["run"]
     return [
+        *_task(reason),
         ("made by", _program(reason, folder)),
         ("command", _command(process)),
         ("in", process.get("cwd", "")),
@@ -73,6 +74,16 @@ def _list(what: str, values: list[str]) -> list[tuple[str, str]]:
 
 def _command(process: dict[str, str]) -> str:
     return command_line({"iri": "", "type": "Process", "label": "", "argv": process.get("argv", "")})
+
+
+def _task(reason: Reason) -> list[tuple[str, str]]:
+    """The Task that made it, and what that carried out."""
+    task = reason.get("task")
+    if not task:
+        return []
+    ended = task.get("status", "")
+    rows = [("task", task["label"] + (f", {ended}" if ended not in ("", "ok") else ""))]
+    return rows + _list("source", task.get("source", "").rstrip().splitlines())
 
 
 def _program(reason: Reason, folder: str | None) -> str:

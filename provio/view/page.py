@@ -27,6 +27,7 @@ from provio.document import (
     Node,
     arguments,
     command_line,
+    first_line,
     flow,
     local_name,
     targets,
@@ -168,7 +169,7 @@ def _text_width(text: str, average: float) -> float:
 def _name(lineage: Lineage, node: Node) -> str:
     """A file's own name; a process's program; else the label."""
     if node["type"] in ACTIVITIES:
-        program = lineage.program(node["iri"])
+        program = None if node["type"] == "Task" else lineage.program(node["iri"])
         return printable((program or node)["label"])
     if "path" in node:
         return printable(node["path"].rstrip("/").rsplit("/", 1)[-1] or "/")
@@ -184,6 +185,8 @@ def _arguments_after(node: Node, program: str) -> str:
 
 def _second_line(node: Node, sort: str, program: str) -> str:
     """What tells one node from its namesakes: a process's command, a file's folder and size."""
+    if node["type"] == "Task":
+        return printable(first_line(node) or "task")
     if sort == "process":
         return printable(_arguments_after(node, program) or node["type"])
     if sort == "file":
@@ -204,6 +207,8 @@ def _facts(lineage: Lineage, node: Node) -> list[tuple[str, str]]:
         ("Path", node.get("path", "")),
         ("Program", _program_path(lineage, node)),
         ("Command", command_line(node)),
+        ("Source", node.get("source", "")),
+        ("Status", node.get("status", "")),
         ("Folder", node.get("cwd", "")),
         ("Started", took),
         ("Exit code", str(node.get("exitCode") or "")),

@@ -1,0 +1,75 @@
+"""Tasks, as a thread of Python enters and leaves them: names in, numbers that the shim gave them out (provio.h).
+
+Where the shim is not in the process, or does not record, every function does nothing and a Task is 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Iterator
+from typing import Any
+
+from .shim import Shim, Task, found
+
+LONGEST = 64 * 1024  # bytes of a source's text: more than one reads
+_shims: list[Any] = []
+
+
+def _shim() -> Any:
+    """The shim's functions; None where it does not record, which a fork of this process may do all the same."""
+    library = found()
+    if library is None:
+        return None
+    if not _shims:
+        _shims.append(Shim(library))
+    return _shims[0]
+
+
+def _text(value: str | None) -> bytes | None:
+    if value is None:
+        return None
+    encoded = value.replace("\0", "").encode("utf-8", "surrogatepass")
+    return encoded if len(encoded) <= LONGEST else encoded[:LONGEST].decode("utf-8", "ignore").encode()
+
+
+def begin(name: str, kind: str | None = None, source: str | None = None, number: int = 0) -> int:
+    """Begin a Task within the one that this thread is in, if any; return its number. It is not entered yet."""
+    shim = _shim()
+    if shim is None:
+        return 0
+    return int(shim.task_begin(ctypes.byref(Task(_text(name), _text(kind), _text(source), max(0, number)))))
+
+
+def enter(task: int) -> int:
+    """What this thread does from here on belongs to a Task (0: to none); return what it was in, to go back to."""
+    shim = _shim()
+    return int(shim.task_enter(task)) if shim else 0
+
+
+def now() -> int:
+    """Return the Task that this thread is in; 0: none."""
+    shim = _shim()
+    return int(shim.task_now()) if shim else 0
+
+
+def end(task: int, status: str | None = None) -> None:
+    """Say that a Task is over, and how: `ok`, `error`. Threads that were made in it leave it."""
+    shim = _shim() if task else None
+    if shim:
+        shim.task_end(task, _text(status))
+
+
+@contextlib.contextmanager
+def task(name: str, kind: str | None = None, source: str | None = None, number: int = 0) -> Iterator[int]:
+    """Do what follows in a Task of its own: begun, entered, left and ended here."""
+    begun = begin(name, kind, source, number)
+    before = enter(begun) if begun else 0
+    status = "error"
+    try:
+        yield begun
+        status = "ok"
+    finally:
+        if begun:
+            enter(before)
+            end(begun, status)

@@ -1,0 +1,190 @@
+"""Tasks of a process, taken for what they are to its data: strands of their own. Facts in, the same facts divided out.
+
+What a process did within a Task becomes that of a process of the Task's own, with its own openings, accesses and events
+(`Process.image` is `task`): so it is cut into phases, uses and generates like one. It began as a fork does, with what
+the strand that it was begun in had in memory by then; and when it ends, what it took in is in the memory of that one.
+So of two Tasks that go on at one time neither has what the other reads; a Task that begins when another has ended does,
+by way of the process's memory (`carriedFrom`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from provio.facts import Access, Event, Member, Opening, Process, Record, Task, Thread, Trace
+from provio.lineage.model import Strand
+from provio.plain import plain
+
+
+@plain()
+class Divided:
+    """A trace whose processes do not hold what their Tasks did, and the strands that do, by the Tasks' IRIs."""
+
+    trace: Trace
+    strands: dict[str, Strand]
+
+
+def divide(trace: Trace) -> Divided:
+    """Return the trace with a process for each Task; the trace itself where there are none."""
+    if not trace.tasks:
+        return Divided(trace, {})
+    of_process: dict[str, list[Task]] = {}
+    for task in trace.tasks.values():
+        of_process.setdefault(task.process.iri, []).append(task)
+    processes: dict[str, Process] = {}
+    strands: dict[str, Strand] = {}
+    for iri, process in trace.processes.items():
+        if iri not in of_process:
+            processes[iri] = process
+            continue
+        divider = _Divider(process, sorted(of_process[iri], key=lambda task: task.started))
+        processes.update((strand.iri, strand) for strand in divider.processes.values())
+        strands.update(divider.strands())
+    divided = Trace(
+        trace.folder, trace.run_id, trace.run, trace.mounts, processes, trace.gaps, trace.damages, trace.content_hash,
+        trace.environment, trace.unwatched, trace.hashes, trace.tasks,
+    )  # fmt: skip
+    return Divided(divided, strands)
+
+
+class _Divider:
+    """Divides what one process did among its Tasks; what was done in none stays its own, under an empty name."""
+
+    def __init__(self, process: Process, tasks: Sequence[Task]) -> None:
+        self.whole, self.tasks = process, tasks
+        self.processes = {"": _process(process, process.iri, process.image_number, process.record, process.threads)}
+        for task in tasks:
+            self.processes[task.iri] = _of_task(process, task)
+        self.copies: dict[tuple[int, str], Opening] = {}
+        for container in process.containers:
+            for name, copy in self._opening(container, _Inside(container)).items():
+                self.processes[name].containers.append(copy)
+        self._members()
+        placed = {id(container) for container in process.containers}
+        mapped = self._events()
+        for opening in process.openings:
+            if id(opening) in placed:
+                kept = ((name, self.copies.get((id(opening), name))) for name in self.processes)
+                found = {name: copy for name, copy in kept if copy}
+            else:
+                found = self._opening(opening, None, mapped.get(opening.iri, ()))
+            for name, copy in found.items():
+                self.processes[name].openings.append(copy)
+
+    def known(self, task: str) -> str:
+        """The name of a Task, or an empty one where nothing is known of it."""
+        return task if task in self.processes else ""
+
+    def _events(self) -> dict[str, set[str]]:
+        """Give events to Tasks, and return who did what to an opening as a whole; a map is its maker's to its end."""
+        maps = {event.iri: self.known(event.task) for event in self.whole.events if event.kind == "Map"}
+        touched: dict[str, set[str]] = {}
+        for event in self.whole.events:
+            name = maps.get(event.record.get("map", ""), self.known(event.task))
+            self.processes[name].events.append(_event(event, self.processes[name]))
+            if "object" in event.record:
+                touched.setdefault(event.record["object"], set()).add(name)
+        for event in self.whole.within:
+            name = self.known(event.task)
+            self.processes[name].within.append(_event(event, self.processes[name]))
+        return touched
+
+    def _opening(self, opening: Opening, inside: _Inside | None, touched: Iterable[str] = ()) -> dict[str, Opening]:
+        """An opening is its maker's, and found open by every other Task that did something with it."""
+        made_in = self.known(next((a.task for a in opening.accesses if "closed" in a.counts), ""))
+        if inside:
+            made_in = self.known(inside.first)
+        names = {self.known(access.task) for access in opening.accesses} | set(touched)
+        names |= {self.known(name) for name in inside.tasks} if inside else set()
+        found = {}
+        for name in dict.fromkeys([made_in, *sorted(names)]):
+            accesses = [access for access in opening.accesses if self.known(access.task) == name]
+            found[name] = self.copies[id(opening), name] = self._copy(opening, name, accesses, name == made_in)
+        return found
+
+    def _copy(self, opening: Opening, name: str, accesses: list[Access], maker: bool) -> Opening:
+        first = min((m for a in accesses for m in (a.first_read, a.first_write) if m), default=opening.opened)
+        copy = Opening(
+            opening.iri, self.processes[name], opening.kind, opening.path, opening.facts, opening.flags,
+            opening.opened if maker else first, opening.inherited or not maker, opening.unlinked,
+            opening.api if maker else None, opening.elapsed if maker else 0, opening.closed, opening.at_close,
+            opening.settled, opening.resolved, opening.hidden, opening.connection, accesses,
+        )  # fmt: skip
+        copy.copied_from = [one for one in opening.copied_from if self.known(one.access.task) == name]
+        copy.copied_to = [one for one in opening.copied_to if self.known(one.access.task) == name]
+        return copy
+
+    def _members(self) -> None:
+        """Objects inside files: each as the Task met it, made by the one that made it, or else that met it first."""
+        copies: dict[tuple[int, str], Member] = {}
+        for container in self.whole.containers:
+            for name in [name for name in self.processes if (id(container), name) in self.copies]:
+                file = self.copies[id(container), name]
+                file.members = [self._member(member, file, name, copies) for member in container.members]
+        for container in self.whole.containers:
+            for member in container.members:
+                for name in [name for name in self.processes if (id(member), name) in copies]:
+                    own = copies[id(member), name]
+                    own.shows = [copies.get((id(one), name), one) for one in member.shows]
+                    own.copied_from = [
+                        (copies.get((id(source), name), source), access)
+                        for source, access in member.copied_from
+                        if self.known(access.task) == name
+                    ]
+
+    def _member(self, member: Member, file: Opening, name: str, copies: dict[tuple[int, str], Member]) -> Member:
+        accesses = [access for access in member.accesses if self.known(access.task) == name]
+        made = next((a.task for a in member.accesses if a.operation == "Create"), None)
+        made = made if made is not None else next((a.task for a in member.accesses), "")
+        record = member.record
+        if self.known(made) != name:
+            record = {key: value for key, value in record.items() if key not in ("created", "replacedNs")}
+        copy = Member(member.iri, member.kind, file, member.path, member.name, record, accesses)
+        copies[id(member), name] = copy
+        return copy
+
+    def strands(self) -> dict[str, Strand]:
+        """The Tasks, each with what it was begun in: the Task that it was a part of, or the process."""
+        found: dict[str, Strand] = {}
+        ends = {task.iri: task.ended or self.processes[task.iri].ended for task in self.tasks}
+        above = {task.iri: self.known(task.part_of) for task in self.tasks}
+        for task in self.tasks:
+            back = above[task.iri]
+            for _ in self.tasks:  # a Task may outlive what it was begun in
+                if back == "" or ends[back] >= ends[task.iri]:
+                    break
+                back = above[back]
+            process = self.processes[task.iri]
+            begun_in = self.processes[above[task.iri]]
+            found[task.iri] = Strand(process, begun_in, task.started, ends[task.iri], self.processes[back])
+        return found
+
+
+class _Inside:
+    """Which Tasks did something inside a file that a library opened, and which did so first."""
+
+    def __init__(self, container: Opening) -> None:
+        accesses = [access for member in container.members for access in member.accesses]
+        self.tasks = {access.task for access in accesses}
+        self.first = min(accesses, key=_began).task if accesses else ""
+
+
+def _began(access: Access) -> int:
+    moments = (access.first_read, access.first_write, access.moments()[0] if access.operation else 0)
+    return min((moment for moment in moments if moment), default=1 << 63)
+
+
+def _event(event: Event, process: Process) -> Event:
+    return Event(event.iri, event.kind, process, event.thread, event.at, event.record)
+
+
+def _process(process: Process, iri: str, number: str, record: Record, threads: list[Thread]) -> Process:
+    return Process(iri, process.host, process.pid, process.tick, number, record, threads)
+
+
+def _of_task(process: Process, task: Task) -> Process:
+    record = process.record | {"image": "task", "startedNs": str(task.started)}
+    record.pop("rank", None)
+    if task.ended:
+        record["endedNs"] = str(task.ended)
+    return _process(process, task.iri + "/", f"{process.image_number}.{task.iri.rpartition('/')[2]}", record, [])

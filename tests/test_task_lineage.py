@@ -1,0 +1,241 @@
+"""What a Task used and made is its own; what else its process had read reaches it through memory alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import Project
+
+BEGIN = """
+import threading
+from provio.interceptors.python.tasks import task
+
+def read(name):
+    with open(name) as file:
+        return file.read()
+
+def write(name, text=""):
+    with open(name, "w") as file:
+        file.write(text or name)
+
+"""
+
+
+@pytest.fixture
+def tasks(project: Project) -> Any:
+    """Run Python code with Tasks in it, in a folder with the files a, b, c."""
+
+    def run(code: str) -> Project:
+        project.sh("for name in a b c; do echo $name > $name; done")
+        (project.path / "program.py").write_text(BEGIN + code)
+        project.watch("python3", "program.py")
+        return project
+
+    return run
+
+
+def makers(project: Project, target: str) -> list[str]:
+    """The names of the Tasks in the lineage of a file, by when they began."""
+    nodes = project.lineage(target)["nodes"]
+    return [n["label"] for n in sorted(nodes, key=lambda n: n.get("start", "")) if n["type"] == "Task"]
+
+
+def test_two_threads_two_tasks_one_file_each(tasks: Any) -> None:
+    project = tasks("""
+def work(number):
+    with task(f"work {number}"):
+        meet.wait()
+        text = read("ab"[number])
+        meet.wait()
+        write(f"out{number}", text)
+
+meet = threading.Barrier(2)
+threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+""")
+    for number, name in enumerate("ab"):
+        assert project.ancestors(f"out{number}") == {"data": {name}, "carried": set(), "control": set()}
+        assert makers(project, f"out{number}") == [f"work {number}"]
+    project.provio("validate")
+
+
+def test_what_an_earlier_task_read_is_carried(tasks: Any) -> None:
+    """Memory goes from Task to Task: what was read by one that ended, never what is read later."""
+    project = tasks("""
+with task("load"):
+    text = read("a")
+with task("other"):
+    write("aside", read("b"))
+with task("save"):
+    write("out", text)
+with task("later"):
+    read("c")
+write("last", text)
+""")
+    assert project.ancestors("out") == {"data": set(), "carried": {"a", "b"}, "control": set()}
+    assert project.ancestors("aside") == {"data": {"b"}, "carried": {"a"}, "control": set()}
+    assert project.ancestors("last") == {"data": set(), "carried": {"a", "b", "c"}, "control": set()}
+    assert makers(project, "out") == ["load", "other", "save"]
+    project.provio("validate")
+
+
+def test_a_task_has_what_its_process_had_read(tasks: Any) -> None:
+    project = tasks("""
+text = read("a")
+with task("save"):
+    write("out", text)
+read("b")
+""")
+    assert project.ancestors("out") == {"data": set(), "carried": {"a"}, "control": set()}
+
+
+def test_tasks_nest(tasks: Any) -> None:
+    project = tasks("""
+with task("outer"):
+    read("a")
+    with task("inner"):
+        write("x", read("b"))
+    write("y", "")
+    read("c")
+""")
+    assert project.ancestors("x") == {"data": {"b"}, "carried": {"a"}, "control": set()}
+    assert project.ancestors("y")["data"] | project.ancestors("y")["carried"] == {"a", "b"}
+    assert "c" not in project.ancestors("y")["carried"]
+    (row,) = project.rows(
+        "SELECT ?outer { ?inner provio:name 'inner' ; provio:partOf/provio:name ?outer }",
+    )
+    assert row == {"outer": "outer"}
+    project.provio("validate")
+
+
+def test_a_task_is_cut_like_a_process(tasks: Any) -> None:
+    project = tasks("""
+with task("all"):
+    write("x", read("a"))
+    write("y", read("b"))
+""")
+    assert project.ancestors("x") == {"data": {"a"}, "carried": set(), "control": set()}
+    assert project.ancestors("y") == {"data": {"b"}, "carried": {"a"}, "control": set()}
+    project.provio("validate")
+
+
+def test_what_a_task_starts_is_launched_by_it(tasks: Any) -> None:
+    project = tasks("""
+import subprocess
+with task("before"):
+    read("a")
+with task("start"):
+    subprocess.run("cat b > out", shell=True, check=True)
+with task("pipe"):
+    found = subprocess.run(["cat", "c"], capture_output=True, check=True).stdout
+    write("piped", found.decode())
+""")
+    assert project.ancestors("out")["data"] == {"b"}
+    assert "start" in [n["label"] for n in project.lineage("out", "--via", "control")["nodes"] if n["type"] == "Task"]
+    assert project.ancestors("piped")["data"] == {"c"}
+    project.provio("validate")
+
+
+def test_two_tasks_of_one_file(tasks: Any) -> None:
+    """A log that two Tasks append to comes from both; a file that one opened and another wrote, from who wrote."""
+    project = tasks("""
+for name in "ab":
+    with task(f"append {name}"):
+        text = read(name)
+        with open("log", "a") as file:
+            file.write(text)
+with task("open"):
+    file = open("shared", "w", buffering=1)
+with task("write"):
+    file.write(read("c") + "\\n")
+file.close()
+""")
+    assert project.ancestors("log")["data"] == {"a", "b", "log"}  # as it was before
+    assert makers(project, "log") == ["append a", "append b"]
+    assert project.ancestors("shared")["data"] == {"c"}
+    assert makers(project, "shared")[-1] == "write"
+    project.provio("validate")
+
+
+def test_a_task_between_two_of_one_thread(tasks: Any) -> None:
+    """What a Task made and the next one read ties the two by the file."""
+    project = tasks("""
+with task("one"):
+    write("x", read("a"))
+with task("two"):
+    write("y", read("x"))
+""")
+    assert project.ancestors("y")["data"] == {"x", "a"}
+    project.provio("validate")
+
+
+def test_the_graph_says_what_a_task_is(tasks: Any) -> None:
+    project = tasks("""
+with task("fit", kind="cell", source='x = 1\\n"é"', number=3):
+    write("x", read("a"))
+try:
+    with task("fails"):
+        read("nothing")
+except FileNotFoundError:
+    pass
+""")
+    words = "name kind number sourceText status".split()
+    rows = project.rows(
+        "SELECT * { ?task a provio:Task ; provio:name ?name ; prov:startedAtTime ?start ; prov:endedAtTime ?end "
+        "FILTER(?start <= ?end) "
+        + " ".join(f"OPTIONAL {{ ?task provio:{word} ?{word} }}" for word in words[1:])
+        + " ?task provio:partOf/a provio:Process } ORDER BY ?name"
+    )
+    found = [{word: row[word] for word in words if word in row} for row in rows]
+    assert found == [
+        {"name": "fails", "status": "error"},
+        {"name": "fit", "kind": "cell", "number": "3", "sourceText": 'x = 1\n"é"', "status": "ok"},
+    ]
+    (node,) = [n for n in project.lineage("x")["nodes"] if n["type"] == "Task"]
+    assert {key: node[key] for key in ("label", "kind", "number", "source", "status")} == {
+        "label": "fit", "kind": "cell", "number": 3, "source": 'x = 1\n"é"', "status": "ok",
+    }  # fmt: skip
+    assert json.loads(json.dumps(node))["task"] == node["iri"].partition("phase/")[0]
+
+
+def test_datasets_of_tasks(tasks: Any) -> None:
+    """Inside HDF5 files, too, each Task has its own, and memory goes from one that ended to the next."""
+    project = tasks("""
+import h5py
+with task("make"):
+    with h5py.File("in.h5", "w") as file:
+        file["one"] = [1, 2, 3]
+        file["two"] = [4, 5, 6]
+with task("load"):
+    with h5py.File("in.h5") as file:
+        one = file["one"][:]
+with task("save"):
+    with h5py.File("in.h5") as file, h5py.File("out.h5", "w") as out:
+        out["sum"] = file["two"][:] + 1
+        out["one"] = one
+""")
+    nodes = project.lineage("out.h5#/sum")["nodes"]
+    assert {n["label"] for n in nodes if n["type"] == "Dataset"} >= {"out.h5#/sum", "in.h5#/two", "in.h5#/one"}
+    by = {n["label"]: n["via"] for n in nodes if n["type"] == "Dataset"}
+    assert (by["in.h5#/two"], by["in.h5#/one"]) == ("data", "carried")
+    project.provio("validate")
+
+
+def test_what_a_task_carried_out_is_shown(tasks: Any) -> None:
+    """People see the Task by its name; of its source the first line, and all of it where they ask who made a file."""
+    project = tasks("""
+with task("fit", source='model = 1\\npassword = "hidden"\\n'):
+    write("x", read("a"))
+""")
+    tree = project.provio("lineage", "x").stdout.splitlines()
+    assert tree[1].startswith("│ fit  of program.py, ")
+    assert tree[2] == "│ > model = 1 …"
+    why = project.provio("why", "x").stdout
+    assert 'task      fit\nsource    model = 1\n          password = "REDACTED"\n' in why
+    assert "task     fit  ok  model = 1 …\n" in project.provio("show", "last").stdout
+    assert (
+        "model = 1" in project.provio("view", "x", "-o", "page.html").stdout + (project.path / "page.html").read_text()
+    )
