@@ -86,6 +86,12 @@ def test_files_are_followed_from_opening_to_close(compiled: Compiling, trace: Tr
     assert set(of(lines, "object")) <= story.objects("created", "target", "targetFile")
 
 
+def test_names_lead_where_they_lead_then(compiled: Compiling, trace: Trace, work: Path) -> None:
+    """Of names that are opened again nothing is asked, until one of the folder is deleted, moved, linked or hidden."""
+    lines, story = told(trace, work, compiled("beside.c"))
+    assert [act for act in story.moved() if act.what == "read"] == acts(lines)
+
+
 def test_a_write_that_covers_all_ends_what_was_there_before(compiled: Compiling, trace: Trace, work: Path) -> None:
     lines, story = told(trace, work, compiled("replaced.c"))
     replaced = [story.name(iri)[1] for iri, record in story.members.items() if "replacedNs" in record]

@@ -89,12 +89,11 @@ static void sizes_text(char *room, const hsize_t *sizes, int rank) {
 // Shapes as text, and the number of elements; rank -1: there are none (a null dataspace).
 void describe_extent(const struct call *call, struct thing *thing, hid_t space, char *shape, char *most) {
     hsize_t sizes[RANK], limits[RANK], elements = 1;
-    int kind = ASK(call->library, H5Sget_simple_extent_type, space);
-    int rank = kind == H5S_SIMPLE ? ASK(call->library, H5Sget_simple_extent_ndims, space) : 0;
+    int rank = ASK(call->library, H5Sget_simple_extent_dims, space, sizes, limits);
+    int kind = rank > 0 ? H5S_SIMPLE : ASK(call->library, H5Sget_simple_extent_type, space);
     shape[0] = most[0] = '\0';
-    thing->rank = kind == H5S_SCALAR || (kind == H5S_SIMPLE && rank >= 0 && rank <= RANK) ? rank : -1;
+    thing->rank = kind == H5S_SCALAR || (kind == H5S_SIMPLE && rank >= 0) ? rank : -1;
     if (thing->rank > 0) {
-        ASK(call->library, H5Sget_simple_extent_dims, space, sizes, limits);
         sizes_text(shape, sizes, rank);
         if (thing->kind == A_DATASET) sizes_text(most, limits, rank);
         for (int i = 0; i < rank; i++) elements *= sizes[i];

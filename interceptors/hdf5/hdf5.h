@@ -126,7 +126,9 @@ struct file {
     bool strong;                               // its last handle closes its objects too
     bool collective;                           // asking for metadata may need all ranks
     struct file *_Atomic parent;               // where it is mounted, at `mount`
-    _Atomic uint64_t folder; // of the folder that was last found to have no links on its way, the hash
+    _Atomic uint64_t folder;          // of the folder that was last found to have no links on its way, the hash
+    _Atomic uint64_t asked_in, plain; // of that whose names were last asked for, and of one that has no links in it
+    _Atomic uint32_t asked;           // how often they were
     char *mount, *path;
     unsigned flags; // as of open(2)
 };
@@ -154,13 +156,17 @@ struct thing *thing_find(struct file *file, enum kind kind, const struct token *
                          const char *name);
 struct thing *thing_new(struct file *file, enum kind kind, const struct token *token, const char *path,
                         const char *name);
+struct thing *thing_at(struct file *file, const char *path); // an object that was met under that path, or NULL
 bool thing_rename(struct thing *thing, const char *path);
 void thing_gone(struct file *file, enum kind kind, const char *path, const char *name);
 void things_gone(struct file *file, const char *path);
 uint64_t mixed(uint64_t hash, const void *bytes, size_t size);
+extern _Atomic bool names_unsure; // a name may lead elsewhere than it did, and nobody knows which
 // Links may be on ways where none were.
 static inline void names_changed(struct file *file) {
     atomic_store(&file->folder, 0);
+    atomic_store(&file->plain, 0);
+    atomic_store(&file->asked_in, 0);
 }
 static inline const char *thing_path(const struct thing *thing) {
     return thing->text == NULL ? "" : thing->text;
@@ -232,6 +238,7 @@ enum link { NO_LINK = -1, HARD = 0, SOFT = 1, EXTERNAL = 64 };
 // The full name of what `name` is at a place, links followed, into PATH_ROOM bytes; the last part as it is where `last`
 // is false. False: it cannot be said, or lies in another file.
 bool name_follow(const struct call *call, struct thing *base, hid_t place, const char *name, bool last, char *room);
+bool name_plain(struct file *file, const char *path);
 bool name_asked(const struct call *call, hid_t hid, char *room); // as the library has it
 void link_say(const struct call *call, struct file *file, const char *path, const char *target, const char *target_file,
               bool created);

@@ -25,8 +25,11 @@ int provio_H5Iinc_ref(hid_t object) {
 }
 
 int provio_H5Idec_ref(hid_t object) {
-    BEGIN(H5Idec_ref)
-    int result = real == NULL ? -1 : real(object);
+    struct call call;
+    struct library *library = library_find(__builtin_return_address(0));
+    bool known = library != NULL && handle_find(library, object) != NULL; // h5py lets go of all by this
+    const bool told = call_begin(&call, ROW_H5Idec_ref, __builtin_return_address(0), known, false);
+    int result = library == NULL ? -1 : ROW(library, H5Idec_ref)(object);
     if (told) call_end(&call, false);
     struct handle *handle = told && result >= 0 ? handle_find(call.library, object) : NULL;
     if (handle == NULL) return result;
@@ -111,6 +114,7 @@ herr_t provio_H5Fmount(hid_t place, const char *name, hid_t child, hid_t access)
         if (room != NULL) pool_give(&scratches, room);
         atomic_fetch_add(&guest->file->mounts, 1);
         atomic_store(&guest->file->parent, base->file);
+        atomic_store(&names_unsure, true);
         provio_counted(guest->file->object, function_number(&call), told_from(&call));
     }
     return result;
@@ -194,6 +198,8 @@ herr_t provio_H5Ldelete_by_idx(hid_t place, const char *name, int index, int ord
         failed(&call, place);
     else if (doomed.known)
         link_gone(&call, place, doomed.name);
+    else
+        atomic_store(&names_unsure, true);
     return result;
 }
 
@@ -209,6 +215,8 @@ herr_t provio_H5Ldelete_by_idx_async(const char *source, const char *caller, uns
         failed(&call, place);
     else if (doomed.known)
         link_gone(&call, place, doomed.name);
+    else
+        atomic_store(&names_unsure, true);
     return result;
 }
 

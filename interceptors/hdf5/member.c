@@ -173,16 +173,33 @@ struct thing *meet(const struct call *call, hid_t hid, hid_t place, const char *
     return thing;
 }
 
+// What was met before under that name, where no link can lead elsewhere: nothing is asked.
+static struct thing *met_before(const struct call *call, hid_t place, const char *name) {
+    struct handle *handle = handle_find(call->library, place);
+    struct thing *base = handle == NULL ? NULL : handle->thing, *found = NULL;
+    if (base == NULL || base->text == NULL || relaxed(base->gone) || relaxed(names_unsure)) return NULL;
+    char *room = pool_take(&scratches);
+    if (room == NULL) return NULL;
+    if (name_join(room, name[0] == '/' ? "/" : thing_path(base), name) && name_plain(base->file, room))
+        found = thing_at(base->file, room);
+    pool_give(&scratches, room);
+    return found;
+}
+
 void opened(const struct call *call, hid_t hid, hid_t place, const char *name, const struct material *material,
             bool created) {
     struct quiet quiet;
-    quiet_begin(&quiet, call->library);
-    struct thing *thing = meet(call, hid, place, name, material, created);
+    struct thing *thing = created || name == NULL ? NULL : met_before(call, place, name);
+    bool asking = thing == NULL;
+    if (asking) {
+        quiet_begin(&quiet, call->library);
+        thing = meet(call, hid, place, name, material, created);
+    }
     if (thing != NULL) {
         handle_add(call->library, hid, thing);
         provio_counted(thing->object, function_number(call), told_from(call));
     }
-    quiet_end(&quiet);
+    if (asking) quiet_end(&quiet);
 }
 
 // What had no name has its first: it is announced now, with what was written before.

@@ -60,6 +60,46 @@ void link_say(const struct call *call, struct file *file, const char *path, cons
     if (thing != NULL) thing->object = provio_member(file->object, &member);
 }
 
+// ---- what lies side by side: a folder without links is looked at once, not each time that something in it is opened
+
+enum { FEW = 8, LINKS_AS_ONE = 16 }; // to go through so many links costs as much as to ask of one
+
+static herr_t other_than_hard(hid_t group, const char *name, const int *type, void *data) {
+    (void)group, (void)name, (void)data;
+    return *type == HARD ? 0 : 1;
+}
+
+static bool only_hard(const struct call *call, hid_t place, const char *folder, uint64_t most) {
+    struct {
+        int storage;
+        hsize_t links;
+        char room[64];
+    } found;
+    enum { BY_NAME = 0, NATIVE = 2 };
+    struct library *library = call->library;
+    if (ASK(library, H5Gget_info_by_name, place, folder, &found, 0) < 0 || found.links > most) return false;
+    const void *visit = (const void *)other_than_hard;
+    herr_t result = function_of(library, OWN_H5Literate_by_name2) != NULL
+                        ? ASK(library, H5Literate_by_name2, place, folder, BY_NAME, NATIVE, NULL, visit, NULL, 0)
+                        : ASK(library, H5Literate_by_name, place, folder, BY_NAME, NATIVE, NULL, visit, NULL, 0);
+    return result == 0;
+}
+
+// The part of the path before `end` has no links in it. It is gone through once as much was asked of it as that costs.
+static bool plain_folder(const struct call *call, struct file *file, hid_t place, char *path, size_t end) {
+    uint64_t folder = mixed(1, path, end) | 1;
+    if (relaxed(file->plain) == folder) return true;
+    if (atomic_exchange(&file->asked_in, folder) != folder) atomic_store(&file->asked, 0);
+    uint32_t asked = atomic_fetch_add(&file->asked, 1) + 1;
+    if (asked < FEW || (asked & (asked - 1)) != 0) return false;
+    char kept = path[end];
+    path[end] = '\0';
+    bool plain = only_hard(call, place, end == 0 ? "/" : path, (uint64_t)LINKS_AS_ONE * asked);
+    path[end] = kept;
+    if (plain) atomic_store(&file->plain, folder);
+    return plain;
+}
+
 // Three rooms for one walk.
 struct rooms {
     char *target, *rest, *resolved;
@@ -104,7 +144,7 @@ static bool walk(const struct call *call, struct file *file, hid_t place, char *
     for (int followed = 0; path[at] != '\0' && path[at + 1] != '\0' && followed < FOLLOWED;) {
         size_t end = at + 1 + strcspn(path + at + 1, "/");
         char next = path[end];
-        if (next == '\0' && !last) break;
+        if (next == '\0' && (!last || plain_folder(call, file, place, path, at))) break;
         path[end] = '\0';
         enum link kind = link_kind(call, place, path, rooms->target);
         if (kind == SOFT) {
@@ -124,6 +164,13 @@ static bool walk(const struct call *call, struct file *file, hid_t place, char *
     }
     atomic_store(&file->folder, folder_of(path, &above));
     return true;
+}
+
+// A path that is known to have no links on its way; that of an object of it is its own.
+bool name_plain(struct file *file, const char *path) {
+    size_t end;
+    uint64_t known = relaxed(file->folder);
+    return known != 0 && (folder_of(path, &end) == known || (mixed(1, path, strlen(path)) | 1) == known);
 }
 
 bool name_follow(const struct call *call, struct thing *base, hid_t place, const char *name, bool last, char *room) {

@@ -148,7 +148,10 @@ void linked(const struct call *call, enum link kind, hid_t place, const char *ta
         link_say(call, file, naming.to, target, other_file, true);
     else if (file != NULL && link_at(&naming, place, target, true, naming.from) != NULL)
         link_say(call, file, naming.to, naming.from, NULL, true);
-    if (file != NULL) provio_counted(file->object, function_number(call), told_from(call));
+    if (file != NULL)
+        provio_counted(file->object, function_number(call), told_from(call));
+    else
+        atomic_store(&names_unsure, true);
     naming_end(&naming);
 }
 
@@ -166,6 +169,8 @@ void link_moved(const struct call *call, hid_t place, const char *from, hid_t ot
     if (file != NULL && link_at(&naming, other, to, false, naming.to) != NULL) {
         provio_renamed(file->object, function_number(call), NULL, naming.from, naming.to, told_from(call));
         things_gone(file, naming.from);
+    } else {
+        atomic_store(&names_unsure, true);
     }
     naming_end(&naming);
 }
@@ -177,6 +182,8 @@ void link_gone(const struct call *call, hid_t place, const char *name) {
     if (file != NULL) {
         provio_deleted(file->object, function_number(call), naming.from, NULL, told_from(call));
         things_gone(file, naming.from);
+    } else {
+        atomic_store(&names_unsure, true);
     }
     naming_end(&naming);
 }

@@ -5,6 +5,7 @@
 enum { FILES = 1024, THINGS = 16384 };
 static const uint64_t BUSY = UINT64_MAX;
 
+_Atomic bool names_unsure;
 static struct file *_Atomic files[FILES];
 static _Atomic uint32_t files_end;
 static _Atomic uint64_t file_serials;
@@ -50,17 +51,24 @@ static void thing_free(struct thing *thing) {
 
 // ---- things, found by their token where that is known, else by their path
 
+static uint64_t mixed_word(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
 uint64_t mixed(uint64_t hash, const void *bytes, size_t size) {
     for (const unsigned char *at = bytes; size-- > 0; at++) hash = (hash ^ *at) * 0x100000001b3u;
     return hash;
 }
 
 static uint64_t key_of(uint64_t start, enum kind kind, const struct token *token, const char *path, const char *name) {
-    uint64_t hash = mixed(start, &kind, sizeof kind);
-    if (token != NULL)
-        hash = mixed(hash, token, sizeof *token);
-    else
+    uint64_t words[2], hash = mixed_word(start, kind);
+    if (token != NULL) {
+        memcpy(words, token, sizeof words);
+        hash = mixed_word(mixed_word(hash, words[0]), words[1]);
+    } else {
         hash = mixed(hash, path, strlen(path));
+    }
     if (name != NULL) hash = mixed(hash, name, strlen(name));
     hash ^= hash >> 32;
     return hash == 0 || hash == BUSY ? 1 : hash;
@@ -138,6 +146,16 @@ struct thing *thing_new(struct file *file, enum kind kind, const struct token *t
     thing_listed(file, thing);
     atomic_store_explicit(&thing->key, key_of(file->serial, kind, token, path, name), memory_order_release);
     return thing;
+}
+
+struct thing *thing_at(struct file *file, const char *path) {
+    size_t length = strlen(path);
+    for (struct thing *thing = atomic_load(&file->things[list_of(file, path, false)]); thing != NULL;
+         thing = thing->sibling)
+        if (thing->path_length == length && thing->text != NULL && !relaxed(thing->gone) && thing->kind != A_LINK &&
+            thing->kind != AN_ATTRIBUTE && memcmp(thing->text, path, length) == 0)
+            return thing;
+    return NULL;
 }
 
 // What had no name gets its first. It stays in the list of those that had none.
