@@ -15,6 +15,8 @@ from provio import stopping, terminal
 from provio.errors import Busy, NothingKnown, ProvioError
 from provio.reports.text import plural
 
+LISTS = "provio runs lists them"
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -221,7 +223,10 @@ def run_id(reader: Store, name: str) -> str:
 
     found = runs.find(reader, name)
     if found is None:
-        raise NothingKnown(f"no run {name!r} is recorded (provio runs lists them)")
+        from provio import slips
+
+        known = [row["name"] for row in reader.rows(runs.LISTING) if "name" in row]
+        raise NothingKnown(f"no run {name!r} is recorded: {slips.of_run(name, known)}")
     return found
 
 
@@ -229,7 +234,8 @@ def run_folder(home: Home, name: str) -> Path:
     """Return the folder of the one run whose id begins with `name`, merged or not."""
     found = [folder for folder in home.run_folders() if name and folder.name.startswith(name)]
     if len(found) != 1:
-        raise NothingKnown(f"{'no run' if not found else 'more than one run'} begins with {name!r} in {home.runs}")
+        what, remedy = ("more than one run begins", "say more of the id") if found else ("no run begins", LISTS)
+        raise NothingKnown(f"{what} with {name!r} in {home.runs}: {remedy}")
     return found[0]
 
 

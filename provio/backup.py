@@ -11,7 +11,7 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from provio import runfiles
@@ -26,7 +26,7 @@ UNFINISHED = "backup.unfinished"  # a copy that is being made, or was when it wa
 LEFT_OUT = frozenset({"lock", "store.unfinished", "CACHEDIR.TAG", UNFINISHED})
 
 
-def backup(home: Home, target: Path) -> int:
+def backup(home: Home, target: Path, progress: Callable[[str], None] = lambda _: None) -> int:
     """Copy a `.provio` and return how many runs are in the copy; it is there whole, or not at all.
 
     Raises ProvioError where `target` is there already or cannot be written, Busy never: it waits.
@@ -37,7 +37,7 @@ def backup(home: Home, target: Path) -> int:
     with contextlib.closing(Lock(home, wait=True)), home.closed(), _begun(target, new):
         try:
             folders = home.run_folders()
-            _copy(home, new, folders)
+            _copy(home, new, folders, progress)
             with contextlib.suppress(NothingKnown):  # nothing is merged yet
                 open_reader(Home(new), Config())
             new.rename(target)
@@ -79,17 +79,20 @@ def _unwritable(target: Path, error: OSError) -> ProvioError:
     return ProvioError(f"cannot write {target} ({error.strerror or error}): name a folder with room, of yours")
 
 
-def _copy(home: Home, new: Path, folders: list[Path]) -> None:
+def _copy(home: Home, new: Path, folders: list[Path], progress: Callable[[str], None]) -> None:
     for entry in os.scandir(home.path):
         if entry.is_file(follow_symlinks=False) and entry.name not in LEFT_OUT:
             shutil.copy2(entry.path, new / entry.name)
     (new / "runs").mkdir()
-    for folder in folders:
+    for place, folder in enumerate(folders):
+        progress(f"copying run {place + 1} of {len(folders)}")
         _copy_run(folder, new / "runs" / folder.name)
     for notes in ("hashing", "removed"):
         if (home.path / notes).is_dir():
             _tree(home.path / notes, new / notes)
+    progress("copying the store")
     _copy_store(home, Home(new))
+    progress("")
 
 
 def _copy_run(folder: Path, target: Path) -> None:

@@ -13,14 +13,16 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from provio.errors import ProvioError, TimedOut
 
 PR_SET_PDEATHSIG = 1
-# What the child tells: it merges, which no time-out ends; it answers from now on; it would print.
-MERGES, ANSWERS, PRINTS = b"m", b"a", b"p"
+# What the child tells: it merges, which no time-out ends; it answers from now on; it says itself how far it is; it
+# would print.
+MERGES, ANSWERS, SAYS, PRINTS = b"m", b"a", b"s", b"p"
+TICK = 0.5  # seconds
 
 
 class _Parent:
@@ -29,8 +31,10 @@ class _Parent:
     heard = told = -1
 
 
-def apart(seconds: float) -> int | None:
+def apart(seconds: float, note: Callable[[str], None] = lambda _: None) -> int | None:
     """Fork. In the child return None; in the parent wait for it, at most so many seconds (0: as long as it takes).
+
+    While it answers, `note` is told for how long; an empty text is the end of that.
 
     Raises TimedOut in the parent when they have passed, KeyboardInterrupt at Ctrl-C: the child is no more then.
     """
@@ -47,9 +51,10 @@ def apart(seconds: float) -> int | None:
     os.close(leave)
     os.close(tell)
     try:
-        _attend(listen, give, seconds)
+        _attend(listen, give, seconds, note)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except BaseException:
+        note("")
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         raise
@@ -67,6 +72,16 @@ def not_counted() -> Iterator[None]:
         yield
     finally:
         _tell(ANSWERS)
+
+
+def says() -> None:
+    """From now on this process itself says how far it is."""
+    _tell(SAYS)
+
+
+def is_apart() -> bool:
+    """Tell whether this is such a child, before it prints: its parent may have written on the terminal's last line."""
+    return _Parent.told >= 0
 
 
 def may_print() -> None:
@@ -102,17 +117,24 @@ def _die_with(parent: int) -> None:
         signal.signal(signal.SIGINT, lambda *_: None)
 
 
-def _attend(listen: int, give: int, seconds: float) -> None:
+def _attend(listen: int, give: int, seconds: float, note: Callable[[str], None]) -> None:
     """Heed what the child tells until it ends or prints."""
-    deadline = time.monotonic() + seconds if seconds else None
+    begun = time.monotonic()
+    deadline, told = begun + seconds if seconds else None, ANSWERS
     while True:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        left = TICK if deadline is None else max(0.0, min(TICK, deadline - time.monotonic()))
         if not select.select([listen], [], [], left)[0]:
-            raise TimedOut(seconds)
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimedOut(seconds)
+            if told == ANSWERS:
+                note(f"answering: {time.monotonic() - begun:.0f} s")
+            continue
         told = os.read(listen, 1)
+        note("")
         if told == PRINTS:
             with contextlib.suppress(BrokenPipeError):
                 os.write(give, b".")
         if told in (PRINTS, b""):
             return
-        deadline = time.monotonic() + seconds if seconds and told == ANSWERS else None
+        if told != SAYS:
+            deadline = time.monotonic() + seconds if seconds and told == ANSWERS else None

@@ -40,9 +40,9 @@ def find_target(reader: Reader, text: str) -> Target:
         return Target(iri, None, full.decode("utf-8", "replace"))
     newest = _newest_of(reader, _names([full, os.path.realpath(path)]))
     if newest is None:
-        raise NothingKnown(
-            f"nothing is recorded of {_show(full)}: run what makes or reads it under provio (provio run -- COMMAND)"
-        )
+        from provio import slips
+
+        raise NothingKnown(f"nothing is recorded of {_show(full)}: {slips.of_file(reader, full)}")
     word = "changed since it was recorded" if iri else "no longer there; recorded"
     return Target(newest[0], f"{word} at {newest[1]}", full.decode("utf-8", "replace"))
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from provio import stopping
 from provio.errors import ProvioError
 
+MOST_LINES = 1000  # of an answer on a terminal
+
 
 def have_streams() -> None:
     """Give a stream that was closed a place to write to, on a descriptor that a command does not inherit as 1 or 2."""
@@ -39,17 +41,29 @@ def out(answer: str | bytes) -> None:
     """Print an answer: text as the stream can show it, bytes as they are."""
     stopping.may_print()
     sys.stdout.flush()
+    left_out = 0
     if isinstance(answer, str):
-        answer = answer.encode(sys.stdout.encoding if unicode() else "ascii", "backslashreplace")
+        text, left_out = _first(answer)
+        answer = text.encode(sys.stdout.encoding if unicode() else "ascii", "backslashreplace")
     left = memoryview(answer)
     while left:  # without a buffer (PYTHONUNBUFFERED) a pipe takes a part at a time
         left = left[sys.stdout.buffer.write(left) :]
     sys.stdout.buffer.flush()
+    if left_out:
+        note(f"and {left_out} lines more: a pipe (| less) or a file gets all")
+
+
+def _first(answer: str) -> tuple[str, int]:
+    """As much of an answer as somebody at a terminal may want to read, and how many lines are left out."""
+    if len(answer) < MOST_LINES or not sys.stdout.isatty():
+        return answer, 0
+    lines = answer.splitlines(keepends=True)
+    return "".join(lines[:MOST_LINES]), max(0, len(lines) - MOST_LINES)
 
 
 def note(line: str) -> None:
     """Say something on the side that is no complaint."""
-    print(_shown(line), file=sys.stderr)
+    print(_clear() + _shown(line), file=sys.stderr)
 
 
 def confirm(question: str) -> None:
@@ -68,7 +82,12 @@ def complain(message: str, hint: str = "") -> None:
     safe = line.encode("ascii" if not unicode() else "utf-8", "backslashreplace").decode("utf-8")
     with contextlib.suppress(OSError, ValueError):
         name = "\x1b[1;31mprovio:\x1b[0m" if color("stderr") else "provio:"
-        print(f"{name} {_shown(safe)}{hint}", file=sys.stderr, flush=True)
+        print(f"{_clear()}{name} {_shown(safe)}{hint}", file=sys.stderr, flush=True)
+
+
+def _clear() -> str:
+    """What takes away a line of progress that the parent of this process may have left."""
+    return "\r\x1b[K" if stopping.is_apart() and sys.stderr.isatty() else ""
 
 
 def _shown(text: str) -> str:

@@ -16,7 +16,7 @@ FLOORS = """
     environment executable trace needs going run session pressing hdf5_signs hdf5_unseen settle identity present lineage
     graph_members graph across store intake
     merge_job merge_readers removal merge packing hashing backup together
-    named_questions query document nodes describe member_origins walk walk_members ties when history target
+    named_questions query document nodes describe member_origins walk walk_members ties when history slips target
     target_members earlier paths until
     ancestry contraction roots stale why impact
     validate recorded verify tracking reports show_member runs stats parameters view exports

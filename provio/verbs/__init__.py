@@ -55,11 +55,11 @@ def stoppable(verb: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(verb)
     def apart(timeout: float | None, **options: Any) -> int:
-        from provio import config, stopping
+        from provio import config, stopping, terminal
         from provio import home as homes
 
         seconds = config.load(homes.project_folders(), {"timeout": timeout}).timeout
-        code = stopping.apart(seconds)
+        code = stopping.apart(seconds, terminal.progress())
         return verb(**options) if code is None else code
 
     says = "Stop after so many SECONDS without an answer (124); 0 (the default): never."

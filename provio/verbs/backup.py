@@ -21,6 +21,6 @@ def command(target: Path) -> int:
     from provio import home as homes
     from provio.backup import backup
 
-    count = backup(homes.find(), Path(target).absolute())
+    count = backup(homes.find(), Path(target).absolute(), terminal.progress())
     terminal.note(f"{plural(count, 'run')} copied; to ask the copy: PROVIO_HOME={target} provio runs")
     return 0

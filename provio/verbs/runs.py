@@ -10,13 +10,16 @@ import click
 from provio import asking, runfiles, terminal
 from provio.verbs import FORMS, runs_options, stoppable, store_option
 
+MOST = 100  # runs that a terminal is shown
+
 
 @click.command("runs", short_help="List what is recorded.")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@click.option("--limit", type=click.IntRange(min=1), help="The newest so many [default: 100 on a terminal, else all].")
 @runs_options
 @store_option
 @stoppable
-def command(form: str, campaign: str | None, name: str | None) -> int:
+def command(form: str, limit: int | None, campaign: str | None, name: str | None) -> int:
     """List what is recorded, oldest first; the table shows as much of an id as tells the runs apart.
 
     `size` is what a run's own files take on the disk (in bytes, but in the table), `files` how many they are: one, once
@@ -29,11 +32,16 @@ def command(form: str, campaign: str | None, name: str | None) -> int:
     from provio.reports import records
 
     reader = asking.reader(None)
-    found = runs.listing(reader, runs.chosen(reader, campaign, name), _extent)
+    ids = runs.chosen(reader, campaign, name)
+    ids = [row["run"] for row in reader.rows(runs.LISTING)] if ids is None else ids
+    most = limit or (len(ids) if terminal.width() is None else MOST)
+    found = runs.listing(reader, ids[-most:], _extent)
     if form == "table":
         terminal.out(_table(found, runs.shortest(reader), terminal.width()))
     else:
         terminal.out(records.render("runs", ([*row.values()] for row in found), form))
+    if len(ids) > most:
+        terminal.note(f"{len(ids) - most} older runs not shown: --limit {len(ids)} shows all")
     return 0
 
 

@@ -63,6 +63,8 @@ def _progress() -> Progress:
     """Tell people how far the reading of a large file is; programs are not told."""
     if not sys.stderr.isatty():
         return lambda *_: None
+    from provio import stopping
+
     begun = last = time.monotonic()
 
     def tell(path: bytes, done: int, size: int) -> None:
@@ -70,6 +72,7 @@ def _progress() -> Progress:
         now = time.monotonic()
         if now - begun > 1 and now - last > 0.2:
             last = now
+            stopping.says()
             name = os.path.basename(os.fsdecode(path)).encode("utf-8", "replace").decode()
             sys.stderr.write(f"\r\033[K{name if name.isprintable() else ''} {100 * done // max(size, 1)} %\r")
             sys.stderr.flush()

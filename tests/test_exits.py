@@ -1,0 +1,190 @@
+"""Every wrong turn of every verb: one line with the remedy, and an exit code that docs/exit-codes.md has for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pexpect
+import pytest
+from conftest import ROOT, Project, provio_command
+from filesystems import mount
+
+from provio import errors, verbs
+
+PAGE = (ROOT / "docs" / "exit-codes.md").read_text(encoding="utf-8")
+# Of a project in which `cp data/in.txt out.txt` was recorded as `first`, and once more.
+WRONG = [
+    ("lineage data", 3, "a folder: name files in it, such as data/in.txt"),
+    ("lineage empty", 3, "nothing of what it holds is recorded"),
+    ("lineage data/im.txt", 3, "did you mean data/in.txt?"),
+    ("why in.txt", 3, "did you mean data/in.txt?"),
+    ("impact nothing-like-it", 3, "there is no such file"),
+    ("lineage unseen", 3, "provio run -- COMMAND"),
+    ("lineage out.txt --at never", 2, "yesterday"),
+    ("lineage out.txt --depth 0", 2, "x>=1"),
+    ("lineage out.txt --store nowhere", 2, "http://"),
+    ("lineage out.txt --store http://127.0.0.1:9", 1, "is the server running?"),
+    ("show out.txt", 3, "provio why, or lineage, out.txt"),
+    ("show ./data", 3, "provio why, or lineage, data"),
+    ("export firts", 3, "did you mean 'first'?"),
+    ("stats nobody", 3, "provio runs lists them"),
+    ("show 0", 3, "say more of the id"),
+    ("export --as xml", 2, "nquads"),
+    ("view out.txt", 2, "-o"),
+    ("view out.txt -o /nowhere/p.html", 1, "name another file"),
+    ("view out.txt -o data", 2, "is a directory"),
+    ("view nothing-like-it -o p.html", 3, "there is no such file"),
+    ("validate unseen", 1, ".ttl"),
+    ("validate not-there.ttl", 3, "there is no file"),
+    ("merge 0", 3, "say more of the id"),
+    ("merge zz", 3, "provio runs lists them"),
+    ("rm zz --yes", 3, "provio runs lists them"),
+    ("rm last", 1, "--yes"),
+    ("prune --older-than soon", 2, "yesterday"),
+    ("backup data", 1, "name a folder that is not"),
+    ("query io-by-fil", 1, "io-by-file"),
+    ("query", 2, "--list"),
+    ("query io-by-file -p path", 2, "NAME=VALUE"),
+    ("runs --name nobody", 3, "provio runs lists them"),
+    ("run", 125, "provio run --help"),
+    ("env --end", 1, "provio env"),
+    ("completion ksh", 2, "'fish'"),
+    ("init --shared no-such-group", 1, "group"),
+]
+
+
+@pytest.fixture
+def recorded(project: Project) -> Project:
+    project.sh("mkdir data empty; echo 1 > data/in.txt; touch unseen")
+    for name in ("first", "second"):
+        project.provio("run", "--quiet", "--no-merge", "--name", name, "--", "cp", "data/in.txt", "out.txt")
+    return project
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.stdout == ""
+    assert done.stderr.startswith("provio: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def codes_of(verb: str) -> set[int]:
+    """What the page says that a verb may end with."""
+    always = {0, 1, 2, 130, 141}
+    if verb == "run":
+        return always | {125, 126, 127}
+    row = re.search(rf"(?m)^\| `{verb}` \|(.*)\|(.*)\|(.*)\|$", PAGE)
+    assert row, f"docs/exit-codes.md has no row for {verb}"
+    return always | ({3} if row[2].strip() else set()) | ({124} if row[3].strip() else set())
+
+
+def test_each_wrong_turn_has_its_remedy(recorded: Project) -> None:
+    """One line, no traceback, the remedy in it, and a code that the page has for the verb."""
+    for call, code, word in WRONG:
+        said = one_line(recorded.provio(*call.split(), code=code))
+        assert word in said, f"provio {call}: {said}"
+        assert code in codes_of(call.split()[0]), call
+
+
+def test_the_page_has_every_verb_and_every_code() -> None:
+    """A row for each verb but `run`, 124 for those with --timeout alone, and all codes of the errors."""
+    for verb in verbs.names():
+        stops = any(param.name == "timeout" for param in verbs.load(verb).params)
+        assert (124 in codes_of(verb)) == stops, verb
+    listed = set(map(int, re.findall(r"(?m)^\| (\d+) \|", PAGE)))
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ProvioError)]
+    assert {kind.exit_code for kind in kinds} | {0, 2, 125, 126, 127, 130, 141} == listed
+
+
+def test_no_store_at_all(tmp_path: Path) -> None:
+    """Each verb that asks or keeps: 3, and what makes a record."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PROVIO")}
+    calls = [
+        "runs",
+        "stats",
+        "show last",
+        "why x",
+        "impact x",
+        "verify",
+        "validate",
+        "export",
+        "view -o p.html",
+        "rm x --yes",
+    ]
+    for call in [*calls, "backup copy", "prune --yes"]:
+        done = subprocess.run(
+            [*provio_command(), *call.split()], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, "provio run -- COMMAND" in one_line(done)) == (3, True), call
+        assert 3 in codes_of(call.split()[0])
+
+
+def test_a_full_disk(recorded: Project, tmp_path: Path) -> None:
+    """What cannot be written is named; the command under `run` ends as it does without provio."""
+    small = tmp_path / "small"
+    with ExitStack() as undo:
+        mount(small, "tmpfs", undo)
+        subprocess.run(["mount", "-o", "remount,size=64k", small], check=True)
+        (small / "filler").write_bytes(bytes(56 << 10))
+        assert "name a folder with room" in one_line(recorded.provio("backup", str(small / "copy"), code=1))
+        page = recorded.provio("view", "out.txt", "-o", str(small / "page.html"), code=1)
+        assert "No space left on device" in one_line(page)
+        done = recorded.provio(
+            "run", "--", "sh", "-c", "exit 5", code=5, env={**recorded.env, "PROVIO_HOME": f"{small}/h"}
+        )
+        assert "PROVIO_HOME" in done.stderr or "kept" in done.stderr
+
+
+def test_broken_and_old_stores(recorded: Project) -> None:
+    """A store of an older format or of broken files is made anew, and the question answered; a newer one is refused."""
+    before = recorded.provio("lineage", "out.txt").stdout
+    home = recorded.path / ".provio"
+    for file in (home / "store").glob("*.sst"):
+        file.write_bytes(b"broken")
+    for file in (home / "snapshots" / "current").resolve().glob("*"):
+        if file.is_file() and file.suffix in (".sst", "") and "MANIFEST" in file.name:
+            file.unlink()
+            file.write_bytes(b"broken")
+    done = recorded.provio("lineage", "out.txt")
+    assert done.stdout == before
+    assert "Traceback" not in done.stderr
+    shutil.rmtree(home / "store")
+    shutil.rmtree(home / "snapshots")
+    assert recorded.provio("lineage", "out.txt").stdout == before
+
+
+def test_somebody_at_a_terminal_sees_that_it_works(recorded: Project) -> None:
+    """A question of over a second says so in one line, which is gone when it ends; in a pipe nothing is said."""
+    endless = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n1 ?o }"
+    recorded.provio("runs")
+    program, *words = provio_command()
+    call = [*words, "query", endless, "--timeout", "3"]
+    child = pexpect.spawn(program, call, cwd=recorded.path, env=recorded.env, encoding="utf-8", timeout=60)
+    child.expect(r"answering: [12] s")
+    child.expect(r"\r\x1b\[K.*stopped: no answer within 3 s")
+    child.close()
+    assert "answering" not in recorded.provio("query", endless, "--timeout", "2", code=124).stderr
+
+
+def test_long_answers_end_on_a_terminal(recorded: Project) -> None:
+    """1,000 lines and a word about the rest; a pipe gets all. Of the runs the newest are shown."""
+    script = "from provio import terminal; terminal.out('line\\n' * 1500)"
+    child = pexpect.spawn(
+        sys.executable, ["-c", script], cwd=recorded.path, env=recorded.env, encoding="utf-8", timeout=60
+    )
+    shown = child.read()
+    child.close()
+    assert shown.count("line\r\n") == 1000
+    assert "and 500 lines more" in shown
+    piped = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert piped.stdout.count("line\n") == 1500
+    done = recorded.provio("runs", "--limit", "1")
+    assert "second" in done.stdout
+    assert "first" not in done.stdout
+    assert "1 older runs not shown" in done.stderr
