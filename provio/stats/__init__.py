@@ -32,12 +32,16 @@ class Figures:
 
     def __init__(self, recorded: Recorded) -> None:
         self.recorded = recorded
+        self._by: dict[tuple[str, ...], list[Group]] = {}
+        self._found: list[Bottleneck] | None = None
 
     def by(self, *ways: str) -> list[Group]:
         """Return a tally for each value of one of `BY`, or of several, layers apart, the longest time first."""
         from provio.stats import groups
 
-        return groups.by(self.recorded, ways)
+        if ways not in self._by:
+            self._by[ways] = groups.by(self.recorded, ways)
+        return self._by[ways]
 
     def totals(self) -> list[Group]:
         """Return one tally a layer: HDF5's calls contain calls of the C library, so the two are never added."""
@@ -47,7 +51,9 @@ class Figures:
         """Return what is slow, in words."""
         from provio.stats import bottlenecks
 
-        return bottlenecks.found(self.recorded)
+        if self._found is None:
+            self._found = bottlenecks.found(self.recorded)
+        return self._found
 
     def unknown(self) -> list[str]:
         """Return in words what was not recorded, so that no figure speaks of it."""

@@ -28,9 +28,6 @@ class Activity:
     jumped: int = 0
     sizes: tuple[int, ...] | None = None
     errors: int = 0
-    start: str = ""
-    end: str = ""
-    part_of: str = ""
     process: str | None = None
     thread: str | None = None
     run: str | None = None

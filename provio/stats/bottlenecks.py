@@ -29,5 +29,7 @@ def found(recorded: Recorded) -> list[Bottleneck]:
     """Return all findings, the dearest first."""
     from provio.stats import habits, patterns
 
-    every = [one for rule in (*patterns.RULES, *habits.RULES) for one in rule(recorded)]
+    did = patterns.gathered(recorded)
+    every = [one for rule in patterns.RULES for one in rule(recorded, did)]
+    every += [one for rule in habits.RULES for one in rule(recorded)]
     return sorted(every, key=lambda one: (-one.nanoseconds, one.rule, one.where))

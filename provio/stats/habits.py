@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from os.path import dirname
 from statistics import median
@@ -9,7 +10,7 @@ from statistics import median
 from provio.reports.text import binary, elapsed, plural
 from provio.stats.activity import POSIX
 from provio.stats.bottlenecks import Bottleneck
-from provio.stats.recorded import Recorded
+from provio.stats.recorded import Recorded, process_of
 from provio.stats.tally import Tally
 
 SLOWER, SLOWER_BY = 2.0, 100_000_000  # times the median of the others, and so many nanoseconds more
@@ -37,8 +38,9 @@ def slow_ranks(recorded: Recorded) -> Iterator[Bottleneck]:
 def slow_threads(recorded: Recorded) -> Iterator[Bottleneck]:
     """One thread of a process that takes much longer than those that do as much."""
     of_processes: dict[str, dict[str, Tally]] = {}
+    several = {process for process, number in Counter(map(process_of, recorded.threads)).items() if number > 1}
     for one in recorded.activities:
-        if one.thread and one.process and one.layer == POSIX and recorded.file(one):
+        if one.process in several and one.thread and one.process and one.layer == POSIX and recorded.file(one):
             threads = of_processes.setdefault(one.process, {})
             threads.setdefault(f"thread {recorded.threads.get(one.thread, 0)}", Tally()).add(one)
     for process, threads in of_processes.items():
@@ -113,24 +115,22 @@ def small_files(recorded: Recorded) -> Iterator[Bottleneck]:
 
 def wasted(recorded: Recorded) -> Iterator[Bottleneck]:
     """What was written, and deleted or replaced before anybody who was recorded read it."""
-    written: dict[str, Tally] = {}
+    written: dict[str, list[int]] = {}
     newest: dict[str, str] = {}
+    read = {one.target for one in recorded.activities if one.kind in ("Read", "Map")}
     for one in recorded.activities:
         file = recorded.file(one)
         if one.kind == "Write" and one.layer == POSIX and file and not file.system and one.target:
-            written.setdefault(one.target, Tally()).add(one, mirrored=True)
-            newest[file.path] = max(newest.get(file.path, ""), one.end or one.start)
-    ends: dict[str, str] = {}
-    for one in recorded.activities:
-        if one.kind == "Write" and one.target in written:
-            ends[one.target] = max(ends.get(one.target, ""), one.end or one.start)
-    for version, tally in written.items():
-        path, moved, took = recorded.files[version].path, tally.bytes or 0, tally.of("nanoseconds") or 0
-        gone = "deleted" if version in recorded.deleted else "replaced" if ends[version] < newest[path] else ""
-        if moved < WASTED or not gone or version in recorded.used:
+            sums = written.setdefault(one.target, [0, 0])
+            sums[0], sums[1] = sums[0] + (one.bytes or 0), sums[1] + (one.elapsed or 0)
+            newest[file.path] = max(newest.get(file.path, ""), file.modified)
+    for version, (moved, took) in written.items():
+        file = recorded.files[version]
+        gone = "deleted" if version in recorded.deleted else "replaced" if file.modified < newest[file.path] else ""
+        if moved < WASTED or not gone or version in read or version in recorded.kept:
             continue
         yield Bottleneck(
-            "never read", path, f"{binary(moved)} were written in {elapsed(took)}, and {gone} unread",
+            "never read", file.path, f"{binary(moved)} were written in {elapsed(took)}, and {gone} unread",
             "do not write it, or keep it in memory", took,
         )  # fmt: skip
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from provio.reports.text import binary, elapsed, plural
-from provio.stats.activity import HDF5, Activity
+from provio.stats.activity import HDF5, SIZES, Activity
 from provio.stats.bottlenecks import Bottleneck
 from provio.stats.groups import what_file
 from provio.stats.recorded import Recorded
-from provio.stats.tally import Tally
 
 TINY_CALLS, TINY_SHARE = 1000, 0.5  # so many accesses of 1 KiB at most, and so large a part of all
 ONE_BY_ONE = 16  # bytes of a mean access that is no more than a number or a character
@@ -19,6 +18,7 @@ READ_AGAIN, READ_BYTES = 4, 4 << 20  # times its size, and so many bytes
 SYNCS, SYNCS_TO_WRITES = 100, 0.1  # so many, and so many for each write
 OPENED = 100  # times in one run
 
+KINDS = frozenset({"Read", "Write", "Open", "Fsync"})
 DOES = {"Read": ("reads", "read"), "Write": ("writes", "written")}
 
 
@@ -26,38 +26,65 @@ class Touched:
     """All of one kind that one program did to one file, and to what is inside it, in one run."""
 
     def __init__(self) -> None:
-        self.tally = Tally()
+        self.calls = self.bytes = self.time = self.jumped = 0
+        self.sizes = [0] * SIZES
         self.processes: set[str | None] = set()
 
     def add(self, one: Activity) -> None:
         """Add an activity; a copy within the kernel is a call on either file."""
-        self.tally.add(one, mirrored=True)
+        self.calls += one.count or 0
+        self.bytes += one.bytes or 0
+        self.time += one.elapsed or 0
+        self.jumped += one.jumped
         self.processes.add(one.process)
+        if one.sizes:
+            self.sizes = [known + more for known, more in zip(self.sizes, one.sizes, strict=True)]
+
+    def join(self, other: Touched) -> None:
+        """Add what was done elsewhere."""
+        self.calls, self.bytes = self.calls + other.calls, self.bytes + other.bytes
+        self.time, self.jumped = self.time + other.time, self.jumped + other.jumped
+        self.sizes = [known + more for known, more in zip(self.sizes, other.sizes, strict=True)]
+        self.processes |= other.processes
 
     @property
-    def time(self) -> int:
-        """Nanoseconds of all calls, as far as they are known."""
-        return self.tally.of("nanoseconds") or 0
+    def moving(self) -> int:
+        """Calls that moved bytes."""
+        return sum(self.sizes)
 
     @property
-    def calls(self) -> int:
-        """Calls, as far as they are known."""
-        return self.tally.of("calls") or 0
+    def mean(self) -> int:
+        """Bytes of such a call."""
+        return self.bytes // self.moving if self.moving else 0
 
 
-Key = tuple[str, ...]
+Key = tuple[str, str, str, str, str]  # file, program, kind, layer, run
+All = dict[tuple[Key, bool], Touched]
 
 
-def gathered(recorded: Recorded, kinds: Iterable[str], *, streams: bool | None = None) -> dict[Key, Touched]:
-    """Return by (file, program, kind, layer, run) what was done; `streams`: only by what the C library buffers, or only
-    by the kernel's own calls."""
-    wanted, found = set(kinds), dict[Key, Touched]()
+def gathered(recorded: Recorded) -> All:
+    """Return by key, and by whether the C library may have buffered it, what was done."""
+    found: All = {}
     for one in recorded.activities:
-        if one.kind not in wanted or one.errors or (streams is not None and one.by_stream is not streams):
+        if one.kind not in KINDS or one.errors:
             continue
         process = recorded.processes.get(one.process or "")
-        key = named(recorded, one), process.program if process else "", one.kind, one.layer, one.run or ""
-        found.setdefault(key, Touched()).add(one)
+        place = (
+            (named(recorded, one), process.program if process else "", one.kind, one.layer, one.run or ""),
+            one.by_stream,
+        )
+        if place not in found:
+            found[place] = Touched()
+        found[place].add(one)
+    return found
+
+
+def _of(did: All, *kinds: str) -> dict[Key, Touched]:
+    """Those of some kinds, however they were called."""
+    found: dict[Key, Touched] = {}
+    for (key, _), one in did.items():
+        if key[2] in kinds:
+            found.setdefault(key, Touched()).join(one)
     return found
 
 
@@ -73,105 +100,102 @@ def _where(key: Key) -> str:
     return f"{key[0]} ({key[1]})" if key[1] else key[0]
 
 
-def tiny(recorded: Recorded) -> Iterator[Bottleneck]:
+def tiny(_: Recorded, did: All) -> Iterator[Bottleneck]:
     """Many accesses of a kilobyte at most; of those of a few bytes `unbuffered` speaks."""
-    for key, did in gathered(recorded, DOES, streams=False).items():
-        sizes, mean = did.tally.sizes[key[2]], did.tally.mean_size or 0
-        small, every = sum(sizes[:2]), sum(sizes)
-        if small < TINY_CALLS or small < TINY_SHARE * every or (mean <= ONE_BY_ONE and key[3] != HDF5):
+    for (key, streamed), one in did.items():
+        small, every = sum(one.sizes[:2]), one.moving
+        few = small < TINY_CALLS or small < TINY_SHARE * every
+        if few or streamed or key[2] not in DOES or (one.mean <= ONE_BY_ONE and key[3] != HDF5):
             continue
         remedy = (
             "select more of the dataset at once" if key[3] == HDF5 else "move more with each call: gather or buffer"
         )
         yield Bottleneck(
             "tiny accesses", _where(key),
-            f"{small:,} of {every:,} {DOES[key[2]][0]} moved 1 KiB or less, {binary(mean)} in the mean, "
-            f"in {elapsed(did.time)}", remedy, did.time,
+            f"{small:,} of {every:,} {DOES[key[2]][0]} moved 1 KiB or less, {binary(one.mean)} in the mean, "
+            f"in {elapsed(one.time)}", remedy, one.time,
         )  # fmt: skip
 
 
-def unbuffered(recorded: Recorded) -> Iterator[Bottleneck]:
+def unbuffered(_: Recorded, did: All) -> Iterator[Bottleneck]:
     """A few bytes at a time, and a call of the kernel's for each."""
-    for streams in (False, True):
-        for key, did in gathered(recorded, DOES, streams=streams).items():
-            mean, calls = did.tally.mean_size, sum(did.tally.sizes[key[2]])
-            served = streams and did.time < UNBUFFERED * calls
-            if key[3] == HDF5 or calls < TINY_CALLS or mean is None or mean > ONE_BY_ONE or served:
-                continue
-            yield Bottleneck(
-                "unbuffered", _where(key),
-                f"{calls:,} {DOES[key[2]][0]} of {plural(mean, 'byte')} in the mean, in {elapsed(did.time)}",
-                "let the stream have its buffer, or read and write blocks", did.time,
-            )  # fmt: skip
+    for (key, streamed), one in did.items():
+        served = streamed and one.time < UNBUFFERED * one.moving
+        if key[3] == HDF5 or key[2] not in DOES or one.moving < TINY_CALLS or one.mean > ONE_BY_ONE or served:
+            continue
+        yield Bottleneck(
+            "unbuffered", _where(key),
+            f"{one.moving:,} {DOES[key[2]][0]} of {plural(one.mean, 'byte')} in the mean, in {elapsed(one.time)}",
+            "let the stream have its buffer, or read and write blocks", one.time,
+        )  # fmt: skip
 
 
-def jumps(recorded: Recorded) -> Iterator[Bottleneck]:
+def jumps(_: Recorded, did: All) -> Iterator[Bottleneck]:
     """Calls that begin elsewhere than where the one before ended."""
-    for key, did in gathered(recorded, DOES).items():
-        share, calls = 1 - (did.tally.consecutive or 1), sum(did.tally.sizes[key[2]])
-        if key[3] == HDF5 or calls < JUMPS or share < JUMPED_SHARE or (did.tally.mean_size or 0) > JUMP_SIZE:
+    for key, one in _of(did, *DOES).items():
+        large = one.mean > JUMP_SIZE
+        if key[3] == HDF5 or one.moving < JUMPS or one.jumped < JUMPED_SHARE * one.bytes or large or not one.bytes:
             continue
         yield Bottleneck(
             "seeks", _where(key),
-            f"{share:.0%} of {binary(did.tally.bytes or 0)} {DOES[key[2]][1]} did not begin where the call before "
-            f"ended: {calls:,} calls, {elapsed(did.time)}",
-            "go through the file in the order in which it lies, or keep together what is used together", did.time,
+            f"{one.jumped / one.bytes:.0%} of {binary(one.bytes)} {DOES[key[2]][1]} did not begin where the call "
+            f"before ended: {one.moving:,} calls, {elapsed(one.time)}",
+            "go through the file in the order in which it lies, or keep together what is used together", one.time,
         )  # fmt: skip
 
 
-def again(recorded: Recorded) -> Iterator[Bottleneck]:
+def again(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
     """A file that was read several times over."""
     contents: dict[str, int] = {}
     for file in recorded.files.values():
         contents[file.path] = max(contents.get(file.path, 0), file.content)
-    for (path, _), did in _of_runs(recorded, "Read").items():
-        content, read = contents.get(path, 0), did.tally.bytes or 0
-        if not content or read < READ_AGAIN * content or read < READ_BYTES:
+    for path, one in _of_runs(recorded, did, "Read"):
+        content = contents.get(path, 0)
+        if not content or one.bytes < READ_AGAIN * content or one.bytes < READ_BYTES:
             continue
         yield Bottleneck(
             "read again", path,
-            f"{binary(read)} were read of its {binary(content)}, {read / content:.1f} times all of it, by "
-            f"{plural(len(did.processes), 'process', 'processes')}, in {elapsed(did.time)}",
-            "read it once and keep it" if len(did.processes) == 1 else "let one process read it and hand it on",
-            did.time,
+            f"{binary(one.bytes)} were read of its {binary(content)}, {one.bytes / content:.1f} times all of it, by "
+            f"{plural(len(one.processes), 'process', 'processes')}, in {elapsed(one.time)}",
+            "read it once and keep it" if len(one.processes) == 1 else "let one process read it and hand it on",
+            one.time,
         )  # fmt: skip
 
 
-def opens(recorded: Recorded) -> Iterator[Bottleneck]:
+def opens(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
     """A file that was opened again and again."""
-    for (path, _), did in _of_runs(recorded, "Open").items():
-        if did.calls < OPENED:
+    for path, one in _of_runs(recorded, did, "Open"):
+        if one.calls < OPENED:
             continue
         yield Bottleneck(
             "many opens", path,
-            f"it was opened {did.calls:,} times by {plural(len(did.processes), 'process', 'processes')}, "
-            f"in {elapsed(did.time)}",
-            "keep it open" if len(did.processes) == 1 else "let fewer processes open it", did.time,
+            f"it was opened {one.calls:,} times by {plural(len(one.processes), 'process', 'processes')}, "
+            f"in {elapsed(one.time)}",
+            "keep it open" if len(one.processes) == 1 else "let fewer processes open it", one.time,
         )  # fmt: skip
 
 
-def _of_runs(recorded: Recorded, kind: str) -> dict[tuple[str, str], Touched]:
+def _of_runs(recorded: Recorded, did: All, kind: str) -> Iterator[tuple[str, Touched]]:
     """What was done to each file that is not the system's, in each run, below HDF5."""
+    own = {file.path for file in recorded.files.values() if not file.system}
     found: dict[tuple[str, str], Touched] = {}
-    for one in recorded.activities:
-        file = recorded.file(one)
-        if one.kind == kind and file and not file.system and not one.errors and one.layer != HDF5:
-            found.setdefault((file.path, one.run or ""), Touched()).add(one)
-    return found
+    for key, one in _of(did, kind).items():
+        if key[0] in own and key[3] != HDF5:
+            found.setdefault((key[0], key[4]), Touched()).join(one)
+    return ((path, one) for (path, _), one in found.items())
 
 
-def syncs(recorded: Recorded) -> Iterator[Bottleneck]:
+def syncs(_: Recorded, did: All) -> Iterator[Bottleneck]:
     """Writing that is made to wait for the disk again and again."""
-    writes = gathered(recorded, ("Write",))
-    for key, did in gathered(recorded, ("Fsync",)).items():
-        wrote = writes.get((*key[:2], "Write", *key[3:]))
-        calls = wrote.calls if wrote else 0
-        if key[3] == HDF5 or did.calls < SYNCS or did.calls < SYNCS_TO_WRITES * calls:
+    writes = _of(did, "Write")
+    for key, one in _of(did, "Fsync").items():
+        wrote = writes.get((key[0], key[1], "Write", key[3], key[4]), Touched()).calls
+        if key[3] == HDF5 or one.calls < SYNCS or one.calls < SYNCS_TO_WRITES * wrote:
             continue
         yield Bottleneck(
             "many syncs", _where(key),
-            f"{did.calls:,} syncs for {plural(calls, 'write')}, in {elapsed(did.time)}",
-            "sync once, when what must not be lost is whole", did.time,
+            f"{one.calls:,} syncs for {plural(wrote, 'write')}, in {elapsed(one.time)}",
+            "sync once, when what must not be lost is whole", one.time,
         )  # fmt: skip
 
 

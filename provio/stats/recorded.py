@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 
 PIPE, SOCKET = "https://w3id.org/provio/pipe/", "https://w3id.org/provio/socket/"
 KINDS = sorted({*INFLUENCES, *SINGLE_CALLS, "Close", "Failure", "IOActivity"})
+DEPTH = 8  # parts of a process's name, between slashes: https://w3id.org/provio/run/RUN/HOST/PID.TICK.N
 COUNTED = frozenset({"Read", "Write"})  # kinds that say how many calls they are, wherever that is recorded
 
 
 @plain(slots=True)
 class File:
-    """A file, by its path; `content` are the bytes of its largest version that was met."""
+    """A version of a file: its path, its bytes, when it was changed last."""
 
     path: str
     system: bool = False
     content: int = 0
+    modified: str = ""
 
 
 @plain(slots=True)
@@ -66,7 +68,7 @@ class Run:
 @plain()
 class Recorded:
     """All that figures are made of; `files` by version, `gaps` how many each run has; versions that were `deleted`, and
-    those that somebody `used` or built on."""
+    those of which a later one `kept` content."""
 
     activities: list[Activity] = field(default_factory=list)
     runs: dict[str, Run] = field(default_factory=dict)
@@ -75,7 +77,7 @@ class Recorded:
     files: dict[str, File] = field(default_factory=dict)
     gaps: Counter[str] = field(default_factory=Counter)
     deleted: set[str] = field(default_factory=set)
-    used: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
 
     def file(self, activity: Activity) -> File | None:
         """The file that an activity touched, or that has the object inside that it touched."""
@@ -140,10 +142,13 @@ def _files(reader: Reader, found: Recorded) -> None:
             known = found.files.setdefault(version, File(paths[file]))
             known.path = min(known.path, paths[file])
     found.deleted = {version for version, _ in _pairs(reader, "prov:wasInvalidatedBy")}
-    found.used = {version for word in ("prov:used", "prov:wasRevisionOf") for _, version in _pairs(reader, word)}
+    found.kept = {version for _, version in _pairs(reader, "prov:wasRevisionOf")}
     for version, size in _pairs(reader, "size"):
         if version in found.files:
             found.files[version].content = int(size)
+    for version, moment in _pairs(reader, "modified"):
+        if version in found.files:
+            found.files[version].modified = moment
     for row in reader.table("SELECT DISTINCT ?v { ?v provio:noise true }"):
         if row[0] in found.files:
             found.files[row[0]].system = True
@@ -156,8 +161,6 @@ def _activities(reader: Reader) -> dict[str, Activity]:
             found[iri] = Activity(iri, kind)
     setters: dict[str, Callable[[Activity, str], None]] = {
         "api": lambda one, value: setattr(one, "api", value),
-        "prov:startedAtTime": lambda one, value: setattr(one, "start", value),
-        "prov:endedAtTime": lambda one, value: setattr(one, "end", value),
     }
     for word, name in (("count", "count"), ("bytes", "bytes"), ("elapsed", "elapsed"), ("maxElapsed", "longest"),
                        ("errors", "errors"), ("consecutiveBytes", "jumped")):  # fmt: skip
@@ -196,17 +199,41 @@ def _sizes(reader: Reader, found: dict[str, Activity]) -> None:
 
 
 def _places(reader: Reader, found: Recorded, by_iri: dict[str, Activity]) -> None:
-    """The process, thread and run of each activity, over as many steps as there are between."""
-    whole = dict(_pairs(reader, "partOf"))
-    threads: dict[str, str] = {}
-    for activity, agent in _pairs(reader, "prov:wasAssociatedWith"):
-        if agent in found.threads:
-            threads[activity] = agent
+    """The process, thread and run of each activity, which its name begins with; what another tool named otherwise is
+    part of them."""
+    agents = {one: agent for one, agent in _pairs(reader, "prov:wasAssociatedWith") if agent in found.threads}
+    alone = _only_threads(found)
+    elsewhere = []
     for one in by_iri.values():
-        one.part_of = place = whole.get(one.iri, "")
-        one.thread = threads.get(one.iri)
+        process = "/".join(one.iri.split("/", DEPTH)[:DEPTH]) + "/"
+        if process not in found.processes:
+            elsewhere.append(one)
+            continue
+        one.process, one.run = process, found.processes[process].run
+        one.thread = agents.get(one.iri) or alone.get(process)
+    if elsewhere:
+        _part_of(dict(_pairs(reader, "partOf")), found, elsewhere, agents)
+
+
+def process_of(thread: str) -> str:
+    """Return the IRI of a thread's process, which its own begins with."""
+    return thread.rstrip("/").rpartition("/")[0] + "/"
+
+
+def _only_threads(found: Recorded) -> dict[str, str]:
+    """The thread of each process that has one: it is not said of each of its calls."""
+    threads: dict[str, list[str]] = {}
+    for thread in found.threads:
+        threads.setdefault(process_of(thread), []).append(thread)
+    return {process: names[0] for process, names in threads.items() if len(names) == 1}
+
+
+def _part_of(whole: dict[str, str], found: Recorded, activities: list[Activity], agents: dict[str, str]) -> None:
+    for one in activities:
+        place = whole.get(one.iri, "")
+        one.thread = agents.get(one.iri)
         while place and place not in found.processes and place not in found.runs:
-            one.thread = one.thread or threads.get(place)
+            one.thread = one.thread or agents.get(place)
             place = whole.get(place, "")
         one.process = place if place in found.processes else None
         one.run = found.processes[place].run if one.process else place or None
@@ -225,8 +252,12 @@ def _mirrors(by_iri: dict[str, Activity]) -> None:
         if one.kind != "Write":
             continue
         other = by_iri.get(iri.removesuffix("/write") + "/read")
-        if other and (one.api, one.count, one.bytes, one.elapsed, one.start) == (
-            other.api, other.count, other.bytes, other.elapsed, other.start):  # fmt: skip
+        if other and (one.api, one.count, one.bytes, one.elapsed) == (
+            other.api,
+            other.count,
+            other.bytes,
+            other.elapsed,
+        ):
             one.mirror = True
             if (one.count or 0) > 1:
                 one.sizes = other.sizes = None

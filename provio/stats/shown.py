@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -157,12 +158,15 @@ def _bar(count: int, most: int, unicode: bool) -> str:
     return ("█" if unicode else "#") * length
 
 
-def bottlenecks(figures: Figures, limit: int, unicode: bool) -> str:
-    """Return what is slow: where, why, what to do; a word of the rest."""
+def bottlenecks(figures: Figures, limit: int, unicode: bool, each: int | None = None) -> str:
+    """Return what is slow: where, why, what to do; at most `each` of one rule; a word of the rest."""
+    lines: list[str] = []
+    seen = Counter[str]()
     found = figures.bottlenecks()
-    lines = []
-    for one in found[:limit]:
-        lines += [f"{one.rule}: {one.where}", f"    {one.evidence}", f"    {'→' if unicode else '->'} {one.remedy}"]
-    if len(found) > limit:
-        lines.append(f"and {plural(len(found) - limit, 'other')}: --by bottleneck shows all")
+    for one in found:
+        seen[one.rule] += 1
+        if len(lines) < 3 * limit and (each is None or seen[one.rule] <= each):
+            lines += [f"{one.rule}: {one.where}", f"    {one.evidence}", f"    {'→' if unicode else '->'} {one.remedy}"]
+    rest = len(found) - len(lines) // 3
+    lines += [f"and {plural(rest, 'other')}: provio stats --by bottleneck --limit 0"] if rest else []
     return "".join(printable(line, unicode) + "\n" for line in lines)

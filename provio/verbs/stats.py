@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ALONE = ("size", "bottleneck")
 WAYS = ["operation", "layer", "api", "file", "process", "thread", "rank", "host", "program", "user", "run"]
-LIMIT, MOST_FINDINGS = 20, 10
+LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule beside it
 
 
 @click.command("stats", short_help="Sum up I/O: calls, bytes, time, and what is slow.")
@@ -117,6 +117,6 @@ def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int) -> str:
     if ways in ((), ("size",)):
         parts.append(shown.sizes(found, unicode))
     if ways in ((), ("bottleneck",)):
-        parts.append(shown.bottlenecks(found, limit if ways else MOST_FINDINGS, unicode))
+        parts.append(shown.bottlenecks(found, limit, unicode, None if ways else OF_A_RULE))
     parts.append("".join(f"! {line}\n" for line in found.unknown()))
     return "\n".join(part for part in parts if part)
