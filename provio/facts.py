@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
+from provio.digests import Digests
 from provio.plain import plain
 from provio.statx import Facts as Facts  # noqa: PLC0414
 from provio.statx import Record as Record  # noqa: PLC0414
@@ -425,7 +426,7 @@ class Trace:
     processes: dict[str, Process]
     gaps: list[tuple[str, str, str]]
     damages: list[Damage]
-    content_hash: str
+    digests: Digests
     environment: dict[str, str] = field(default_factory=dict)
     unwatched: list[Unwatched] = field(default_factory=list)
     hashes: dict[tuple[str, int, int, int, int], Hash] = field(default_factory=dict)
@@ -435,6 +436,11 @@ class Trace:
     def iri(self) -> str:
         """The run's IRI."""
         return RUN_BASE + self.run_id
+
+    @property
+    def content_hash(self) -> str:
+        """The hash of the files that it was read from."""
+        return self.digests.hexdigest()
 
     def openings(self) -> Iterator[Opening]:
         """Every opening of every process."""

@@ -14,7 +14,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import across, cycles, intake, merge_job, owners, removal
+from provio import across, cycles, digests, intake, merge_job, owners, removal, trace_hash
 from provio import trace as traces
 from provio.config import Config
 from provio.facts import RUN_BASE, Trace
@@ -30,7 +30,6 @@ from provio.vocab import provio
 if TYPE_CHECKING:
     from provio.merge_readers import Readers
 
-REALTIME_COARSE = 5  # time.h: the clock that files get their times from
 BETWEEN = 60.0  # seconds after which a long merge publishes what it has: so much at most is done again after a kill
 
 
@@ -124,8 +123,8 @@ class _Merge:
         """Yield the runs that the store does not hold as they are."""
         for number, folder in enumerate(folders):
             progress(f"merging: {number} of {len(folders)} runs")
-            # What is written from now on is younger than this: files have the time of the clock's last tick.
-            moment = time.clock_gettime_ns(REALTIME_COARSE) - 1
+            known = self.known if self.known and self.known.folder == folder else None
+            moment = trace_hash.held_since(known) if known else digests.moment()
             if owners.is_shut(folder):
                 self.outcome.shut += 1
                 continue
@@ -144,7 +143,7 @@ class _Merge:
     def _is_merged(self, job: Job) -> bool:
         if job.known is None:
             return False
-        content = traces.content_hash(job.folder, traces.read_head(job.folder))
+        content = trace_hash.content_hash(job.folder, traces.read_head(job.folder))
         return job.known == intake.hash_of(content, self.settings)
 
     def _read(self, jobs: Iterator[Job]) -> Iterator[tuple[Job, Read]]:

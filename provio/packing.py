@@ -152,7 +152,8 @@ def _hashes(reader: Reader) -> dict[str, str]:
 def _pack(home: Home, folder: Path, merged: str | None, settings: config.Config) -> None:
     from provio import going, intake
     from provio.runfiles import archive
-    from provio.trace import content_hash, read_head
+    from provio.trace import read_head
+    from provio.trace_hash import content_hash
 
     if folder.stat().st_uid != os.geteuid():
         raise Unfit("it is another user's")

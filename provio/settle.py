@@ -14,13 +14,13 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from provio import environment, statx, turtle
-from provio import trace as traces
 from provio.facts import Facts, Opening, Process, Trace
 from provio.folders import folders
 from provio.hdf5_unseen import hide
 from provio.runfiles import folders_of, put
 from provio.vocab import NS
 
+SETTLED = "settled.ttl"
 NUMBERS = ("inode", "birthNs", "mtimeNs", "ctimeNs", "size")
 
 
@@ -28,7 +28,6 @@ def settled(trace: Trace) -> Trace:
     """Look at what processes that outlived the run on this host have left."""
     if os.access(trace.folder, os.W_OK):
         settle(trace, turtle.segment(environment.host()))
-        trace.content_hash = traces.content_hash(trace.folder, trace.run)
     return trace
 
 
@@ -48,8 +47,10 @@ def settle(trace: Trace, host: str) -> None:
             found |= _late_facts(opening, names) | _resolved(opening, resolve)
     if trace.run.get("hdf5") == "auto":  # where it was to be seen: an older run says nothing of it
         found |= hide(trace, host)
-    if found or not any((place / "settled.ttl").exists() for place in places):
-        put(places[0] / "settled.ttl", "".join([f"@prefix : <{NS}> .\n", *_statements(trace, host)]))
+    if found or not any((place / SETTLED).exists() for place in places):
+        text = "".join([f"@prefix : <{NS}> .\n", *_statements(trace, host)])
+        put(places[0] / SETTLED, text)
+        trace.digests.replace((host, SETTLED), text.encode())
 
 
 def _statements(trace: Trace, host: str) -> Iterator[str]:

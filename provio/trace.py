@@ -6,7 +6,6 @@ A damaged file costs only itself: its good prefix is kept, and what was wrong is
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pyoxigraph
 
 from provio import runfiles
 from provio.admit import LONGEST, admitted, without_long
+from provio.digests import Digests
 from provio.facts import (
     RUN_BASE,
     Access,
@@ -36,7 +36,7 @@ from provio.facts import (
     Unwatched,
     path_of,
 )
-from provio.runfiles import RunFile, RunFiles
+from provio.runfiles import RunFile
 from provio.trace_members import Members, adopt, is_container
 from provio.vocab import NS, local_name, vocabulary
 
@@ -54,14 +54,14 @@ NUMBER = re.compile(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes o
 def read_run(folder: Path) -> Trace:
     """Read the run folder `folder`; never fails on content, see `Trace.damages`."""
     damages: list[Damage] = []
-    digest = hashlib.sha256()
+    digests = Digests()
     source = runfiles.of(folder)
     run_id = folder.name
-    head = admitted(_load(source.head(), digest, damages), RUN_BASE + run_id, source.head().path, damages)
+    head = admitted(_load(source.head(), digests, damages), RUN_BASE + run_id, source.head().path, damages)
     run = head.get(RUN_BASE + run_id, {})
     if not run and not damages:
         damages.append(Damage(source.head().path, 1, "says nothing of the run"))
-    trace = Trace(folder, run_id, run, [r for r in head.values() if r.get("a") == "Mount"], {}, [], damages, "")
+    trace = Trace(folder, run_id, run, [r for r in head.values() if r.get("a") == "Mount"], {}, [], damages, digests)
     trace.environment = {
         r["name"]: r["value"] for r in head.values() if r.get("a") == "Environment" and {"name", "value"} <= r.keys()
     }
@@ -70,11 +70,11 @@ def read_run(folder: Path) -> Trace:
     members = Members()
     for file in source.files(run):
         if file.gap is not None:
-            digest.update(os.fsencode(file.gap))
+            digests.add((file.host, file.name), os.fsencode(file.gap))
             _file_gap(trace, file, file.gap)
             continue
         own = f"{trace.iri}/{file.host}/"
-        records = admitted(_load(file, digest, damages), own, file.path, damages)
+        records = admitted(_load(file, digests, damages), own, file.path, damages)
         if file.name in AFTER:
             settled.update(records)
         else:
@@ -94,18 +94,7 @@ def read_run(folder: Path) -> Trace:
     trace.gaps += _damage_gaps(trace, damages)
     if damages:
         _date_the_lost(trace)
-    trace.content_hash = digest.hexdigest()
     return trace
-
-
-def content_hash(folder: Path, record: Record, source: RunFiles | None = None) -> str:
-    """Return the hash that `read_run` would give, without parsing anything but `run.ttl`; `source` is where to read."""
-    digest = hashlib.sha256()
-    source = source or runfiles.of(folder)
-    for file in chain([source.head()], source.files(record)):  # a pack is read as it is asked
-        with contextlib.suppress(OSError):
-            digest.update(file.load() if file.gap is None else os.fsencode(file.gap))
-    return digest.hexdigest()
 
 
 def read_head(folder: Path) -> Record:
@@ -148,14 +137,14 @@ def _whole(records: Records, path: Path, damages: list[Damage]) -> Records:
     return records
 
 
-def _load(file: RunFile, digest: hashlib._Hash | None, damages: list[Damage]) -> Records:
+def _load(file: RunFile, digests: Digests | None, damages: list[Damage]) -> Records:
     try:
         data = file.load()
     except OSError as error:
         damages.append(Damage(file.path, 0, error.strerror or "cannot be read"))
         return {}
-    if digest is not None:
-        digest.update(data)
+    if digests is not None:
+        digests.add((file.host, file.name), data)
     records = parse(data, file.path, damages)
     return records if len(data) <= LONGEST else without_long(records, file.path, damages)
 

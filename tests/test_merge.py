@@ -15,6 +15,7 @@ from conftest import Project
 from provio import intake
 from provio.home import Home
 from provio.merge import merge
+from provio.trace import read_run
 
 
 def quads(project: Project) -> set[str]:
@@ -265,3 +266,17 @@ def test_rebuild_makes_the_same_store(project: Project) -> None:
     assert quads(project) == before
     assert {path.name for path in (project.path / ".provio").glob("store*")} == {"store", "store.version"}
     project.provio("merge", "--rebuild", "x", code=2)
+
+
+def test_what_is_written_between_reading_and_merging_is_pending(project: Project) -> None:
+    """A process that outlives its run writes on while its end waits for the store: the next question sees it."""
+    project.sh("echo 1 > a")
+    project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
+    home = Home(project.path / ".provio")
+    [folder] = home.run_folders()
+    trace = read_run(folder)
+    thread = next(path for path in folder.rglob("*.0.ttl"))
+    thread.write_bytes(thread.read_bytes() + b"# more\n")
+    merge(home, known=trace)
+    assert home.pending() == [folder]
+    assert merge(home).merged == [folder.name]

@@ -23,7 +23,8 @@ from provio.merge import merge
 from provio.runfiles import folder as run_folders
 from provio.store import open_reader
 from provio.together import Together
-from provio.trace import content_hash, read_head, read_run
+from provio.trace import read_head, read_run
+from provio.trace_hash import content_hash
 
 
 def quads(project: Project) -> set[str]:

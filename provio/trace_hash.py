@@ -1,0 +1,44 @@
+"""The files of a run folder in, the hash that tells whether any changed out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provio import runfiles
+from provio.digests import Digests
+
+if TYPE_CHECKING:
+    from provio.facts import Record, Trace
+    from provio.runfiles import RunFile, RunFiles
+
+
+def content_hash(folder: Path, record: Record, source: RunFiles | None = None) -> str:
+    """Return the hash of the run of a folder as it is now, without parsing anything; `source` is where to read."""
+    digests = Digests()
+    for file in all_of(source or runfiles.of(folder), record):  # a pack is read as it is asked
+        with contextlib.suppress(OSError):
+            digests.add((file.host, file.name), content(file))
+    return digests.hexdigest()
+
+
+def held_since(trace: Trace) -> int:
+    """Return the moment (ns since 1970) of which a trace that was read tells: now, where no file has changed since."""
+    files = all_of(runfiles.of(trace.folder), trace.run)
+    trace.digests.still(((file.host, file.name), file.path, partial(content, file)) for file in files)
+    return trace.digests.moment
+
+
+def all_of(source: RunFiles, record: Record) -> Iterable[RunFile]:
+    """Return the files of a run that are read."""
+    return chain([source.head()], source.files(record))
+
+
+def content(file: RunFile) -> bytes:
+    """Return what a file holds, or the reason of a gap."""
+    return file.load() if file.gap is None else os.fsencode(file.gap)
