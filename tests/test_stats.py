@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -163,6 +164,28 @@ def test_order_and_limit(project: Project) -> None:
         line.split() for line in project.provio("stats", "--by", "file", "--limit", "0").stdout.splitlines()
         if line.startswith("total"))  # fmt: skip
     assert len(table(project, "--by", "file", "--limit", "3")) == 3
+
+
+def test_how_runs_differ(project: Project) -> None:
+    """Mean, deviation and coefficient of variation, as anybody reckons them; the run that is unlike the others."""
+    reader = "import os; f = os.open('in', 0)\nfor _ in range({}): os.pread(f, 100, 0)"
+    (project.path / "in").write_bytes(b"x" * 5000)
+    for number, times in enumerate((10, 11, 12, 10, 50)):
+        arguments = ["--no-merge", "--quiet", "--name", f"run{number}", "--", sys.executable, "-S", "-c"]
+        project.provio("run", *arguments, reader.format(times))
+    rows = table(project, "--all", "--across", "--by", "api", "--by", "file")
+    row = next(
+        row for row in rows if (row["api"][:5], row["measure"]) == ("pread", "bytes") and row["file"].endswith("/in")
+    )
+    values = [1000, 1100, 1200, 1000, 5000]
+    assert [float(row[name]) for name in ("runs", "mean", "least", "most")] == [5, 1860, 1000, 5000]
+    assert float(row["deviation"]) == pytest.approx(statistics.stdev(values), abs=1e-3)
+    assert float(row["variation"]) == pytest.approx(statistics.stdev(values) / 1860, abs=1e-4)
+    last = table(project, "run4", "--by", "run")[0]["run"]
+    assert row["apart"] == last
+    shown = project.provio("stats", "--all", "--across").stdout
+    assert re.search(r"^POSIX +calls +5 ", shown, re.MULTILINE)
+    assert "needs several runs" in project.provio("stats", "--across", code=2).stderr
 
 
 # --- bottlenecks ----------------------------------------------------------------------------------------------------

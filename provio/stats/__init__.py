@@ -5,6 +5,7 @@
     tally         sums of activities; what was not recorded stays unknown and is never a zero
     groups        tallies by function, file, process, thread, rank, host …
     bottlenecks   what is slow, in words, with the evidence and a remedy
+    across        how runs differ
     rows          figures as named columns
     shown         figures as people read them
 
@@ -22,6 +23,7 @@ from provio.stats.recorded import Recorded
 from provio.stats.tally import Tally
 
 if TYPE_CHECKING:
+    from provio.stats.across import Spread
     from provio.store import Reader
 
 __all__ = ["BY", "Activity", "Bottleneck", "Figures", "Group", "Recorded", "Tally", "figures"]
@@ -54,6 +56,13 @@ class Figures:
         if self._found is None:
             self._found = bottlenecks.found(self.recorded)
         return self._found
+
+    def across(self, *ways: str) -> list[Spread]:
+        """Return how each group's calls, bytes, time and bandwidth differ from run to run; without `ways`, the
+        totals'."""
+        from provio.stats import across
+
+        return across.spreads(self, ways)
 
     def unknown(self) -> list[str]:
         """Return in words what was not recorded, so that no figure speaks of it."""

@@ -14,6 +14,7 @@ from provio.stats.tally import SIZE_NAMES, Tally
 
 if TYPE_CHECKING:
     from provio.stats import Figures
+    from provio.stats.across import Spread
 
 UNKNOWN = "?"
 HIDDEN = frozenset({"process", "thread", "kind"})  # IRIs, and what a label says already
@@ -21,6 +22,7 @@ LABELS = {"system": "(system files)", "pipe": "(pipes)", "socket": "(connections
 BAR = 20
 SPARE = ("in order", "failed", "bandwidth")  # where there is no room, or no value
 LEAST_NAME = 24
+RUN_SHOWN = 13  # characters of a run's id
 
 # The measures of a table: what each is called, and how it is said of a tally.
 SAID: dict[str, Callable[[Tally], str]] = {
@@ -79,7 +81,7 @@ def table(
         cells.append(["total", *[""] * (len(names) - 1), layer, *_measures(_sum(groups, layer))])
     header = [*names, "layer", *SAID]
     said = [place for place, name in enumerate(header) if name not in SPARE or any(row[place] for row in cells)]
-    keep = _fitting(header, cells, said, len(names), width)
+    keep = _fitting(header, cells, said, len(names), width, SPARE)
     text = align(
         [header[place] for place in keep], [[row[place] for place in keep] for row in cells], width=width,
         unicode=unicode, right=frozenset({*SAID, "pid", "tid", "rank"}),
@@ -88,11 +90,13 @@ def table(
     return text + (f"and {plural(rest, 'other')}: --limit 0 shows all\n" if rest else "")
 
 
-def _fitting(header: list[str], cells: list[list[str]], said: list[int], names: int, width: int | None) -> list[int]:
+def _fitting(
+    header: list[str], cells: list[list[str]], said: list[int], names: int, width: int | None, spared: Sequence[str]
+) -> list[int]:
     """The columns that there is room for: what names a row may be cut, a number never is, so others are left out."""
     rooms = {place: max(len(row[place]) for row in (header, *cells)) for place in said}
     rooms |= {place: min(rooms[place], LEAST_NAME) for place in range(names)}
-    spare = [place for name in SPARE for place in said if header[place] == name]
+    spare = [place for name in spared for place in said if header[place] == name]
     if len({row[names] for row in cells}) == 1:
         spare.insert(0, names)  # there is one layer alone
     kept = list(said)
@@ -135,6 +139,47 @@ def _names(group: Group, columns: Sequence[str], folder: str | None) -> list[str
 
 def _said(name: str, value: object) -> str:
     return str(value) if value is not None else "(none)" if name == "rank" else UNKNOWN
+
+
+def across(
+    found: Sequence[Spread], ways: Sequence[str], limit: int, width: int | None, unicode: bool, folder: str | None
+) -> str:
+    """Return how runs differ, four measures a group; `limit` is of groups."""
+    columns = group_columns(ways)
+    header = [*(name for name in columns if name not in HIDDEN), "layer", *ACROSS]
+    every = list(dict.fromkeys((str(one.key), one.layer) for one in found))
+    shown = set(every[:limit])
+    cells = [
+        [*_names(Group(one.key, one.layer, Tally()), columns, folder), one.layer, *_spread(one)]
+        for one in found if (str(one.key), one.layer) in shown
+    ]  # fmt: skip
+    kept = [place for place, name in enumerate(header) if name != "stands out" or any(row[place] for row in cells)]
+    kept = _fitting(header, cells, kept, len(header) - len(ACROSS) - 1, width, ("least", "deviation", "runs"))
+    text = align(
+        [header[place] for place in kept], [[row[place] for place in kept] for row in cells], width=width,
+        unicode=unicode, right=frozenset({*ACROSS} - {"measure", "stands out"}),
+    )  # fmt: skip
+    rest = len(every) - len(shown)
+    return text + (f"and {plural(rest, 'other')}: --limit 0 shows all\n" if rest else "")
+
+
+ACROSS = ("measure", "runs", "mean", "deviation", "varies", "least", "most", "stands out")
+MEASURED: dict[str, tuple[str, Callable[[float], str]]] = {
+    "calls": ("calls", "{:,.0f}".format),
+    "bytes": ("bytes", binary),
+    "nanoseconds": ("time", elapsed),
+    "bytes_per_second": ("bandwidth", lambda value: binary(value) + "/s"),
+}
+
+
+def _spread(one: Spread) -> list[str]:
+    name, said = MEASURED[one.measure]
+    return [
+        name, f"{one.runs:,}", said(one.mean), "" if one.deviation is None else said(one.deviation),
+        "" if one.variation is None else f"{one.variation:.1%}", said(one.least), said(one.most),
+        " ".join([one.apart[0][:RUN_SHOWN], *([f"+ {len(one.apart) - 1}"] if len(one.apart) > 1 else [])])
+        if one.apart else "",
+    ]  # fmt: skip
 
 
 def sizes(figures: Figures, unicode: bool) -> str:

@@ -33,6 +33,7 @@ LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule beside it
               show_default=True, help="What comes first.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(min=0), help="At most so many rows; 0: all [default: 20 of a table].")
 @click.option("--all", "every", is_flag=True, help="All runs together, in place of the last.")
+@click.option("--across", "across", is_flag=True, help="How these runs differ: mean, deviation, what stands out.")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @runs_options
 @store_option
@@ -43,6 +44,7 @@ def command(
     sort: str,
     limit: int | None,
     every: bool,
+    across: bool,
     form: str,
     campaign: str | None,
     name: str | None,
@@ -55,6 +57,7 @@ def command(
     \b
     Example: provio stats
              provio stats last --by file --sort bytes
+             provio stats --campaign das-2026 --across --by program
              provio stats --campaign das-2026 --by rank --by api --as csv > ranks.csv
     """
     from provio.stats import figures
@@ -62,13 +65,20 @@ def command(
 
     if len(ways) > 1 and not {*ALONE}.isdisjoint(ways):
         raise click.UsageError(f"--by {' and '.join(ALONE)} stand alone")
+    if across and not {*ALONE, "run"}.isdisjoint(ways):
+        raise click.UsageError("--across is how runs differ: leave out --by run, size and bottleneck")
     store = asking.reader(None)
     chosen = _runs(store, names, every, campaign, name)
+    if across and len(chosen) < 2:
+        raise click.UsageError("--across needs several runs: name them, or say --campaign, --name or --all")
     found = figures(Confined(store, chosen))
-    if form == "table":
-        terminal.out(_text(found, ways, sort, LIMIT if limit is None else limit or sys.maxsize))
+    most = LIMIT if limit is None else limit or sys.maxsize
+    if across and form == "table":
+        terminal.out(_across(found, ways, most))
+    elif form == "table":
+        terminal.out(_text(found, ways, sort, most))
     else:
-        terminal.out(_rows(found, ways or ("operation",), sort, limit or None, form))
+        terminal.out(_rows(found, ways, across, sort, limit or None, form))
     for line in found.unknown() if form != "table" else ():
         terminal.note(line)
     return 0
@@ -95,12 +105,23 @@ def _runs(store: Store, names: tuple[str, ...], every: bool, campaign: str | Non
     return [bundle_iri(RUN_BASE + run) for run in chosen]
 
 
-def _rows(found: Figures, ways: tuple[str, ...], sort: str, limit: int | None, form: str) -> str:
+def _rows(found: Figures, ways: tuple[str, ...], across: bool, sort: str, limit: int | None, form: str) -> str:
     from provio.reports import records
+    from provio.stats import across as runs
     from provio.stats.rows import columns, of
 
-    names = columns(ways)
-    return records.render(names, ([row[name] for name in names] for row in of(found, ways, sort)[:limit]), form)
+    ways = ways if ways or across else ("operation",)
+    names = runs.columns(ways) if across else columns(ways)
+    rows = runs.rows(found, ways) if across else of(found, ways, sort)
+    return records.render(names, ([row[name] for name in names] for row in rows[:limit]), form)
+
+
+def _across(found: Figures, ways: tuple[str, ...], limit: int) -> str:
+    from provio.stats import shown
+
+    width, unicode = terminal.width(), terminal.unicode()
+    table = shown.across(found.across(*ways), ways, limit, width, unicode, terminal.folder())
+    return "\n".join((shown.head(found, unicode), table)) + "".join(f"! {line}\n" for line in found.unknown())
 
 
 def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int) -> str:
