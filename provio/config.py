@@ -30,9 +30,9 @@ from provio.settings import (
     Interpreter,
     Kind,
     choice,
-    some,
     suggestion,
 )
+from provio.switches import RECORD
 
 FILE = "provio.toml"
 # Variables that are no settings: where the record lies, which file is the project's, what the shim is told.
@@ -70,7 +70,9 @@ class Config:
     name: str = _row("name", TEXT, "", "what a run is called")
     campaign: str = _row("campaign", TEXT, "", "the campaign that a run belongs to")
     detail: str = _row("detail", choice("file", "op", "call"), "op", "how much of each file is recorded")
-    record: tuple[str, ...] = _row("record", some("stat", "list"), (), "classes recorded beside the usual ones")
+    record: Mapping[str, bool] = _row("record", RECORD, MappingProxyType({}), "classes that are recorded, or not")
+    include: tuple[str, ...] = _row("include", FOLDERS, (), "files of these places alone are recorded")
+    exclude: tuple[str, ...] = _row("exclude", FOLDERS, (), "files of these places are not recorded")
     hdf5: str = _row("hdf5", choice("auto", "h5py", "off"), "auto", "who says what is done inside HDF5 files")
     hash: bool = _row("hash", BOOLEAN, False, "SHA-256 of what a run wrote, after it")
     pack: bool = _row("pack", BOOLEAN, True, "a run that is finished and merged becomes one compressed file")
@@ -104,6 +106,10 @@ class Config:
         return self.sources.get(name, "default")
 
 
+# Better no record than one that holds what was to be kept out of it.
+KEEP_OUT = ("exclude", "include", "redact.add")
+# What a project's file may not set: it may come with the project, from anybody.
+USERS_OWN = ("redact.keep", "servers", "credentials")
 FIELDS = {f.metadata["key"].name: f.name for f in fields(Config) if "key" in f.metadata}
 KEYS: dict[str, Key] = {f.metadata["key"].name: f.metadata["key"] for f in fields(Config) if "key" in f.metadata}
 VARIABLES = {key.variable: key for key in KEYS.values()}
@@ -119,6 +125,21 @@ class _Found:
     where: str
     project: bool = False
     own: bool = True
+    text: str = ""  # of the file that has it
+
+    def where_wrong(self) -> str:
+        """Where the entry of a table is set that is not allowed; where all of it is, if that is not one entry."""
+        for part, value in self.value.items() if self.key.kind.parts and isinstance(self.value, Mapping) else ():
+            try:
+                self.key.kind.check({part: value})
+            except ValueError:
+                return self.where_of(part)
+        return self.where
+
+    def where_of(self, part: str) -> str:
+        """Where an entry of a table is set: on a line of its own, maybe."""
+        line = line_of(self.text, f"{self.key.name}.{part}") if self.text else 0
+        return re.sub(r"(:\d+)?$", f":{line}", self.where, count=1) if line else self.where
 
 
 def load(
@@ -128,7 +149,8 @@ def load(
 ) -> Config:
     """Return what is set, with `folders` the places where the project's file may lie and `flags` by dotted name.
 
-    Raises ConfigError for what is wrong; with `forgive` that is told what is, and what is wrong counts as not set.
+    Raises ConfigError for what is wrong; with `forgive` that is told what is, and what is wrong counts as not set: but
+    for what keeps something out of the record.
     """
     wrong: list[str] = []
     values: dict[str, Any] = {}
@@ -139,22 +161,44 @@ def load(
         if found.project and key.concludes:
             concluding.append(f"{key.name}={found.value!r}")
         try:
-            if key.secret:
-                _keep_secret(found)
-            value = key.kind.check(found.value)
-            if not found.own:
-                _keep_at_home(key, value, values)
+            value = _checked(found, values)
         except ValueError as error:
-            wrong.append(f"{found.where}: {key.name}: {error}")
+            wrong.append(f"{found.where_wrong()}: {key.name}: {error}")
             continue
         values[FIELDS[key.name]] = key.kind.over(values.get(FIELDS[key.name]), value)
         sources[key.name] = found.where
+        if key.kind.parts:
+            sources.update({f"{key.name}.{part}": found.where_of(part) for part in value})
     if wrong:
         line = wrong[0] + (f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else "")
-        if forgive is None:
+        if forgive is None or any(re.search(rf": ({'|'.join(KEEP_OUT)}): ", line) for line in wrong):
             raise ConfigError(line)
         forgive(line)
     return Config(**values, conclusions=_digest(concluding), sources=MappingProxyType(sources))
+
+
+def mistakes(path: Path, text: str, user: bool) -> list[str]:
+    """Return what is wrong with the text of a settings file, the user's own or the project's."""
+    wrong: list[str] = []
+    below: dict[str, Any] = {}
+    found = [] if user else list(_file(user_file(), [], user=True))
+    for one in (*found, *_settings(path, text, wrong, project=not user, own=user)):
+        try:
+            below[FIELDS[one.key.name]] = _checked(one, below)
+        except ValueError as error:
+            if one.where.startswith(str(path)):
+                wrong.append(f"{one.where_wrong()}: {one.key.name}: {error}")
+    return wrong
+
+
+def _checked(found: _Found, below: Mapping[str, Any]) -> Any:
+    """The value of a key; ValueError says why it is none here."""
+    if found.key.secret:
+        _keep_secret(found)
+    value = found.key.kind.check(found.value)
+    if not found.own:
+        _keep_at_home(found.key, value, below)
+    return value
 
 
 def _keep_secret(found: _Found) -> None:
@@ -235,6 +279,10 @@ def _file(path: Path, wrong: list[str], *, named: bool = False, user: bool = Fal
     except (OSError, ValueError) as error:
         wrong.append(f"{path}: {getattr(error, 'strerror', None) or error}")
         return
+    yield from _settings(path, text, wrong, project=not user, own=user or named)
+
+
+def _settings(path: Path, text: str, wrong: list[str], *, project: bool, own: bool) -> Iterator[_Found]:
     import tomllib
 
     try:
@@ -244,7 +292,7 @@ def _file(path: Path, wrong: list[str], *, named: bool = False, user: bool = Fal
         wrong.append(f"{path}{':' + line[1] if line else ''}: not TOML: {str(error).partition(' (at ')[0]}")
         return
     for found in _keys(table, "", path, text, wrong):
-        yield _Found(found.key, found.value, found.where, not user, user or named)
+        yield _Found(found.key, found.value, found.where, project, own, text)
 
 
 def _text(path: Path, trusted: bool) -> str:

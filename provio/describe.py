@@ -139,6 +139,8 @@ def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
     path = str(node.get("path", ""))
     if node.get("type") in ("Pipe", "Socket") and not path:
         return str(node["type"]).lower()
+    if node.get("type") == "Phase":  # of a run without programs
+        return "process"
     return label(iri, path) or local_name(iri.rstrip("/")) or iri
 
 

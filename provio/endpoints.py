@@ -82,8 +82,9 @@ SERVERS = Kind(
     lambda v: _table_of(Endpoints, v, True),
     toml,
     both,
+    True,
 )
-ACCOUNTS = Kind("a table of tables with the keys user, password", lambda v: _table_of(Account, v), toml, both)
+ACCOUNTS = Kind("a table of tables with the keys user, password", lambda v: _table_of(Account, v), toml, both, True)
 STORES = Kind(
     "a list of folders and servers (in a variable with `:` between)",
     texts("a list of servers, and of folders, each a .provio or what holds one", is_path, _store),

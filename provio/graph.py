@@ -12,6 +12,7 @@ from provio.graph_members import Hand, MemberGraph
 from provio.home import RUN_ID
 from provio.identity import Identity
 from provio.lineage.model import Code, Conclusions, Phase, Strand, Version
+from provio.switches import left_out
 from provio.vocab import PROV, RDF, RDFS, provio, types
 
 # What the class of an IOActivity does to the object: the property from the object to it.
@@ -22,6 +23,8 @@ INFLUENCES = {
     "SetTimes": "wasModifiedBy", "SetMode": "wasModifiedBy", "SetOwner": "wasModifiedBy",
     "SetAttribute": "wasModifiedBy", "Resize": "wasModifiedBy",
 }  # fmt: skip
+
+DURATIONS = frozenset({"elapsed", "maxElapsed"})
 
 # The classes of single calls that become IOActivities.
 SINGLE_CALLS = frozenset(
@@ -100,11 +103,6 @@ def _iri(value: str) -> str:
     return f"<{value}>"
 
 
-def _only_thread(process: Process) -> Thread | None:
-    """The thread of a process that has one: its phases name it, so that each of its calls need not."""
-    return process.threads[0] if len(process.threads) == 1 else None
-
-
 def _own_name(version: Version) -> bytes | None:
     """The last name of a version, where its File does not say it already."""
     name = version.last_name or None
@@ -124,12 +122,14 @@ class _Writer:
         self.identity = identity
         self.out = conclusions
         run = trace.run
+        self.left_out = left_out(run.get("detail", ""))
         self.user = identity.user(run.get("host", "host"), run.get("user", "user"))
+        self.person = None if "user" in self.left_out else _iri(self.user)
         self.files: set[str] = set()
         self.strands: dict[str, list[tuple[str, Strand]]] = {}
         for iri, strand in conclusions.strands.items():
             self.strands.setdefault(trace.tasks[iri].process.iri, []).append((iri, strand))
-        self.inside = MemberGraph(conclusions, Hand(graph.node, self._activity, _counters))
+        self.inside = MemberGraph(conclusions, Hand(graph.node, self._activity, _counters, self._program_iri))
         processes = sorted(trace.processes.values(), key=lambda process: process.started)
         self.last_images = {(process.host, process.pid, process.tick): process for process in processes}
         self.ends = {
@@ -175,10 +175,11 @@ class _Writer:
             ),
             *((name, turtle.integer(int(run[name]))) for name in ("exitCode", "signal", "uid") if name in run),
             ("gitDirty", turtle.boolean(run["gitDirty"] == "true") if "gitDirty" in run else None),
-            ("prov:wasAssociatedWith", _iri(self.user)),
+            ("prov:wasAssociatedWith", self.person),
         )
-        name = turtle.literal(run.get("user", "user"))
-        graph.node(self.user, "User", ("name", name), ("rdfs:label", name))
+        if self.person:
+            name = turtle.literal(run.get("user", "user"))
+            graph.node(self.user, "User", ("name", name), ("rdfs:label", name))
         graph.lines += [
             f"<{bundle_iri(self.trace.iri)}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")
         ]
@@ -195,10 +196,33 @@ class _Writer:
     def _texts(self, record: dict[str, str], *names: str) -> list[tuple[str, str | None]]:
         return [(name, turtle.literal(record[name])) for name in names if name in record]
 
+    def _program_iri(self, program: str) -> str | None:
+        """A program as what an activity or entity is tied to, where programs are recorded."""
+        return None if "program" in self.left_out else _iri(program)
+
+    def _whole(self, process: Process) -> str:
+        """What the phases of a process are parts of: the run, where processes are left out."""
+        return self.trace.iri if "process" in self.left_out and process.image != "task" else process.iri
+
     def _process(self, process: Process) -> Iterator[None]:
-        graph, record = self.graph, process.record
-        program = self.out.programs[process.iri]
-        graph.node(
+        program, whole = self.out.programs[process.iri], self._whole(process)
+        if whole == process.iri:
+            self._image(process)
+        if self._program_iri(program.iri):
+            self._program(process)
+        for thread in () if "thread" in self.left_out else process.threads:
+            acts = ("prov:actedOnBehalfOf", self._program_iri(program.iri))
+            self.graph.node(thread.iri, "Thread", ("tid", turtle.integer(thread.tid)), acts)
+        self._phases(process, program.iri)
+        yield
+        for iri, strand in self.strands.get(process.iri, ()):
+            self._task(self.trace.tasks[iri], strand, program.iri)
+            self._phases(strand.process, program.iri)
+            yield
+
+    def _image(self, process: Process) -> None:
+        record, program = process.record, self.out.programs[process.iri]
+        self.graph.node(
             process.iri,
             "Process",
             ("partOf", _iri(self.trace.iri)),
@@ -209,22 +233,12 @@ class _Writer:
             ("prov:startedAtTime", turtle.instant(process.started)),
             ("prov:endedAtTime", turtle.instant(process.ended)),
             *self._end(process),
-            ("prov:wasAssociatedWith", _iri(program.iri)),
+            ("prov:wasAssociatedWith", self._program_iri(program.iri)),
         )
-        self._program(process)
-        for thread in process.threads:
-            acts = ("prov:actedOnBehalfOf", _iri(program.iri))
-            graph.node(thread.iri, "Thread", ("tid", turtle.integer(thread.tid)), acts)
-        self._phases(process, program.iri)
-        yield
-        for iri, strand in self.strands.get(process.iri, ()):
-            self._task(self.trace.tasks[iri], strand, program.iri)
-            self._phases(strand.process, program.iri)
-            yield
 
     def _phases(self, process: Process, program: str) -> None:
         for phase in self.out.phases[process.iri]:
-            self._phase(phase, program, process.iri)
+            self._phase(phase, program, self._whole(process))
         for phase in self.out.finer.get(process.iri, ()):
             self._phase(phase, program, phase.iri.rpartition("/")[0])
 
@@ -235,7 +249,7 @@ class _Writer:
         graph.node(
             strand.process.iri,
             "Task",
-            ("partOf", _iri(task.part_of + "/" if task.part_of in self.out.strands else task.process.iri)),
+            ("partOf", _iri(task.part_of + "/" if task.part_of in self.out.strands else self._whole(task.process))),
             ("rdfs:label", turtle.literal(name.decode("utf-8", "replace"))),
             _path("name", name),
             *(_path(word, path_of(record, word)) for word in ("kind", "sourceText")),
@@ -243,14 +257,16 @@ class _Writer:
             ("status", turtle.literal(record["status"]) if "status" in record else None),
             ("prov:startedAtTime", turtle.instant(task.started)),
             ("prov:endedAtTime", turtle.instant(max(task.started, strand.ended))),
-            ("prov:wasAssociatedWith", _iri(program)),
+            ("prov:wasAssociatedWith", self._program_iri(program)),
         )
 
     def _program(self, process: Process) -> None:
         graph, program = self.graph, self.out.programs[process.iri]
         label = turtle.literal(program.label)
         graph.node(program.iri, "Program", ("rdfs:label", label), _path("path", program.path))
-        graph.say(program.iri, ("prov:actedOnBehalfOf", _iri(self.user)))
+        graph.say(program.iri, ("prov:actedOnBehalfOf", self.person))
+        if "process" in self.left_out:
+            return
         association = process.iri + "association"
         graph.lines.append(f"<{association}> <{RDF}type> <{PROV}Association> .\n")
         graph.say(process.iri, ("prov:qualifiedAssociation", _iri(association)))
@@ -268,14 +284,14 @@ class _Writer:
         return [(name, turtle.integer(end.number(name))) for name in ("exitCode", "signal") if name in end.record]
 
     def _phase(self, phase: Phase, program: str, whole: str) -> None:
-        graph, alone = self.graph, _only_thread(phase.process)
+        graph, alone = self.graph, self._only_thread(phase.process)
         graph.node(
             phase.iri,
             "Task" if phase.process.image == "task" else "Phase",
             ("partOf", _iri(whole)),
             ("prov:startedAtTime", turtle.instant(phase.start)),
             ("prov:endedAtTime", turtle.instant(max(phase.end, phase.start))),
-            ("prov:wasAssociatedWith", _iri(program)),
+            ("prov:wasAssociatedWith", self._program_iri(program)),
             ("prov:wasAssociatedWith", _iri(alone.iri) if alone else None),
             *(("prov:used", _iri(version)) for version in phase.used),
             *(("ran", _iri(code.version)) for code in self._code(phase)),
@@ -315,7 +331,7 @@ class _Writer:
             ("format", turtle.literal("HDF5") if version.iri in self.out.known else None),
             ("prov:wasGeneratedBy", _iri(version.generated_by) if version.generated_by else None),
             ("madeIn", self._made_in(version.iri)),
-            *(("prov:wasAttributedTo", _iri(program)) for program in sorted(version.attributed_to)),
+            *(("prov:wasAttributedTo", self._program_iri(program)) for program in sorted(version.attributed_to)),
             *(("prov:specializationOf", _iri(file)) for file in version.names),
         )
         for _, other in version.retimed:
@@ -350,11 +366,13 @@ class _Writer:
     def _opening(self, opening: Opening) -> None:
         entity = self._entity(opening)
         thread = opening.accesses[0].thread.iri if opening.accesses else None
-        if opening.api and thread:
+        opened = opening.api or ("api" in self.left_out and not opening.inherited)
+        if opened and thread:
             counters = {"elapsed": opening.elapsed}
             made = next((access.task for access in opening.accesses if "closed" in access.counts), "")
             acting = self.out.acting(opening.process, made)
-            self._activity(opening.iri + "/open", "Open", acting, thread, opening.api, counters, opening.opened, entity)
+            api = opening.api or ""
+            self._activity(opening.iri + "/open", "Open", acting, thread, api, counters, opening.opened, entity)
         for access in opening.accesses:
             self._access(access, entity)
 
@@ -416,19 +434,25 @@ class _Writer:
                 )
                 self.graph.say(entity, (INFLUENCES[failure.kind], _iri(failure.iri)))
         for (kind, api, error), (count,) in sums.items():
-            agent = self.out.programs[process.iri].iri
-            self._failed(process, f"{process.iri}failed/{turtle.segment(api)}.{error}", kind, agent, api, error, count)
+            name = turtle.segment(api or kind.lower())
+            self._failed(process, f"{process.iri}failed/{name}.{error}", kind, None, api, error, count)
 
-    def _failed(self, process: Process, iri: str, kind: str, agent: str, api: str, error: int, count: int) -> None:
+    def _failed(
+        self, process: Process, iri: str, kind: str, thread: str | None, api: str, error: int, count: int
+    ) -> None:
+        """Calls that failed: of a thread, or of the whole process."""
+        agent = self._program_iri(self.out.programs[process.iri].iri)
+        if thread and "thread" not in self.left_out:
+            agent = _iri(thread)
         kind = "IOActivity" if kind == "Copy" else kind  # a Copy is what made something
         self.graph.node(
             iri,
             kind,
-            ("api", turtle.literal(api)),
+            ("api", self._api(api)),
             ("errors", turtle.integer(count)),
             ("errno", turtle.integer(error)),
-            ("prov:wasAssociatedWith", _iri(agent)),
-            ("partOf", _iri(process.iri)),
+            ("prov:wasAssociatedWith", agent),
+            ("partOf", _iri(self._whole(process))),
         )
 
     def _copied(self, access: Access, entity: str | None) -> None:
@@ -447,19 +471,28 @@ class _Writer:
         self, iri: str, kind: str, process: Process, thread: str, api: str, counters: dict[str, int], start: int,
         entity: str | None, end: int | None = None, phase: Phase | None = None,
     ) -> None:  # fmt: skip
-        graph, alone = self.graph, _only_thread(process)
+        graph, alone = self.graph, self._only_thread(process)
+        phased = "thread" in self.left_out or (alone and alone.iri == thread)  # then the phase says who
+        timed = "duration" not in self.left_out
         graph.node(
             iri,
             kind,
-            ("api", turtle.literal(api)),
-            *((name, turtle.integer(value)) for name, value in counters.items()),
+            ("api", self._api(api)),
+            *((name, turtle.integer(value)) for name, value in counters.items() if timed or name not in DURATIONS),
             ("prov:startedAtTime", turtle.instant(start)),
             ("prov:endedAtTime", turtle.instant(max(start, end)) if end and counters.get("count") != 1 else None),
-            ("prov:wasAssociatedWith", None if alone and alone.iri == thread else _iri(thread)),
+            ("prov:wasAssociatedWith", None if phased else _iri(thread)),
             ("partOf", _iri((phase or self.out.phase_at(process, start)).iri)),
         )
         if entity and kind in INFLUENCES:
             graph.say(entity, (INFLUENCES[kind], _iri(iri)))
+
+    def _api(self, api: str) -> str | None:
+        return None if "api" in self.left_out else turtle.literal(api)
+
+    def _only_thread(self, process: Process) -> Thread | None:
+        """The thread of a process that has one: its phases name it, so that each of its calls need not."""
+        return process.threads[0] if len(process.threads) == 1 and "thread" not in self.left_out else None
 
     def _event(self, event: Event) -> None:
         if event.kind not in SINGLE_CALLS:
@@ -484,17 +517,17 @@ class _Writer:
             graph.node(
                 copy.iri,
                 "Copy",
-                ("partOf", _iri(copy.process.iri)),
+                ("partOf", _iri(self._whole(copy.process))),
                 ("prov:startedAtTime", turtle.instant(copy.start)),
                 ("prov:endedAtTime", turtle.instant(copy.end)),
-                ("prov:wasAssociatedWith", _iri(self.out.programs[copy.process.iri].iri)),
+                ("prov:wasAssociatedWith", self._program_iri(self.out.programs[copy.process.iri].iri)),
                 *(("prov:used", _iri(source)) for source in copy.used),
                 *self._informed("launchedBy", copy.launched_by),
             )
         for segment in self.out.segments:
             made = ("prov:wasGeneratedBy", _iri(segment.generated_by))
             graph.node(segment.iri, segment.kind, _path("path", segment.path), made)
-            graph.say(segment.iri, ("prov:wasAttributedTo", _iri(segment.program)))
+            graph.say(segment.iri, ("prov:wasAttributedTo", self._program_iri(segment.program)))
             graph.say(segment.iri, ("prov:specializationOf", _iri(segment.channel)))
             graph.say(segment.iri, ("madeIn", self._made_in(segment.iri)))
         for channel in dict.fromkeys(name for names in self.out.channels.values() for name in names if name):

@@ -18,11 +18,13 @@ SUMMED = frozenset({"Close"})  # over all objects: of each one it says nothing, 
 
 @dataclass(frozen=True)
 class Hand:
-    """What `provio.graph` writes with: a typed node and its properties, an I/O activity, an access's counters."""
+    """What `provio.graph` writes with: a typed node and its properties, an I/O activity, an access's counters,
+    a program where programs are recorded."""
 
     node: Callable[..., None]
     activity: Callable[..., None]
     counters: Callable[[Access, str], dict[str, int]]
+    program: Callable[[str], str | None]
 
 
 class MemberGraph:
@@ -51,7 +53,7 @@ class MemberGraph:
             ("maxShape", turtle.literal(wider) if wider else None),
             ("noise", turtle.boolean(True) if member.noise else None),
             ("prov:wasGeneratedBy", _iri(member.generated_by)),
-            ("prov:wasAttributedTo", _iri(member.program)),
+            ("prov:wasAttributedTo", self.hand.program(member.program) if member.program else None),
             *_both(("prov:wasRevisionOf", "prov:wasDerivedFrom"), member.revision_of),
             *_both(("mapsOnto", "prov:wasDerivedFrom"), member.shows),
             *_both(("leadsTo", "prov:alternateOf"), member.leads_to),

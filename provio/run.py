@@ -50,13 +50,24 @@ OWN = frozenset(
 
 @plain(frozen=True)
 class Detail:
-    """How much is recorded: a level, and classes left out unless asked for (`detail` and `record` of the settings)."""
+    """How much is recorded: a level, and what is other than usual: `stat` is added, `-pipe` is left out."""
 
     level: str = "op"
     classes: frozenset[str] = frozenset()
+    limits: tuple[str, ...] = ()  # `-` or `+` and a folder or glob: what alone is recorded, or is not
 
     def __str__(self) -> str:
         return ",".join((self.level, *sorted(self.classes)))
+
+    def leaves_out(self, word: str) -> bool:
+        """Whether a class of record is switched off."""
+        return "-" + word in self.classes
+
+    def lost(self) -> str:
+        """Why lineage may end too early, where it stands on what is left out; nothing where it does not."""
+        words = [word for word in ("file", "pipe", "socket") if self.leaves_out(word)]
+        words += ["what include and exclude leave out"] if self.limits else []
+        return f"by its settings this was not recorded: {', '.join(words)}" if words else ""
 
 
 DEFAULT_DETAIL = Detail()
@@ -211,10 +222,13 @@ def note_unwatched(recording: Recording, blind: Unwatchable, pid: int) -> None:
         recording.gap = [
             ("about", f"<{RUN_BASE}{recording.run_id}/{host}/{pid}.{tick}.0/>"),
             ("reason", turtle.literal(blind.reason)),
-            turtle.text_or_encoded("executable", blind.path),
-            ("argv", turtle.literal(turtle.encode_argv(recording.redaction.arguments(recording.command)))),
             ("startedNs", str(time.time_ns())),
         ]
+        if not recording.detail.leaves_out("program"):
+            recording.gap.append(turtle.text_or_encoded("executable", blind.path))
+        if not recording.detail.leaves_out("process"):
+            arguments = recording.redaction.arguments(recording.command)
+            recording.gap.append(("argv", turtle.literal(turtle.encode_argv(arguments))))
         write_run(recording, None)
 
 
@@ -241,6 +255,7 @@ def trace_variable(recording: Recording) -> bytes:
         host,
         str(recording.home.path),
         str(host_folder(recording)),
+        *recording.detail.limits,
     ]
     encoded = (os.fsencode(f).replace(b"%", b"%25").replace(b";", b"%3B") for f in fields)
     return b";".join(encoded)
@@ -253,6 +268,10 @@ def write_run(recording: Recording, end: End | None) -> None:
         pairs.append(("endedNs", str(time.time_ns())))
         pairs.append(("exitCode", str(end.exit_code)) if end.signal is None else ("signal", str(end.signal)))
     text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs), recording.around]
+    lost = recording.detail.lost()
+    if lost:
+        gap = [("about", f"<{RUN_BASE}{recording.run_id}>"), ("reason", turtle.literal(lost))]
+        text.append(_statement(f"<{RUN_BASE}{recording.run_id}/left-out>", "Gap", gap))
     if recording.gap:
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/unwatched>", "Gap", recording.gap))
     with recording.home.closed():
@@ -270,8 +289,7 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
     pairs += [
         ("commandLine", turtle.literal(turtle.encode_argv(recording.redaction.arguments(recording.command)))),
         turtle.text_or_encoded("cwd", os.fsencode(cwd)),
-        ("user", turtle.literal(environment.user_name())),
-        ("uid", str(os.geteuid())),
+        *_user_facts(recording),
         ("bootId", turtle.literal(environment.boot_id())),
         ("startedNs", str(recording.started)),
         ("detail", turtle.literal(str(recording.detail))),
@@ -290,7 +308,15 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
     return pairs
 
 
+def _user_facts(recording: Recording) -> list[tuple[str, str]]:
+    if recording.detail.leaves_out("user"):
+        return []
+    return [("user", turtle.literal(environment.user_name())), ("uid", str(os.geteuid()))]
+
+
 def _environment_statements(recording: Recording) -> list[str]:
+    if recording.detail.leaves_out("environment"):
+        return []
     base = f"{RUN_BASE}{recording.run_id}/environment/"
     return [
         _statement(
@@ -356,7 +382,7 @@ def clock_source() -> str:
 
 def _parent_run() -> str | None:
     fields = os.environ.get("PROVIO_TRACE", "").split(";")
-    return fields[3] if len(fields) == 7 else None
+    return fields[3] if len(fields) >= 7 else None
 
 
 def preloads(program: bytes, before: bytes) -> bytes:

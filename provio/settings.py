@@ -22,12 +22,16 @@ def _replace(_below: Any, above: Any) -> Any:
 
 @plain(frozen=True)
 class Kind:
-    """What a key may hold, in words; how a value is checked, read from a variable's text, and laid over one below."""
+    """What a key may hold, in words; how a value is checked, read from a variable's text, and laid over one below.
+
+    `parts`: it is a table, each entry of which is set by itself.
+    """
 
     allowed: str
     check: Callable[[object], Any]
     parse: Callable[[str], object] = str
     over: Callable[[Any, Any], Any] = _replace
+    parts: bool = False
 
 
 class Interpreter(NamedTuple):
@@ -175,21 +179,6 @@ def choice(*words: str) -> Kind:
     return Kind(", ".join(words), check)
 
 
-def some(*words: str) -> Kind:
-    """A list of any of some words; commas between them in a variable."""
-    allowed = f"a list of any of {', '.join(words)}"
-
-    def check(value: object) -> tuple[str, ...]:
-        if not isinstance(value, list | tuple):
-            raise _wrong(value, allowed)
-        for item in value:
-            if item not in words:
-                raise _wrong(item, ", ".join(words), words)
-        return tuple(word for word in words if word in value)
-
-    return Kind(allowed, check, _split(","))
-
-
 BOOLEAN = Kind("true or false", _boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)
@@ -203,4 +192,4 @@ NAMES = Kind(
     texts("a list of names or globs", _is_line, str.strip),
     _split(","),
 )
-INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, toml, both)
+INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, toml, both, True)

@@ -18,6 +18,7 @@ from provio.facts import Facts, Opening, Process, Trace
 from provio.folders import folders
 from provio.hdf5_unseen import hide
 from provio.runfiles import folders_of, put
+from provio.switches import left_out
 from provio.vocab import NS
 
 SETTLED = "settled.ttl"
@@ -41,7 +42,7 @@ def settle(trace: Trace, host: str) -> None:
         return
     resolve = _Resolver()
     names = _Names(trace)
-    found = _programs(trace, host)
+    found = "file" not in left_out(trace.run.get("detail", "")) and _programs(trace, host)
     for opening in trace.openings():
         if opening.process.host == host:
             found |= _late_facts(opening, names) | _resolved(opening, resolve)

@@ -221,7 +221,7 @@ def _assemble(trace: Trace, records: Records, members: Members) -> Records:
     """Make processes, threads, openings and events of a file's records; return its accesses and closes for later."""
     later: Records = {}
     for iri, record in records.items():
-        kind = record.get("a")
+        kind = record.get("a") or _left_out(record)
         if kind == "Process":
             process = _process(trace, iri)
             if process:
@@ -245,6 +245,11 @@ def _task(trace: Trace, iri: str, record: Record) -> None:
     process = _process(trace, _parent_iri(iri))
     if process and TASK.search(iri):
         trace.tasks[iri] = Task(iri, process, record)
+
+
+def _left_out(record: Record) -> str:
+    """What a record is of that says what ties others to it and no more: its class is one that was left out."""
+    return "Process" if "image" in record else "Thread" if "epochNs" in record else ""
 
 
 def _open(trace: Trace, iri: str, record: Record, members: Members) -> None:

@@ -34,6 +34,7 @@ class Trace:
     shim: Path
     clock: str = field(default_factory=clock)
     detail: str = "op"
+    limits: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
@@ -49,7 +50,7 @@ class Trace:
 
     def environment(self, **more: str) -> dict[str, str]:
         """The caller's environment, with the shim preloaded."""
-        fields = ["1", self.detail, self.clock, "r1", "node", str(self.home), str(self.folder)]
+        fields = ["1", self.detail, self.clock, "r1", "node", str(self.home), str(self.folder), *self.limits]
         trace = ";".join(part.replace("%", "%25").replace(";", "%3B") for part in fields)
         return {**os.environ, "LD_PRELOAD": str(self.shim), "PROVIO_TRACE": trace, **more}
 

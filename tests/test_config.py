@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import Project
 
-from provio import config
+from provio import config, switches
 from provio.config import KEYS, Config, load
 from provio.errors import ConfigError
 from provio.settings import Interpreter
@@ -46,7 +46,9 @@ DEFAULTS = {
     "name": "",
     "campaign": "",
     "detail": "op",
-    "record": (),
+    "record": {},
+    "include": (),
+    "exclude": (),
     "hdf5": "auto",
     "hash": False,
     "pack": True,
@@ -75,15 +77,17 @@ def test_each_layer_is_over_those_before_it(alone: Path, tmp_path: Path, monkeyp
     user.write_text('name = "u"\ncampaign = "u"\ndetail = "file"\nhash = true\n', encoding="utf-8")
     project = write(alone, '# ours\ncampaign = "p"\ndetail = "call"\nrecord = ["list", "stat"]\n')
     monkeypatch.setenv("PROVIO_DETAIL", "op")
-    monkeypatch.setenv("PROVIO_RECORD", "stat")
+    monkeypatch.setenv("PROVIO_RECORD", "-stat")
     found = load([alone], {"hash": False, "name": None})
-    told = {"name": "u", "campaign": "p", "detail": "op", "record": ("stat",), "hash": False}
+    told = {"name": "u", "campaign": "p", "detail": "op", "record": {"list": True, "stat": False}, "hash": False}
     assert values(found) == DEFAULTS | told
     assert dict(found.sources) == {
         "name": f"{user}:1",
         "campaign": f"{project}:2",
         "detail": "PROVIO_DETAIL",
         "record": "PROVIO_RECORD",
+        "record.list": f"{project}:4",
+        "record.stat": "PROVIO_RECORD",
         "hash": "--hash",
     }
     assert found.source("noise.add") == "default"
@@ -151,8 +155,13 @@ KNOWN = f"(known: {', '.join(sorted(KEYS))})"
         ),
         ('detail = "ops"\n', ":1: detail: 'ops' is not allowed: did you mean 'op'? (allowed: file, op, call)"),
         ("detail = true\n", ":1: detail: true is not allowed (allowed: file, op, call)"),
-        ('record = "stat"\n', ":1: record: 'stat' is not allowed (allowed: a list of any of stat, list)"),
-        ('record = ["lst"]\n', ":1: record: 'lst' is not allowed: did you mean 'list'? (allowed: stat, list)"),
+        ('record = "stat"\n', f":1: record: 'stat' is not allowed (allowed: {switches.ALLOWED})"),
+        ('record = ["lst"]\n', f":1: record: 'lst' is not allowed: did you mean 'list'? (allowed: {switches.WORDS})"),
+        (
+            "[record]\nstat = true\nenviroment = false\n",
+            f":3: record: 'enviroment' is not allowed: did you mean 'environment'? (allowed: {switches.WORDS})",
+        ),
+        ('record.file = "no"\n', ":1: record: file: 'no' is not allowed (allowed: true or false)"),
         ('name = ""\n', ":1: name: '' is not allowed (allowed: a text of one line)"),
         ("noise = 3\n", ":1: noise: is a table, with the keys add, keep"),
         ("noise.add = [3]\n", ":1: noise.add: 3 is not allowed (allowed: a list of folders or globs)"),
@@ -233,7 +242,7 @@ def test_a_file_of_another_user_is_used_only_where_it_is_named(alone: Path, monk
 
 def test_every_key_has_a_row_in_the_documentation() -> None:
     """Name, variable and default of each key stand in docs/configuration.md, and no other row does."""
-    rows = [line.split(" | ") for line in DOCS.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    rows = [line.split(" | ") for line in DOCS.read_text(encoding="utf-8").splitlines() if " | `PROVIO_" in line]
     assert [(row[0].strip("| `"), row[1].strip("`")) for row in rows] == [(k.name, k.variable) for k in KEYS.values()]
 
 

@@ -13,8 +13,9 @@ FLOORS = """
     owners
     errors plain folders cycles components sparql vocab turtle statx digests facts admit trace_members blocks runfiles
     trace_hash content
-    settings endpoints config home sharing lock passwords redact
-    environment executable trace needs going run session pressing hdf5_signs hdf5_unseen settle identity present lineage
+    settings switches endpoints config config_file home sharing lock passwords redact
+    environment executable limits trace needs going run session pressing hdf5_signs hdf5_unseen settle identity present
+    lineage
     graph_members graph across store intake
     merge_job merge_readers removal merge packing hashing backup together
     named_questions query document nodes describe member_origins walk walk_members ties when history slips target

@@ -106,12 +106,21 @@ static void own_anew(struct thread *thread, struct access *access) {
         atomic_store_explicit(&access->side[i].owner, relaxed(thread->number), memory_order_relaxed);
 }
 
-static struct counters *look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source) {
+// Without the names of functions, those of one class are one.
+static bool same_function(const struct counters *counters, int api, const char *term) {
+    if (counters->api == api || !left_out(CLASS_API)) return counters->api == api;
+    if (counters->api < 0 || counters->term == NULL || term == NULL)
+        return counters->api >= 0 && counters->term == term;
+    return strcmp(counters->term, term) == 0;
+}
+
+static struct counters *look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source,
+                                const char *term) {
     if (thread->table == NULL) return NULL;
     uint64_t scope = scope_of(thread);
     for (struct access *access = *place(thread, serial); access != NULL; access = access->next) {
         struct counters *counters = &access->side[side];
-        if (counters->serial != serial || counters->api != api || counters->source != source) continue;
+        if (counters->serial != serial || counters->source != source || !same_function(counters, api, term)) continue;
         if (access->scope != scope) continue;
         own_anew(thread, access);
         return counters;
@@ -122,7 +131,8 @@ static struct counters *look_up(struct thread *thread, uint64_t serial, enum sid
 // ---- the blocks
 
 static void text_who_when(struct text *text, struct thread *thread, uint64_t time) {
-    TEXT(text, " ; prov:wasAssociatedWith <> ; prov:startedAtTime \"");
+    if (!left_out(CLASS_THREAD)) TEXT(text, " ; prov:wasAssociatedWith <>");
+    TEXT(text, " ; prov:startedAtTime \"");
     text_date(text, thread, time);
     TEXT(text, "\"^^xsd:dateTime");
 }
@@ -138,6 +148,7 @@ static void text_head(struct text *text, struct thread *thread, uint64_t number,
 }
 
 void text_counted_api(struct text *text, const char *property, int api) {
+    if (left_out(CLASS_API)) return;
     TEXT(text, " ; ");
     text_string(text, property);
     TEXT(text, " \"");
@@ -179,12 +190,13 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
 }
 
 struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api) {
-    struct counters *counters = look_up(thread, serial, side, api, 0), *before = relaxed(object->hint[side]);
+    struct counters *counters = look_up(thread, serial, side, api, 0, NULL), *before = relaxed(object->hint[side]);
     if (side == WRITING && before != NULL && !numbered_so(thread, relaxed(before->owner)) &&
         relaxed(object->put) != NULL)
         atomic_store_explicit(&object->shared, true, memory_order_relaxed);
     if (counters == NULL) counters = access_begin(thread, object, serial, side, api);
     if (counters != NULL) {
+        counters->api = (int16_t)api; // without the names of functions it was another's
         atomic_store_explicit(&object->hint[side], counters, memory_order_release);
         if (thread->depth == 1 && api < API_COUNT) thread->predicted[relaxed(object->stream)][side] = (short)api;
     }
@@ -217,7 +229,7 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
                                        "; " TERM_elapsed "      ", "; " TERM_last "         ",
                                        "; " TERM_first "        ", "; " TERM_longest "      "};
     uint64_t serial = relaxed(object->serial), from = source == NULL ? 0 : relaxed(source->serial);
-    struct counters *counters = look_up(thread, serial, READING, api, from);
+    struct counters *counters = look_up(thread, serial, READING, api, from, term);
     if (counters != NULL) return counters;
     struct access *access;
     struct block block;
@@ -238,7 +250,8 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     text_align(&block.text);
     counters->api = (int16_t)api;
     counters->digits = block.text.at + 16;
-    for (int i = 0; i < 6; i++) text_counter(&block.text, labels[i]);
+    for (int i = 0; i < 6; i++)
+        if (!left_out(CLASS_DURATION) || (i != ELAPSED && i != LONGEST)) text_counter(&block.text, labels[i]);
     TEXT(&block.text, " .");
     block_commit(&block);
     access_remember(thread, access);
@@ -291,7 +304,7 @@ void access_failed_with(struct thread *thread, struct object *object, int api, i
     uint64_t serial = object == NULL ? 0 : relaxed(object->serial);
     if (serial == 0) serial = relaxed((object = &nobody)->serial); // closed meanwhile, by another thread
     thread->depth++;
-    struct counters *counters = look_up(thread, serial, READING, api, error | AN_ERROR);
+    struct counters *counters = look_up(thread, serial, READING, api, error | AN_ERROR, api_term(api));
     if (counters == NULL) counters = failure_begin(thread, object, serial, api, error);
     if (counters != NULL) {
         uint64_t count = next_number(&counters->values[COUNT]);
@@ -320,7 +333,9 @@ void access_touched(struct thread *thread, struct object *object, uint64_t seria
 void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes) {
     uint64_t serial = relaxed(object->serial), offset = relaxed(object->position);
     if (thread == NULL) return;
-    if (!detailed(DETAIL_FILE))
+    if (unlikely(left_out(CLASS_DURATION)) && !detailed(DETAIL_FILE))
+        account_lasting(thread, object, serial, side, api, offset, bytes, now(thread), false);
+    else if (!detailed(DETAIL_FILE))
         account_timed(thread, object, serial, side, api, offset, bytes, now(thread), false);
     else if (!touched(object, serial, side))
         access_touched(thread, object, serial, side, api, now(thread));

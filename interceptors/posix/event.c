@@ -2,6 +2,7 @@
 #include "shim.h"
 
 static void text_api(struct text *text, int api) {
+    if (left_out(CLASS_API)) return;
     TEXT(text, " ; " TERM_api " \"");
     TEXT_API(text, api);
     TEXT(text, "\"");
@@ -19,7 +20,7 @@ uint64_t event_begin(struct thread *thread, struct block *block, const char *ter
     TEXT(&block->text, "> a ");
     text_string(&block->text, term);
     TEXT_NUMBER(&block->text, TERM_at, started - thread->epoch);
-    TEXT_NUMBER(&block->text, TERM_elapsed, ended - started);
+    if (!left_out(CLASS_DURATION)) TEXT_NUMBER(&block->text, TERM_elapsed, ended - started);
     text_api(&block->text, api);
     text_task(&block->text, scope);
     return number;
@@ -38,6 +39,13 @@ void text_object(struct text *text, const char *property, uint64_t serial) {
     TEXT(text, ">");
 }
 
+// What is known by its name alone counts as a file.
+static bool name_left_out(const struct facts *facts) {
+    if (facts == NULL || facts->mode == 0) return left_out(CLASS_FILE);
+    // Where a folder went tells where its files did.
+    return kind_left_out(facts->mode);
+}
+
 void event_rename(int api, const char *term, int fromfd, const char *from, int tofd, const char *to, uint64_t started) {
     struct thread *thread = thread_self();
     struct block block;
@@ -46,8 +54,11 @@ void event_rename(int api, const char *term, int fromfd, const char *from, int t
     size_t old_size = old == NULL ? 0 : path_join(old, fromfd, from),
            new_size = new == NULL ? 0 : path_join(new, tofd, to);
     bool found = statx_facts(tofd, to, AT_SYMLINK_NOFOLLOW, &facts);
-    bool wanted =
-        thread != NULL && old_size > 0 && new_size > 0 && !(path_ignored(old, old_size) && path_ignored(new, new_size));
+    bool wanted = thread != NULL && old_size > 0 && new_size > 0 &&
+                  !(path_ignored(old, old_size) && path_ignored(new, new_size)) &&
+                  !name_left_out(found ? &facts : NULL);
+    // What has or had a name that is left out is not named.
+    if (unlikely(settings.limited) && wanted) wanted = !path_left_out(old, old_size) && !path_left_out(new, new_size);
     if (wanted && event_begin(thread, &block, term, api, started,
                               FACTS_ROOM + name_room(old, old_size) + name_room(new, new_size))) {
         TEXT_NAME(&block.text, from, old, old_size);
@@ -103,7 +114,8 @@ static void event_named(const char *term, int api, int dirfd, const char *path, 
     char *room = pool_take(&scratches);
     size_t size = room == NULL ? 0 : named_path(room, dirfd, path);
     size_t extra = FACTS_ROOM + 64 + (words == NULL ? 0 : word_room(&words[0]) + word_room(&words[1]));
-    if (thread != NULL && size > 0 && !path_ignored(room, size) &&
+    bool kept = term[1] == 'L' && term[2] == 'i' && term[3] == 's' ? !left_out(CLASS_DIRECTORY) : !name_left_out(facts);
+    if (thread != NULL && size > 0 && kept && !path_ignored(room, size) &&
         event_begin(thread, &block, term, api, started, extra + name_room(room, size))) {
         TEXT_NAME(&block.text, path, room, size);
         if (facts != NULL && facts->mode != 0) {
@@ -238,8 +250,8 @@ void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, 
 }
 
 static void text_command(struct text *text, const char *path, char *const argv[]) {
-    if (path != NULL) TEXT_NAME(text, executable, path, strlen(path));
-    if (argv == NULL) return;
+    if (path != NULL && !left_out(CLASS_PROGRAM)) TEXT_NAME(text, executable, path, strlen(path));
+    if (argv == NULL || left_out(CLASS_PROCESS)) return;
     TEXT(text, " ; " TERM_argv " \"");
     for (int i = 0; argv[i] != NULL; i++) {
         if (i > 0) TEXT(text, " ");

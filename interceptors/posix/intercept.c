@@ -264,8 +264,10 @@ int mode_flags(const char *mode) {
 // ---- what each term does around the real call
 
 #define COUNTED(direction, known_call, real_call, type, api, subject, outcome)                                         \
-    if (nothing_new(DESCRIPTOR_##subject, direction, api)) return known_call;                                          \
-    if (!watching()) return real_call;                                                                                 \
+    if (unlikely(relaxed(process.alive) <= DETAIL_FILE + 1)) {                                                         \
+        if (nothing_new(DESCRIPTOR_##subject, direction, api)) return known_call;                                      \
+        if (!watching()) return real_call;                                                                             \
+    }                                                                                                                  \
     struct object *object = object_of(DESCRIPTOR_##subject);                                                           \
     if (object == &ignored) return real_call;                                                                          \
     const enum side way = direction;                                                                                   \
@@ -274,7 +276,7 @@ int mode_flags(const char *mode) {
     const intptr_t before = BEFORE_##subject;                                                                          \
     const bool buffered = BUFFERED_##subject;                                                                          \
     const uint64_t stored = INLINE_##subject;                                                                          \
-    uint64_t where = OFFSET_##subject, started = buffered ? 0 : now(thread);                                           \
+    uint64_t where = OFFSET_##subject, started = buffered ? 0 : begun(thread, object, serial, way);                    \
     type result = real_call;                                                                                           \
     int64_t bytes = outcome;                                                                                           \
     SEEN_##subject;                                                                                                    \

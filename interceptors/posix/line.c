@@ -1,9 +1,32 @@
 // Detail `call`: a line for each call, in a file of their own.
 #include "shim.h"
 
+// A write that is the first of its function began no earlier than the last one of the function before it ended.
+static uint64_t write_since(const struct thread *thread, const struct counters *before, uint64_t serial,
+                            uint64_t ended) {
+    bool known = before != NULL && relaxed(before->owner) == relaxed(thread->number) && before->serial == serial;
+    return known && before->values[COUNT] != 0 ? thread->epoch + before->values[LAST] : ended;
+}
+
+void account_lasting(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                     uint64_t offset, uint64_t bytes, uint64_t started, bool kept) {
+    *(volatile int *)&thread->depth += 1;
+    struct counters *before = relaxed(object->hint[side]), *counters = before;
+    uint64_t ended = now(thread), first = side == READING ? ended : started;
+    if (first == 0) first = write_since(thread, before, serial, ended);
+    if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, side, api);
+    if (counters != NULL) {
+        uint64_t count = counters_add(thread, counters, offset, bytes, ended, ended, first, false);
+        if (kept) call_line(thread, counters, count, offset, bytes, started, 0, 0);
+    }
+    *(volatile int *)&thread->depth -= 1;
+}
+
 void account_otherwise(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                        uint64_t offset, uint64_t bytes, uint64_t started) {
-    if (detailed(DETAIL_CALL))
+    if (left_out(CLASS_DURATION) && !detailed(DETAIL_FILE))
+        account_lasting(thread, object, serial, side, api, offset, bytes, started, detailed(DETAIL_CALL));
+    else if (detailed(DETAIL_CALL))
         account_timed(thread, object, serial, side, api, offset, bytes, started, true);
     else
         access_touched(thread, object, serial, side, api, side == READING ? now(thread) : started);
@@ -56,8 +79,10 @@ void call_line(struct thread *thread, struct counters *counters, uint64_t count,
         at = digits_before(at, (uint64_t)error);
         at = BEFORE(at, ";" TERM_errno " ");
     }
-    at = digits_before(at, elapsed);
-    at = BEFORE(at, ";" TERM_elapsed " ");
+    if (!left_out(CLASS_DURATION)) {
+        at = digits_before(at, elapsed);
+        at = BEFORE(at, ";" TERM_elapsed " ");
+    }
     at = digits_before(at, since);
     at = BEFORE(at, ";" TERM_at " ");
     at = number_before(at, bytes);

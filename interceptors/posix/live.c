@@ -176,10 +176,16 @@ static void text_base(struct text *text, uint32_t pid, uint64_t tick, int64_t nu
 }
 
 static void text_thread(struct text *text, int tid, uint64_t epoch) {
-    TEXT(text, " <> a " TERM_Thread);
-    TEXT_NUMBER(text, TERM_tid, (uint64_t)tid);
-    TEXT_NUMBER(text, TERM_epochNs, epoch);
-    TEXT(text, " ; prov:actedOnBehalfOf <../program> .");
+    if (left_out(CLASS_THREAD)) {
+        TEXT(text, " <> " TERM_epochNs " ");
+        text_number(text, epoch);
+    } else {
+        TEXT(text, " <> a " TERM_Thread);
+        TEXT_NUMBER(text, TERM_tid, (uint64_t)tid);
+        TEXT_NUMBER(text, TERM_epochNs, epoch);
+        if (!left_out(CLASS_PROGRAM)) TEXT(text, " ; prov:actedOnBehalfOf <../program>");
+    }
+    TEXT(text, " .");
 }
 
 static size_t arguments_room(void) {
@@ -191,16 +197,23 @@ static size_t arguments_room(void) {
 
 static void text_process(struct text *text, const char *image, uint32_t pid, uint64_t tick, uint32_t parent,
                          uint64_t started) {
-    TEXT(text, " <../> a " TERM_Process);
-    TEXT_NUMBER(text, TERM_pid, pid);
-    TEXT_NUMBER(text, TERM_startTick, tick);
-    TEXT_NUMBER(text, TERM_parentPid, parent);
-    text_name(text, TERM_host, TERM_host, settings.host, strlen(settings.host));
+    bool told = !left_out(CLASS_PROCESS); // else only what ties it to others
+    TEXT(text, " <../> ");
+    if (told) {
+        TEXT(text, "a " TERM_Process);
+        TEXT_NUMBER(text, TERM_pid, pid);
+        TEXT_NUMBER(text, TERM_startTick, tick);
+        TEXT(text, " ; ");
+    }
+    TEXT(text, TERM_parentPid " ");
+    text_number(text, parent);
+    if (told) text_name(text, TERM_host, TERM_host, settings.host, strlen(settings.host));
     TEXT(text, " ; " TERM_image " \"");
     text_string(text, image);
     TEXT(text, "\"");
     TEXT_NUMBER(text, TERM_startedNs, started);
-    if (settings.ranked) TEXT_NUMBER(text, TERM_rank, settings.rank);
+    if (settings.ranked && !left_out(CLASS_RANK)) TEXT_NUMBER(text, TERM_rank, settings.rank);
+    if (!told) return;
     TEXT(text, " ; " TERM_argv " \"");
     for (const char *at = settings.arguments; at < settings.arguments_end; at += strlen(at) + 1) {
         if (at != settings.arguments) TEXT(text, " ");
@@ -218,9 +231,11 @@ static void text_place(struct text *text, const char *executable, size_t executa
     if (known && facts.links == 0 && executable_size > tail &&
         memcmp(executable + executable_size - tail, gone, tail) == 0)
         executable_size -= tail;
-    if (executable_size > 0) TEXT_NAME(text, executable, executable, executable_size);
-    if (known) text_facts(text, &facts);
-    if (cwd_size > 0) TEXT_NAME(text, cwd, cwd, cwd_size);
+    if (executable_size > 0 && !left_out(CLASS_PROGRAM)) {
+        TEXT_NAME(text, executable, executable, executable_size);
+        if (known && !left_out(CLASS_FILE)) text_facts(text, &facts);
+    }
+    if (cwd_size > 0 && !left_out(CLASS_PROCESS)) TEXT_NAME(text, cwd, cwd, cwd_size);
     TEXT(text, " .");
 }
 

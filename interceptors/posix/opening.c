@@ -20,7 +20,7 @@ static bool allowed(const struct object *object, enum side side) {
 
 // Of detail `file` there is the first moment alone.
 unsigned side_counters(enum side side) {
-    return detailed(DETAIL_FILE) ? 1 : side == READING ? 7 : 6;
+    return detailed(DETAIL_FILE) ? 1 : (side == READING ? 7 : 6) - 2 * left_out(CLASS_DURATION);
 }
 
 void text_side(struct text *text, struct access *access, enum side side, int api) {
@@ -31,12 +31,17 @@ void text_side(struct text *text, struct access *access, enum side side, int api
     static const char writing[] = COUNTER_TEXT(TERM_writes, "       ") COUNTER_TEXT(TERM_writeBytes, "   ")
         COUNTER_TEXT(TERM_writeElapsed, " ") COUNTER_TEXT(TERM_lastWrite, "    ") COUNTER_TEXT(TERM_firstWrite, "   ")
             COUNTER_TEXT(TERM_writeLongest, " ");
-    bool whole = !detailed(DETAIL_FILE);
+    const char *counters = side == READING ? reading : writing;
     access->side[side].api = (int16_t)api;
-    access->side[side].digits = text->at + 16 - (whole ? 0 : COUNTER * FIRST);
-    if (!whole)
-        text_bytes(text, (side == READING ? reading : writing) + COUNTER * FIRST, COUNTER);
-    else if (side == READING)
+    access->side[side].digits = text->at + 16;
+    if (detailed(DETAIL_FILE)) {
+        access->side[side].digits -= counter_digits(&access->side[side], FIRST) - access->side[side].digits;
+        text_bytes(text, counters + COUNTER * FIRST, COUNTER);
+    } else if (left_out(CLASS_DURATION)) {
+        text_bytes(text, counters, COUNTER * ELAPSED);
+        text_bytes(text, counters + COUNTER * LAST, COUNTER * (LONGEST - LAST));
+        if (side == READING) text_bytes(text, counters + COUNTER * EMPTY, COUNTER);
+    } else if (side == READING)
         TEXT(text, reading);
     else
         TEXT(text, writing);
@@ -75,18 +80,21 @@ static char *task_before(char *at, uint64_t scope) {
 
 // `. <a1> a :Access …` up to its counters.
 static char *head_before(char *at, const struct opening *opening, struct thread *thread) {
-    if (opening->apis[WRITING] >= 0) {
+    bool named = !left_out(CLASS_API);
+    if (named && opening->apis[WRITING] >= 0) {
         at = api_before(at, opening->apis[WRITING]);
         BACK(at, " ; " TERM_writeApi " \"");
     }
-    if (opening->apis[READING] >= 0) {
+    if (named && opening->apis[READING] >= 0) {
         at = api_before(at, opening->apis[READING]);
         BACK(at, " ; " TERM_readApi " \"");
     }
     if (unlikely(thread->scope != 0)) at = task_before(at, scope_of(thread));
     BACK(at, "\"^^xsd:dateTime");
     at = date_before(at, thread, opening->started);
-    BACK(at, "> ; prov:wasAssociatedWith <> ; prov:startedAtTime \"");
+    BACK(at, " ; prov:startedAtTime \"");
+    if (!left_out(CLASS_THREAD)) BACK(at, " ; prov:wasAssociatedWith <>");
+    BACK(at, ">");
     at = number_before(at, opening->serial);
     BACK(at, "> a " TERM_Access " ; " TERM_object " <../o");
     at = number_before(at, opening->number);
@@ -124,9 +132,11 @@ static char *opening_before(char *at, const struct opening *opening) {
     if (object->unlinked) BACK(at, " ; " TERM_unlinked " true");
     if (object->inherited) BACK(at, " ; " TERM_inherited " true");
     if (opening->api >= 0) {
-        BACK_NUMBER(at, TERM_openElapsed, opening->elapsed);
-        at = api_before(at, opening->api);
-        BACK(at, " ; " TERM_openApi " \"");
+        if (!left_out(CLASS_DURATION)) BACK_NUMBER(at, TERM_openElapsed, opening->elapsed);
+        if (!left_out(CLASS_API)) {
+            at = api_before(at, opening->api);
+            BACK(at, " ; " TERM_openApi " \"");
+        }
     }
     BACK_NUMBER(at, TERM_openedNs, opening->started);
     BACK_NUMBER(at, TERM_flags, object->flags);

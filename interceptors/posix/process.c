@@ -45,21 +45,6 @@ static bool is_word(const char *word, size_t length, const char *known) {
     return length == strlen(known) && memcmp(word, known, length) == 0;
 }
 
-// `op`, or with what else is recorded: `call,stat,list`.
-static bool detail_read(const char *words) {
-    static const char *const levels[] = {"file", "op", "call"};
-    settings.detail = DETAIL_CALL + 1;
-    for (const char *word = words, *end;; word = end + 1) {
-        end = strchrnul(word, ',');
-        size_t length = (size_t)(end - word);
-        for (int i = 0; word == words && i <= DETAIL_CALL; i++)
-            if (is_word(word, length, levels[i])) settings.detail = (enum detail)i;
-        if (is_word(word, length, "stat")) settings.stat = true;
-        if (is_word(word, length, "list")) settings.list = true;
-        if (*end == '\0') return settings.detail <= DETAIL_CALL;
-    }
-}
-
 // What can stand in an IRI as it is, as one segment of it.
 static bool is_segment(const char *text) {
     for (const char *at = text; *at != '\0'; at++)
@@ -68,17 +53,19 @@ static bool is_segment(const char *text) {
 }
 
 static bool settings_read(const char *at) {
-    char version[4], detail[24], clock[8];
+    char version[4], words[256], clock[8];
     size_t size = strlen(at) + 1;
     char *room = arena_take(size), *const end = room + size; // no larger: what starts should touch few pages
     if (field(&at, version, version + sizeof version) == NULL || strcmp(version, "1") != 0) return false;
-    if (field(&at, detail, detail + sizeof detail) == NULL || !detail_read(detail)) return false;
+    if (field(&at, words, words + sizeof words) == NULL || !words_read(words)) return false;
     if (field(&at, clock, clock + sizeof clock) == NULL) return false;
     const char **const names[] = {&settings.run, &settings.host, &settings.home, &settings.folder};
     for (int i = 0; i < 4; i++) {
         *names[i] = room;
         if (room == NULL || (room = field(&at, room, end)) == NULL) return false;
     }
+    for (char *limit; *at != '\0'; room = limit)
+        if ((limit = field(&at, room, end)) == NULL || !limit_add(room, (size_t)(limit - room) - 1)) return false;
     settings.home_length = strlen(settings.home);
     settings.folder_length = strlen(settings.folder);
     settings.time_stamp_counter = strcmp(clock, "tsc") == 0;

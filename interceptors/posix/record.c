@@ -112,7 +112,7 @@ static void announce_file(struct thread *thread, provio_object *file, uint64_t s
     TEXT_NUMBER(text, TERM_openedNs, started);
     if (function >= 0) {
         text_counted_api(text, TERM_openApi, function);
-        TEXT_NUMBER(text, TERM_openElapsed, elapsed);
+        if (!left_out(CLASS_DURATION)) TEXT_NUMBER(text, TERM_openElapsed, elapsed);
     }
     text_found(&block, &file->object);
 }
@@ -181,7 +181,7 @@ static size_t file_name(char *room, const char *path) {
 provio_object *provio_file(int function, const char *path, unsigned flags, uint64_t started) {
     struct thread *thread = hearing();
     struct facts facts = {0};
-    if (thread == NULL || path == NULL || !function_known(function)) return NULL;
+    if (thread == NULL || path == NULL || !function_known(function) || left_out(CLASS_FILE)) return NULL;
     uint64_t ended = now(thread);
     char *room = pool_take(&scratches);
     if (room == NULL) return NULL;
@@ -198,7 +198,7 @@ provio_object *provio_file(int function, const char *path, unsigned flags, uint6
 provio_object *provio_file_of(int function, int fd, unsigned flags, uint64_t started) {
     struct thread *thread = hearing();
     struct facts facts;
-    if (thread == NULL || !function_known(function)) return NULL;
+    if (thread == NULL || !function_known(function) || left_out(CLASS_FILE)) return NULL;
     uint64_t ended = now(thread);
     if (!statx_facts(fd, "", AT_EMPTY_PATH, &facts)) return NULL;
     char *room = pool_take(&scratches);
@@ -229,9 +229,9 @@ void provio_file_closed(provio_object *file, uint64_t time) {
 // ---- their objects
 
 static const char *kind_of(const char *word) {
-    static const char kinds[][12] = {TERM_Dataset, TERM_Attribute, TERM_Group, TERM_Datatype, TERM_NamedLink};
-    for (size_t i = 0; word != NULL && i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i] + 1, word) == 0) return kinds[i];
+    static const char kinds[][12] = {TERM_Group, TERM_Dataset, TERM_Attribute, TERM_Datatype, TERM_NamedLink};
+    for (int i = 0; word != NULL && i < (int)(sizeof kinds / sizeof *kinds); i++)
+        if (strcmp(kinds[i] + 1, word) == 0) return left_out(CLASS_GROUP + i) ? NULL : kinds[i];
     return NULL;
 }
 

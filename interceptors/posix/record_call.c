@@ -14,7 +14,7 @@ static inline void move_timed(struct thread *thread, struct object *object, uint
         uint64_t ended = now(thread), left = SIXTEEN_PLACES - 1 - counters->values[BYTES];
         started = began(thread, started, ended);
         uint64_t count = counters_add(thread, counters, counters->next, bytes < left ? bytes : left, started, ended,
-                                      side == READING ? ended : started);
+                                      side == READING ? ended : started, !left_out(CLASS_DURATION));
         if (unlikely(detailed(DETAIL_CALL))) call_line(thread, counters, count, 0, bytes, started, ended - started, 0);
     }
     *(volatile int *)&thread->depth -= 1;

@@ -348,16 +348,47 @@ union process_page {
 extern union process_page page;
 #define process (page.process)
 
-enum detail { DETAIL_FILE, DETAIL_OP, DETAIL_CALL };
+// The last: as `op`, but nothing of how long calls took.
+enum detail { DETAIL_FILE, DETAIL_OP, DETAIL_CALL, DETAIL_UNTIMED };
+
+// The classes of record that can be left out, in the order of left_out.c's words.
+enum class {
+    CLASS_THREAD,
+    CLASS_PROGRAM,
+    CLASS_RANK,
+    CLASS_PROCESS,
+    CLASS_API,
+    CLASS_DURATION,
+    CLASS_FILE,
+    CLASS_DIRECTORY,
+    CLASS_PIPE,
+    CLASS_SOCKET,
+    CLASS_GROUP,
+    CLASS_DATASET,
+    CLASS_ATTRIBUTE,
+    CLASS_DATATYPE,
+    CLASS_LINK,
+};
 
 extern struct settings {
     const char *run, *host, *home, *folder;
     size_t home_length, folder_length;
     bool watched, time_stamp_counter, stat, list; // the last two: classes that are recorded only when asked for
+    bool limited;                                 // there are paths that are left out
+    uint32_t off;                                 // classes that are left out, a bit each
     enum detail detail;
     char *arguments, *arguments_end;
     uint32_t rank, ranked; // its number in a parallel program, and whether it has one
 } settings;
+
+static inline bool left_out(enum class class) {
+    return unlikely(settings.off >> class & 1);
+}
+bool words_read(const char *words); // left_out.c
+bool limit_add(const char *limit, size_t length);
+bool path_left_out(const char *path, size_t length);
+bool descriptor_left_out(int fd, int dirfd, const char *path);
+bool kind_left_out(uint32_t mode);
 
 extern THREAD_LOCAL struct thread *self;   // NULL: none yet, or in a vfork's child
 extern THREAD_LOCAL struct thread *lender; // in a vfork's child: the thread whose memory it borrows
@@ -654,6 +685,7 @@ void access_remember(struct thread *thread, struct access *access);
 void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first);
 void sizes_free(struct counters *counters);
 void counters_longer(struct counters *counters, uint64_t elapsed);
+void counters_again(struct counters *counters);
 void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive,
                      uint64_t first);
 void call_line(struct thread *thread, struct counters *counters, uint64_t count, uint64_t offset, uint64_t bytes,
@@ -712,6 +744,21 @@ static inline void store_grown(volatile char *digits, uint64_t value, bool by_on
         store_digits((char *)digits, value);
 }
 
+// Where the digits of a counter are: without durations there are fewer.
+static inline char *counter_digits(const struct counters *counters, int which) {
+    if (left_out(CLASS_DURATION)) which -= which == EMPTY ? 2 : which > ELAPSED;
+    return counters->digits + 32 * which;
+}
+
+static inline void counters_store_untimed(struct counters *counters, uint64_t count) {
+    do {
+        count = AS_IT_IS(counters->values[COUNT]);
+        store_digits(counters->digits, count);
+        store_digits(counters->digits + 32 * BYTES, AS_IT_IS(counters->values[BYTES]));
+        store_digits(counter_digits(counters, LAST), AS_IT_IS(counters->values[LAST]));
+    } while (count != AS_IT_IS(counters->values[COUNT]));
+}
+
 static ALWAYS_INLINE void counters_store(struct counters *counters, uint64_t count) {
     store_grown(counters->digits, count, true);
     for (;;) {
@@ -725,13 +772,14 @@ static ALWAYS_INLINE void counters_store(struct counters *counters, uint64_t cou
 }
 
 static inline void store_counter(struct counters *counters, enum digits which, uint64_t value) {
-    store_digits(counters->digits + 32 * (int)which, value);
+    store_digits(counter_digits(counters, (int)which), value);
 }
 
 // What was read is known from the first return on, what was written from the first call on: `first` says which.
 // Returns which call of these it was.
 static ALWAYS_INLINE uint64_t counters_add(struct thread *thread, struct counters *counters, uint64_t offset,
-                                           uint64_t bytes, uint64_t started, uint64_t ended, uint64_t first) {
+                                           uint64_t bytes, uint64_t started, uint64_t ended, uint64_t first,
+                                           const bool timed) {
     uint64_t elapsed = ended - started;
     if (unlikely(counters->values[COUNT] == 0)) {
         counters_begin(counters, bytes, first - thread->epoch);
@@ -741,10 +789,13 @@ static ALWAYS_INLINE uint64_t counters_add(struct thread *thread, struct counter
     counters->next = offset + bytes;
     uint64_t count = next_number(&counters->values[COUNT]);
     add(&counters->values[BYTES], bytes);
-    add(&counters->values[ELAPSED], elapsed);
+    if (timed) add(&counters->values[ELAPSED], elapsed);
     counters->values[LAST] = ended - thread->epoch;
-    counters_store(counters, count);
-    if (unlikely(elapsed > counters->longest)) counters_longer(counters, elapsed);
+    if (timed)
+        counters_store(counters, count);
+    else
+        counters_store_untimed(counters, count);
+    if (timed && unlikely(elapsed > counters->longest)) counters_longer(counters, elapsed);
     if (unlikely(bytes - counters->low >= counters->width || !consecutive))
         counters_spread(thread, counters, bytes, consecutive, first);
     return count;
@@ -760,8 +811,8 @@ static inline bool counters_fit(const struct counters *counters, const struct th
 static inline void operation_add(struct thread *thread, struct counters *counters, uint64_t bytes, uint64_t started) {
     uint64_t ended = now(thread), left = SIXTEEN_PLACES - 1 - counters->values[BYTES];
     // What a call may be asked for has no limit; a counter has: there it stays.
-    uint64_t count =
-        counters_add(thread, counters, counters->next, bytes < left ? bytes : left, started, ended, started);
+    uint64_t count = counters_add(thread, counters, counters->next, bytes < left ? bytes : left, started, ended,
+                                  started, !left_out(CLASS_DURATION));
     if (detailed(DETAIL_CALL)) call_line(thread, counters, count, 0, bytes, started, ended - started, 0);
 }
 
@@ -787,7 +838,7 @@ static ALWAYS_INLINE void account_timed(struct thread *thread, struct object *ob
     if (likely(counters != NULL)) {
         uint64_t ended = now(thread);
         uint64_t count =
-            counters_add(thread, counters, offset, bytes, started, ended, side == READING ? ended : started);
+            counters_add(thread, counters, offset, bytes, started, ended, side == READING ? ended : started, true);
         if (kept) call_line(thread, counters, count, offset, bytes, started, ended - started, 0);
     }
     *(volatile int *)&thread->depth -= 1;
@@ -799,6 +850,17 @@ static inline void account(struct thread *thread, struct object *object, uint64_
         account_timed(thread, object, serial, side, api, offset, bytes, started, false);
     else
         account_otherwise(thread, object, serial, side, api, offset, bytes, started);
+}
+
+// The same without durations; `started` 0: not known.
+void account_lasting(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                     uint64_t offset, uint64_t bytes, uint64_t started, bool kept);
+
+// When a call begins: without durations only the first write's moment is asked for.
+static ALWAYS_INLINE uint64_t begun(struct thread *thread, const struct object *object, uint64_t serial,
+                                    enum side side) {
+    if (unlikely(detailed(DETAIL_UNTIMED)) && (side == READING || touched(object, serial, side))) return 0;
+    return now(thread);
 }
 
 // What a stream serves from its buffer: its time is read only now and then.
@@ -816,8 +878,7 @@ static inline void account_untimed(struct thread *thread, struct object *object,
     add(&counters->values[BYTES], bytes);
     store_grown(counters->digits, count, true);
     store_digits(counters->digits + 32, AS_IT_IS(counters->values[BYTES]));
-    if (unlikely(count != AS_IT_IS(counters->values[COUNT])))
-        counters_store(counters, AS_IT_IS(counters->values[COUNT]));
+    if (unlikely(count != AS_IT_IS(counters->values[COUNT]))) counters_again(counters);
     if (unlikely(bytes - counters->low >= counters->width)) counters_spread(thread, counters, bytes, true, 0);
     *(volatile int *)&thread->depth -= 1;
 }

@@ -43,6 +43,14 @@ void counters_longer(struct counters *counters, uint64_t elapsed) {
     store_counter(counters, LONGEST, elapsed);
 }
 
+// Where a handler counted while counters were stored.
+void counters_again(struct counters *counters) {
+    if (left_out(CLASS_DURATION))
+        counters_store_untimed(counters, AS_IT_IS(counters->values[COUNT]));
+    else
+        counters_store(counters, AS_IT_IS(counters->values[COUNT]));
+}
+
 static struct spread *spread_begin(struct thread *thread, struct counters *counters) {
     static const char labels[11][17] = {
         "; " TERM_size1 "        ", "; " TERM_size2 "        ", "; " TERM_size3 "        ", "; " TERM_size4 "        ",

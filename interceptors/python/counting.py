@@ -17,10 +17,20 @@ SIZES = [*(f"size{number}" for number in range(1, 11)), "jumpedBytes"]
 READING = ["reads", "readBytes", "readElapsed", "lastRead", "firstRead", "readLongest", "emptyReads"]
 WRITING = ["writes", "writeBytes", "writeElapsed", "lastWrite", "firstWrite", "writeLongest"]
 COUNTED = ["count", "bytes", "elapsed", "last", "first", "longest"]
-FIRST, LONGEST, EMPTY = 4, 5, 6  # places among them
 MOST = 10**16 - 1
 MOST_TURNS = 1000
 COUNTER = 32  # a label of 16 bytes and 16 digits
+
+
+def counted(words: list[str], off: frozenset[str]) -> list[str]:
+    """Return the counters that are written: without durations there are fewer."""
+    durations = ("elapsed", "longest") if "duration" in off else ()
+    return [word for word in words if not word.lower().endswith(durations)] if durations else words
+
+
+def place_of(words: list[str], ending: str) -> int:
+    """Return the place among them of the counter whose name ends, or begins, so; -1: there is none."""
+    return next((i for i, word in enumerate(words) if word.lower().endswith(ending) or word.startswith(ending)), -1)
 
 
 class Counters:
@@ -32,7 +42,11 @@ class Counters:
         self.about: Any = None
         self.chunk = block.chunk
         self.digits = block.start + 1 + at + 16  # of the first
-        self.form = b"".join(b"%%016d%-16b" % (b"; :" + word.encode()) for word in words[1:4]) + b"%016d"
+        self.last_place = place_of(words, "last")
+        shown = words[1 : self.last_place + 1]
+        self.form = b"".join(b"%%016d%-16b" % (b"; :" + word.encode()) for word in shown) + b"%016d"
+        self.first_place, self.longest_place = place_of(words, "first"), place_of(words, "longest")
+        self.empty_place = place_of(words, "empty")
         self.count = self.bytes = self.elapsed = self.longest = self.empty = 0
         self.last = 0
         self.low = self.width = self.usual = 0  # the sizes that need no counter; `usual`: see _turn_follow
@@ -60,17 +74,18 @@ class Counters:
         self.bytes += min(size, MOST - self.bytes)
         self.elapsed += ended - started
         self.last = ended - thread.epoch
-        said = self.form % (self.count, self.bytes, self.elapsed, self.last)
+        timed = (self.elapsed,) if self.longest_place > 0 else ()
+        said = self.form % (self.count, self.bytes, *timed, self.last)
         self.chunk.memory[self.digits : self.digits + len(said)] = said
-        if ended - started > self.longest:
+        if ended - started > self.longest and self.longest_place > 0:
             self.longest = ended - started
-            self.store(LONGEST, self.longest)
+            self.store(self.longest_place, self.longest)
         if self.kind and not self.low <= size < self.low + self.width:
             self._unusual(thread, size, first)
         return self.count
 
     def _begin(self, thread: Thread, size: int, first: int) -> None:
-        self.store(FIRST, first - thread.epoch)
+        self.store(self.first_place, first - thread.epoch)
         if self.kind:
             self._usual(size)
             thread.process.turn_to(self.kind == "write")
@@ -87,7 +102,7 @@ class Counters:
     def _unusual(self, thread: Thread, size: int, first: int) -> None:
         if size == 0 and self.kind == "read":
             self.empty += 1
-            self.store(EMPTY, self.empty)
+            self.store(self.empty_place, self.empty)
             self._turn_end(thread, first)
             return
         followed = self.turn != 0
@@ -150,5 +165,6 @@ class Counters:
     def line(self, thread: Thread, count: int, size: int, started: int, elapsed: int, error: int = 0) -> None:
         """Write the line of one call."""
         kind = "c" if not self.kind else self.kind[0]
-        said = f" <{self.name}/{kind}{count}> :offset 0;:bytes {size};:at {started - thread.epoch};:elapsed {elapsed}"
+        said = f" <{self.name}/{kind}{count}> :offset 0;:bytes {size};:at {started - thread.epoch}"
+        said += "" if "duration" in thread.process.settings.off else f";:elapsed {elapsed}"
         thread.line((said + (f";:errno {error}" if error else "") + " .").encode())

@@ -14,7 +14,14 @@ from .thread import FACTS_ROOM, Process, Thread, name_room, text_facts
 TERMS = frozenset(
     "Read Write Create Open Close Flush Fsync List Stat Copy Link Delete Rename Truncate Allocate Resize".split()
 )
-KINDS = frozenset(("Dataset", "Attribute", "Group", "Datatype", "NamedLink"))
+# Each with the word that leaves it out.
+KINDS = {
+    "Dataset": "dataset",
+    "Attribute": "attribute",
+    "Group": "group",
+    "Datatype": "datatype",
+    "NamedLink": "link",
+}
 # What is said of a member, in order: its parameter, its word, and the word where it is not UTF-8.
 SAYINGS = (
     ("path", "path", "pathEncoded"),
@@ -100,6 +107,7 @@ class Objects:
 
     def __init__(self, settings: surroundings.Settings) -> None:
         self.settings = settings
+        self.named = "api" not in settings.off
         self.process = Process(settings, False)
         self.local = threading.local()
         self.serials = itertools.count(1)
@@ -146,6 +154,10 @@ class Objects:
             self.numbers[data] = number
         return number
 
+    def api(self, word: str, function: int) -> bytes:
+        """Return what is said of a function's name."""
+        return b"" if "api" in self.settings.off else b' ; :%s "%s"' % (word.encode(), self.functions[function][0])
+
     def known(self, function: int) -> bool:
         """Whether a number is that of a function."""
         return 0 <= function < len(self.functions)
@@ -175,7 +187,8 @@ class Objects:
             said += text_facts(file.facts)
         said += text.number("flags", file.flags) + text.number("openedNs", started)
         if function >= 0:
-            said += b' ; :openApi "%s"' % self.functions[function][0] + text.number("openElapsed", elapsed)
+            said += self.api("openApi", function)
+            said += b"" if "duration" in self.settings.off else text.number("openElapsed", elapsed)
         thread.write(said + _found(file), 512 + FACTS_ROOM + name_room(file.said))
 
     def _announce_member(self, thread: Thread, member: Object, file: int, created: bool) -> None:
@@ -197,7 +210,11 @@ class Objects:
 
     def _ignored(self, path: bytes) -> bool:
         folders = (self.settings.home, self.settings.folder)
-        return any(path == folder or path.startswith(folder + b"/") for folder in folders)
+        own = any(path == folder or path.startswith(folder + b"/") for folder in folders)
+        if own or "file" in self.settings.off or not self.settings.limits:
+            return own or "file" in self.settings.off
+        really = os.path.realpath(path)
+        return self.settings.leaves_out(*([really] if b"/.." in path else [path, really]))
 
     @quiet
     def look(self, thread: Thread, path: Any) -> None:
@@ -249,7 +266,7 @@ class Objects:
     def member(self, thread: Thread, file: Object | None, **told: Any) -> Object | None:
         """Say what there is to know of an object of a file; the parameters are the fields of `struct provio_member`."""
         serial, kind = self.serial(thread, file), text.to_bytes(told.get("kind") or "").decode("ascii", "replace")
-        if not serial or kind not in KINDS or told.get("path") is None:
+        if not serial or kind not in KINDS or KINDS[kind] in self.settings.off or told.get("path") is None:
             return None
         member = Object(kind, file, b"".join(_sayings(told)))
         member.serial, member.process = next(self.serials), self.process

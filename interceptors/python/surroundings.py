@@ -26,6 +26,13 @@ class Settings(NamedTuple):
     home: bytes
     folder: bytes
     rank: int | None
+    off: frozenset[str] = frozenset()
+    limits: tuple[tuple[bool, bytes], ...] = ()
+
+    def leaves_out(self, *names: bytes) -> bool:
+        """Whether a file of these names is not to be recorded: one is excluded, or none is among the included."""
+        taken = {included for included, limit in self.limits if any(_takes(limit, name) for name in names)}
+        return False in taken or (True not in taken and any(included for included, _ in self.limits))
 
 
 class Facts(NamedTuple):
@@ -50,13 +57,26 @@ def settings(environment: dict[str, str]) -> Settings | None:
     if len(fields) < 7:
         return None
     version, detail, _, run, host, home, folder = map(unquote_to_bytes, fields[:7])
-    level = detail.decode("ascii", "replace").split(",")[0]
+    level, *words = detail.decode("ascii", "replace").split(",")
+    limits = tuple((field[:1] == b"+", field[1:]) for field in map(unquote_to_bytes, fields[7:]))
     names = [os.fsdecode(run), os.fsdecode(host)]
     if version != b"1" or level not in ("file", "op", "call") or not (home[:1] == folder[:1] == b"/"):
         return None
     if any(not word or len(word) > 255 or set(word) & FORBIDDEN for word in names):
         return None
-    return Settings(level, names[0], names[1], home, folder, rank(environment))
+    off = frozenset(word[1:] for word in words if word.startswith("-"))
+    number = None if "rank" in off else rank(environment)
+    return Settings(level, names[0], names[1], home, folder, number, off, limits)
+
+
+def _takes(limit: bytes, path: bytes) -> bool:
+    """Whether a path is a folder or matches a glob, or lies below what does: as left_out.c has it."""
+    if not set(limit) & set(b"*?["):
+        return path == limit or path.startswith(limit.rstrip(b"/") + b"/")
+    from fnmatch import fnmatchcase
+
+    glob, name = os.fsdecode(limit), os.fsdecode(path)
+    return fnmatchcase(name, glob) or fnmatchcase(name, glob + "/*")
 
 
 def rank(environment: dict[str, str]) -> int | None:

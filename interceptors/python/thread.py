@@ -104,14 +104,16 @@ class Process:
         """Return what the image's first file says of it, and the room that the shim reserves for that."""
         arguments = surroundings.arguments()
         host = os.fsencode(self.settings.host)
-        said = b" <../> a :Process" + b"".join(
-            map(text.number, ("pid", "startTick", "parentPid"), (self.pid, self.tick, self.parent))
-        )
-        said += text.name("host", host) + b' ; :image "%s"' % (b"fork" if self.forked else b"exec")
-        said += text.number("startedNs", self.started)
+        told = "process" not in self.settings.off  # else only what ties it to others
+        said = b" <../> "
+        if told:
+            said += b"a :Process" + text.number("pid", self.pid) + text.number("startTick", self.tick) + b" ; "
+        said += b":parentPid %d" % self.parent + (text.name("host", host) if told else b"")
+        said += b' ; :image "%s"' % (b"fork" if self.forked else b"exec") + text.number("startedNs", self.started)
         if self.settings.rank is not None:
             said += text.number("rank", self.settings.rank)
-        said += b' ; :argv "%s"' % b" ".join(map(text.argument, arguments))
+        if told:
+            said += b' ; :argv "%s"' % b" ".join(map(text.argument, arguments))
         place, room = self.place()
         room += 416 + FACTS_ROOM + name_room(host) + sum(len(text.argument(one)) + 3 for one in arguments)
         return said + place + b" .", room
@@ -122,9 +124,10 @@ class Process:
         if facts and not facts.links and executable.endswith(b" (deleted)"):
             executable = executable[: -len(b" (deleted)")]
         cwd = surroundings.working_directory()
-        said = text.name("executable", executable, "executableEncoded") if executable else b""
-        said += text_facts(facts) if facts and executable else b""
-        said += text.name("cwd", cwd, "cwdEncoded") if cwd else b""
+        off = self.settings.off
+        said = text.name("executable", executable, "executableEncoded") if executable and "program" not in off else b""
+        said += text_facts(facts) if facts and said and "file" not in off else b""
+        said += text.name("cwd", cwd, "cwdEncoded") if cwd and "process" not in off else b""
         return said, name_room(executable) + name_room(cwd)
 
 
@@ -160,8 +163,11 @@ class Thread:
 
     def name(self) -> bytes:
         """Return what is said of a thread."""
+        off = self.process.settings.off
+        if "thread" in off:
+            return b" <> :epochNs %d ." % self.epoch
         said = b" <> a :Thread" + text.number("tid", self.tid) + text.number("epochNs", self.epoch)
-        return said + b" ; prov:actedOnBehalfOf <../program> ."
+        return said + (b"" if "program" in off else b" ; prov:actedOnBehalfOf <../program>") + b" ."
 
     def write(self, said: bytes, room: int) -> Block | None:
         """Write a block into the thread's file; None where nothing can be written."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import surroundings, text
-from .counting import COUNTED, COUNTER, FIRST, READING, WRITING, Counters
+from .counting import COUNTED, COUNTER, READING, WRITING, Counters, counted
 from .live import Block
 from .record import Object, Objects, quiet
 from .thread import Thread, name_room
@@ -53,19 +53,18 @@ class Writer(Objects):
         said = b" <a%d> a :Access ; :object <../o%d>" % (number, serial)
         return said + self._when(thread)
 
-    @staticmethod
-    def _when(thread: Thread) -> bytes:
-        date = text.date(thread.now())
-        return b' ; prov:wasAssociatedWith <> ; prov:startedAtTime "%s"^^xsd:dateTime' % date
+    def _when(self, thread: Thread) -> bytes:
+        who = b"" if "thread" in self.settings.off else b" ; prov:wasAssociatedWith <>"
+        return who + b' ; prov:startedAtTime "%s"^^xsd:dateTime' % text.date(thread.now())
 
     def _access(self, thread: Thread, serial: int, side: str, function: int) -> Counters | None:
         number = next(thread.accesses)
-        words = READING if side == "read" else WRITING
-        shown = words if self.settings.detail != "file" else words[FIRST : FIRST + 1]
-        api = self.functions[function][0]
-        head = text.aligned(self._head(thread, number, serial) + b' ; :%sApi "%s"' % (side.encode(), api))
+        words = counted(READING if side == "read" else WRITING, self.settings.off)
+        first = words.index("firstRead" if side == "read" else "firstWrite")
+        shown = words if self.settings.detail != "file" else words[first : first + 1]
+        head = text.aligned(self._head(thread, number, serial) + self.api(side + "Api", function))
         block = thread.write(head + text.counters(shown) + b" .", 0)
-        at = len(head) - (0 if shown is words else FIRST * COUNTER)
+        at = len(head) - (0 if shown is words else first * COUNTER)
         return Counters(side, "a", number, block, at, words) if block else None
 
     def _moved(self, thread: Thread, object_: Any, side: str, function: int, size: int, started: int) -> None:
@@ -73,7 +72,7 @@ class Writer(Objects):
         if not serial or not self.known(function):
             return
         whole = self.settings.detail != "file"
-        key = (serial, side if whole else side.upper(), function if whole else -1)
+        key = (serial, side if whole else side.upper(), function if whole and self.named else -1)
         counters = self._counters(thread, key, object_, lambda: self._access(thread, serial, side, function))
         if counters is None:
             return
@@ -82,7 +81,7 @@ class Writer(Objects):
         if not whole:
             if not counters.count:
                 counters.count = 1
-                counters.store(FIRST, (ended if side == "read" else started) - thread.epoch)
+                counters.store(counters.first_place, (ended if side == "read" else started) - thread.epoch)
             return
         count = counters.add(thread, size, started, ended)
         if self.settings.detail == "call":
@@ -101,7 +100,7 @@ class Writer(Objects):
     def _operation(self, thread: Thread, object_: Object, function: int, started: int, source: int) -> None:
         """Count a call of another class; `source` is the number of what was copied, or 0."""
         serial = object_.serial
-        api, term = self.functions[function]
+        term = self.functions[function][1]
 
         def make() -> Counters | None:
             number = next(thread.accesses)
@@ -109,11 +108,12 @@ class Writer(Objects):
                 head = b" <a%d> a :Copy ; :source <../o%d> ; :object <../o%d>" % (number, source, serial)
             else:
                 head = self._head(thread, number, serial) + b" ; :operation :%s" % term.encode()
-            head = text.aligned(head + b' ; :api "%s"' % api)
-            block = thread.write(head + text.counters(COUNTED) + b" .", 0)
-            return Counters("", "a", number, block, len(head), COUNTED) if block else None
+            words = counted(COUNTED, self.settings.off)
+            head = text.aligned(head + self.api("api", function))
+            block = thread.write(head + text.counters(words) + b" .", 0)
+            return Counters("", "a", number, block, len(head), words) if block else None
 
-        counters = self._counters(thread, (serial, source, function), object_, make)
+        counters = self._counters(thread, (serial, source, function if self.named else term), object_, make)
         if counters is None:
             return
         ended = thread.now()
@@ -148,7 +148,8 @@ class Writer(Objects):
             return self._failure(thread, serial, function, error)
 
         about = object_ if serial else None
-        counters = self._counters(thread, (serial, ("error", error), function), about, make)
+        which = function if self.named else self.functions[function][1]
+        counters = self._counters(thread, (serial, ("error", error), which), about, make)
         if counters is not None:
             count = counters.one_more()
             if self.settings.detail == "call":
@@ -156,9 +157,9 @@ class Writer(Objects):
 
     def _failure(self, thread: Thread, serial: int, function: int, error: int) -> Counters | None:
         number = next(thread.failures)
-        api, term = self.functions[function]
+        term = self.functions[function][1]
         head = b" <f%d> a :Failure" % number + (b" ; :object <../o%d>" % serial if serial else b"")
-        head += self._when(thread) + b' ; :operation :%s ; :api "%s"' % (term.encode(), api)
+        head += self._when(thread) + b" ; :operation :%s" % term.encode() + self.api("api", function)
         head = text.aligned(head + text.number("errno", error))
         block: Block | None = thread.write(head + text.counters(["count"]) + b" .", 320 + 2 * COUNTER)
         return Counters("", "f", number, block, len(head), ["count"]) if block else None
@@ -172,7 +173,8 @@ class Writer(Objects):
         ended = thread.now()
         started = thread.began(started, ended)
         block = b" <e%d> a :%s" % (next(thread.events), term.encode()) + text.number("at", started - thread.epoch)
-        block += text.number("elapsed", ended - started) + b' ; :api "%s"' % self.functions[function][0] + about
+        block += b"" if "duration" in self.settings.off else text.number("elapsed", ended - started)
+        block += self.api("api", function) + about
         room = 192 + 64
         for word, value, encoded in said:
             if value is not None:

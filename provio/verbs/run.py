@@ -33,12 +33,10 @@ MANY = 500  # runs among which there may be some to pack
     type=click.Choice(["file", "op", "call"]),
     help="Who touched what; counters for each function (op, the default); every single call.",
 )
-@click.option(
-    "--record",
-    multiple=True,
-    type=click.Choice(["stat", "list"]),
-    help="Record this class too: looks at a file's facts, or listings of folders.",
-)
+@click.option("--record", "on", multiple=True, metavar="CLASS", help="Record this class (stat, list …) too.")
+@click.option("--no-record", "off", multiple=True, metavar="CLASS", help="Leave this class (environment …) out.")
+@click.option("--include", multiple=True, metavar="GLOB", help="Record files of this folder or glob alone.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Record no files of this folder or glob.")
 @click.option("--hash/--no-hash", "hashed", default=None, help="SHA-256 of what it wrote, computed after it (no wait).")
 @click.option("--quiet", is_flag=True, help="Say nothing on stderr.")
 @click.option("--no-merge", is_flag=True, help="Leave the run pending; the next question merges it.")
@@ -48,7 +46,10 @@ def command(
     name: str | None,
     campaign: str | None,
     detail: str | None,
-    record: tuple[str, ...],
+    on: tuple[str, ...],
+    off: tuple[str, ...],
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
     hashed: bool | None,
     quiet: bool,
     no_merge: bool,
@@ -60,11 +61,13 @@ def command(
     Its output, exit code and signals are its own. What provio.toml sets, the options are over. Example: provio run --
     make -j4
     """
-    from provio import config, lock, pressing, run  # noqa: F401 (what the end of a run needs, before it ends)
+    from provio import config, lock, pressing, run, switches  # noqa: F401 (what its end needs, before it ends)
     from provio import home as homes
 
     arguments = [os.fsencode(argument) for argument in command]
-    flags = {"name": name, "campaign": campaign, "detail": detail, "record": record or None, "hash": hashed}
+    record = [*on, *(f"-{word}" for word in off)] or None
+    flags: dict[str, object] = {"name": name, "campaign": campaign, "detail": detail, "record": record, "hash": hashed}
+    flags |= {"include": include or None, "exclude": exclude or None}
     forgive = None if strict else (lambda _: None) if quiet else terminal.complain
     try:
         settings = config.load(homes.project_folders(), flags, forgive)
@@ -88,13 +91,23 @@ def command(
 
 def prepared(arguments: list[bytes], settings: Config) -> Recording:
     """Return the run of a command line that is to be recorded as the settings say."""
-    from provio import run
+    from provio import run, switches
     from provio.redact import Redaction
 
-    detailed = run.Detail(settings.detail, frozenset(settings.record))
+    detailed = run.Detail(settings.detail, switches.changes(settings.record), _limits(settings))
     redaction = Redaction(settings.redact_add, settings.redact_keep)
     names = settings.name or None, detailed, settings.campaign or None
     return run.prepare(arguments, *names, redaction, settings.hdf5)
+
+
+def _limits(settings: Config) -> tuple[str, ...]:
+    """What `include` and `exclude` say, relative to the project's folder."""
+    if not (settings.include or settings.exclude):
+        return ()
+    from provio import home as homes
+    from provio import limits
+
+    return limits.limits(settings.include, settings.exclude, homes.find_or_make().project)
 
 
 def _after(recording: Recording, end: Any, no_merge: bool, settings: Config) -> str:
