@@ -1,0 +1,223 @@
+"""Settings as people see and change them: a Config or the text of a settings file in; rows, or the changed text, out.
+
+Comments and layout of a file stay as they are. What is secret is never shown, nor taken from a command line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from provio import config
+from provio.config import FIELDS, KEYS, Config, Key
+from provio.endpoints import Account
+from provio.errors import ConfigError
+from provio.settings import suggestion, toml
+from provio.switches import SWITCHES
+
+
+class Setting(NamedTuple):
+    """One value: its dotted name, the value as TOML and JSON have it, and where it was set."""
+
+    key: str
+    value: Any
+    source: str
+
+
+def settings(found: Config) -> list[Setting]:
+    """Return every value; of a table a row for each entry, of `record` one for each class."""
+    rows = []
+    for name, key in KEYS.items():
+        value = _plain(getattr(found, FIELDS[name]))
+        if name == "record":
+            value = {word: default for word, (default, *_) in SWITCHES.items()} | value
+        if not (key.kind.parts and value):
+            rows.append(Setting(name, value, found.source(name)))
+        else:
+            rows += [Setting(f"{name}.{part}", one, found.source(f"{name}.{part}")) for part, one in value.items()]
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    """A value as TOML has it; of an account all but the password."""
+    if isinstance(value, Account):
+        return {"user": value.user, "password": "(hidden)"}
+    if hasattr(value, "_asdict"):
+        kept = {name.replace("_", "-"): _plain(one) for name, one in value._asdict().items() if one and one is not True}
+        return {name: one for name, one in kept.items() if name != "first"}
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def shown(value: Any) -> str:
+    """Return a value as a settings file has it, on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_name(name)} = {shown(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(shown, value)) + "]"
+    if value is None:
+        return "{}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _name(name: str) -> str:
+    return name if name.replace("-", "").replace("_", "").isalnum() and name.isascii() else json.dumps(name)
+
+
+def named(name: str) -> tuple[Key, str]:
+    """Return the key of a dotted name, and the entry of its table that it names (or nothing); raises ConfigError."""
+    if name in KEYS:
+        return KEYS[name], ""
+    for key in KEYS.values():
+        part = name.removeprefix(key.name + ".").strip("\"'")
+        if key.kind.parts and name.startswith(key.name + ".") and part:
+            if key.name == "record" and part not in SWITCHES:
+                raise ConfigError(f"no class {part!r}{suggestion(part, SWITCHES)} (known: {', '.join(SWITCHES)})")
+            return key, part
+    inner = [key for key in KEYS if key.startswith(name + ".")]
+    if inner:
+        raise ConfigError(f"{name!r} is a table, with the keys {', '.join(inner)}: name one of them")
+    words = [*KEYS, *(f"record.{word}" for word in SWITCHES)]
+    raise ConfigError(f"no key {name!r}{suggestion(name, words)} (known: {', '.join(sorted(KEYS))})")
+
+
+def value_of(key: Key, part: str, text: str) -> Any:
+    """Return what a text says, as a variable or a file has it, where that is allowed; raises ConfigError."""
+    if key.secret:
+        raise ConfigError(f"{key.name} is a secret, and a command line is seen by others: write it into the file")
+    try:
+        whole = text[:1] in ("[", "{") or part
+        value = toml(text if _is_toml(text) else json.dumps(text)) if whole else key.kind.parse(text)
+        key.kind.check({part: value} if part else value)
+    except ValueError as error:
+        raise ConfigError(f"{key.name}: {error}") from None
+    return value
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        toml(text)
+    except ValueError:
+        return False
+    return True
+
+
+def place(user: bool, folders: Iterable[Path]) -> Path:
+    """Return the file of the user, or of the project: the one in use, or where one would be."""
+    if user:
+        return config.user_file()
+    if os.environ.get("PROVIO_CONFIG"):
+        return Path(os.environ["PROVIO_CONFIG"])
+    files = [folder / config.FILE for folder in folders]
+    if not files:
+        raise ConfigError("there is no folder here: name a file with PROVIO_CONFIG, or use --user")
+    return next((file for file in files if file.exists()), files[0])
+
+
+def change(path: Path, user: bool, name: str, text: str) -> None:
+    """Set a key in a file; raises ConfigError where it may not stand there, or may not be that."""
+    import tomlkit
+
+    key, part = named(name)
+    value = value_of(key, part, text)
+    document, before = _read(path)
+    *tables, last = key.name.split(".")
+    table: Any = document
+    for one in tables:
+        table = table.setdefault(one, tomlkit.table())
+    if not part:
+        table[last] = value
+    elif isinstance(table.get(last), Mapping):
+        table[last][part] = value
+    else:
+        table[last] = tomlkit.table()
+        for known, old in (*key.kind.check(tomlkit.loads(before).unwrap().get(last, {})).items(), (part, value)):
+            table[last][known] = old
+    _write(path, user, before, tomlkit.dumps(document))
+
+
+def remove(path: Path, user: bool, name: str) -> None:
+    """Take a key out of a file; raises ConfigError where it is not in it."""
+    import tomlkit
+
+    key, part = named(name)
+    document, before = _read(path)
+    *tables, last = [*key.name.split("."), *([part] if part else [])]
+    table: Any = document
+    for one in tables:
+        table = table.get(one, {}) if isinstance(table, Mapping) else {}
+    if not isinstance(table, Mapping) or last not in table:
+        raise ConfigError(f"{name} is not set in {path}: provio config shows where it is")
+    del table[last]  # type: ignore[attr-defined]
+    _write(path, user, before, tomlkit.dumps(document))
+
+
+def _read(path: Path) -> tuple[Any, str]:
+    import tomlkit
+    from tomlkit.exceptions import ParseError
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        text = ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error})") from None
+    try:
+        return tomlkit.parse(text), text
+    except ParseError as error:
+        raise ConfigError(f"{path}:{error.line}: not TOML: mend it first") from None
+
+
+def _write(path: Path, user: bool, before: str, after: str) -> None:
+    """Write a file anew, as a whole or not at all, and for nobody else to read where it is the user's own."""
+    known = {_without_place(line) for line in config.mistakes(path, before, user)}
+    for line in config.mistakes(path, after, user):
+        if _without_place(line) not in known:
+            raise ConfigError(line)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        real = path.resolve()
+        mode = real.stat().st_mode & 0o777 if real.exists() else 0o600 if user else 0o666 & ~_umask()
+        beside = real.with_name(f".{real.name}.{os.getpid()}")
+        beside.write_text(after, encoding="utf-8")
+        beside.chmod(mode)
+        beside.replace(real)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _without_place(line: str) -> str:
+    return line.partition(": ")[2]
+
+
+def _umask() -> int:
+    now = os.umask(0o022)
+    os.umask(now)
+    return now
+
+
+def begin(path: Path, user: bool) -> None:
+    """Write a file with every key in it, each of them a comment; raises ConfigError where there is one."""
+    if path.exists():
+        raise ConfigError(f"{path} is there already: provio config set changes it")
+    _write(path, user, "", template(user))
+
+
+def template(user: bool) -> str:
+    """Return the text of a settings file in which nothing is set yet and everything is told."""
+    what = "yours, for every project" if user else "this project's"
+    lines = [f"# Settings of provio, {what}; docs/configuration.md tells more, `provio config` shows what is in force."]
+    for name, key in KEYS.items():
+        value = shown(_plain(getattr(Config(), FIELDS[name])))
+        if not user and name in config.USERS_OWN:
+            continue
+        lines += ["", f"# {key.says[:1].upper()}{key.says[1:]}: {key.kind.allowed}", f"# {name} = {value}"]
+        if name == "record":
+            lines[-1] = "# record = {" + ", ".join(f"{w} = {shown(d)}" for w, (d, *_) in SWITCHES.items()) + "}"
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,167 @@
+"""`provio config`: every value and where it came from; changes that keep a file as its author laid it out."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from provio import config, config_file, switches
+from provio.config import KEYS, Config
+from provio.errors import ConfigError
+
+DOCS = Path(__file__).parent.parent / "docs" / "configuration.md"
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user without settings; returns the path of a project's file."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    for variable in (*config.VARIABLES, "PROVIO_CONFIG", "PROVIO_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    return tmp_path / "provio.toml"
+
+
+def test_every_value_is_shown_with_where_it_came_from(project: Project) -> None:
+    """File and line, of an entry of a table too; variables; defaults. No password."""
+    own = Path(project.env["HOME"]) / ".config" / "provio" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('[credentials."http://127.0.0.1:7878"]\nuser = "ada"\npassword = "s3cret"\n')
+    own.chmod(0o600)
+    file = project.path / "provio.toml"
+    file.write_text('# ours\ndetail = "call"\n\n[record]\nstat = true\n')
+    project.env["PROVIO_TIMEOUT"] = "90"
+    rows = {row["key"]: row for row in json.loads(project.provio("config", "--as", "json").stdout)}
+    assert rows["detail"] == {"key": "detail", "value": "call", "source": f"{file}:2"}
+    assert rows["record.stat"] == {"key": "record.stat", "value": True, "source": f"{file}:5"}
+    assert rows["record.file"] == {"key": "record.file", "value": True, "source": "default"}
+    assert rows["timeout"] == {"key": "timeout", "value": 90, "source": "PROVIO_TIMEOUT"}
+    assert {key.split(".")[0] for key in rows} == {key.split(".")[0] for key in KEYS}
+    table = project.provio("config").stdout
+    assert re.search(rf'(?m)^detail +"call" +{file}:2$', table)
+    assert "ada" in table and "s3cret" not in table + json.dumps(rows)
+    header, *lines = project.provio("config", "--as", "csv").stdout.splitlines()
+    assert header == "key,value,source" and len(lines) == len(rows)
+
+
+def test_what_is_wrong_is_said_and_the_rest_is_shown(project: Project) -> None:
+    """Every mistake in one go, exit code 2."""
+    file = project.path / "provio.toml"
+    file.write_text('detail = "ops"\nhash = true\n')
+    done = project.provio("config", code=2)
+    assert done.stderr.startswith(f"provio: {file}:1: detail: 'ops' is not allowed: did you mean 'op'?")
+    assert re.search(rf"(?m)^hash +true +{file}:2$", done.stdout)
+
+
+def test_set_get_and_unset_keep_comments_and_layout(project: Project) -> None:
+    """One line changes."""
+    file = project.path / "provio.toml"
+    file.write_text('# ours\nname = "x"   # for now\n\n[noise]   # the site\nadd = ["/a"]\n')
+    for key, value in (("hash", "yes"), ("noise.keep", "/b:c/*"), ("record.stat", "true"), ("name", "y z")):
+        assert project.provio("config", "set", key, value).stderr == f"provio: {key} is set in {file}\n".removeprefix(
+            "provio: "
+        )
+    assert file.read_text() == (
+        '# ours\nname = "y z"   # for now\nhash = true\n\n[noise]   # the site\nadd = ["/a"]\nkeep = ["/b", "c/*"]\n'
+        "\n[record]\nstat = true\n"
+    )
+    assert project.provio("config", "get", "noise.keep").stdout == "/b\nc/*\n"
+    assert project.provio("config", "get", "record.stat").stdout == "true\n"
+    assert project.provio("config", "get", "record.pipe", "--as", "json").stdout == "true\n"
+    assert project.provio("config", "get", "name").stdout == "y z\n"
+    project.provio("config", "unset", "hash")
+    project.provio("config", "unset", "record.stat")
+    assert "hash" not in file.read_text() and "stat" not in file.read_text()
+    done = project.provio("config", "unset", "hash", code=2)
+    assert done.stderr == f"provio: hash is not set in {file}: provio config shows where it is\n"
+
+
+def test_a_setting_of_the_user_s_own_is_for_nobody_else_to_read(project: Project) -> None:
+    """The folder is made, the file is private, and what is over it is said."""
+    project.env["PROVIO_HASH"] = "false"
+    said = project.provio("config", "set", "--user", "hash", "true").stderr
+    file = Path(project.env["HOME"]) / ".config" / "provio" / "config.toml"
+    assert said == f"hash is set in {file}; in force is what PROVIO_HASH sets\n"
+    assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == ("hash = true\n", 0o600)
+    assert (
+        project.provio("config", "path").stdout == f"user    {file}\nproject {project.path}/provio.toml (not there)\n"
+    )
+    assert project.provio("config", "path", "--user").stdout == f"{file}\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("hahs", "1", f"no key 'hahs': did you mean 'hash'? (known: {', '.join(sorted(KEYS))})"),
+        ("noise", "x", "'noise' is a table, with the keys noise.add, noise.keep: name one of them"),
+        ("hash", "maybe", "hash: 'maybe' is not allowed (allowed: true or false)"),
+        ("detail", "cal", "detail: 'cal' is not allowed: did you mean 'call'? (allowed: file, op, call)"),
+        ("record.pip", "true", f"no class 'pip': did you mean 'pipe'? (known: {', '.join(switches.SWITCHES)})"),
+        ("record.pipe", "no", "record: pipe: 'no' is not allowed (allowed: true or false)"),
+        ("credentials", "{}", "credentials is a secret, and a command line is seen by others: write it into the file"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_nothing_is_written(alone: Path, key: str, value: str, said: str) -> None:
+    """The key, the nearest right one, what is allowed."""
+    with pytest.raises(ConfigError) as raised:
+        config_file.change(alone, False, key, value)
+    assert (str(raised.value), alone.exists()) == (said, False)
+
+
+def test_a_project_s_file_takes_nothing_that_is_the_user_s(alone: Path) -> None:
+    """As when it is read."""
+    with pytest.raises(ConfigError, match=r"provio.toml:2: redact.keep: is for .*config.toml"):
+        config_file.change(alone, False, "redact.keep", "X_TOKEN")
+    alone.write_text("hash = = 1\n")
+    with pytest.raises(ConfigError, match=r"provio.toml:1: not TOML: mend it first"):
+        config_file.change(alone, False, "name", "x")
+
+
+def test_a_list_of_classes_becomes_a_table(alone: Path) -> None:
+    """What was set stays set."""
+    alone.write_text('record = ["stat", "-pipe"]\n')
+    config_file.change(alone, False, "record.environment", "false")
+    assert tomllib.loads(alone.read_text()) == {"record": {"stat": True, "pipe": False, "environment": False}}
+
+
+def test_names_with_dots_are_entries_of_tables(alone: Path) -> None:
+    """A pattern is one name, whatever is in it."""
+    config_file.change(alone, False, "interpreters.oct*.8", '{no-script = ["--eval"]}')
+    assert tomllib.loads(alone.read_text()) == {"interpreters": {"oct*.8": {"no-script": ["--eval"]}}}
+    config_file.remove(alone, False, "interpreters.oct*.8")
+    assert tomllib.loads(alone.read_text()).get("interpreters", {}) == {}
+
+
+@pytest.mark.parametrize("user", [True, False])
+def test_a_new_file_tells_every_key_and_sets_none(alone: Path, user: bool) -> None:
+    """Each taken from its comment is allowed and means what nothing meant."""
+    text = config_file.template(user)
+    assert tomllib.loads(text) == {}
+    keys = [key for key in KEYS if user or key not in config.USERS_OWN]
+    assert re.findall(r"(?m)^# (\S+) = ", text) == keys
+    uncommented = re.sub(r"(?m)^# (\S+ = .*)$", r"\1", text)
+    empty = [key for key in keys if KEYS[key].kind in (config.TEXT, config.SERVER)]  # a text may not be empty
+    said = config.mistakes(alone, uncommented, user)
+    assert [line.split(": ")[1] for line in said if ": credentials: " not in line] == empty
+    config_file.begin(alone, user)
+    assert alone.read_text() == text
+    with pytest.raises(ConfigError, match="is there already: provio config set changes it"):
+        config_file.begin(alone, user)
+
+
+def test_the_table_of_switches_in_the_documentation_is_the_code_s() -> None:
+    """Word, whether it is on, what it is, what is lost."""
+    rows = re.findall(r"(?m)^\| `(\w+)` \| (on|off) \| (.+?) \| (.+?) \|$", DOCS.read_text(encoding="utf-8"))
+    told = [(word, "on" if on else "off", *rest) for word, (on, *rest) in switches.SWITCHES.items()]
+    assert rows == told
+
+
+def test_what_is_shown_of_every_default_can_be_set(alone: Path) -> None:
+    """`shown` writes what TOML reads."""
+    for row in config_file.settings(Config()):
+        assert tomllib.loads(f"value = {config_file.shown(row.value)}")["value"] == row.value
