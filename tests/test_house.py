@@ -21,7 +21,7 @@ FLOORS = """
     named_questions query document nodes describe member_origins walk walk_members ties when history slips target
     target_members earlier paths until
     ancestry contraction roots stale why impact
-    validate recorded verify tracking reports show_member runs stats parameters view exports
+    validate recorded notebook verify tracking reports show_member runs stats parameters view exports
     ranks batch containers doctor stopping
     terminal asking completion verbs usage cli
 """.split()

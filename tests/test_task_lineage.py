@@ -239,3 +239,67 @@ with task("fit", source='model = 1\\npassword = "hidden"\\n'):
     assert (
         "model = 1" in project.provio("view", "x", "-o", "page.html").stdout + (project.path / "page.html").read_text()
     )
+
+
+def test_what_a_task_set_going_reads_after_its_end(tasks: Any) -> None:
+    """A coroutine belongs to the Task that it was made in, also after that ended; a Task between has nothing of it."""
+    project = tasks("""
+import asyncio
+from provio.interceptors.python.tasks import follow
+follow()
+
+async def later():
+    await asyncio.sleep(0.2)
+    write("x", read("b"))
+
+async def main():
+    with task("first"):
+        read("a")
+        going = asyncio.ensure_future(later())
+    with task("between"):
+        write("y", "y")
+    await going
+    with task("last"):
+        write("z", "z")
+
+asyncio.run(main())
+""")
+    assert project.ancestors("x") == {"data": {"a", "b"}, "carried": set(), "control": set()}
+    assert project.ancestors("y") == {"data": set(), "carried": {"a"}, "control": set()}
+    assert project.ancestors("z") == {"data": set(), "carried": {"a", "b"}, "control": set()}
+    project.provio("validate")
+
+
+def test_asyncio_tasks_and_a_pool(tasks: Any) -> None:
+    """Two coroutines by turns in one thread, and two calls in a pool: each has its own file, exactly."""
+    project = tasks("""
+import asyncio, concurrent.futures
+from provio.interceptors.python.tasks import follow
+follow()
+
+async def copy(one, other):
+    with task(other):
+        for turn in range(5):
+            await asyncio.sleep(0)
+            with open(one) as source, open(other, "a") as target:
+                target.write(source.read())
+
+async def both():
+    await asyncio.gather(copy("a", "x"), copy("b", "y"))
+
+asyncio.run(both())
+
+def copied(one, other):
+    with task(other):
+        write(other, read(one))
+
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    list(pool.map(copied, ["a", "c"], ["p", "q"]))
+""")
+    for made, of in (("x", "a"), ("y", "b")):
+        found = project.ancestors(made)
+        assert found["data"] - {made} == {of}
+        assert found["carried"] == set()
+        assert makers(project, made)[-1] == made
+    assert (project.data("p"), project.data("q")) == ({"a"}, {"c"})
+    project.provio("validate")

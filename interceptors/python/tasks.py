@@ -5,8 +5,12 @@ Where the shim is not in the process, or does not record, every function does no
 
 from __future__ import annotations
 
+import asyncio.events
+import concurrent.futures
 import contextlib
+import contextvars
 import ctypes
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,12 +68,53 @@ def end(task: int, status: str | None = None) -> None:
 def task(name: str, kind: str | None = None, source: str | None = None, number: int = 0) -> Iterator[int]:
     """Do what follows in a Task of its own: begun, entered, left and ended here."""
     begun = begin(name, kind, source, number)
-    before = enter(begun) if begun else 0
+    before, scope = (enter(begun), SCOPE.set(begun)) if begun else (0, None)
     status = "error"
     try:
         yield begun
         status = "ok"
     finally:
-        if begun:
+        if scope:
+            SCOPE.reset(scope)
             enter(before)
             end(begun, status)
+
+
+# ---- what a thread does for several, by turns
+
+SCOPE: contextvars.ContextVar[int] = contextvars.ContextVar("provio_task", default=0)
+
+
+def follow() -> None:
+    """Have what asyncio runs, and what is handed to a pool of threads, belong to the Task that it was said in."""
+    handle, pool = asyncio.events.Handle, concurrent.futures.ThreadPoolExecutor
+    if getattr(handle._run, "provio", False):
+        return
+    run, submit = handle._run, pool.submit
+
+    @functools.wraps(run)
+    def run_within(self: Any) -> Any:
+        try:
+            before = enter(self._context.get(SCOPE, 0))
+        except Exception:
+            return run(self)
+        try:
+            return run(self)
+        finally:
+            enter(before)
+
+    def submit_within(self: Any, function: Any, /, *arguments: Any, **named: Any) -> Any:
+        return submit(self, _within, now(), function, *arguments, **named)
+
+    run_within.provio = True  # type: ignore[attr-defined]
+    handle._run = run_within  # type: ignore[method-assign]
+    functools.update_wrapper(submit_within, submit)  # type: ignore[arg-type]
+    pool.submit = submit_within  # type: ignore[method-assign]
+
+
+def _within(task: int, function: Any, *arguments: Any, **named: Any) -> Any:
+    before = enter(task)
+    try:
+        return function(*arguments, **named)
+    finally:
+        enter(before)

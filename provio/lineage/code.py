@@ -25,6 +25,8 @@ SLASH = ord("/")
 # provio itself, which a watched Python may run, where it is not installed among other packages.
 _PACKAGE = Path(__file__).resolve().parent.parent
 OWN = tuple(os.fsencode(room) for room in (_PACKAGE, (_PACKAGE / "interceptors").resolve()))
+# Where a kernel of Jupyter listens, which its command line names: no data.
+KERNEL = re.compile(rb"/kernel-[0-9A-Za-z-]+\.json$")
 ROOT_VARIABLES = re.compile(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
 
 
@@ -112,6 +114,8 @@ class Noise:
         return known
 
     def _by_name(self, name: bytes, path: bytes | None) -> bool:
+        if KERNEL.search(name):
+            return True
         names = {os.path.normpath(one) for one in (name, path) if one}
         return not names & self.named and self._of_system(os.path.normpath(name))
 

@@ -240,9 +240,11 @@ def _tie(conclusions: Conclusions) -> None:
             if parent.iri in conclusions.finer:
                 first.carried_from = conclusions.finer_at(parent, moment).iri
     for strand in conclusions.strands.values():
-        own, whole = conclusions.finer.get(strand.process.iri), strand.ended_in
-        if own and whole.iri in conclusions.finer and strand.ended in conclusions.joins.get(whole.iri, ()):
-            conclusions.finer_at(whole, strand.ended).joined[own[-1].iri] = None
+        whole = strand.ended_in
+        for moment in strand.known_at if {strand.process.iri, whole.iri} <= conclusions.finer.keys() else ():
+            if moment in conclusions.joins.get(whole.iri, ()):
+                own = conclusions.finer_at(strand.process, moment)
+                conclusions.finer_at(whole, moment).joined[own.iri] = None
     for span in conclusions.spans:
         if span.sources and not span.copied_only and span.process.iri in conclusions.finer:
             conclusions.finer_at(span.process, span.last).used.update(dict.fromkeys(span.sources))

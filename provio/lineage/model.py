@@ -206,6 +206,12 @@ class Strand:
     ended: int
     ended_in: Process
 
+    @property
+    def known_at(self) -> list[int]:
+        """When what it took in is in memory for others: at its end, and when what it had set going came to one."""
+        late = self.process.ended
+        return [self.ended, late] if late > self.ended else [self.ended]
+
 
 @plain(slots=True)
 class Copy:

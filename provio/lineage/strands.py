@@ -31,9 +31,11 @@ def begin(channels: list[Channel], conclusions: Conclusions) -> None:
     took |= {iri for iri, inputs in conclusions.inputs.items() if not all(one.noise for one in inputs)}
     for strand in sorted(conclusions.strands.values(), key=lambda strand: strand.ended):
         conclusions.begun.setdefault(strand.begun_in.iri, []).append(strand.started)
+        if strand.known_at[1:]:  # what it reads after its end is no part of what was in memory then
+            conclusions.begun.setdefault(strand.process.iri, []).append(strand.ended)
         if strand.process.iri in took:
             took.add(strand.ended_in.iri)
-            conclusions.joins.setdefault(strand.ended_in.iri, []).append(strand.ended)
+            conclusions.joins.setdefault(strand.ended_in.iri, []).extend(strand.known_at)
 
 
 def join(conclusions: Conclusions) -> None:
@@ -44,7 +46,8 @@ def join(conclusions: Conclusions) -> None:
             later.carried_from = earlier.iri
         phases[0].carried_from = conclusions.phase_at(strand.begun_in, strand.started).iri
         conclusions.forks[strand.process.iri] = strand.begun_in, strand.started
-        target = conclusions.phase_at(strand.ended_in, strand.ended)
-        joined = strand.ended in conclusions.joins.get(strand.ended_in.iri, ())
-        if joined and target.iri != phases[0].carried_from:
-            target.joined[phases[-1].iri] = None
+        for moment in strand.known_at:
+            target = conclusions.phase_at(strand.ended_in, moment)
+            joined = moment in conclusions.joins.get(strand.ended_in.iri, ())
+            if joined and target.iri != phases[0].carried_from:
+                target.joined[conclusions.phase_at(strand.process, moment).iri] = None

@@ -1,0 +1,58 @@
+"""`notebook.py KERNEL CELL…`: carries out the cells of a notebook by nbclient, and prints what each said.
+
+A cell `%restart`, `%interrupt:SECONDS:CODE` or `%kill` is done to the kernel.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+
+import nbformat
+from nbclient import NotebookClient
+
+
+async def interrupted(client: NotebookClient, seconds: float, code: str) -> None:
+    cell = nbformat.v4.new_code_cell(code)
+    client.nb.cells.append(cell)
+    running = asyncio.ensure_future(client.async_execute_cell(cell, len(client.nb.cells) - 1))
+    await asyncio.sleep(seconds)
+    await client.km.interrupt_kernel()
+    await running
+    told(cell)
+
+
+def told(cell: nbformat.NotebookNode) -> None:
+    for output in cell.outputs:
+        print(output.get("text") or output.get("ename") or output.get("data"), flush=True)
+
+
+async def restarted(client: NotebookClient) -> None:
+    client.kc.stop_channels()
+    await client.km.restart_kernel()
+    client.kc = client.km.client()
+    client.kc.start_channels()
+    await client.kc.wait_for_ready(timeout=60)
+
+
+async def main(kernel: str, cells: list[str]) -> None:
+    book = nbformat.v4.new_notebook()
+    client = NotebookClient(book, timeout=120, kernel_name=kernel, allow_errors=True)
+    async with client.async_setup_kernel(cwd=os.getcwd()):
+        for code in cells:
+            if code == "%restart":
+                await restarted(client)
+            elif code.startswith("%interrupt:"):
+                _, seconds, text = code.split(":", 2)
+                await interrupted(client, float(seconds), text)
+            elif code == "%kill":
+                await client.km.signal_kernel(signal.SIGKILL)
+                return
+            else:
+                cell = nbformat.v4.new_code_cell(code)
+                book.cells.append(cell)
+                await client.async_execute_cell(cell, len(book.cells) - 1)
+                told(cell)
+
+
+asyncio.run(main(sys.argv[1], sys.argv[2:]))
