@@ -70,4 +70,35 @@ def ranks(home: Home) -> None:
     run.write()
 
 
-STORIES: dict[str, Callable[[Home], None]] = {"project": project, "ranks": ranks}
+def inside(home: Home) -> None:
+    """Datasets of one file go into datasets of another; that is updated, a group of it is copied into a third file, and
+    copied on from there; a group is moved."""
+    source, out, copy, again = (File(f"/data/{name}.h5", 31 + place) for place, name in enumerate("abcd"))
+    settings = File("/data/settings.txt", 35)
+    first = Run(home, 1, "./make", exitCode=0)
+    process = first.process("make")
+    left, right = process.h5(source), process.h5(out, "w")
+    left.read("/x")
+    right.write("/g/p", new=True)
+    left.read("/y").read("/y", "units")
+    right.write("/g/q", new=True).write("/g/q", "units", new=True).write("/d", new=True)
+    first.write()
+    second = Run(home, 2, "./update", exitCode=0)
+    process = second.process("update")
+    process.plain(settings).read()
+    process.h5(out, "r+").write("/d").write("/g/p", whole=True).delete("/g/q", "units")
+    second.write()
+    third = Run(home, 3, "./copy", exitCode=0)
+    process = third.process("copy")
+    process.h5(out).copy("/g", process.h5(copy, "w"), "/h/k", "Group")
+    third.write()
+    fourth = Run(home, 4, "./again", exitCode=0)
+    process = fourth.process("again")
+    process.h5(copy).copy("/h/k", process.h5(again, "w"), "/l", "Group").close()
+    fourth.write()
+    fifth = Run(home, 5, "./move", exitCode=0)
+    fifth.process("move").h5(out, "r+").move("/g", "/n")
+    fifth.write()
+
+
+STORIES: dict[str, Callable[[Home], None]] = {"project": project, "ranks": ranks, "inside": inside}

@@ -78,10 +78,8 @@ def test_each_gives_its_golden_answer(name: str, case: dict[str, Any], stories: 
     assert answer(open_reader(home), name, case["values"]) == case["answer"].lstrip("\n")
 
 
-def assert_golden(
-    project: Project, stories: Callable[[str], Home], url: str, refused: frozenset[str] = frozenset()
-) -> None:
-    """Story by story: all answers are the embedded store's, but for questions that a server refuses."""
+def assert_golden(project: Project, stories: Callable[[str], Home], url: str) -> None:
+    """Story by story: all answers are the embedded store's."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOME", str(project.path.parent))
         settings = config.load(flags={"store": url})
@@ -90,8 +88,6 @@ def assert_golden(
             merge(home, settings=settings)
             reader = open_reader(home, settings)
             for name, cases in CASES.items():
-                if name in refused:
-                    continue
                 for case in (case for case in cases if case["story"] == story):
                     assert answer(reader, name, case["values"]) == case["answer"].lstrip("\n"), (name, case["values"])
             forget(home, settings)
@@ -115,5 +111,4 @@ def test_oxigraph_gives_the_golden_answers(project: Project, oxigraph: Server, s
 @pytest.mark.slow
 def test_virtuoso_gives_the_golden_answers(project: Project, virtuoso: Server, stories: Callable[[str], Home]) -> None:
     account(project)
-    # Virtuoso 7 ends with an error of its own compiler.
-    assert_golden(project, stories, virtuoso.url, refused=frozenset({"dataset-lineage"}))
+    assert_golden(project, stories, virtuoso.url)

@@ -163,6 +163,51 @@ def test_what_a_file_holds_and_who_made_each(folder: Folder) -> None:
     ]
 
 
+def held(folder: Folder, name: str) -> list[list[str]]:
+    """What `hdf5-objects` says that a file holds: name, kind, who made it, and what of it was copied."""
+    answer = rows(folder, "hdf5-objects", "-p", f"path={folder.path}/{name}")
+    return [["@".join(filter(None, row[1:3])), row[3], row[6], row[9]] for row in answer]
+
+
+def test_what_a_file_holds_below_a_copied_group(folder: Folder) -> None:
+    """As its source has it, was it made there, kept from an earlier version or copied there; what was deleted is not;
+    of a source that nobody saw, what was copied is said."""
+    process = folder.run("make")
+    process.h5(folder.file("a.h5"), "w").write("/g/p", new=True).write("/g/p", "units", new=True).write(
+        "/g/q", new=True
+    )
+    process = folder.run("update")
+    process.h5(folder.file("a.h5"), "r+").write("/g/r", new=True).delete("/g/q")
+    process = folder.run("copy")
+    process.h5(folder.file("a.h5")).copy("/g", process.h5(folder.file("b.h5"), "w"), "/h/k", "Group")
+    process = folder.run("again")
+    process.h5(folder.file("b.h5")).copy("/h/k", process.h5(folder.file("c.h5"), "w"), "/l", "Group")
+    process.h5(folder.file("d.h5")).copy("/unseen", process.h5(folder.file("c.h5"), "r+"), "/m", "Group")
+    assert held(folder, "b.h5") == [
+        ["/h/k", "Group", "copy", "/g"],
+        ["/h/k/p", "Dataset", "copy", "/g"],
+        ["/h/k/p@units", "Attribute", "copy", "/g"],
+        ["/h/k/r", "Dataset", "copy", "/g"],
+    ]
+    assert held(folder, "c.h5") == [
+        ["/l", "Group", "again", "/h/k"],
+        ["/l/p", "Dataset", "again", "/h/k"],
+        ["/l/p@units", "Attribute", "again", "/h/k"],
+        ["/l/r", "Dataset", "again", "/h/k"],
+        ["/m", "Group", "again", "/unseen"],
+    ]
+
+
+def test_what_a_file_holds_under_a_new_name(folder: Folder) -> None:
+    """What was moved, and what lies in it, is there as made by who made it."""
+    process = folder.run("make")
+    process.h5(folder.file("a.h5"), "w").write("/g/p", new=True).write("/d", new=True).write("/d", "units", new=True)
+    folder.run("move").h5(folder.file("a.h5"), "r+").move("/g", "/n").move("/d", "/e")
+    found = held(folder, "a.h5")
+    for name, kind in (("/n/p", "Dataset"), ("/e", "Dataset"), ("/e@units", "Attribute")):
+        assert [name, kind, "make", ""] in found
+
+
 def test_what_each_dataset_was_made_from(folder: Folder) -> None:
     """In one step, by data or carried; a plain file has no parts."""
     made(folder)
@@ -176,6 +221,21 @@ def test_what_each_dataset_was_made_from(folder: Folder) -> None:
         ["out.h5", "/b", "units", "in.h5", "/g/b", "", "data"],
         ["out.h5", "/b", "units", "in.h5", "/g/b", "units", "data"],
     ]
+    assert rows(folder, "dataset-lineage", "-p", path, "-p", "object=/a", "-p", "how=data") == [
+        ["out.h5", "/a", "", "in.h5", "/a", "", "data"]
+    ]
+
+
+def test_one_of_many_datasets_was_made_from_what_lineage_says(folder: Folder) -> None:
+    """Of hundreds that one process made each of another: in one step, with how each is tied, and soon."""
+    process = folder.run("python3", "many.py")
+    source, out = process.h5(folder.file("in.h5")), process.h5(folder.file("out.h5"), "w")
+    for number in range(500):
+        source.read(f"/x{number}")
+        out.write(f"/y{number}", new=True)
+    found = rows(folder, "dataset-lineage", "-p", f"path={folder.path}/out.h5", "-p", "object=/y250")
+    expected = folder.found("out.h5#/y250", "--level", "dataset", "--depth", "1")
+    assert {"#".join(row[3:5]): row[6] for row in found} == expected and len(found) == 251
 
 
 NAMES = ["a#b", "a@b", "50%", "two words", "naïve", "#", "a/b c@d#e", 'q"<>\\']
