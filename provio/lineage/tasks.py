@@ -9,6 +9,7 @@ by way of the process's memory (`carriedFrom`).
 
 from __future__ import annotations
 
+import copy as copying
 from collections.abc import Iterable, Sequence
 
 from provio.facts import Access, Event, Member, Opening, Process, Record, Task, Thread, Trace
@@ -40,10 +41,8 @@ def divide(trace: Trace) -> Divided:
         divider = _Divider(process, sorted(of_process[iri], key=lambda task: task.started))
         processes.update((strand.iri, strand) for strand in divider.processes.values())
         strands.update(divider.strands())
-    divided = Trace(
-        trace.folder, trace.run_id, trace.run, trace.mounts, processes, trace.gaps, trace.damages, trace.content_hash,
-        trace.environment, trace.unwatched, trace.hashes, trace.tasks,
-    )  # fmt: skip
+    divided = copying.copy(trace)
+    divided.processes = processes
     return Divided(divided, strands)
 
 
