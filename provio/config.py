@@ -22,6 +22,7 @@ from provio.owners import trusted_beside
 from provio.plain import plain
 from provio.settings import (
     BOOLEAN,
+    DOMAINS,
     FOLDERS,
     INTERPRETERS,
     NAMES,
@@ -83,6 +84,7 @@ class Config:
     noise_keep: tuple[str, ...] = _row("noise.keep", FOLDERS, (), "never the system's files", True)
     redact_add: tuple[str, ...] = _row("redact.add", NAMES, (), "names whose values are secrets", True)
     redact_keep: tuple[str, ...] = _row("redact.keep", NAMES, (), "names whose values never are", True)
+    domains: Mapping[str, str] = _row("domains", DOMAINS, MappingProxyType({}), "what the storage of folders is called")
     interpreters: Mapping[str, Interpreter] = _row(
         "interpreters", INTERPRETERS, MappingProxyType({}), "programs that run scripts", True
     )

@@ -9,7 +9,7 @@ import platform
 import pwd
 import re
 import struct
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from pathlib import Path
 
 from provio.plain import plain
@@ -102,9 +102,11 @@ def git_state(folder: Path) -> tuple[str, bool] | None:
     return commit, bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))
 
 
-def mounts(devices: Container[str] | None = None) -> list[Mount]:
-    """The mounts that hold files (those of `devices`, or all), each with its storage domain."""
+def mounts(devices: Container[str] | None = None, domains: Mapping[str, str] | None = None) -> list[Mount]:
+    """The mounts that hold files (those of `devices`, or all), each with its storage domain: the name that `domains`
+    gives what a folder lies on, or its own."""
     found = []
+    named = _named_devices(domains) if domains else {}
     for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
         left, _, right = line.partition(b" - ")
         fields, (kind, source, *_) = left.split(), right.split()
@@ -114,8 +116,20 @@ def mounts(devices: Container[str] | None = None) -> list[Mount]:
         if devices is not None and device not in devices:
             continue
         name = without_passwords(_octal(source).decode("utf-8", "replace"))
-        domain = _domain(point, device, kind.decode(), name)
+        domain = named.get(device) or _domain(point, device, kind.decode(), name)
         found.append(Mount(int(fields[0]), device, _octal(fields[3]), point, kind.decode(), name, domain))
+    return found
+
+
+def _named_devices(domains: Mapping[str, str]) -> dict[str, str]:
+    """The names of the devices that folders lie on; a folder that is not there names none."""
+    found: dict[str, str] = {}
+    for folder, name in sorted(domains.items()):
+        try:
+            device = os.stat(folder).st_dev
+        except OSError:
+            continue
+        found.setdefault(f"{os.major(device)}:{os.minor(device)}", name)
     return found
 
 

@@ -122,6 +122,7 @@ def prepare(
     campaign: str | None = None,
     redaction: Redaction = NOTHING_MORE,
     hdf5: str = "auto",
+    domains: Mapping[str, str] | None = None,
 ) -> Recording:
     """Make the run folder and write `run.ttl`; raises CannotRecord with the reason where that cannot be."""
     if not SHIM.exists():
@@ -132,7 +133,7 @@ def prepare(
         home = find_or_make()
         run_id = uuid7()
         with home.closed(), _whole_or_gone(home.runs / run_id) as folder:
-            mounts = environment.mounts()
+            mounts = environment.mounts(domains=domains)
             trace_folder = _trace_folder(folder, run_id, mounts)
             started = time.time_ns()
             recording = Recording(home, run_id, command, name, started, trace_folder, detail, campaign, redaction)

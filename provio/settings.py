@@ -142,6 +142,21 @@ def _interpreter(pattern: str, rule: object) -> Interpreter:
     return Interpreter(value, no_script, script, first=not script)
 
 
+def _domains(value: object) -> Mapping[str, str]:
+    """Names of storage by folders; a relative one would be another's on another host."""
+    if not isinstance(value, Mapping):
+        raise _wrong(value, 'a table, such as {"/scratch" = "lab-scratch"}')
+    found = {}
+    for folder, name in value.items():
+        path = os.path.expanduser(folder)
+        if not path.startswith("/") or not is_path(path):
+            raise ValueError(f"{folder!r} is not allowed (allowed: a folder from the root, or from ~)")
+        if not isinstance(name, str) or not _is_line(name):
+            raise ValueError(f"{folder}: {_wrong(name, 'a name, the same on every host')}")
+        found[os.path.normpath(path)] = name.strip()
+    return MappingProxyType(found)
+
+
 def _options(name: str, value: object) -> tuple[str, ...]:
     try:
         return texts("a list of options, each beginning with - or +", lambda text: text.startswith(("-", "+")))(value)
@@ -192,4 +207,5 @@ NAMES = Kind(
     texts("a list of names or globs", _is_line, str.strip),
     _split(","),
 )
+DOMAINS = Kind("a table of folders and what the storage they lie on is called", _domains, toml, both, True)
 INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, toml, both, True)

@@ -59,6 +59,7 @@ DEFAULTS = {
     "noise_keep": (),
     "redact_add": (),
     "redact_keep": (),
+    "domains": {},
     "interpreters": {},
     "store": "",
     "servers": {},
