@@ -21,6 +21,7 @@ from provio.home import Home, make
 from provio.identity import Identity
 from provio.intake import index_of
 from provio.lineage import conclude
+from provio.packed import Packed
 from provio.store.embedded import StoreWriter
 
 WORKERS, OUTPUTS, INPUTS = 100, 10, 6
@@ -63,9 +64,8 @@ class _Worker:
 
     def _open(self, path: bytes, facts: Facts, flags: int, moment: int) -> tuple[Opening, Access]:
         number = len(self.process.openings) + 1
-        iri = f"{self.process.iri}o{number}"
-        opening = Opening(iri, self.process, "FileVersion", path, facts, flags, moment, False, False, None, 0)
-        access = Access(f"{self.thread.iri}a{number}", self.thread, opening, {})
+        opening = Opening(f"o{number}", self.process, "FileVersion", path, facts, flags, moment, False, False, None, 0)
+        access = Access(f"a{number}", self.thread, opening, Packed({}))
         opening.accesses.append(access)
         opening.closed = moment + 3_000
         self.process.openings.append(opening)

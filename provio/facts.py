@@ -9,11 +9,11 @@ import bisect
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from provio.digests import Digests
+from provio.packed import Packed
 from provio.plain import plain
 from provio.statx import Facts as Facts  # noqa: PLC0414
 from provio.statx import Record as Record  # noqa: PLC0414
@@ -37,18 +37,29 @@ class Stretch:
 
 @plain(slots=True)
 class Access:
-    """The counters of one (thread, opening, function). Times in ns since 1970, 0 for never; elapsed in ns."""
+    """The counters of one (thread, opening, function), under a name of its thread's. Times in ns since 1970, 0 for
+    never; elapsed in ns."""
 
-    iri: str
+    name: str
     thread: Thread
     opening: Opening
-    counts: Record
+    packed: Packed
     first_read: int = 0
     last_read: int = 0
     first_write: int = 0
     last_write: int = 0
-    unusual: dict[str, Record] = field(default_factory=dict)
-    turns: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
+    unusual: dict[str, Record] | None = None
+    turns: dict[str, list[tuple[int, int, int]]] | None = None
+
+    @property
+    def iri(self) -> str:
+        """Its IRI."""
+        return self.thread.iri + self.name
+
+    @property
+    def counts(self) -> Record:
+        """The counters by their names."""
+        return _told(self.packed)
 
     def timed(self) -> Access:
         """Take the moments from the record."""
@@ -64,7 +75,7 @@ class Access:
         opposite."""
         first, end = (self.first_read, self.last_read) if side == "read" else (self.first_write, self.last_write)
         found, done = [], 0
-        for last, size, resumed in sorted(self.turns.get(side, ())):
+        for last, size, resumed in sorted(self.turns.get(side, ()) if self.turns else ()):
             if size > done:
                 found.append(Stretch(first, last, size - done))
             first, done = resumed, size
@@ -76,7 +87,7 @@ class Access:
 
         What no counter of its own counts has the usual size: that of the first call, or of all.
         """
-        count, record = self.count(side + "s"), self.unusual.get(side, {})
+        count, record = self.count(side + "s"), self._unusual(side)
         empty = self.count("emptyReads") if side == "read" else 0
         found = [int(record.get(f"size{number}", 0)) for number in range(1, 11)]
         rest = max(0, count - empty - sum(found))
@@ -86,7 +97,10 @@ class Access:
 
     def consecutive(self, side: str) -> int:
         """Return the bytes of the calls of a side that began where the call before ended; the first one counts."""
-        return max(0, self.count(side + "Bytes") - int(self.unusual.get(side, {}).get("jumpedBytes", 0)))
+        return max(0, self.count(side + "Bytes") - int(self._unusual(side).get("jumpedBytes", 0)))
+
+    def _unusual(self, side: str) -> Record:
+        return self.unusual.get(side, {}) if self.unusual else {}
 
     def count(self, name: str) -> int:
         """Return a counter's value, 0 where the access has none of that name."""
@@ -105,6 +119,19 @@ class Access:
     def moments(self) -> tuple[int, int]:
         """Return the (first, last) moments of such an operation, in ns since 1970."""
         return self.thread.epoch + self.count("first"), self.thread.epoch + self.count("last")
+
+
+_at_hand: tuple[Packed | None, Record] = None, {}
+
+
+def _told(packed: Packed) -> Record:
+    """What is packed; of what was asked for last it is at hand."""
+    global _at_hand  # noqa: PLW0603
+    known, record = _at_hand
+    if known is not packed:
+        record = packed.record()
+        _at_hand = packed, record
+    return record
 
 
 @plain(slots=True)
@@ -141,9 +168,10 @@ class Connection:
 
 @plain(slots=True)
 class Opening:
-    """An open file description: how it was opened, what it was then, and what it was at its last close."""
+    """An open file description: how it was opened, what it was then, and what it was at its last close; under a name of
+    its process's."""
 
-    iri: str
+    label: str
     process: Process
     kind: str
     path: bytes | None
@@ -161,9 +189,15 @@ class Opening:
     hidden: str = ""  # why what lies inside the file was not seen
     connection: Connection = Connection()
     accesses: list[Access] = field(default_factory=list)
-    copied_from: list[CopyCalls] = field(default_factory=list)
-    copied_to: list[CopyCalls] = field(default_factory=list)
+    copied_from: Sequence[CopyCalls] = ()
+    copied_to: Sequence[CopyCalls] = ()
     members: Sequence[Member] = ()
+    owner: str = ""  # of a copy: the IRI of the process whose label it has
+
+    @property
+    def iri(self) -> str:
+        """Its IRI."""
+        return (self.owner or self.process.iri) + self.label
 
     def reads(self) -> list[tuple[int, int]]:
         """Return the (first, last) moments of each access's reads, copies from file to file left out."""
@@ -252,7 +286,12 @@ class Event:
     process: Process
     thread: Thread
     at: int
-    record: Record
+    packed: Packed
+
+    @property
+    def record(self) -> Record:
+        """What it says; not to be changed."""
+        return _told(self.packed)
 
     def facts(self) -> Facts | None:
         """What the file was, as far as the event says."""
@@ -296,7 +335,7 @@ class Thread:
     epoch: int
 
 
-@plain()
+@plain(slots=True)
 class Process:
     """One exec'd or forked image; `started` in ns since 1970."""
 
@@ -312,6 +351,10 @@ class Process:
     failures: list[Failure] = field(default_factory=list)
     containers: list[Opening] = field(default_factory=list)  # what a library opened that knows what is in a file
     within: list[Event] = field(default_factory=list)  # what befell names in such files
+    # What was once told of it.
+    _arguments: list[bytes] | None = None
+    _started: int | None = None
+    _ended: int | None = None
 
     @property
     def image(self) -> str:
@@ -323,10 +366,12 @@ class Process:
         """The pid of the parent when the process began to record."""
         return int(self.record.get("parentPid", 0))
 
-    @cached_property
+    @property
     def arguments(self) -> list[bytes]:
         """The command line."""
-        return decode_argv(self.record.get("argv", ""))
+        if self._arguments is None:
+            self._arguments = decode_argv(self.record.get("argv", ""))
+        return self._arguments
 
     @property
     def executable(self) -> bytes | None:
@@ -338,15 +383,25 @@ class Process:
         """The working directory when the process began to record."""
         return path_of(self.record, "cwd") or b"/"
 
-    @cached_property
+    @property
     def started(self) -> int:
         """When the image began, in ns; the earliest known moment where the header is lost."""
+        if self._started is None:
+            self._started = self._first_moment()
+        return self._started
+
+    @property
+    def ended(self) -> int:
+        """The last moment the process is known to have done something, in ns."""
+        if self._ended is None:
+            self._ended = self._last_moment()
+        return self._ended
+
+    def _first_moment(self) -> int:
         known = [int(self.record["startedNs"])] if "startedNs" in self.record else []
         return min(known or [o.opened for o in self.openings if o.opened] + [e.at for e in self.events] or [0])
 
-    @cached_property
-    def ended(self) -> int:
-        """The last moment the process is known to have done something, in ns."""
+    def _last_moment(self) -> int:
         moments = [self.started, *(e.at for e in self.events), int(self.record.get("endedNs", 0))]
         if self.image == "task":  # what it left open is not its own to close
             return max([*moments, *(m for o in self.openings for a in o.accesses for m in (a.last_read, a.last_write))])

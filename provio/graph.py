@@ -331,14 +331,14 @@ class _Writer:
             ("format", turtle.literal("HDF5") if version.iri in self.out.known else None),
             ("prov:wasGeneratedBy", _iri(version.generated_by) if version.generated_by else None),
             ("madeIn", self._made_in(version.iri)),
-            *(("prov:wasAttributedTo", self._program_iri(program)) for program in sorted(version.attributed_to)),
+            ("prov:wasAttributedTo", self._program_iri(version.attributed_to) if version.attributed_to else None),
             *(("prov:specializationOf", _iri(file)) for file in version.names),
         )
         for _, other in version.retimed:
             graph.say(version.iri, ("prov:alternateOf", _iri(other)))
         for earlier in version.revision_of:
             graph.say(version.iri, ("prov:wasRevisionOf", _iri(earlier)), ("prov:wasDerivedFrom", _iri(earlier)))
-        for gone in version.without:
+        for gone in version.without or ():
             graph.say(version.iri, ("without", _iri(gone)))
         for file, path in version.names.items():
             self._file(file, path)

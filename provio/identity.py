@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # at run time they are dear to load, and a question has none
 BASE = "https://w3id.org/provio/"
 TASK = re.compile(r"(?<=/)t\d+/$")
 FINER = re.compile(r"/phase/\d+/\d+$")
+FILES = 4096  # names that are kept at hand
 LOOPBACK = re.compile(r"127\.|\[0:0:0:0:0:0:0:1\]")
 
 
@@ -60,6 +61,8 @@ class Identity:
         """Return the IRI of a file's name: the same folder mounted elsewhere gives the same name."""
         known = self._files.get((path, device))
         if known is None:
+            if len(self._files) >= FILES:
+                self._files.clear()
             known = self._files[path, device] = self._file(path, device)
         return known
 

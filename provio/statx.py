@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 Record = dict[str, str]
 AT_FDCWD = -100
@@ -29,9 +30,9 @@ class Facts:
     def of(record: Record) -> Facts:
         """The facts that a record states of a file."""
         get = record.get
-        return Facts(
-            get("device", ""), int(get("inode", 0)), int(get("birthNs", 0)), int(get("mtimeNs", 0)),
-            int(get("ctimeNs", 0)), int(get("size", 0)),
+        return _facts(
+            get("device", ""), get("inode", "0"), get("birthNs", "0"), get("mtimeNs", "0"), get("ctimeNs", "0"),
+            get("size", "0"),
         )  # fmt: skip
 
     @property
@@ -46,8 +47,19 @@ class Facts:
 
     def later(self, record: Record, prefix: str) -> Facts:
         """What a record states of the same file later, under names that begin with `prefix`."""
-        get, (mtime, ctime, size) = record.get, _later_names(prefix)
-        return Facts(self.device, self.inode, self.birth, int(get(mtime, 0)), int(get(ctime, 0)), int(get(size, 0)))
+        mtime, ctime, size = (record.get(name, "0") for name in _later_names(prefix))
+        modified = int(mtime)
+        changed = modified if ctime == mtime else int(ctime)
+        return Facts(self.device, self.inode, self.birth, modified, changed, int(size))
+
+
+@lru_cache(maxsize=512)  # many processes of a run open the same files
+def _facts(device: str, inode: str, birth: str, mtime: str, ctime: str, size: str) -> Facts:
+    """The facts, of which the equal ones are one object: there may be a hundred thousand in memory."""
+    born = int(birth)
+    modified = born if mtime == birth else int(mtime)
+    changed = modified if ctime == mtime else int(ctime)
+    return Facts(sys.intern(device), int(inode), born, modified, changed, int(size))
 
 
 @cache

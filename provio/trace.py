@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
 
@@ -36,6 +38,7 @@ from provio.facts import (
     Unwatched,
     path_of,
 )
+from provio.packed import Packed
 from provio.runfiles import RunFile
 from provio.trace_members import Members, adopt, is_container
 from provio.vocab import NS, local_name, vocabulary
@@ -66,7 +69,7 @@ def read_run(folder: Path) -> Trace:
         r["name"]: r["value"] for r in head.values() if r.get("a") == "Environment" and {"name", "value"} <= r.keys()
     }
     settled: Records = {}
-    late: list[Records] = []
+    late: deque[dict[str, Packed]] = deque()
     members = Members()
     for file in source.files(run):
         if file.gap is not None:
@@ -82,8 +85,8 @@ def read_run(folder: Path) -> Trace:
     openings = {opening.iri: opening for opening in trace.openings()} | members.containers
     members.place()
     threads = {thread.iri: thread for process in trace.processes.values() for thread in process.threads}
-    for records in late:
-        _attach(trace, records, openings, threads, members)
+    while late:
+        _attach(trace, late.popleft(), openings, threads, members)
     for process in {id(one.process): one.process for one in members.containers.values()}.values():
         adopt(process)
     _attach_settled(trace, settled, openings)
@@ -214,12 +217,13 @@ def _parent_iri(iri: str) -> str:
     return iri.rstrip("/").rpartition("/")[0] + "/"
 
 
+CLOSE = ("closedNs", "closedMtimeNs", "closedCtimeNs", "closedSize", "closedLinks")
 OPENED = frozenset({"FileVersion", "Directory", "Pipe", "Socket", "File"})
 
 
-def _assemble(trace: Trace, records: Records, members: Members) -> Records:
+def _assemble(trace: Trace, records: Records, members: Members) -> dict[str, Packed]:
     """Make processes, threads, openings and events of a file's records; return its accesses and closes for later."""
-    later: Records = {}
+    later: dict[str, Packed] = {}
     for iri, record in records.items():
         kind = record.get("a") or _left_out(record)
         if kind == "Process":
@@ -235,9 +239,9 @@ def _assemble(trace: Trace, records: Records, members: Members) -> Records:
         elif kind in OPENED and "openedNs" in record:
             _open(trace, iri, record, members)
             if "closedNs" in record:
-                later[iri] = record
+                later[iri] = Packed({name: record[name] for name in CLOSE if name in record})
         elif not ("inFile" in record or "virtualSource" in record) or not members.takes(iri, record):
-            later[iri] = record
+            later[iri] = Packed(record)
     return later
 
 
@@ -255,10 +259,11 @@ def _left_out(record: Record) -> str:
 def _open(trace: Trace, iri: str, record: Record, members: Members) -> None:
     process = _process(trace, _parent_iri(iri))
     if process:
+        label, flags = sys.intern(iri[len(process.iri) :]), int(record.get("flags", 0))
         opening = Opening(
-            iri, process, record["a"], path_of(record, "path"), Facts.of(record), int(record.get("flags", 0)),
+            label, process, record["a"], path_of(record, "path"), Facts.of(record), flags,
             int(record["openedNs"]), record.get("inherited") == "true", record.get("unlinked") == "true",
-            record.get("openApi"), int(record.get("openElapsed", 0)),
+            sys.intern(record["openApi"]) if "openApi" in record else None, int(record.get("openElapsed", 0)),
         )  # fmt: skip
         if opening.kind == "Socket":
             opening.connection = Connection.of(record)
@@ -270,11 +275,12 @@ def _open(trace: Trace, iri: str, record: Record, members: Members) -> None:
 
 
 def _attach(
-    trace: Trace, records: Records, openings: dict[str, Opening], threads: dict[str, Thread], members: Members
+    trace: Trace, later: dict[str, Packed], openings: dict[str, Opening], threads: dict[str, Thread], members: Members
 ) -> None:
     """Give accesses and closes to their openings, events to their processes, wherever they were written."""
     accesses: dict[str, Access] = {}
-    for iri, record in records.items():
+    for iri, packed in later.items():
+        record = packed.record()
         kind = record.get("a")
         thread = threads.get(_parent_iri(iri))
         if kind == "Gap":
@@ -287,7 +293,8 @@ def _attach(
         elif kind == "AccessSizes":
             access, _, side = iri.rpartition("/")
             if access in accesses:  # which comes before it, in the same file
-                accesses[access].unusual[side] = record
+                unusual = accesses[access].unusual = accesses[access].unusual or {}
+                unusual[side] = record
         elif kind == "Turn":
             _turn(accesses, iri, record)
         elif thread:
@@ -300,7 +307,8 @@ def _turn(accesses: dict[str, Access], iri: str, record: Record) -> None:
     if access is not None:
         epoch, last = access.thread.epoch, int(record.get("last", 0))
         turn = (last and epoch + last, int(record.get("bytes", 0)), epoch + int(record.get("first", 0)))
-        access.turns.setdefault(side, []).append(turn)
+        turns = access.turns = access.turns or {}
+        turns.setdefault(side, []).append(turn)
 
 
 def _of_thread(
@@ -317,7 +325,7 @@ def _of_thread(
         _failure(openings, thread, iri, record, members)
     else:
         at = thread.epoch + int(record.get("at", 0))
-        event = Event(iri, kind, thread.process, thread, at, record)
+        event = Event(iri, kind, thread.process, thread, at, Packed(record))
         if not (members.containers and members.event(event)):
             thread.process.events.append(event)
 
@@ -377,14 +385,23 @@ def _access(openings: dict[str, Opening], thread: Thread, iri: str, record: Reco
         value = int(record.get(name, 0))
         return thread.epoch + value if value else 0
 
-    access = Access(iri, thread, opening, record).timed()
+    left = {name: value for name, value in record.items() if name not in ("object", "source")}
+    access = Access(sys.intern(iri[len(thread.iri) :]), thread, opening, Packed(left)).timed()
     opening.accesses.append(access)
     opening.closed = opening.closed or moment("closed")
     if source and access.count("count"):
         copy = CopyCalls(access, source, opening, moment("first"), moment("last"))
-        opening.copied_from.append(copy)
-        source.copied_to.append(copy)
+        opening.copied_from = _with(opening.copied_from, copy)
+        source.copied_to = _with(source.copied_to, copy)
     return access
+
+
+def _with(known: Sequence[CopyCalls], copy: CopyCalls) -> Sequence[CopyCalls]:
+    """Add to what most openings have none of."""
+    if not isinstance(known, list):
+        return [copy]
+    known.append(copy)
+    return known
 
 
 def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]) -> None:

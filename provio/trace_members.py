@@ -5,6 +5,7 @@ out, with who read, wrote, made and copied them (`docs/trace-format.md`); nothin
 from __future__ import annotations
 
 from provio.facts import Access, Event, Failure, Member, Opening, Process, Record, Thread, path_of
+from provio.packed import Packed
 
 KINDS = frozenset({"Group", "Dataset", "Attribute", "Datatype", "NamedLink"})
 Records = dict[str, Record]
@@ -57,7 +58,7 @@ class Members:
         member = self.found.get(record.get("object", ""))
         if member is None:
             return None
-        access = Access(iri, thread, member.file, record).timed()
+        access = Access(iri[len(thread.iri) :], thread, member.file, Packed(record)).timed()
         source = self.found.get(record.get("source", ""))
         member.accesses.append(access)
         if record["a"] == "Copy" and source:

@@ -18,6 +18,7 @@ from provio.identity import Identity
 from provio.lineage import conclude
 from provio.lineage.model import SECOND, TICK, Span, Version
 from provio.lineage.writing import Writing
+from provio.packed import Packed
 from provio.settle import _Names
 
 BEGAN = 1_795_000_000 * SECOND
@@ -48,14 +49,14 @@ class Run:
 
     def opened(self, thread: Thread, path: str, facts: Facts, flags: int, number: float) -> Opening:
         process = thread.process
-        iri = f"{process.iri}o{len(process.openings)}"
-        one = Opening(iri, process, "FileVersion", path.encode(), facts, flags, at(number), False, False, None, 0)
+        label, name = f"o{len(process.openings)}", path.encode()
+        one = Opening(label, process, "FileVersion", name, facts, flags, at(number), False, False, None, 0)
         process.openings.append(one)
         return one
 
     def accessed(self, thread: Thread, opening: Opening, first: float, last: float) -> None:
         """Written in a stretch of time, where it may be; else read."""
-        access = Access(opening.iri + "a", thread, opening, {})
+        access = Access(f"a{opening.label}", thread, opening, Packed({}))
         moments = at(first), at(last)
         if opening.writable:
             access.first_write, access.last_write = moments
@@ -66,7 +67,7 @@ class Run:
 
     def event(self, thread: Thread, kind: str, number: float, **record: str) -> Event:
         process = thread.process
-        one = Event(f"{process.iri}e{len(process.events)}", kind, process, thread, at(number), record)
+        one = Event(f"{process.iri}e{len(process.events)}", kind, process, thread, at(number), Packed(record))
         process.events.append(one)
         return one
 

@@ -11,8 +11,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
     owners
-    errors plain folders cycles components sparql vocab turtle statx digests facts admit trace_members blocks runfiles
-    trace_hash content
+    errors plain folders cycles components sparql vocab turtle statx digests packed facts admit trace_members blocks
+    runfiles trace_hash content
     settings switches endpoints config config_file home sharing lock passwords redact
     environment executable limits trace needs going run session pressing hdf5_signs hdf5_unseen settle identity present
     lineage

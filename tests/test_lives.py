@@ -6,6 +6,7 @@ from pathlib import Path
 
 from provio.facts import Event, Process, Thread, Trace
 from provio.lineage.lives import lives
+from provio.packed import Packed
 
 
 def process(number: int, pid: int, started: int) -> Process:
@@ -15,7 +16,7 @@ def process(number: int, pid: int, started: int) -> Process:
 def ended(parent: Process, pid: int, at: int) -> None:
     """Have a parent hear of a child's end."""
     thread = Thread(parent.iri + "0/", parent, parent.pid, 0)
-    parent.events.append(Event(f"{parent.iri}e{at}", "ChildEnd", parent, thread, at, {"childPid": str(pid)}))
+    parent.events.append(Event(f"{parent.iri}e{at}", "ChildEnd", parent, thread, at, Packed({"childPid": str(pid)})))
 
 
 def test_a_pid_that_recurs() -> None:

@@ -142,7 +142,7 @@ def refine(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> l
         others = _others(process, plain_uses.get(process.iri, set()), conclusions)
         joins = conclusions.joins.get(process.iri, [])
         news = sorted([*_news(known, others), *heard.get(process.iri, ()), *joins])
-        done = sorted(conclusions.finished.get(process.iri, set()) | finished.get(process.iri, set()))
+        done = sorted({*conclusions.finished.get(process.iri, ()), *finished.get(process.iri, ())})
         forks = launches(process, conclusions)
         conclusions.finer[process.iri] = _cut(conclusions.phases[process.iri], done, forks, news)
         _use(process, known, others, conclusions)

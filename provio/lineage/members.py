@@ -243,4 +243,5 @@ class _Work:
                 before = name if one.since else moves.earlier(name, moment)
                 version = self.owner.get(one.version.iri, one.version)
                 for earlier in self.before.get(version.iri, ()):
+                    version.without = version.without or {}
                     version.without[member_iri(earlier, *before)] = None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import field
 
 from provio.facts import Facts, Opening, Process, Record
@@ -76,7 +77,7 @@ class Span:
     truncated: int | None = None
     final: Facts | None = None
     opening: Opening | None = None
-    sources: list[str] = field(default_factory=list)
+    sources: Sequence[str] = ()
     copied_only: bool = False
     mapped: bool = False
     by_the_way: bool = False
@@ -125,10 +126,10 @@ class Version:
     until: int = FOREVER
     sha256: str | None = None
     generated_by: str | None = None
-    attributed_to: set[str] = field(default_factory=set)
-    revision_of: list[str] = field(default_factory=list)
-    without: dict[str, None] = field(default_factory=dict)  # objects of the version before that were deleted or moved
-    retimed: list[tuple[int, str]] = field(default_factory=list)
+    attributed_to: str | None = None
+    revision_of: tuple[str, ...] = ()
+    without: dict[str, None] | None = None  # objects of the version before that were deleted or moved
+    retimed: Sequence[tuple[int, str]] = ()
     maker: tuple[Process, int] | None = None  # whose phase generated it, and at which moment
 
     def name(self, file: str, path: bytes, moment: int) -> None:
@@ -221,7 +222,7 @@ class Copy:
     process: Process
     start: int
     end: int
-    used: list[str]
+    used: Sequence[str]
     launched_by: str | None = None
 
 
@@ -259,7 +260,7 @@ class Conclusions:
     channels: dict[str, tuple[str, str]] = field(default_factory=dict)
     aliases: set[tuple[str, str]] = field(default_factory=set)  # (a channel as another run may name it, as we do)
     gaps: list[tuple[str, str, str]] = field(default_factory=list)
-    finished: dict[str, set[int]] = field(default_factory=dict)  # process → when it finished some output
+    finished: dict[str, tuple[int, ...]] = field(default_factory=dict)  # process → when it finished some output
     forks: dict[str, tuple[Process, int]] = field(default_factory=dict)  # process → whose fork it is, and when
     strands: dict[str, Strand] = field(default_factory=dict)  # Task → what it is to the data
     begun: dict[str, list[int]] = field(default_factory=dict)  # process → when Tasks began in it

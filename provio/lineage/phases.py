@@ -44,7 +44,7 @@ def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None
                     known.add(moment)
                     waiting[writer] = None
         conclusions.phases[iri] = phases
-    conclusions.finished = written
+    conclusions.finished = {iri: tuple(moments) for iri, moments in written.items()}
     for process in trace.processes.values():
         for found in conclusions.inputs[process.iri]:
             for moment in (found.first, found.last):

@@ -154,7 +154,7 @@ class _Collector:
             return
         span = Span(
             opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end,
-            truncated, final, opening, [self.identity.version(copy.source.facts) for copy in copies],
+            truncated, final, opening, tuple(self.identity.version(copy.source.facts) for copy in copies),
             bool(copies) and not own, bool(shared),
         )  # fmt: skip
         source = self._compiled_from(opening) if own else None
@@ -232,7 +232,8 @@ class _Collector:
             version = self.version(facts, None, False, event.at)
             version.name(self.identity.file(os.path.normpath(path), facts.device), os.path.normpath(path), event.at)
         if not made:
-            self.version(after, None, False, event.at).retimed.append((event.at, self.identity.version(before)))
+            version = self.version(after, None, False, event.at)
+            version.retimed = [*version.retimed, (event.at, self.identity.version(before))]
 
 
 def _made(opening: Opening) -> bool:

@@ -104,11 +104,12 @@ class _Divider:
     def _copy(self, opening: Opening, name: str, accesses: list[Access], maker: bool) -> Opening:
         first = min((m for a in accesses for m in (a.first_read, a.first_write) if m), default=opening.opened)
         copy = Opening(
-            opening.iri, self.processes[name], opening.kind, opening.path, opening.facts, opening.flags,
+            opening.label, self.processes[name], opening.kind, opening.path, opening.facts, opening.flags,
             opening.opened if maker else first, opening.inherited or not maker, opening.unlinked,
             opening.api if maker else None, opening.elapsed if maker else 0, opening.closed, opening.at_close,
             opening.settled, opening.resolved, opening.hidden, opening.connection, accesses,
         )  # fmt: skip
+        copy.owner = opening.process.iri
         copy.copied_from = [one for one in opening.copied_from if self.known(one.access.task) == name]
         copy.copied_to = [one for one in opening.copied_to if self.known(one.access.task) == name]
         return copy
@@ -174,7 +175,7 @@ def _began(access: Access) -> int:
 
 
 def _event(event: Event, process: Process) -> Event:
-    return Event(event.iri, event.kind, process, event.thread, event.at, event.record)
+    return Event(event.iri, event.kind, process, event.thread, event.at, event.packed)
 
 
 def _process(process: Process, iri: str, number: str, record: Record, threads: list[Thread]) -> Process:

@@ -44,7 +44,7 @@ def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing) -> 
             emptied = writing.emptied_by(moment)
             _generate(conclusions, version, writer)
             if before and before.facts.size and since >= emptied:
-                version.revision_of.append(before.iri)
+                version.revision_of += (before.iri,)
             _contribute(conclusions, version, writer, writing, (max(emptied, since), moment))
         before, since = version, moment
 
@@ -86,7 +86,7 @@ def _on_its_way(span: Span, version: Version) -> bool:
 
 def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
     program = conclusions.programs[writer.process.iri].iri
-    version.attributed_to.add(program)
+    version.attributed_to = program
     if writer.copied_only:
         copy = Copy(
             f"{writer.process.iri}copy/{len(conclusions.copies)}",
@@ -118,9 +118,9 @@ def _read_back(conclusions: Conclusions, version: Version, writer: Span, phase: 
     """A key that one phase both used and generated: the generated side gets a name of its own."""
     made = _contribution(version, writer.process)
     made.generated_by, made.maker, version.maker = phase, version.maker, None
-    made.attributed_to = {conclusions.programs[writer.process.iri].iri}
+    made.attributed_to = conclusions.programs[writer.process.iri].iri
     conclusions.contributions.append(made)
-    version.attributed_to.clear()
+    version.attributed_to = None
 
 
 def _contribute(
@@ -128,7 +128,7 @@ def _contribute(
 ) -> None:
     """Say of each other process that wrote between the earlier version and this one that it did."""
     since, moment = between
-    done = {writer.process.iri}
+    done, revisions = {writer.process.iri}, list[str]()
     for span in writing.between(since, moment):
         if span.process.iri in done or not span.wrote_content:
             continue
@@ -136,6 +136,7 @@ def _contribute(
         made = _contribution(version, span.process)
         made.maker = span.process, min(span.last, moment)
         made.generated_by = conclusions.phase_at(*made.maker).iri
-        made.attributed_to = {conclusions.programs[span.process.iri].iri}
+        made.attributed_to = conclusions.programs[span.process.iri].iri
         conclusions.contributions.append(made)
-        version.revision_of.append(made.iri)
+        revisions.append(made.iri)
+    version.revision_of += tuple(revisions)
