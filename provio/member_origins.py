@@ -209,7 +209,8 @@ class Origins:
 
     def _later_objects(self, iri: str) -> Iterator[str]:
         yield from self.pointing(iri, DERIVED)
-        yield from self.pointing(iri, LEADS_TO)
+        file = iri.partition("#")[0] + "#"
+        yield from (one for one in self.pointing(iri, LEADS_TO) if one.startswith(file))  # from elsewhere: no tie
         yield from self._copies(iri)
 
     def _copies(self, iri: str) -> Iterator[str]:

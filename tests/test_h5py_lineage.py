@@ -112,3 +112,56 @@ def test_a_file_that_a_virtual_dataset_names_is_not_said_to_be_opened(project: P
     shown = project.lineage("both.h5#/v", "--depth", "1")
     assert [edge["predicate"].rsplit("#")[-1] for edge in shown["edges"]].count("mapsOnto") == 2
     assert shown["gaps"] == project.lineage("part.h5#/first")["gaps"] == project.lineage("part.h5")["gaps"] == []
+
+
+COPIES = {
+    "cp.h5": ["cp", "in.h5", "cp.h5"],
+    "preserved.h5": ["cp", "-p", "in.h5", "preserved.h5"],
+    "python.h5": [sys.executable, "-c", "import shutil; shutil.copy2('in.h5', 'python.h5')"],
+    "hard.h5": ["ln", "in.h5", "hard.h5"],
+    "cat.h5": ["sh", "-c", "cat in.h5 > cat.h5"],
+    "moved.h5": ["sh", "-c", "cp in.h5 x.h5; mv x.h5 moved.h5"],
+    "packed.h5": ["h5repack", "in.h5", "packed.h5"],
+}
+
+
+def test_an_object_of_a_copied_file_comes_from_the_same_object(project: Project, needs: Any) -> None:
+    """By whichever program, in a run of its own, and forward again; under another name it is the same file's."""
+    needs("h5repack")
+    project.watch(sys.executable, "-c", MAKE)
+    for command in COPIES.values():
+        project.watch(*command)
+    for name in COPIES:
+        expected = set() if name == "hard.h5" else {"in.h5#/g/b"}
+        assert {one for one in found(project, f"{name}#/g/b") if "in.h5" in one} == expected, name
+    whole = project.lineage("--forward", "in.h5#/g/b", "--level", "dataset")
+    later = {os.path.basename(node["path"]) for node in whole["nodes"] if node["type"] == "Dataset"}
+    assert later >= {"b"} and any("packed.h5" in node.get("path", "") for node in whole["nodes"])
+
+
+REWRITE = """
+import h5py, sys
+with h5py.File("in.h5") as source, h5py.File("w.h5", "a") as out:
+    out.require_dataset("d", (4,), "f8")[...] = source["g/" + sys.argv[1]][...]
+"""
+RENAME = """
+import h5py
+with h5py.File("w.h5", "r+") as out:
+    out["d"].attrs["u"] = "m"
+with h5py.File("w.h5", "r+") as out:
+    h5py.h5a.rename(out["d"].id, b"u", b"units")
+"""
+
+
+def test_a_dataset_that_is_written_again_and_made_anew(project: Project) -> None:
+    """What it held when it was written as a whole, or its file was deleted, is no part of it."""
+    project.watch(sys.executable, "-c", MAKE)
+    for name in "abc":
+        project.watch(sys.executable, "-c", REWRITE, name)
+        assert found(project, "w.h5#/d") == {f"in.h5#/g/{name}"}
+    project.watch(sys.executable, "-c", RENAME)
+    assert found(project, "w.h5#/d@units") <= {"w.h5#/d@u"}
+    assert found(project, "w.h5#/d") == {"w.h5#/d", "in.h5#/g/c"}
+    project.watch("rm", "w.h5")
+    project.watch(sys.executable, "-c", REWRITE, "a")
+    assert found(project, "w.h5#/d") == {"in.h5#/g/a"}
