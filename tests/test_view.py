@@ -22,7 +22,8 @@ import pytest
 from provio.errors import ProvioError
 from provio.view import render
 from provio.view.layout import arrange, layered, uncrossed
-from provio.view.page import KINDS, check_offline
+from provio.view.offline import check_offline
+from provio.view.page import KINDS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 

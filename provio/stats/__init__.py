@@ -6,6 +6,8 @@
     groups        tallies by function, file, process, thread, rank, host …
     bottlenecks   what is slow, in words, with the evidence and a remedy
     across        how runs differ
+    timeline      when which thread read and wrote
+    calls         single calls, where a run kept them
     rows          figures as named columns
     shown         figures as people read them
 
@@ -77,8 +79,9 @@ class Figures:
         return rows.of(self, ways or ("operation",))
 
 
-def figures(reader: Reader) -> Figures:
-    """Return the figures of all runs that a reader sees (`provio.store.Confined` sees some)."""
+def figures(reader: Reader, times: bool = False) -> Figures:
+    """Return the figures of all runs that a reader sees (`provio.store.Confined` sees some); with `times`, what a time
+    line needs."""
     from provio.stats import recorded
 
-    return Figures(recorded.load(reader))
+    return Figures(recorded.load(reader, times))

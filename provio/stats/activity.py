@@ -16,7 +16,7 @@ SYSTEM_CALLS = frozenset(
 @plain(slots=True)
 class Activity:
     """The calls of one function by one thread on one opening; `sizes` count those of each access size; `jumped` are the
-    bytes that did not begin where the call before ended."""
+    bytes that did not begin where the call before ended; `start` and `end` are known where times were asked for."""
 
     iri: str
     kind: str
@@ -32,6 +32,8 @@ class Activity:
     thread: str | None = None
     run: str | None = None
     target: str | None = None
+    start: int = 0
+    end: int = 0
     mirror: bool = False  # the writing side of a copy within the kernel, whose call its reading side counts
 
     @property

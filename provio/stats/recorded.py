@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 PIPE, SOCKET = "https://w3id.org/provio/pipe/", "https://w3id.org/provio/socket/"
 KINDS = sorted({*INFLUENCES, *SINGLE_CALLS, "Close", "Failure", "IOActivity"})
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DEPTH = 8  # parts of a process's name, between slashes: https://w3id.org/provio/run/RUN/HOST/PID.TICK.N
 COUNTED = frozenset({"Read", "Write"})  # kinds that say how many calls they are, wherever that is recorded
 
@@ -84,8 +86,8 @@ class Recorded:
         return self.files.get(activity.target.partition("#")[0]) if activity.target else None
 
 
-def load(reader: Reader) -> Recorded:
-    """Read all that is said of I/O."""
+def load(reader: Reader, times: bool = False) -> Recorded:
+    """Read all that is said of I/O; with `times`, when each activity began and ended."""
     found = Recorded()
     _runs(reader, found)
     _processes(reader, found)
@@ -94,6 +96,8 @@ def load(reader: Reader) -> Recorded:
     _places(reader, found, by_iri)
     _targets(reader, by_iri)
     _mirrors(by_iri)
+    if times:
+        _times(reader, by_iri)
     found.activities = list(by_iri.values())
     return found
 
@@ -244,6 +248,23 @@ def _targets(reader: Reader, by_iri: dict[str, Activity]) -> None:
         for entity, activity in _pairs(reader, word):
             if activity in by_iri:
                 by_iri[activity].target = entity
+
+
+def _times(reader: Reader, by_iri: dict[str, Activity]) -> None:
+    for iri, moment in _pairs(reader, "prov:startedAtTime"):
+        if iri in by_iri:
+            one = by_iri[iri]
+            one.start = one.end = nanoseconds(moment)
+            one.end += one.elapsed or 0 if one.count == 1 else 0
+    for iri, moment in _pairs(reader, "prov:endedAtTime"):
+        if iri in by_iri:
+            by_iri[iri].end = max(by_iri[iri].start, nanoseconds(moment))
+
+
+def nanoseconds(moment: str) -> int:
+    """Return a moment in ns since 1970."""
+    since = datetime.fromisoformat(moment) - EPOCH
+    return (since.days * 86_400_000_000 + since.seconds * 1_000_000 + since.microseconds) * 1000
 
 
 def _mirrors(by_iri: dict[str, Activity]) -> None:

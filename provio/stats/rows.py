@@ -27,6 +27,18 @@ SORTS: dict[str, Callable[[Tally], int]] = {
 }
 ALONE: dict[str, tuple[str, ...]] = {  # what cannot be grouped with anything else
     "size": ("layer", "up_to", "reads", "writes"),
+    "latency": (
+        "api",
+        "layer",
+        "calls",
+        "median",
+        "percentile_95",
+        "percentile_99",
+        "longest",
+        "consecutive",
+        "forward",
+        "backward",
+    ),
     "bottleneck": ("rule", "where", "evidence", "remedy", "nanoseconds"),
 }
 

@@ -15,6 +15,7 @@ from provio.stats.tally import SIZE_NAMES, Tally
 if TYPE_CHECKING:
     from provio.stats import Figures
     from provio.stats.across import Spread
+    from provio.stats.calls import Latency
 
 UNKNOWN = "?"
 HIDDEN = frozenset({"process", "thread", "kind"})  # IRIs, and what a label says already
@@ -72,22 +73,27 @@ def table(
 ) -> str:
     """Return the first `limit` groups of a grouping as a table, with a total for each layer and a word of the rest;
     paths are as short as they are from `folder`."""
+    header, rows, rest = cells(groups, ways, limit, folder)
+    said = [place for place, name in enumerate(header) if name not in SPARE or any(row[place] for row in rows)]
+    keep = _fitting(header, rows, said, len(header) - len(SAID) - 1, width, SPARE)
+    text = align(
+        [header[place] for place in keep], [[row[place] for place in keep] for row in rows], width=width,
+        unicode=unicode, right=frozenset({*SAID, "pid", "tid", "rank"}),
+    )  # fmt: skip
+    return text + (f"and {plural(rest, 'other')}: --limit 0 shows all\n" if rest else "")
+
+
+def cells(
+    groups: Sequence[Group], ways: Sequence[str], limit: int, folder: str | None = None
+) -> tuple[list[str], list[list[str]], int]:
+    """Return a table's header, its rows with the totals below, and how many groups are not in it."""
     columns = group_columns(ways)
     groups = _folded(groups, columns) if "file" in ways else groups
     names = [name for name in columns if name not in HIDDEN]
-    shown = groups[:limit]
-    cells = [[*_names(group, columns, folder), group.layer, *_measures(group.tally)] for group in shown]
+    rows = [[*_names(group, columns, folder), group.layer, *_measures(group.tally)] for group in groups[:limit]]
     for layer in sorted({group.layer for group in groups}, reverse=True) if names and len(groups) > 1 else ():
-        cells.append(["total", *[""] * (len(names) - 1), layer, *_measures(_sum(groups, layer))])
-    header = [*names, "layer", *SAID]
-    said = [place for place, name in enumerate(header) if name not in SPARE or any(row[place] for row in cells)]
-    keep = _fitting(header, cells, said, len(names), width, SPARE)
-    text = align(
-        [header[place] for place in keep], [[row[place] for place in keep] for row in cells], width=width,
-        unicode=unicode, right=frozenset({*SAID, "pid", "tid", "rank"}),
-    )  # fmt: skip
-    rest = len(groups) - len(shown)
-    return text + (f"and {plural(rest, 'other')}: --limit 0 shows all\n" if rest else "")
+        rows.append(["total", *[""] * (len(names) - 1), layer, *_measures(_sum(groups, layer))])
+    return [*names, "layer", *SAID], rows, max(0, len(groups) - limit)
 
 
 def _fitting(
@@ -180,6 +186,18 @@ def _spread(one: Spread) -> list[str]:
         " ".join([one.apart[0][:RUN_SHOWN], *([f"+ {len(one.apart) - 1}"] if len(one.apart) > 1 else [])])
         if one.apart else "",
     ]  # fmt: skip
+
+
+def latencies(found: Sequence[Latency], width: int | None, unicode: bool) -> str:
+    """Return what single calls come to, a line a function."""
+    header = ["api", "layer", "calls", "median", "95 %", "99 %", "longest", "in order", "forward", "back"]
+    rows = [
+        [one.api or UNKNOWN, one.layer, f"{one.calls:,}",
+         *map(elapsed, (one.median, one.percentile_95, one.percentile_99, one.longest)),
+         *("" if share is None else f"{share:.0%}" for share in (one.consecutive, one.forward, one.backward))]
+        for one in found
+    ]  # fmt: skip
+    return align(header, rows, width=width, unicode=unicode, right=frozenset(header[2:]))
 
 
 def sizes(figures: Figures, unicode: bool) -> str:

@@ -12,10 +12,13 @@ from provio.errors import NothingKnown
 from provio.verbs import FORMS, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from provio.stats import Figures
+    from provio.stats.calls import Call, Latency
     from provio.store import Store
 
-ALONE = ("size", "bottleneck")
+ALONE = ("size", "bottleneck", "latency")
 WAYS = ["operation", "layer", "api", "file", "process", "thread", "rank", "host", "program", "user", "run"]
 LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule beside it
 
@@ -34,6 +37,7 @@ LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule beside it
 @click.option("--limit", type=click.IntRange(min=0), help="At most so many rows; 0: all [default: 20 of a table].")
 @click.option("--all", "every", is_flag=True, help="All runs together, in place of the last.")
 @click.option("--across", "across", is_flag=True, help="How these runs differ: mean, deviation, what stands out.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write an HTML page, with a time line.")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @runs_options
 @store_option
@@ -45,6 +49,7 @@ def command(
     limit: int | None,
     every: bool,
     across: bool,
+    output: str | None,
     form: str,
     campaign: str | None,
     name: str | None,
@@ -58,6 +63,7 @@ def command(
     Example: provio stats
              provio stats last --by file --sort bytes
              provio stats --campaign das-2026 --across --by program
+             provio stats last -o report.html
              provio stats --campaign das-2026 --by rank --by api --as csv > ranks.csv
     """
     from provio.stats import figures
@@ -65,13 +71,18 @@ def command(
 
     if len(ways) > 1 and not {*ALONE}.isdisjoint(ways):
         raise click.UsageError(f"--by {' and '.join(ALONE)} stand alone")
+    if output is not None and (ways or across or form != "table"):
+        raise click.UsageError("the page of -o shows all: leave out --by, --across and --as")
     if across and not {*ALONE, "run"}.isdisjoint(ways):
-        raise click.UsageError("--across is how runs differ: leave out --by run, size and bottleneck")
+        raise click.UsageError("--across is how runs differ: leave out --by run, size, bottleneck and latency")
     store = asking.reader(None)
     chosen = _runs(store, names, every, campaign, name)
     if across and len(chosen) < 2:
         raise click.UsageError("--across needs several runs: name them, or say --campaign, --name or --all")
-    found = figures(Confined(store, chosen))
+    found = figures(Confined(store, chosen), times=output is not None)
+    if output is not None:
+        _page(store, found, output)
+        return 0
     most = LIMIT if limit is None else limit or sys.maxsize
     if across and form == "table":
         terminal.out(_across(found, ways, most))
@@ -105,6 +116,40 @@ def _runs(store: Store, names: tuple[str, ...], every: bool, campaign: str | Non
     return [bundle_iri(RUN_BASE + run) for run in chosen]
 
 
+def _page(store: Store, found: Figures, output: str) -> None:
+    from provio import runs
+    from provio.reports.text import plural
+    from provio.stats import calls, timeline
+    from provio.view import statistics
+
+    ids = [run.id for run in found.recorded.runs.values()]
+    title = runs.title(store, ids[0]) if len(ids) == 1 else plural(len(ids), "run")
+    single = calls.spans(found.recorded, _calls(found))
+    spans = single or timeline.of_activities(found.recorded)
+    terminal.write(output, statistics.render(found, spans, title, bool(single)).encode())
+    terminal.note(f"{output}: {plural(len(spans), 'span')} of {plural(len(found.recorded.threads), 'thread')}")
+
+
+def _calls(found: Figures) -> Iterator[Call]:
+    """The single calls of all runs that kept them, here."""
+    from provio import home as homes
+    from provio.stats import calls
+
+    home = homes.find()
+    for run in found.recorded.runs.values():
+        if run.detail.split(",")[0] == "call":
+            yield from calls.of_run(home.runs / run.id)
+
+
+def _latencies(found: Figures) -> list[Latency]:
+    from provio.stats import calls
+
+    latencies = calls.latencies(found.recorded, _calls(found))
+    if not latencies:
+        raise NothingKnown("no single call is kept of these runs here: record them with provio run --detail call")
+    return latencies
+
+
 def _rows(found: Figures, ways: tuple[str, ...], across: bool, sort: str, limit: int | None, form: str) -> str:
     from provio.reports import records
     from provio.stats import across as runs
@@ -112,7 +157,10 @@ def _rows(found: Figures, ways: tuple[str, ...], across: bool, sort: str, limit:
 
     ways = ways if ways or across else ("operation",)
     names = runs.columns(ways) if across else columns(ways)
-    rows = runs.rows(found, ways) if across else of(found, ways, sort)
+    if ways == ("latency",):
+        rows = [{name: getattr(one, name) for name in names} for one in _latencies(found)]
+    else:
+        rows = runs.rows(found, ways) if across else of(found, ways, sort)
     return records.render(names, ([row[name] for name in names] for row in rows[:limit]), form)
 
 
@@ -139,5 +187,7 @@ def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int) -> str:
         parts.append(shown.sizes(found, unicode))
     if ways in ((), ("bottleneck",)):
         parts.append(shown.bottlenecks(found, limit, unicode, None if ways else OF_A_RULE))
+    if ways == ("latency",):
+        parts.append(shown.latencies(_latencies(found), width, unicode))
     parts.append("".join(f"! {line}\n" for line in found.unknown()))
     return "\n".join(part for part in parts if part)

@@ -7,10 +7,8 @@ page's script only ever sets it as text. A content security policy forbids to fe
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,9 +30,9 @@ from provio.document import (
     local_name,
     targets,
 )
-from provio.errors import ProvioError
 from provio.reports.text import cut_end, cut_path, duration, moment, plural, printable, size, stale
 from provio.view.layout import Layout, arrange
+from provio.view.offline import check_offline
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _LONGEST_NAME = 26
@@ -265,57 +263,6 @@ _NOUNS: Final = (
     ("pipe", "pipe", ""),
     ("part", "dataset or group", "datasets and groups"),
 )
-_FETCHING = re.compile(
-    r"@import|url\(\s*['\"]?(?!data:|#|['\"])|\bimport\s*\(|\bfetch\s*\(|XMLHttpRequest|WebSocket|sendBeacon"
-)
-_LINKING = {
-    "src",
-    "href",
-    "srcset",
-    "action",
-    "formaction",
-    "poster",
-    "data",
-    "background",
-    "ping",
-    "manifest",
-    "xlink:href",
-}
-
-
-class _References(HTMLParser):
-    """Collects what a browser would fetch for a page: links in tags, imports in styles, requests in scripts."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.found: list[str] = []
-        self._inside = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._inside = tag
-        self.found += [f"<{tag} {key}={value}" for key, value in attrs
-                       if key in _LINKING and value and not value.startswith(("data:", "#"))]  # fmt: skip
-        self.found += [
-            f"<{tag} style={value}" for key, value in attrs if key == "style" and _FETCHING.search(value or "")
-        ]
-
-    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside in ("style", "script"):
-            self.found += [found.group() for found in _FETCHING.finditer(data)]
-
-
-def check_offline(page: str) -> None:
-    """Raise ProvioError if a browser would ask the network for anything to show this page."""
-    references = _References()
-    references.feed(page)
-    references.close()
-    if references.found:
-        raise ProvioError(
-            f"the page would fetch {references.found[0][:80]!r}; please report this with the version of pyvis"
-        )
 
 
 def _changed(document: LineageDocument) -> list[str]:

@@ -1,0 +1,131 @@
+"""Single calls, which a run at detail `call` keeps in files beside its trace: run folders in, calls out, and what they
+come to: percentiles of their times, and which way they went through their file."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from provio import runfiles, trace
+from provio.plain import plain
+from provio.stats.activity import Activity
+from provio.stats.groups import what_file
+from provio.stats.recorded import Recorded
+from provio.stats.timeline import Span
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BASE = re.compile(rb"@base <([^>\s]{1,4000})>|:epochNs ([0-9]{1,19})\b")
+LINE = re.compile(
+    rb"@base <([^>\s]{1,4000})>|<(a[0-9]{1,18})/([rw])[0-9]{1,18}> :offset ([0-9]{1,19});:bytes ([0-9]{1,19});"
+    rb":at ([0-9]{1,19});:elapsed ([0-9]{1,19}) \."
+)
+SIDES = {b"r": "read", b"w": "write"}
+
+
+class Call(NamedTuple):
+    """One read or write: the IRI of the I/O activity that it is part of; when, in ns since 1970, and for how long."""
+
+    activity: str
+    offset: int
+    bytes: int
+    at: int
+    elapsed: int
+
+
+def of_run(folder: Path) -> Iterator[Call]:
+    """Yield the single calls that a run folder, or its pack, keeps; none where there are none."""
+    if not runfiles.exists(folder):
+        return
+    head, epochs = trace.read_head(folder), dict[str, int]()
+    for file in runfiles.of(folder).files(head):
+        if file.gap is None:
+            _epochs(file.load(), epochs)
+    for file in runfiles.of(folder).calls(head):
+        yield from _lines(file.load(), epochs)
+
+
+def _epochs(data: bytes, epochs: dict[str, int]) -> None:
+    """Note when each thread's clock began."""
+    base = ""
+    for found in BASE.finditer(data):
+        if found[1]:
+            base = found[1].decode(errors="replace")
+        else:
+            epochs.setdefault(base, int(found[2]))
+
+
+def _lines(data: bytes, epochs: dict[str, int]) -> Iterator[Call]:
+    base, epoch = "", 0
+    for found in LINE.finditer(data):
+        declared, access, side, offset, size, at, took = found.groups()
+        if declared:
+            base = declared.decode(errors="replace")
+            epoch = epochs.get(base, 0)
+        elif epoch:
+            yield Call(f"{base}{access.decode()}/{SIDES[side]}", int(offset), int(size), epoch + int(at), int(took))
+
+
+def spans(recorded: Recorded, calls: Iterable[Call]) -> list[Span]:
+    """Return a span of time for each call of an activity that is recorded."""
+    known = {one.iri: one for one in recorded.activities if one.layer == "POSIX"}
+    found = []
+    for call in calls:
+        one = known.get(call.activity)
+        if one and (one.thread or one.process):
+            thread, file = one.thread or one.process or "", what_file(recorded, one)[0] or ""
+            write = one.kind == "Write"
+            found.append(Span(thread, call.at, call.at + call.elapsed, call.bytes, write, 1, file))
+    return found
+
+
+@plain()
+class Latency:
+    """Of the calls of one function: percentiles of their times in ns; the shares of them that began where the one
+    before ended, further on, and further back (the first of each opening is none of these)."""
+
+    api: str | None
+    layer: str
+    calls: int
+    median: int
+    percentile_95: int
+    percentile_99: int
+    longest: int
+    consecutive: float | None
+    forward: float | None
+    backward: float | None
+
+
+def latencies(recorded: Recorded, calls: Iterable[Call]) -> list[Latency]:
+    """Return what the calls of each function come to, those that took longest in all first."""
+    known: dict[str, Activity] = {one.iri: one for one in recorded.activities}
+    times: dict[tuple[str | None, str], list[int]] = {}
+    ways: dict[tuple[str | None, str], list[int]] = {}
+    ends: dict[str, int] = {}
+    for call in calls:
+        one = known.get(call.activity)
+        if one is None:
+            continue
+        place = one.api, one.layer
+        times.setdefault(place, []).append(call.elapsed)
+        way = ways.setdefault(place, [0, 0, 0])
+        end = ends.get(call.activity)
+        if end is not None:
+            way[0 if call.offset == end else 1 if call.offset > end else 2] += 1
+        ends[call.activity] = call.offset + call.bytes
+    order = sorted(times, key=lambda place: -sum(times[place]))
+    return [_latency(place, sorted(times[place]), ways[place]) for place in order]
+
+
+def _latency(place: tuple[str | None, str], times: list[int], ways: list[int]) -> Latency:
+    shares = [round(number / sum(ways), 4) if sum(ways) else None for number in ways]
+    middle, most, nearly = (percentile(times, share) for share in (50, 95, 99))
+    return Latency(*place, len(times), middle, most, nearly, times[-1], *shares)
+
+
+def percentile(values: list[int], share: int) -> int:
+    """Return the nearest-rank percentile of sorted values: the least that `share` per cent of them do not exceed."""
+    return values[bisect_left(range(1, len(values) + 1), share * len(values) / 100)]
