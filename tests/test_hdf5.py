@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 import hdf5_calls
 import pytest
 from h5py_trace import Act, Story
-from posix_trace import Trace
+from posix_trace import Trace, of_class
 
 SOURCES = Path(__file__).parent / "hdf5"
 Compiling = Callable[..., Path]
@@ -108,6 +109,50 @@ def test_errors_are_the_program_s_own(compiled: Compiling, trace: Trace, work: P
     assert story.failures() == Counter({"Open": 5, "Read": 1, "Close": 1, "Delete": 1})
 
 
+def own_library() -> Path | None:
+    """The HDF5 that h5py brings, a later one than the system's."""
+    h5py = pytest.importorskip("h5py")
+    return next(Path(h5py.__file__).parent.with_name("h5py.libs").glob("libhdf5-*"), None)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["system", "wheel"])
+def test_wrong_arguments(compiled: Compiling, trace: Trace, work: Path, own: bool) -> None:
+    """Identifiers that are none, no names, impossible ones: HDF5 says of each what it says without provio."""
+    library = own_library() if own else None
+    if own and library is None:
+        pytest.skip("h5py has no HDF5 of its own")
+    program = compiled("wrong.c")
+    if library is not None:
+        flags = subprocess.run(["h5cc", "-show"], capture_output=True, text=True, check=True).stdout.split()
+        include = [flag for flag in flags if flag.startswith("-I")]
+        program = work / "wrong"
+        command = ["cc", "-w", *include, "-o", program, SOURCES / "wrong.c", library, f"-Wl,-rpath,{library.parent}"]
+        subprocess.run(command, check=True)
+    ends = []
+    for folder in (work / "alone" / "inside", work / "watched" / "inside"):  # some of the names lead out of it
+        folder.mkdir(parents=True)
+        if folder.parent.name == "alone":
+            done = subprocess.run([program, "1"], cwd=folder, capture_output=True)
+        else:
+            done = trace.run(program, "1", cwd=folder)
+        said = re.sub(rb" thread \d+|time = .*|0x[0-9a-f]+", b"", (folder / "errors").read_bytes())
+        ends.append((done.returncode, done.stdout, said))
+    assert ends[0][0] == 0
+    assert ends[0] == ends[1]
+
+
+def test_what_is_not_kept_leaves_a_gap(compiled: Compiling, trace: Trace, work: Path) -> None:
+    """Long names have room; of longer ones, and of more open files than there is room for, a Gap says so."""
+    lines, story = told(trace, work, compiled("lost.c"))
+    assert story.moved() == acts(lines)
+    reasons = sorted(gap["reason"].partition(":")[0] for gap in of_class(story.facts, "Gap").values())
+    assert reasons == [
+        "has more HDF5 files open at once than are told apart",
+        "names an object of an HDF5 file in more bytes than are kept",
+    ]
+    assert len(story.files) == 4096
+
+
 def test_selections_in_a_list_of_properties(trace: Trace, work: Path) -> None:
     """HDF5 from 1.14 on may have the selection in its transfer list; several datasets are read in one call."""
     h5py = pytest.importorskip("h5py")
@@ -171,6 +216,7 @@ def test_four_ranks(compiled: Compiling, trace: Trace, work: Path, way: str, nee
         Act("write", "ranks.h5", "/g/x", 8, 6400),
     ]
     assert sum(record["type"] == "Dataset" for record in story.members.values()) == 4 + reads
+    assert len(of_class(story.facts, "Gap")) == (4 if way == "collective" else 0)
 
 
 SAME = """

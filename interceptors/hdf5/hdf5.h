@@ -263,6 +263,10 @@ void attribute_opened(const struct call *call, hid_t hid, hid_t place, const cha
 void attribute_of(const struct call *call, hid_t place, const char *object, struct file **file, char *room);
 void named(const struct call *call, hid_t object, hid_t place, const char *name);
 
+// What is not recorded leaves a Gap, each reason once.
+enum lost { MANY_FILES, LONG_NAMES, ALL_RANKS };
+void lost(const struct call *call, enum lost what);
+
 // ---- record.c: what else the subjects of the table record
 
 uint64_t told_from(const struct call *call);

@@ -22,7 +22,7 @@ static bool loader_ready(void) {
     return loader.dlopen != NULL && loader.dlclose != NULL && loader.dl_iterate_phdr != NULL;
 }
 
-enum { RANGES = 128 };
+enum { RANGES = 512 };
 static struct range {
     uintptr_t start, end;
     struct library *library;

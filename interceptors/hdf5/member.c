@@ -74,6 +74,8 @@ void opened_file(const struct call *call, hid_t hid, const char *path, unsigned 
         provio_counted(file->object, function_number(call), told_from(call));
     else
         file = file_begin(call, path, descriptor_behind(call, access), mode, number, numbered);
+    if (file == NULL) lost(call, MANY_FILES);
+    if (file != NULL && collective) lost(call, ALL_RANKS);
     if (file != NULL) {
         file->strong |= degree == STRONG;
         file->collective |= collective;
@@ -131,7 +133,9 @@ static struct thing *first_met(const struct call *call, hid_t hid, hid_t place, 
     struct thing *thing =
         token == NULL && !created ? thing_find(file, kind_of(identity, call, hid), NULL, room, NULL) : NULL;
     if (thing != NULL) return thing;
-    return thing_new(file, kind_of(identity, call, hid), token, found ? room : NULL, NULL);
+    thing = thing_new(file, kind_of(identity, call, hid), token, found ? room : NULL, NULL);
+    if (thing == NULL) lost(call, LONG_NAMES);
+    return thing;
 }
 
 // A name that led to an object whose path is another.
@@ -260,25 +264,37 @@ static struct file *owner_asked(const struct call *call, hid_t hid, struct thing
     return file != NULL && path_asked(call, hid, file, room) ? file : NULL;
 }
 
+static struct thing *attribute_named(const struct call *call, hid_t hid, struct file *file, const char *object,
+                                     const char *name, const struct material *material, bool created) {
+    struct thing *thing = created ? NULL : thing_find(file, AN_ATTRIBUTE, NULL, object, name);
+    if (thing != NULL) return thing;
+    if (created) thing_gone(file, AN_ATTRIBUTE, object, name);
+    thing = thing_new(file, AN_ATTRIBUTE, NULL, object, name);
+    if (thing == NULL) {
+        lost(call, LONG_NAMES);
+        return NULL;
+    }
+    thing->created = created;
+    describe(call, hid, thing, material);
+    return thing;
+}
+
 static struct thing *attribute_met(const struct call *call, hid_t hid, hid_t place, const char *object,
                                    const char *name, const struct material *material, bool created, char *room) {
     struct file *file = NULL;
-    char own[NAME];
     struct thing *base = place == -1 ? NULL : thing_of(call, place);
     if (base != NULL) attribute_of(call, place, object, &file, room);
     if (file == NULL && (base == NULL || !base->file->collective)) file = owner_asked(call, hid, base, room);
     if (file == NULL) return NULL;
-    if (name == NULL) {
-        ssize_t length = ASK(call->library, H5Aget_name, hid, sizeof own, own);
-        if (length < 0 || length >= NAME) return NULL;
-        name = own;
-    }
-    struct thing *thing = created ? NULL : thing_find(file, AN_ATTRIBUTE, NULL, room, name);
-    if (thing != NULL) return thing;
-    if (created) thing_gone(file, AN_ATTRIBUTE, room, name);
-    if ((thing = thing_new(file, AN_ATTRIBUTE, NULL, room, name)) == NULL) return NULL;
-    thing->created = created;
-    describe(call, hid, thing, material);
+    char *own = name == NULL ? pool_take(&scratches) : NULL;
+    struct thing *thing = NULL;
+    ssize_t length = own == NULL ? 0 : ASK(call->library, H5Aget_name, hid, PATH_ROOM, own);
+    if (own != NULL && length >= 0 && length < PATH_ROOM) name = own;
+    if (name != NULL)
+        thing = attribute_named(call, hid, file, room, name, material, created);
+    else
+        lost(call, LONG_NAMES);
+    if (own != NULL) pool_give(&scratches, own);
     return thing;
 }
 

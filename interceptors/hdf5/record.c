@@ -6,6 +6,18 @@ uint64_t told_from(const struct call *call) {
     return call->started + (provio_now() - call->ended);
 }
 
+void lost(const struct call *call, enum lost what) {
+    static const char *const reasons[] = {
+        [MANY_FILES] = "has more HDF5 files open at once than are told apart: what it does in the others is not seen",
+        [LONG_NAMES] =
+            "names an object of an HDF5 file in more bytes than are kept: what it does with that is not seen",
+        [ALL_RANKS] =
+            "has all ranks ask for the metadata of an HDF5 file together: copies in it, what links lead to and "
+            "what is deleted by its position are not seen"};
+    static _Atomic bool said[sizeof reasons / sizeof *reasons];
+    if (!atomic_exchange(&said[what], true)) event_gap(function_number(call), reasons[what], NULL);
+}
+
 void failed(const struct call *call, hid_t hid) {
     struct handle *handle = hid <= 0 ? NULL : handle_find(call->library, hid);
     struct thing *thing = handle == NULL ? NULL : handle->thing;

@@ -2,7 +2,7 @@
 // bucket for good, and is free again when its key is 0. HDF5 gives no handle a second time.
 #include "hdf5.h"
 
-enum { FILES = 1024, THINGS = 16384 };
+enum { FILES = 4096, THINGS = 16384 };
 static const uint64_t BUSY = UINT64_MAX;
 
 _Atomic bool names_unsure;
