@@ -10,6 +10,32 @@ The data's way, a module a step:
     merge      brings it all into the store, a named graph a run
     store      Oxigraph, behind one interface
     query · ancestry · exports · view · reports    ask, and show
+
+`provio.open()` asks all of it from Python (`docs/api.md`).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import os
+
+    from provio.api import Store as Store
+
 __version__ = "0.1.0"
+
+
+def open(path: str | os.PathLike[str] | None = None, *, timeout: float | None = None) -> Store:  # noqa: A001
+    """Open what provio has recorded, to ask it from Python.
+
+    `path` is a project's folder, a file in it or its `.provio`, or the URL of a server that keeps the graphs; without
+    one, the `.provio` that the command line finds from here (`PROVIO_HOME`, or the nearest above). `timeout`, in
+    seconds, is for each question that names none of its own; None: as long as it takes.
+
+    Raises `provio.errors.NothingKnown` where nothing was recorded, `NotAllowed` where it is somebody else's, and
+    `ConfigError` for a wrong setting or URL; all are `provio.errors.ProvioError`, and name the remedy.
+    """
+    from provio.api import Store
+
+    return Store(path, timeout=timeout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from provio.home import Home
     from provio.store import Reader, Store
     from provio.target import Target
+
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def files(paths: Sequence[str], which: Which = Which()) -> Asked:
     targets, texts, unknown = [], [], None
     for path in dict.fromkeys(paths):
         try:
-            targets.append(_target(confined, path, which.at, run))
+            targets.append(find(confined, path, which.at, run))
             texts.append(path)
         except NothingKnown as error:
             unknown = error if store is confined else NothingKnown(f"{error}, in the runs that were chosen")
@@ -75,7 +78,8 @@ def files(paths: Sequence[str], which: Which = Which()) -> Asked:
     return Asked(confined, targets, texts, unknown)
 
 
-def _target(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
+def find(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
+    """Return what a path, or FILE#/DATASET, means; raises NothingKnown."""
     if "#" in path:
         from provio import target_members
 
@@ -129,34 +133,38 @@ def _folder(target: str | None) -> Path | None:
 
 def reader(target: str | None) -> Store:
     """Return the store that answers for a target, after what is pending was merged."""
+    return opened(_home(target), settings(_folder(target)), terminal.complain, terminal.progress)
+
+
+def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> Store:
+    """Return the store of a `.provio`, after what is pending was merged; `say` is told what is not in its answers."""
     from provio.store import Damaged, open_reader, pending
 
-    home = own = _home(target)
-    configured = settings(_folder(target))
+    home = own
     if configured.stores:
         configured = replace(configured, store="")  # all together are asked here, wherever each of them is kept
-        home = _together(own, configured)
-    _merge_pending(home, pending(home, configured), configured)
+        home = _together(own, configured, say)
+    _merge_pending(home, pending(home, configured), configured, (say, progress))
     _pack(own, configured)
     try:
         return open_reader(home, configured)
     except Damaged as error:
-        terminal.complain(f"{error}; making it anew")
-        _merge_pending(home, home.run_folders(), configured, publish=True)
+        say(f"{error}; making it anew")
+        _merge_pending(home, home.run_folders(), configured, (say, progress), publish=True)
         return open_reader(home, configured)
 
 
-def _together(home: Home, configured: Config) -> Home:
+def _together(home: Home, configured: Config, say: Say) -> Home:
     """The store of all records that are asked together, without the runs that are gone."""
     from provio import together
 
-    found = together.of(home, configured, terminal.complain)
+    found = together.of(home, configured, say)
     try:
         with stopping.not_counted():
             together.forget_gone(found, configured)
             together.copy_served(found, configured)
     except ProvioError as error:
-        terminal.complain(f"stores: not all is in this answer as it is now: {error}")
+        say(f"stores: not all is in this answer as it is now: {error}")
     return found
 
 
@@ -172,6 +180,15 @@ def _apart(paths: Sequence[str]) -> bool:
     return not all(together.holds(first, configured, home) for home in found.values())
 
 
+def question_folders(configured: Config) -> list[str]:
+    """Return the user's folders of questions; a relative one is beside the file that names it."""
+    from glob import glob
+
+    beside = os.path.dirname(configured.source("queries").rpartition(":")[0])
+    named = [os.path.join(beside, folder) for folder in configured.queries]
+    return [found for folder in named for found in (sorted(glob(folder)) or [folder])]
+
+
 def settings(target: Path | None = None) -> Config:
     """Return what is set where the record lies that answers for a target; raises ConfigError for what is wrong."""
     from provio import config
@@ -180,32 +197,33 @@ def settings(target: Path | None = None) -> Config:
     return config.load(homes.project_folders(target))
 
 
-def _merge_pending(home: Home, folders: list[Path], configured: Config, publish: bool = False) -> None:
+def _merge_pending(
+    home: Home, folders: list[Path], configured: Config, tell: tuple[Say, Callable[[], Say]], publish: bool = False
+) -> None:
     """Merge what is pending, unless somebody else is merging: no question waits for that."""
     if not folders:
         return
     from provio.lock import Lock
 
+    say, progress = tell
     try:
         lock = Lock(home, wait=False)
         from provio import hashing
         from provio.merge import merge
 
         hashing.begin(home)
-        note = terminal.progress()
+        note = progress()
         with stopping.not_counted():
             outcome = merge(home, folders, lock=lock, wait=False, publish=publish, progress=note, settings=configured)
         if outcome.shut:
-            terminal.complain(f"{plural(outcome.shut, 'run')} of others cannot be read yet: not in this answer")
+            say(f"{plural(outcome.shut, 'run')} of others cannot be read yet: not in this answer")
         for damage in outcome.damages:
-            terminal.complain(f"damaged: {damage}")
+            say(f"damaged: {damage}")
     except Busy:
         count = plural(len(folders), "run")
-        terminal.complain(
-            f"{count} pending, not in this answer yet: another process is merging; ask again when it ends"
-        )
+        say(f"{count} pending, not in this answer yet: another process is merging; ask again when it ends")
     except ProvioError as error:
-        terminal.complain(f"{plural(len(folders), 'run')} pending: {error}")
+        say(f"{plural(len(folders), 'run')} pending: {error}")
 
 
 def _pack(home: Home, configured: Config) -> None:

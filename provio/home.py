@@ -166,6 +166,15 @@ def find(target: Path | None = None) -> Home:
     return _owned(found)
 
 
+def above(place: Path) -> Home | None:
+    """Return the `.provio` at or nearest above a place, whatever PROVIO_HOME says; None where there is none.
+
+    Raises NotAllowed where it is somebody else's.
+    """
+    found = _nearest(place)
+    return _owned(found) if found else None
+
+
 def find_or_make() -> Home:
     """Return the `.provio` a run is to be recorded in, made where there is none.
 

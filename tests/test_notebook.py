@@ -58,12 +58,16 @@ def tasks(project: Project) -> list[tuple[str, str]]:
 def test_a_cell_writes_what_another_read(jupyter: Project, notebook: Notebook) -> None:
     """What cell 3 writes comes, by memory, from what cell 1 read, and from nothing that was read after it."""
     jupyter.sh("printf 'x\\n1\\n2\\n' > in.csv; echo late > late")
-    notebook(
+    said = notebook(
         "values = [int(line) for line in open('in.csv').read().split()[1:]]",
         "total = sum(values)",
         "with open('out.csv', 'w') as file:\n    file.write(f'total\\n{total}\\n')",
         "open('late').read()",
+        "import os, provio\nlineage = provio.open().lineage('out.csv')\n"
+        "print('live:', *sorted(map(os.path.basename, lineage.paths.values())))\nlineage",
     )
+    assert "live: in.csv\n" in said
+    assert '<div class="provio-lineage"><pre' in said
     document = jupyter.lineage("out.csv")
     files = jupyter.files(document)
     assert "in.csv" in files["carried"]

@@ -17,6 +17,7 @@ from itertools import accumulate
 from provio.components import components
 from provio.facts import Opening, Process, Stretch, Trace
 from provio.identity import Identity
+from provio.lineage.code import kernels
 from provio.lineage.launchers import is_launcher
 from provio.lineage.model import Conclusions
 from provio.lineage.sockets import Ends
@@ -59,7 +60,11 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     found: dict[str, Channel] = {}
     ends = Ends(trace, identity)
     tokens, told = job_servers(trace), _told_by_launchers(trace, ends)
+    jupyter = {process.iri for process in kernels(trace)}
     for opening in trace.openings():
+        if opening.process.iri in jupyter:  # outside of its cells a kernel talks to the notebook
+            conclusions.channels[opening.iri] = ("", "")
+            continue
         if opening.kind == "Pipe":
             if _pipe(opening) in tokens:
                 continue

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import translate
+from itertools import pairwise
 from pathlib import Path
 
 from provio.config import Config
@@ -25,8 +26,8 @@ SLASH = ord("/")
 # provio itself, which a watched Python may run, where it is not installed among other packages.
 _PACKAGE = Path(__file__).resolve().parent.parent
 OWN = tuple(os.fsencode(room) for room in (_PACKAGE, (_PACKAGE / "interceptors").resolve()))
-# Where a kernel of Jupyter listens, which its command line names: no data.
-KERNEL = re.compile(rb"/kernel-[0-9A-Za-z-]+\.json$")
+# Where IPython keeps what was typed.
+HISTORY = re.compile(rb"/profile_[^/]+/history\.sqlite(-[a-z]+)?$")
 ROOT_VARIABLES = re.compile(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
 
 
@@ -100,6 +101,7 @@ class Noise:
         home = trace.run.get("homeFolder", "").encode("utf-8", "surrogateescape").rstrip(b"/")
         homes = [rb"/root", rb"/home/[^/]+", *([re.escape(home)] if home else [])]
         self.hidden = re.compile(rb"(" + b"|".join(homes) + rb")/\.[^/]+")
+        self.listens = set(_connections(trace))
         self.named = {path for process in trace.processes.values() for path in _named(process)}
         self._known: dict[tuple[bytes, bytes | None], bool] = {}
 
@@ -114,7 +116,7 @@ class Noise:
         return known
 
     def _by_name(self, name: bytes, path: bytes | None) -> bool:
-        if KERNEL.search(name):
+        if name in self.listens:
             return True
         names = {os.path.normpath(one) for one in (name, path) if one}
         return not names & self.named and self._of_system(os.path.normpath(name))
@@ -173,6 +175,26 @@ def _interpreter_prefixes(trace: Trace) -> Iterable[bytes]:
         for opening in process.openings:
             if opening.path and opening.path.endswith(b"/pyvenv.cfg"):
                 yield opening.path.rpartition(b"/")[0]
+
+
+def _connections(trace: Trace) -> Iterable[bytes]:
+    """The files that tell kernels of Jupyter where to listen, which their command lines name: no data."""
+    for process in kernels(trace):
+        arguments = process.arguments
+        for option, path in pairwise(arguments):
+            if option == b"-f":
+                yield os.path.normpath(os.path.join(process.cwd, path))
+
+
+def is_history(opening: Opening) -> bool:
+    """Tell whether a file is where IPython keeps what was typed: no data, though each session reads and writes it."""
+    return bool(opening.path and HISTORY.search(opening.path))
+
+
+def kernels(trace: Trace) -> list[Process]:
+    """The processes that carry out the cells of notebooks."""
+    found = {task.process.iri: task.process for task in trace.tasks.values() if task.record.get("kind") == "cell"}
+    return list(found.values())
 
 
 def _named_roots(trace: Trace) -> Iterable[bytes]:

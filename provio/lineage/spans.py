@@ -10,7 +10,7 @@ from dataclasses import replace
 from provio.facts import Event, Facts, Opening, Process, Stretch, Trace, Unwatched
 from provio.identity import Identity
 from provio.lineage.blind import handed_on
-from provio.lineage.code import Noise
+from provio.lineage.code import Noise, is_history
 from provio.lineage.growing import read_on_the_way
 from provio.lineage.launchers import of_ranks
 from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, Version, inode_of
@@ -65,7 +65,7 @@ class _Collector:
         maps = _by_opening(process, "Map", "object")
         cuts = _by_opening(process, "Truncate", "object")
         for opening in process.openings:
-            if opening.kind == "FileVersion" and not of_ranks(opening):
+            if opening.kind == "FileVersion" and not (of_ranks(opening) or is_history(opening)):
                 mapped = maps.get(opening.iri, [])
                 if self.identity.version(opening.facts) not in code:
                     self._input(opening, mapped)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -91,12 +90,7 @@ def _find(question: str) -> Question:
 
 def folders() -> list[str]:
     """Return the user's folders of questions; a relative one is beside the file that names it."""
-    from glob import glob
-
-    configured = asking.settings()
-    beside = os.path.dirname(configured.source("queries").rpartition(":")[0])
-    named = [os.path.join(beside, folder) for folder in configured.queries]
-    return [found for folder in named for found in (sorted(glob(folder)) or [folder])]
+    return asking.question_folders(asking.settings())
 
 
 def _values(asked: Question, given: tuple[str, ...], parameters: tuple[str, ...]) -> dict[str, str]:

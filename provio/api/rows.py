@@ -1,0 +1,140 @@
+"""The answer of a SELECT as Python has it: terms in, a sequence of rows with names and typed values out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    import pyoxigraph as ox
+
+Value = str | int | float | bool | Decimal | datetime | None
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+class IRI(str):
+    """A name of a thing in the graph; also a `str`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"IRI({str(self)!r})"
+
+
+def _boolean(text: str) -> bool:
+    return text in ("true", "1")
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+INTEGERS = "integer int long short byte nonNegativeInteger positiveInteger unsignedInt unsignedLong".split()
+TYPES: Mapping[str, Callable[[str], Value]] = {
+    **{XSD + name: int for name in INTEGERS}, XSD + "decimal": Decimal, XSD + "double": float, XSD + "float": float,
+    XSD + "boolean": _boolean, XSD + "dateTime": _moment,
+}  # fmt: skip
+
+
+def value(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None) -> Value:
+    """Return a term as Python has it: an IRI as `IRI`, a literal by its datatype, what is none of those as its text."""
+    import pyoxigraph as ox
+
+    if term is None:
+        return None
+    if isinstance(term, ox.NamedNode):
+        return IRI(term.value)
+    if not isinstance(term, ox.Literal):
+        return str(term)
+    try:
+        return TYPES.get(term.datatype.value, str)(term.value)
+    except (ValueError, ArithmeticError):  # no number, though it says so; a year beyond 9999
+        return term.value
+
+
+class Row(Sequence[Any]):
+    """One row: `row.path`, `row["path"]` and `row[0]` are the value of a column; what is unbound is None."""
+
+    __slots__ = ("_columns", "_values")
+
+    def __init__(self, columns: tuple[str, ...], values: tuple[Value, ...]) -> None:
+        self._columns, self._values = columns, values
+
+    @overload
+    def __getitem__(self, key: int | str) -> Any: ...
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[Any]: ...
+    def __getitem__(self, key: int | str | slice) -> Any:
+        if isinstance(key, str):
+            try:
+                return self._values[self._columns.index(key)]
+            except ValueError:
+                raise KeyError(f"no column {key!r}: there are {', '.join(self._columns)}") from None
+        return self._values[key]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, Row | tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._values)
+
+    def __repr__(self) -> str:
+        return f"Row({', '.join(f'{name}={one!r}' for name, one in zip(self._columns, self._values, strict=True))})"
+
+    def _asdict(self) -> dict[str, Any]:
+        """Return the row as a dictionary, by column."""
+        return dict(zip(self._columns, self._values, strict=True))
+
+
+class Rows(Sequence[Row]):
+    """The rows of an answer, in its order; `columns` are their names. A notebook shows them as a table."""
+
+    def __init__(self, columns: Iterable[str], rows: Iterable[Iterable[Value]]) -> None:
+        self.columns = tuple(columns)
+        self._rows = [Row(self.columns, tuple(row)) for row in rows]
+
+    @overload
+    def __getitem__(self, key: int) -> Row: ...
+    @overload
+    def __getitem__(self, key: slice) -> Rows: ...
+    def __getitem__(self, key: int | slice) -> Row | Rows:
+        return Rows(self.columns, self._rows[key]) if isinstance(key, slice) else self._rows[key]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} row{'' if len(self) == 1 else 's'}: {', '.join(self.columns)}>"
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each row, by column."""
+        return [row._asdict() for row in self]
+
+    def to_pandas(self) -> Any:
+        """Return a `pandas.DataFrame` with these columns, a line a row; raises ImportError where pandas is missing."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("pandas is not installed here: pip install pandas") from None
+        return pd.DataFrame([list(row) for row in self], columns=list(self.columns))
+
+    def _repr_html_(self) -> str:
+        from provio.api import shown
+
+        return shown.table(self)
