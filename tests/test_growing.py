@@ -1,4 +1,4 @@
-"""What a reader of a growing file had read, from traces that are told."""
+"""Who wrote a growing file, and what a reader of it had read, from traces that are told."""
 
 from __future__ import annotations
 
@@ -39,3 +39,28 @@ def test_a_write_that_has_the_time_of_a_tick_before(tmp_path: Path, lag: int) ->
     found = {row["path"].strip('"') for row in StoreReader(home).rows(ANCESTORS)}
     assert {"/data/a", "/data/x"} <= found
     assert "/data/c" not in found
+
+
+MAKER = """PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://www.w3.org/ns/prov#>
+SELECT DISTINCT ?argv { ?version prov:specializationOf/provio:path "/data/x" ; prov:wasGeneratedBy ?phase .
+  ?phase provio:partOf/provio:argv ?argv . FILTER NOT EXISTS { ?later prov:wasRevisionOf ?version } }"""
+
+
+@pytest.mark.parametrize("lag", [0, 5_500_000])
+def test_the_last_of_two_whose_first_write_has_a_time_before_it(tmp_path: Path, lag: int) -> None:
+    """Two keep a file open, and only the close of the first is seen: what it is then is what the second wrote last,
+    also where the kernel's clock says that was before the second had begun."""
+    home, shared = Home(tmp_path / ".provio"), File("/data/x")
+    home.path.mkdir(mode=0o700)
+    run = Run(home, 1)
+    first, second = run.process("first").plain(shared, "w"), run.process("second").plain(shared, "r+")
+    first.write()
+    for _ in range(10):
+        run.tick()
+    second.write()
+    shared.mtime -= lag
+    first.close()
+    second.leave()
+    run.write()
+    assert merge(home).damages == []
+    assert {row["argv"].strip('"') for row in StoreReader(home).rows(MAKER)} == {"second"}

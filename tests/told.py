@@ -169,11 +169,20 @@ class Plain:
         self.process.open.remove(self)
         self.state()
 
-    def state(self) -> None:
+    def leave(self) -> None:
+        """Leave it open: what was counted is stated, and nobody sees it closed."""
+        self.process.open.remove(self)
+        self.count()
+
+    def count(self) -> None:
         """State the counters."""
         line = f'<a{next(self.process.accesses)}> a :Access ; :object <{self.name}> ; :readApi "read" ; '
         line += _side("read", self.reads) + ' ; :writeApi "write" ; ' + _side("write", self.writes)
         self.process.say(line)
+
+    def state(self) -> None:
+        """State the counters, and the close."""
+        self.count()
         closed = self.process.run.tick() + self.process.run.start
         self.process.say(f"<{self.name}> {closing(self.file, closed)}")
 
