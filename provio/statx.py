@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import struct
 import sys
-from dataclasses import dataclass
 from functools import cache, lru_cache
+
+from provio.plain import plain
 
 Record = dict[str, str]
 AT_FDCWD = -100
@@ -15,7 +16,7 @@ STATX_BASIC_STATS, STATX_BTIME = 0x7FF, 0x800
 STATX = "=I28xQQ32xqI4xqI4xqI4x8xII"
 
 
-@dataclass(frozen=True, slots=True)
+@plain(frozen=True, slots=True)
 class Facts:
     """What `statx` said of a file: times in ns since 1970, size in bytes."""
 
@@ -45,12 +46,16 @@ class Facts:
         """What stays the same of a file while its content changes."""
         return self.device, self.inode, self.birth
 
+    def at(self, mtime: int, ctime: int, size: int) -> Facts:
+        """The same file at another time."""
+        return Facts(self.device, self.inode, self.birth, mtime, ctime, size)
+
     def later(self, record: Record, prefix: str) -> Facts:
         """What a record states of the same file later, under names that begin with `prefix`."""
         mtime, ctime, size = (record.get(name, "0") for name in _later_names(prefix))
         modified = int(mtime)
         changed = modified if ctime == mtime else int(ctime)
-        return Facts(self.device, self.inode, self.birth, modified, changed, int(size))
+        return self.at(modified, changed, int(size))
 
 
 @lru_cache(maxsize=512)  # many processes of a run open the same files

@@ -8,7 +8,6 @@ so that an answer comes whole or not at all; and it does not outlive the parent,
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
@@ -110,6 +109,8 @@ def _vanish() -> NoReturn:
 
 def _die_with(parent: int) -> None:
     """Have the kernel end this process with its parent; Ctrl-C, which both are sent, is the parent's to heed."""
+    import ctypes  # dear, and a run needs none
+
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         _vanish()

@@ -4,7 +4,6 @@ something that no version tells of, neither the one found at opening nor the one
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from provio.facts import Facts, Opening, Process, Stretch, Trace
 from provio.lineage.model import TICK, Span, inode_of
@@ -24,7 +23,7 @@ def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, 
                 if moments:
                     left = opening.at_close.mtime if opening.at_close else stretch.last
                     mtime = min(stretch.last, max(moments), left)
-                    yield opening, stretch, replace(facts, mtime=mtime, ctime=mtime, size=size)
+                    yield opening, stretch, facts.at(mtime, mtime, size)
 
 
 def _completed(opening: Opening, written: Iterable[Span]) -> int:

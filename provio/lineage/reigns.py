@@ -7,11 +7,11 @@ last is a version of its own, and whoever read or copied the key then had that o
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
 
 from provio.facts import Process, Trace
 from provio.identity import contribution
 from provio.lineage.model import FOREVER, Conclusions, Input, Version, inode_of
+from provio.plain import plain
 
 COARSE = "coarse clock: several contents of this file had one time and size; they are told apart by when it was written"
 SET_BACK = "its time was set to one that earlier content had: what that came from is not told apart from it"
@@ -19,7 +19,7 @@ SET_BACK = "its time was set to one that earlier content had: what that came fro
 Key = tuple[tuple[str, int, int], int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@plain(frozen=True, slots=True)
 class _Stretch:
     """When a key came to be the name of a content: written, stored through a map, or given by setting the times."""
 
@@ -74,7 +74,7 @@ def _apart(stretches: list[_Stretch], emptied: list[int]) -> list[_Stretch]:
             since = joined[-1].last if joined else 0
             place = bisect_right(emptied, one.first)
             last = emptied[place - 1] if place else 0
-            joined.append(replace(one, first=last if last > since else one.first))
+            joined.append(_Stretch(last if last > since else one.first, one.last, one.process, one.how))
     return joined
 
 

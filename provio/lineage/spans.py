@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 
 from provio.facts import Event, Facts, Opening, Process, Stretch, Trace, Unwatched
 from provio.identity import Identity
@@ -224,7 +223,7 @@ class _Collector:
         after, path = event.facts(), event.text("path")
         if after is None or path is None or event.record.get("directory") == "true":
             return
-        before = replace(after, mtime=event.number("previousMtimeNs", after.mtime))
+        before = after.at(event.number("previousMtimeNs", after.mtime), after.ctime, after.size)
         if before.mtime == after.mtime:
             return
         made = any(_making(opening, before, event.at) for opening in written.get(inode_of(before), ()))
