@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from provio.errors import NothingKnown
 from provio.identity import member_iri
-from provio.member_origins import LEADS_TO, Origins
+from provio.member_origins import FORMAT, GENERATED, LEADS_TO, PARTS, Origins
 from provio.nodes import Nodes
 from provio.store import Reader
 from provio.target import Target, is_iri
@@ -96,9 +96,20 @@ def _named(known: Origins, target: Target, iri: str, name: str) -> Target:
             own = led.partition("#")[0] == link.partition("#")[0]
             iri = f"{iri.partition('#')[0]}#{led.partition('#')[2]}" if own else led
     if len(seen) > 1:
+        if _dangles(known, iri):
+            led = unquote(iri.partition("#")[2], errors="replace")
+            raise NothingKnown(f"{name} is a link to {led}, of which nothing is recorded: it may lead nowhere")
         return Target(iri, target.changed)
     path = f"{target.path}#{name}" if target.path else None
     return replace(target, iri=iri, path=path and os.fsencode(path).decode("utf-8", "replace"))
+
+
+def _dangles(known: Origins, iri: str) -> bool:
+    """Tell whether those who made a file said what is inside, and nothing of what a link leads to."""
+    version = known.said(iri.partition("#")[0])
+    told = GENERATED in version and FORMAT in version and not known.stated(iri)
+    met = known.said(iri).get(RDF + "type", {}).keys() & {NS + "Group", *PARTS}
+    return told and not met and not any("#" in one for one in known.origins(iri))
 
 
 def _before(known: Origins, iri: str) -> Iterator[str]:

@@ -303,6 +303,17 @@ def test_a_link_is_followed_and_a_group_is_all_that_lies_in_it(folder: Folder) -
     ]
 
 
+def test_a_link_that_leads_nowhere_is_said_to(folder: Folder) -> None:
+    """It is not answered with the file as a whole; one to what an earlier version held is followed."""
+    process = folder.run()
+    process.h5(folder.file("in.h5")).read("/x")
+    process.h5(folder.file("out.h5"), "w").write("/a", new=True).link("/link", "/gone")
+    folder.run().h5(folder.file("out.h5"), "r+").link("/later", "/a").link("/nowhere", "/none")
+    assert "/nowhere is a link to /none" in folder.ask("lineage", "out.h5#/nowhere", code=3).stderr
+    assert "nothing is recorded of" in folder.ask("lineage", "out.h5#/link", code=3).stderr
+    assert folder.found("out.h5#/later").keys() >= {"in.h5#/x"}
+
+
 def kept(folder: Folder) -> Folder:
     """x.h5 is made from three files; then something is put beside that, and some of it taken away."""
     for name in "abc":
