@@ -303,3 +303,27 @@ with concurrent.futures.ThreadPoolExecutor(2) as pool:
         assert makers(project, made)[-1] == made
     assert (project.data("p"), project.data("q")) == ({"a"}, {"c"})
     project.provio("validate")
+
+
+def test_a_fork_and_an_exec_within_a_task(tasks: Any) -> None:
+    """A fork has what its parent's Task had read; a program that takes the process's place is the Task's."""
+    project = tasks("""
+import os
+with task("before"):
+    read("a")
+with task("forks"):
+    text = read("b")
+    if not (child := os.fork()):
+        write("of child", text)
+        os._exit(0)
+    os.waitpid(child, 0)
+    read("c")
+with task("replaced"):
+    os.execvp("cp", ["cp", "c", "copy"])
+""")
+    found = project.ancestors("of child")
+    assert found == {"data": set(), "carried": {"a", "b"}, "control": set()}
+    assert project.data("copy") == {"c"}
+    launched = project.lineage("copy", "--via", "control")["nodes"]
+    assert "replaced" in {n["label"] for n in launched if n["type"] == "Task"}
+    project.provio("validate")

@@ -7,26 +7,23 @@ from __future__ import annotations
 
 import asyncio.events
 import concurrent.futures
-import contextlib
 import contextvars
 import ctypes
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 from .shim import Shim, Task, found
 
 LONGEST = 64 * 1024  # bytes of a source's text: more than one reads
-_shims: list[Any] = []
+SCOPE: contextvars.ContextVar[int] = contextvars.ContextVar("provio_task", default=0)
+_shims: list[Any] = []  # the one of this process, or None; empty until it was looked for
 
 
 def _shim() -> Any:
-    """The shim's functions; None where it does not record, which a fork of this process may do all the same."""
-    library = found()
-    if library is None:
-        return None
+    """The shim's functions; None where it is not in the process."""
     if not _shims:
-        _shims.append(Shim(library))
+        library = found()
+        _shims.append(Shim(library) if library else None)
     return _shims[0]
 
 
@@ -64,25 +61,30 @@ def end(task: int, status: str | None = None) -> None:
         shim.task_end(task, _text(status))
 
 
-@contextlib.contextmanager
-def task(name: str, kind: str | None = None, source: str | None = None, number: int = 0) -> Iterator[int]:
-    """Do what follows in a Task of its own: begun, entered, left and ended here."""
-    begun = begin(name, kind, source, number)
-    before, scope = (enter(begun), SCOPE.set(begun)) if begun else (0, None)
-    status = "error"
-    try:
-        yield begun
-        status = "ok"
-    finally:
-        if scope:
-            SCOPE.reset(scope)
-            enter(before)
-            end(begun, status)
+class task:  # noqa: N801 (a function, to who uses it)
+    """Do what follows in a Task of its own: begun, entered, left and ended here; `error` where an exception ends it."""
+
+    __slots__ = ("_before", "_scope", "begun", "said")
+
+    def __init__(self, name: str, kind: str | None = None, source: str | None = None, number: int = 0) -> None:
+        self.said = name, kind, source, number
+        self.begun = 0
+
+    def __enter__(self) -> int:
+        if _shim():
+            self.begun = begin(*self.said)
+        if self.begun:
+            self._before, self._scope = enter(self.begun), SCOPE.set(self.begun)
+        return self.begun
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        if self.begun:
+            SCOPE.reset(self._scope)
+            enter(self._before)
+            end(self.begun, "ok" if kind is None else "error")
 
 
 # ---- what a thread does for several, by turns
-
-SCOPE: contextvars.ContextVar[int] = contextvars.ContextVar("provio_task", default=0)
 
 
 def follow() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from provio.facts import Event, Process, Trace
+from provio.identity import without_task
 from provio.lineage.channels import Channel, Part, circles
 from provio.lineage.model import Conclusions, Phase, inode_of
 from provio.lineage.writing import writings
@@ -98,7 +99,7 @@ class _Uses:
 def tie(trace: Trace, conclusions: Conclusions) -> None:
     """Say of each phase which earlier one it carries on, and of each image which phase launched it."""
     images = _images(trace)
-    launches = _launches(trace)
+    launches, execs = _launches(trace), _execs(trace)
     by_pid: dict[tuple[str, int], list[Process]] = {}
     for (host, pid, _), chain in images.items():
         by_pid.setdefault((host, pid), []).extend(chain)
@@ -109,7 +110,10 @@ def tie(trace: Trace, conclusions: Conclusions) -> None:
             for earlier, later in pairwise(phases):
                 later.carried_from = earlier.iri
             if before:
-                phases[0].launched_by = conclusions.phases[before.iri][-1].iri
+                place = execs.get(before.iri)
+                phases[0].launched_by = (
+                    conclusions.phase_at(*place) if place else conclusions.phases[before.iri][-1]
+                ).iri
             else:
                 _tie_to_parent(process, phases[0], launches, by_pid, conclusions)
             before = process
@@ -137,6 +141,17 @@ def _tie_to_parent(
         conclusions.forks[process.iri] = parent, moment
     else:
         first.launched_by = phase
+
+
+def _execs(trace: Trace) -> dict[str, tuple[Process, int]]:
+    """Which Task of an image, and when, replaced it by the next one."""
+    tasks = [process for process in trace.processes.values() if process.image == "task"]
+    found = [(event.at, task) for task in tasks for event in task.events if event.kind == "Exec"]
+    return {without_task(task.iri): (task, at) for at, task in sorted(found, key=_moment)}
+
+
+def _moment(exec_: tuple[int, Process]) -> int:
+    return exec_[0]
 
 
 def _parent_by_pid(process: Process, by_pid: dict[tuple[str, int], list[Process]]) -> Process | None:
