@@ -25,6 +25,8 @@ PARTS = frozenset("PASS PWD PW PAT JWT SSHPASS".split())
 WORDS = frozenset(
     "token secret password passwd pwd passphrase credential credentials auth authorization bearer cookie apikey".split()
 )
+# `--pass` and its like; one digit is which pass of an encoder it is.
+PASS = re.compile(r"((admin|cert|db|database|ftp|http|key|login|proxy|root|smtp|user)-?)?pass")
 # Each part is bounded: a text may be of megabytes, and meant to take long.
 ADDRESS = re.compile(r"(//)([^/?#@\s:'\"]{0,256})(:?)([^/?#\s'\"]{0,4096})@")
 HEADER = re.compile(r"(?i)\b((?:proxy-)?authorization|cookie|x-[\w-]{0,40}(?:key|token))(\s{0,9}:\s{0,9})[^'\"]+")
@@ -75,17 +77,17 @@ class Redaction:
         return _command_line(self, encoded) if suspect else encoded
 
     def _argued(self, arguments: Iterator[str]) -> Iterator[str]:
-        follows = False
+        follows = ""
         for text in arguments:
             option = OPTION.fullmatch(text)
-            secret = option is not None and self._is_secret(option[2], _is_secret_option(option[2]))
-            if follows and not text.startswith("-"):
+            secret = option is not None and self._is_secret(option[2], _is_secret_option(option[2], option[4]))
+            if follows and not text.startswith("-") and self._is_secret(follows, _is_secret_option(follows, text)):
                 yield REDACTED
             elif option and secret and option[3] and (option[1] or not re.search(r"\s", text)):
                 yield option[1] + option[2] + "=" + REDACTED
             else:
                 yield self._inside(text)
-            follows = option is not None and secret and bool(option[1]) and not option[3]
+            follows = option[2] if option and secret and option[1] and not option[3] else ""
 
     def _inside(self, text: str) -> str:
         """A text that may hold a script: secret variables that are set, options that are given, headers, addresses."""
@@ -94,10 +96,12 @@ class Redaction:
             return match[1] + "=" + (REDACTED if self.variable(match[1], match[2]) == REDACTED else match[2])
 
         def inner(match: re.Match[str]) -> str:
-            return f"{match[1]}={REDACTED}" if self._is_secret(match[1], _is_secret_option(match[1])) else match[0]
+            return (
+                f"{match[1]}={REDACTED}" if self._is_secret(match[1], _is_secret_option(*match.groups())) else match[0]
+            )
 
         def given(match: re.Match[str]) -> str:
-            secret = self._is_secret(match[2], _is_secret_option(match[2]))
+            secret = self._is_secret(match[2], _is_secret_option(match[2], match[4]))
             return match[1] + match[2] + match[3] + (REDACTED if secret else match[4])
 
         text = INNER.sub(inner, ASSIGNED.sub(assigned, without_passwords(passwords.in_script(text))))
@@ -138,10 +142,12 @@ def _address(match: re.Match[str]) -> str:
     return match[0] if not (match[3] or web) else f"{match[1]}{user}{REDACTED}@"
 
 
-def _is_secret_option(name: str) -> bool:
-    if name[:1] == "D" and _is_secret_option(name[1:]):  # -Dpassword=…, as Java and CMake are told
+def _is_secret_option(name: str, value: str = "") -> bool:
+    if name[:1] == "D" and _is_secret_option(name[1:], value):  # -Dpassword=…, as Java and CMake are told
         return True
     words = re.split(r"[-_.]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower())
+    if PASS.fullmatch("-".join(words)):
+        return len(value) != 1 or not value.isdigit()
     return not WORDS.isdisjoint(words) or (words[-1] == "key" and len(words) > 1)
 
 
