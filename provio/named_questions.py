@@ -3,7 +3,8 @@
 The header of each file has `title`, `example`, perhaps lines `about`, and for each parameter a line
 `parameter: NAME (TYPE[, required | , default VALUE]): what it does` (`provio.parameters` knows the types); the folder
 is the registry. A parameter is a place `VALUES ?NAME { UNDEF }` in the text, which holds for all until it is filled in,
-or one that holds its default; or a `LIMIT 20 # ?NAME`. So each file is SPARQL that any server answers as it is.
+or one that holds its default; or a `LIMIT 20 # ?NAME`; or, of an IRI that is required, `<urn:parameter:NAME>`: servers
+follow a path from an IRI alone. So each file is SPARQL that any server answers as it is.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ HEADER = re.compile(r"# (\w+): (.*)")
 PARAMETER = re.compile(r"(\w+) \((\w+)(?:, (required)|, default ([^)]+))?\): (.+)")
 PLACES = re.compile(
     r"(?P<open>(?i:VALUES)\s+\?(?P<name>\w+)\s*\{\s*)[^{}]*?(?P<close>\s*\})|LIMIT [0-9]+ # \?(?P<most>\w+)"
+    r"|<urn:parameter:(?P<iri>\w+)>"
 )
 PLACE = re.compile(r"VALUES\s+\?(\w+)\s*\{\s*UNDEF\s*\}", re.IGNORECASE)
 IRI = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]+>")
@@ -29,6 +31,7 @@ NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 ANY = "any"  # the type of a parameter that no header speaks of
 KINDS = {  # what a parameter of each type may be, in words; `provio.parameters` makes terms of them
     "text": "text",
+    "words": "part of a command line, quoted as for a shell",
     "path": "path, which is made absolute",
     "file": "file, or FILE#/DATASET: the version that is there now",
     "run": "run: `last`, an id, the beginning of one, or a name",
@@ -129,9 +132,9 @@ def with_terms(text: str, terms: dict[str, str]) -> str:
     holds is no place."""
 
     def put(found: re.Match[str]) -> str:
-        name = found["name"] or found["most"]
-        if name not in terms:
-            return found[0]
+        name = found["name"] or found["most"] or found["iri"]
+        if name not in terms or found["iri"]:
+            return terms.get(name, found[0])
         return f"{found['open']}{terms[name]}{found['close']}" if found["name"] else f"LIMIT {terms[name]} # ?{name}"
 
     return PLACES.sub(put, text)

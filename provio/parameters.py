@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -87,6 +88,11 @@ def _term(question: Question, parameter: Parameter, value: str, reader: Store) -
 
 def _text(value: str, _: Store) -> tuple[str, str]:
     return turtle.literal(value), ""
+
+
+def _words(value: str, _: Store) -> tuple[str, str]:
+    """As a trace has a command line: each argument encoded, one space between."""
+    return turtle.literal(turtle.encode_argv([os.fsencode(word) for word in shlex.split(value)])), ""
 
 
 def _any(value: str, _: Store) -> tuple[str, str]:
@@ -186,6 +192,7 @@ def _run(value: str, reader: Store) -> tuple[str, str]:
 
 TERMS: dict[str, Callable[[str, Store], tuple[str, str]]] = {
     "text": _text,
+    "words": _words,
     "path": _path,
     "file": _file,
     "run": _run,

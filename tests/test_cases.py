@@ -21,6 +21,7 @@ from typing import Any
 
 import filesystems
 import pytest
+from agreement import assert_agreement
 from conftest import Project
 
 WAYS = ("data", "carried", "control")
@@ -83,3 +84,4 @@ def test_exact_sets(project: Project, needs: Callable[..., None], undo: ExitStac
     assert {name for name, document in asked.items() if document["gaps"]} == set(case.get("gaps", ()))
     into = {name: project.descendants(name) for name in case.get("into", {})}
     assert into == {name: expected(sets) for name, sets in case.get("into", {}).items()}
+    assert_agreement(project, back, into)

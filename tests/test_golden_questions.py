@@ -111,4 +111,6 @@ def test_oxigraph_gives_the_golden_answers(project: Project, oxigraph: Server, s
 @pytest.mark.slow
 def test_virtuoso_gives_the_golden_answers(project: Project, virtuoso: Server, stories: Callable[[str], Home]) -> None:
     account(project)
-    assert_golden(project, stories, virtuoso.url)
+    # Virtuoso 7 follows a path of six properties in part only: docs/queries.md says so of each.
+    refused = frozenset({"upstream", "primary-sources", "downstream"})
+    assert_golden(project, stories, virtuoso.url, refused)

@@ -26,11 +26,13 @@ def test_each_says_what_it_asks(name: str) -> None:
     assert question
     assert 0 < len(question.title) < 50  # --list shows it whole in 80 columns
     assert question.example.startswith(f"provio query {name}")
-    places = {found["name"] or found["most"]: found[0] for found in PLACES.finditer(question.text)}
+    places = {found["name"] or found["most"] or found["iri"]: found[0] for found in PLACES.finditer(question.text)}
     assert {parameter.name for parameter in question.parameters} == set(places)
     for parameter in question.parameters:
         assert parameter.kind in KINDS and parameter.kind != ANY and parameter.says
-        assert (parameter.default or "UNDEF") in places[parameter.name]
+        absent = parameter.default or ("urn:parameter" if "<urn:" in places[parameter.name] else "UNDEF")
+        assert absent in places[parameter.name]
+        assert parameter.required or "<urn:" not in places[parameter.name]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -53,7 +53,8 @@ A parameter without a value holds for all, unless it is required. Folders of you
     ORDER BY DESC(?modified)
     LIMIT 10 # ?most
 
-A place is `VALUES ?NAME { UNDEF }`, or with its default in the braces, or `LIMIT 10 # ?NAME`. A value is checked, and
+A place is `VALUES ?NAME { UNDEF }`, or with its default in the braces, or `LIMIT 10 # ?NAME`; or, where a path begins
+that servers shall follow, `<urn:parameter:NAME>` of a file, a run or an IRI that is required. A value is checked, and
 becomes a term of its type; it is never pasted as text. A header may say `(TYPE)`, `(TYPE, required)` and
 `(TYPE, default VALUE)`, where TYPE is one of
 

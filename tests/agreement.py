@@ -1,0 +1,44 @@
+"""Named questions held against the verbs that answer the same: a project and its files in; a failed test out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conftest import Project
+
+from provio.ancestry import Scope, lineage
+from provio.home import Home
+from provio.named_questions import named
+from provio.parameters import bound
+from provio.query import ask
+from provio.roots import only_roots
+from provio.store import Store, open_reader
+from provio.target import find_target
+
+
+def assert_agreement(project: Project, back: Iterable[str], into: Iterable[str]) -> None:
+    """Of files that come from others, and of such that others come from: the same versions, by question and by verb."""
+    reader = open_reader(Home(project.path / ".provio"))
+    for name in back:
+        document = lineage(reader, [find_target(reader, str(project.path / name))], Scope())
+        assert versions(reader, "upstream", project, name) == files(document), name
+        roots = files(only_roots(reader, document))
+        assert versions(reader, "primary-sources", project, name) == roots, name
+    for name in into:
+        document = lineage(reader, [find_target(reader, str(project.path / name))], Scope(forward=True))
+        assert versions(reader, "downstream", project, name) == files(document), name
+
+
+def files(document: object) -> set[str]:
+    """The versions of files in a lineage document, but for the target."""
+    assert isinstance(document, dict)
+    shown = {node["iri"] for node in document["nodes"] if node["type"] == "FileVersion"}
+    return shown - {document["target"]}
+
+
+def versions(reader: Store, name: str, project: Project, file: str) -> set[str]:
+    """The versions that a question answers with."""
+    question = named(name)
+    assert question
+    found = ask(reader, bound(question, {"file": str(project.path / file)}, reader).text)
+    return {row["version"].value for row in found}  # type: ignore[union-attr, index]
