@@ -141,6 +141,10 @@ def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
     from provio.store import Damaged, open_reader, pending
 
     home = own
+    if configured.ontology:
+        from provio import own_words
+
+        own_words.of(configured, own.project)
     if configured.stores:
         configured = replace(configured, store="")  # all together are asked here, wherever each of them is kept
         home = _together(own, configured, say)

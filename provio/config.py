@@ -23,6 +23,7 @@ from provio.plain import plain
 from provio.settings import (
     BOOLEAN,
     DOMAINS,
+    FILES,
     FOLDERS,
     INTERPRETERS,
     NAMES,
@@ -85,6 +86,7 @@ class Config:
     redact_add: tuple[str, ...] = _row("redact.add", NAMES, (), "names whose values are secrets", True)
     redact_keep: tuple[str, ...] = _row("redact.keep", NAMES, (), "names whose values never are", True)
     domains: Mapping[str, str] = _row("domains", DOMAINS, MappingProxyType({}), "what the storage of folders is called")
+    ontology: tuple[str, ...] = _row("ontology", FILES, (), "Turtle files with classes of your own", True)
     interpreters: Mapping[str, Interpreter] = _row(
         "interpreters", INTERPRETERS, MappingProxyType({}), "programs that run scripts", True
     )
@@ -161,7 +163,7 @@ def load(
     for found in _layers(folders, flags or {}, wrong):
         key = found.key
         if found.project and key.concludes:
-            concluding.append(f"{key.name}={found.value!r}")
+            concluding.append(f"{key.name}={found.value!r}{_stamps(found)}")
         try:
             value = _checked(found, values)
         except ValueError as error:
@@ -225,6 +227,21 @@ def _keep_at_home(key: Key, value: Any, below: Mapping[str, Any]) -> None:
             f'a project\'s file names no server that is not yours: add [servers."{value}"] to {user_file()}, '
             f"or set PROVIO_STORE={value}"
         )
+
+
+def _stamps(found: _Found) -> str:
+    """What tells apart the files that a project's file names: their sizes and times."""
+    if found.key.kind is not FILES or not isinstance(found.value, list):
+        return ""
+    folder = Path(re.sub(r":\d+$", "", found.where)).parent
+    stamps = []
+    for name in found.value:
+        try:
+            seen = os.stat(folder / os.path.expanduser(str(name)))
+            stamps.append(f" {seen.st_size}.{seen.st_mtime_ns}")
+        except (OSError, ValueError):
+            stamps.append(" none")
+    return "".join(stamps)
 
 
 def _digest(parts: list[str]) -> str:

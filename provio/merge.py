@@ -74,6 +74,7 @@ def merge(
     ):
         work = _Merge(home, store, settings, known, not rebuild)
         work.unpublished = removal.forget(home, store)
+        work.words()
         work.all(home.run_folders() if asked is None or store.begun else asked, readers, progress)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
@@ -107,6 +108,14 @@ class _Merge:
         self.marks: dict[Path, tuple[int, str]] = {}
         self.seen: set[Path] = set()
         self.unpublished = False
+
+    def words(self) -> None:
+        """Keep the user's own words in the store, as they are now; raises ConfigError for what is wrong with them."""
+        if self.settings.ontology or self.store.indexed(provio("sha256")):
+            from provio import own_words  # dear, and most have none
+
+            words = own_words.of(self.settings, self.home.project)
+            self.unpublished |= own_words.keep(self.store, words)
 
     def all(self, folders: list[Path], readers: Readers | None, progress: Callable[[str], None]) -> None:
         """Merge run folders, one after the other; what fails of one costs no other."""

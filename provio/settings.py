@@ -202,6 +202,11 @@ FOLDERS = Kind(
     texts("a list of folders or globs", is_path, os.path.expanduser),
     _split(":"),
 )
+FILES = Kind(
+    "a list of files (in a variable with `:` between)",
+    texts("a list of files", is_path, os.path.expanduser),
+    _split(":"),
+)
 NAMES = Kind(
     "a list of names or globs (in a variable with `,` between)",
     texts("a list of names or globs", _is_line, str.strip),

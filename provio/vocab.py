@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -50,6 +50,13 @@ def vocabulary() -> Vocabulary:
         elif predicate == RDFS + "range" and value == XSD + "integer":
             integers.add(local_name(subject))
     return Vocabulary(terms, parents, frozenset(integers))
+
+
+def enlarge(parents: Mapping[str, frozenset[str]]) -> None:
+    """Make classes of the user's own known, each with the classes above it."""
+    if parents:
+        vocabulary().parents.update(parents)
+        superclasses.cache_clear()
 
 
 def provio(term: str) -> str:

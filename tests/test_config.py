@@ -60,6 +60,7 @@ DEFAULTS = {
     "redact_add": (),
     "redact_keep": (),
     "domains": {},
+    "ontology": (),
     "interpreters": {},
     "store": "",
     "servers": {},

@@ -16,7 +16,7 @@ FLOORS = """
     settings switches endpoints config config_file home sharing lock passwords redact
     environment executable limits trace needs going run session pressing hdf5_signs hdf5_unseen settle identity present
     lineage
-    graph_members graph across store intake
+    graph_members graph across store own_words intake
     merge_job merge_readers removal merge packing hashing backup together
     named_questions query document nodes describe member_origins walk walk_members ties when history slips target
     target_members earlier paths until

@@ -200,6 +200,9 @@ def by_pyshacl(graph: Graph) -> Iterator[Finding]:
         raise ProvioError(f"{len(triples)} triples are too many for pyshacl (at most {MOST}): leave --shacl out")
     data = rdflib.Graph().parse(data=ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"", format="nt")
     shapes, ontology = (rdflib.Graph().parse(path) for path in (SHAPES, ONTOLOGY))
+    for name, above in vocabulary().parents.items():  # the user's own are in no file of ours
+        for one in above:
+            ontology.add((rdflib.URIRef(name), rdflib.RDFS.subClassOf, rdflib.URIRef(one)))
     _, report, _ = pyshacl.validate(data, shacl_graph=shapes, ont_graph=ontology, inference="none")
     names = rdflib.Namespace(SH)
     for result in report.subjects(rdflib.RDF.type, names.ValidationResult):

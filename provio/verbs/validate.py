@@ -35,10 +35,20 @@ def command(what: tuple[str, ...], form: str, strict: bool, shacl: bool) -> int:
     from provio.reports import validation
     from provio.validate.rules import VIOLATION
 
+    _own_words()
     outcomes = [_outcome(one, shacl) for one in what or (None,)]
     show = {"table": validation.table, "json": validation.as_json, "junit": validation.junit}
     terminal.out(show[form](outcomes) if form in show else validation.for_programs(outcomes, form))
     return int(any(outcome.findings if strict else outcome.of(VIOLATION) for outcome in outcomes))
+
+
+def _own_words() -> None:
+    """Make classes of the user's own known: documents are held against them too."""
+    settings = asking.settings()
+    if settings.ontology:
+        from provio import home, own_words
+
+        own_words.of(settings, next(iter(home.project_folders()), Path()))
 
 
 def _outcome(what: str | None, shacl: bool) -> Outcome:

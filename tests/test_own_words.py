@@ -1,0 +1,84 @@
+"""`ontology`: classes of the user's own, known to `validate`, to questions and to the names of things."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from provio import own_words, vocab
+from provio.config import Config
+from provio.errors import ConfigError
+
+PREFIXES = """@prefix lab: <https://lab.example/terms#> .
+@prefix provio: <https://w3id.org/provio/ns#> .
+@prefix prov: <http://www.w3.org/ns/prov#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+"""
+TERMS = f"""{PREFIXES}
+lab:Calibration rdfs:subClassOf provio:Configuration ; rdfs:label "calibration" .
+lab:Fine rdfs:subClassOf lab:Calibration .
+lab:Robot rdfs:subClassOf prov:Agent .
+"""
+LAB = "https://lab.example/terms#"
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> object:
+    """What a test makes known is not known to the next."""
+    yield
+    for name in [name for name in vocab.vocabulary().parents if name.startswith(LAB)]:
+        del vocab.vocabulary().parents[name]
+    vocab.superclasses.cache_clear()
+
+
+def test_a_class_of_one_s_own_is_what_it_lies_below(tmp_path: Path) -> None:
+    """Through another of one's own, and in another file."""
+    (tmp_path / "a.ttl").write_text(TERMS)
+    (tmp_path / "b.ttl").write_text(f"{PREFIXES} lab:Finest rdfs:subClassOf lab:Fine .")
+    own_words.of(Config(ontology=("b.ttl", str(tmp_path / "a.ttl"))), tmp_path)
+    assert {vocab.NS + "Configuration", vocab.PROV + "Entity"} < vocab.superclasses(LAB + "Finest")
+    assert vocab.most_specific([vocab.PROV + "Entity", vocab.NS + "Configuration", LAB + "Fine"]) == LAB + "Fine"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("lab:X rdfs:subClassOf provio:Metrik .", ":5: no class 'provio:Metrik': did you mean 'Metric'?"),
+        ("provio:Metric rdfs:label 'mine' .", ":5: provio:Metric is not yours: name a class of your own"),
+        ("lab:X rdfs:subClassOf lab:Y . lab:Y rdfs:subClassOf lab:X .", "lies below no class of provio or PROV: say "),
+        ("lab:X a rdfs:Class .", "<https://lab.example/terms#X> lies below no class of provio or PROV: say "),
+        ("lab:X rdfs:subClassOf .", ":5: not Turtle: "),
+        (None, "No such file or directory: name a Turtle file that is there"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str | None, said: str) -> None:
+    """Of a file, a class, a word."""
+    if text is not None:
+        (tmp_path / "my.ttl").write_text(PREFIXES + text)
+    with pytest.raises(ConfigError) as raised:
+        own_words.of(Config(ontology=("my.ttl",)), tmp_path)
+    assert str(raised.value).startswith("ontology: ") and said in str(raised.value), str(raised.value)
+
+
+def test_questions_and_validation_know_them(project: Project) -> None:
+    """In the store from the next question on, as they are by then; gone with the setting."""
+    asked = f"SELECT ?c {{ GRAPH <{own_words.GRAPH}> {{ ?c rdfs:subClassOf+ provio:Configuration }} }}"
+    (project.path / "terms.ttl").write_text(TERMS)
+    (project.path / "provio.toml").write_text('ontology = ["terms.ttl"]\n')
+    project.run("echo x > out")
+    assert {row["c"] for row in project.rows(asked)} == {LAB + "Calibration", LAB + "Fine"}
+    assert project.lineage("out")["nodes"] != []
+    assert project.provio("validate").stdout.endswith("nothing found\n")
+    (project.path / "terms.ttl").write_text(TERMS.replace("Fine", "Coarse"))
+    assert {row["c"] for row in project.rows(asked)} == {LAB + "Calibration", LAB + "Coarse"}
+    (project.path / "mine.ttl").write_text(f"{PREFIXES} <urn:r> a provio:Run , prov:Activity . <urn:x> a lab:Coarse .")
+    done = project.provio("validate", "mine.ttl", code=1)
+    assert "an entity must be typed prov:Entity too" in done.stdout
+    (project.path / "provio.toml").write_text("")
+    assert project.rows(asked) == []
+    assert project.provio("validate", "mine.ttl").stdout != done.stdout
+    (project.path / "provio.toml").write_text('ontology = ["gone.ttl"]\n')
+    refused = project.provio("lineage", "out", code=2)
+    assert refused.stderr.startswith(f"provio: ontology: {project.path}/gone.ttl: No such file")
