@@ -144,7 +144,7 @@ def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
     if configured.ontology:
         from provio import own_words
 
-        own_words.of(configured, own.project)
+        own_words.of(configured)
     if configured.stores:
         configured = replace(configured, store="")  # all together are asked here, wherever each of them is kept
         home = _together(own, configured, say)

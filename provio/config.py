@@ -131,6 +131,10 @@ class _Found:
     own: bool = True
     text: str = ""  # of the file that has it
 
+    def folder(self) -> Path:
+        """To which the files that it names are relative: where the file that names them lies, or here."""
+        return Path(re.sub(r":\d+$", "", self.where)).parent if self.text else Path()
+
     def where_wrong(self) -> str:
         """Where the entry of a table is set that is not allowed; where all of it is, if that is not one entry."""
         for part, value in self.value.items() if self.key.kind.parts and isinstance(self.value, Mapping) else ():
@@ -200,6 +204,8 @@ def _checked(found: _Found, below: Mapping[str, Any]) -> Any:
     if found.key.secret:
         _keep_secret(found)
     value = found.key.kind.check(found.value)
+    if found.key.kind is FILES:
+        value = tuple(str(found.folder() / name) for name in value)
     if not found.own:
         _keep_at_home(found.key, value, below)
     return value
@@ -233,11 +239,10 @@ def _stamps(found: _Found) -> str:
     """What tells apart the files that a project's file names: their sizes and times."""
     if found.key.kind is not FILES or not isinstance(found.value, list):
         return ""
-    folder = Path(re.sub(r":\d+$", "", found.where)).parent
     stamps = []
     for name in found.value:
         try:
-            seen = os.stat(folder / os.path.expanduser(str(name)))
+            seen = os.stat(found.folder() / os.path.expanduser(str(name)))
             stamps.append(f" {seen.st_size}.{seen.st_mtime_ns}")
         except (OSError, ValueError):
             stamps.append(" none")

@@ -114,7 +114,7 @@ class _Merge:
         if self.settings.ontology or self.store.indexed(provio("sha256")):
             from provio import own_words  # dear, and most have none
 
-            words = own_words.of(self.settings, self.home.project)
+            words = own_words.of(self.settings)
             self.unpublished |= own_words.keep(self.store, words)
 
     def all(self, folders: list[Path], readers: Readers | None, progress: Callable[[str], None]) -> None:

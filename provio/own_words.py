@@ -7,7 +7,6 @@ is said of their words.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,11 +42,11 @@ class Words(NamedTuple):
         return hashlib.sha256("".join(sorted(self.lines)).encode()).hexdigest()
 
 
-def of(settings: Config, project: Path) -> Words:
+def of(settings: Config) -> Words:
     """Return the user's words, known to the vocabulary from here on; raises ConfigError for what is wrong."""
     words = Words([], {})
     for name in settings.ontology:
-        read(project / os.path.expanduser(name), words)
+        read(Path(name), words)
     for name, above in words.parents.items():
         _below_ours(name, above, words)
     enlarge(words.parents)

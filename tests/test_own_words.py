@@ -37,7 +37,7 @@ def test_a_class_of_one_s_own_is_what_it_lies_below(tmp_path: Path) -> None:
     """Through another of one's own, and in another file."""
     (tmp_path / "a.ttl").write_text(TERMS)
     (tmp_path / "b.ttl").write_text(f"{PREFIXES} lab:Finest rdfs:subClassOf lab:Fine .")
-    own_words.of(Config(ontology=("b.ttl", str(tmp_path / "a.ttl"))), tmp_path)
+    own_words.of(Config(ontology=(str(tmp_path / "b.ttl"), str(tmp_path / "a.ttl"))))
     assert {vocab.NS + "Configuration", vocab.PROV + "Entity"} < vocab.superclasses(LAB + "Finest")
     assert vocab.most_specific([vocab.PROV + "Entity", vocab.NS + "Configuration", LAB + "Fine"]) == LAB + "Fine"
 
@@ -58,7 +58,7 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str | No
     if text is not None:
         (tmp_path / "my.ttl").write_text(PREFIXES + text)
     with pytest.raises(ConfigError) as raised:
-        own_words.of(Config(ontology=("my.ttl",)), tmp_path)
+        own_words.of(Config(ontology=(str(tmp_path / "my.ttl"),)))
     assert str(raised.value).startswith("ontology: ") and said in str(raised.value), str(raised.value)
 
 

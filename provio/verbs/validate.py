@@ -46,9 +46,9 @@ def _own_words() -> None:
     """Make classes of the user's own known: documents are held against them too."""
     settings = asking.settings()
     if settings.ontology:
-        from provio import home, own_words
+        from provio import own_words
 
-        own_words.of(settings, next(iter(home.project_folders()), Path()))
+        own_words.of(settings)
 
 
 def _outcome(what: str | None, shacl: bool) -> Outcome:
