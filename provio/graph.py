@@ -55,9 +55,10 @@ def _counters(access: Access, side: str) -> dict[str, int]:
     empty = access.count("emptyReads") if side == "read" else 0
     names = (("count", "s"), ("bytes", "Bytes"), ("elapsed", "Elapsed"))
     counters = {name: access.count(side + part) for name, part in names}
-    if side + "Longest" not in access.counts:
+    timed = side + "Longest" in access.counts
+    if side + "Elapsed" in access.counts and not timed:
         return counters  # an older trace, which has no more
-    if counters["count"] - empty > 1:
+    if timed and counters["count"] - empty > 1:
         counters["maxElapsed"] = access.count(side + "Longest")
     if access.consecutive(side) != counters["bytes"]:
         counters["consecutiveBytes"] = access.consecutive(side)

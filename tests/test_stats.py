@@ -125,6 +125,26 @@ def test_what_was_not_recorded_is_no_zero(project: Project) -> None:
     assert "! calls, bytes and times were not recorded (--detail file)" in shown
 
 
+def test_what_was_switched_off_is_said(project: Project) -> None:
+    """Without durations no time is told, in words or figures, and all else stays; so with other classes."""
+    (project.path / "in").write_bytes(b"x" * 1_000_000)
+    for off in ("duration", "api", "thread", "process", "program", "user"):
+        switched = ["run", "--quiet", "--no-merge", "--name", off, "--no-record", off]
+        project.provio(*switched, "--", "dd", "if=in", "of=out", "bs=500", "status=none")
+    row = next(row for row in table(project, "duration") if row["operation"] == "write")
+    figures_of_writes = [row[name] for name in ("calls", "bytes_written", "nanoseconds", "bytes_per_second")]
+    assert figures_of_writes == ["2000", "1000000", "", ""]
+    assert [row["writes"] for row in table(project, "duration", "--by", "size") if row["up_to"] == "1 KiB"] == ["2000"]
+    shown = project.provio("stats", "duration").stdout
+    assert "2,000 of 2,000 writes moved 1 KiB or less, 500 B in the mean\n" in shown
+    assert "! not recorded: how long calls took (--no-record duration)" in shown
+    for off in ("api", "thread", "program", "user"):
+        names = table(project, off, "--by", off)
+        assert {row["program" if off == "thread" else off] for row in names} <= {"", "dd"}
+        assert f"(--no-record {off})" in project.provio("stats", off).stdout
+    assert {row["command"] for row in table(project, "process", "--by", "process")} == {""}
+
+
 # --- which runs -----------------------------------------------------------------------------------------------------
 
 
@@ -249,8 +269,8 @@ def test_no_grouping_loses_a_call(watched: Project) -> None:
 
 def test_figures_fit_a_terminal(watched: Project) -> None:
     """80 columns: no line of any grouping is wider, whatever the names."""
-    for way in (*BY, "size"):
-        script = f"stty cols 80; {shutil.which('provio')} stats 'slow rank: shows' --by {way}"
+    for way in ("operation", "file", "process", "size"):
+        script = f"stty cols 80; {shutil.which('provio')} stats 'slow rank: shows' --by {way} 2>/dev/null"
         done = subprocess.run(
             ["script", "-qec", script, "/dev/null"], cwd=watched.path, env=watched.env, capture_output=True, check=True
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provio.plain import plain
+from provio.reports.text import elapsed
 
 if TYPE_CHECKING:
     from provio.stats.recorded import Recorded
@@ -23,6 +24,11 @@ class Bottleneck:
     evidence: str
     remedy: str
     nanoseconds: int = 0
+
+
+def took(nanoseconds: int) -> str:
+    """Return how long calls took, to stand behind a finding; nothing where that was not recorded."""
+    return f", in {elapsed(nanoseconds)}" if nanoseconds else ""
 
 
 def found(recorded: Recorded) -> list[Bottleneck]:

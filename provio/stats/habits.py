@@ -9,7 +9,7 @@ from statistics import median
 
 from provio.reports.text import binary, elapsed, plural
 from provio.stats.activity import POSIX
-from provio.stats.bottlenecks import Bottleneck
+from provio.stats.bottlenecks import Bottleneck, took
 from provio.stats.recorded import Recorded, process_of
 from provio.stats.tally import Tally
 
@@ -45,25 +45,25 @@ def slow_threads(recorded: Recorded) -> Iterator[Bottleneck]:
             threads.setdefault(f"thread {recorded.threads.get(one.thread, 0)}", Tally()).add(one)
     for process, threads in of_processes.items():
         known = recorded.processes[process]
-        yield from _slowest("slow thread", f" of {known.program} (process {known.pid})", threads)
+        yield from _slowest("slow thread", f" of {known.program or '?'} (process {known.pid})", threads)
 
 
 def _slowest(rule: str, behind: str, tallies: dict[str, Tally]) -> Iterator[Bottleneck]:
     times = {who: (tally.of("nanoseconds") or 0, tally.bytes or 0) for who, tally in tallies.items()}
     who = max(times, key=lambda name: times[name])
-    took, moved = times[who]
+    spent, moved = times[who]
     others = [pair for name, pair in times.items() if name != who and pair[1] >= max(1, LIKE * moved)]
     if not others:
         return
     usual, bytes_of_others = median(pair[0] for pair in others), median(pair[1] for pair in others)
-    if took < SLOWER * usual or took - usual < SLOWER_BY:
+    if spent < SLOWER * usual or spent - usual < SLOWER_BY:
         return
     yield Bottleneck(
         rule, who + behind,
-        f"its I/O took {elapsed(took)} for {binary(moved)}; that of {plural(len(others), 'other')} took "
+        f"its I/O took {elapsed(spent)} for {binary(moved)}; that of {plural(len(others), 'other')} took "
         f"{elapsed(usual)} for {binary(bytes_of_others)} (medians)",
         "share the work more evenly" if moved > SLOWER * bytes_of_others else "see what it does otherwise, and where "
-        "it runs", int(took - usual),
+        "it runs", int(spent - usual),
     )  # fmt: skip
 
 
@@ -74,21 +74,21 @@ def asking(recorded: Recorded) -> Iterator[Bottleneck]:
         process = recorded.processes.get(one.process or "")
         if one.layer != POSIX or process is None:
             continue
-        sums = programs.setdefault((process.run, process.program), [0, 0, 0, 0])
+        sums = programs.setdefault((process.run, process.program or "?"), [0, 0, 0, 0])
         if one.kind in DATA:
             sums[0] += one.count or 0
         else:
             sums[1] += one.count or 0
             sums[2] += one.errors
             sums[3] += one.elapsed or 0
-    for (_, program), (data, asked, failed, took) in programs.items():
+    for (_, program), (data, asked, failed, spent) in programs.items():
         if asked + failed < ASKED or asked + failed <= data:
             continue
         yield Bottleneck(
             "metadata", program,
-            f"{asked + failed:,} opens and other calls about files ({failed:,} failed), {data:,} that read or wrote, "
-            f"in {elapsed(took)}",
-            "open fewer files, keep them open, search fewer folders", took,
+            f"{asked + failed:,} opens and other calls about files ({failed:,} failed), {data:,} that read or wrote"
+            f"{took(spent)}",
+            "open fewer files, keep them open, search fewer folders", spent,
         )  # fmt: skip
 
 
@@ -99,17 +99,17 @@ def small_files(recorded: Recorded) -> Iterator[Bottleneck]:
         file = recorded.file(one)
         if one.kind == "Write" and one.layer == POSIX and file and not file.system:
             files = folders.setdefault(dirname(file.path), {})
-            _, took = files.get(file.path, (0, 0))
-            files[file.path] = file.content, took + (one.elapsed or 0)
+            _, before = files.get(file.path, (0, 0))
+            files[file.path] = file.content, before + (one.elapsed or 0)
     for folder, files in folders.items():
         middle = median(content for content, _ in files.values())
         if len(files) < FILES or middle > SMALL_FILE:
             continue
-        took = sum(time for _, time in files.values())
+        spent = sum(time for _, time in files.values())
         yield Bottleneck(
             "small files", folder,
-            f"{len(files):,} files were written there, half of them of {binary(middle)} or less, in {elapsed(took)}",
-            "write fewer, larger ones (HDF5, an archive), or spread them over folders", took,
+            f"{len(files):,} files were written there, half of them of {binary(middle)} or less{took(spent)}",
+            "write fewer, larger ones (HDF5, an archive), or spread them over folders", spent,
         )  # fmt: skip
 
 
@@ -124,14 +124,14 @@ def wasted(recorded: Recorded) -> Iterator[Bottleneck]:
             sums = written.setdefault(one.target, [0, 0])
             sums[0], sums[1] = sums[0] + (one.bytes or 0), sums[1] + (one.elapsed or 0)
             newest[file.path] = max(newest.get(file.path, ""), file.modified)
-    for version, (moved, took) in written.items():
+    for version, (moved, spent) in written.items():
         file = recorded.files[version]
         gone = "deleted" if version in recorded.deleted else "replaced" if file.modified < newest[file.path] else ""
         if moved < WASTED or not gone or version in read or version in recorded.kept:
             continue
         yield Bottleneck(
-            "never read", file.path, f"{binary(moved)} were written in {elapsed(took)}, and {gone} unread",
-            "do not write it, or keep it in memory", took,
+            "never read", file.path, f"{binary(moved)} were written, and {gone} unread{took(spent)}",
+            "do not write it, or keep it in memory", spent,
         )  # fmt: skip
 
 

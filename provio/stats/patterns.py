@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from provio.reports.text import binary, elapsed, plural
+from provio.reports.text import binary, plural
 from provio.stats.activity import HDF5, SIZES, Activity
-from provio.stats.bottlenecks import Bottleneck
+from provio.stats.bottlenecks import Bottleneck, took
 from provio.stats.groups import what_file
 from provio.stats.recorded import Recorded
 
@@ -70,7 +70,7 @@ def gathered(recorded: Recorded) -> All:
             continue
         process = recorded.processes.get(one.process or "")
         place = (
-            (named(recorded, one), process.program if process else "", one.kind, one.layer, one.run or ""),
+            (named(recorded, one), (process.program or "") if process else "", one.kind, one.layer, one.run or ""),
             one.by_stream,
         )
         if place not in found:
@@ -112,8 +112,8 @@ def tiny(_: Recorded, did: All) -> Iterator[Bottleneck]:
         )
         yield Bottleneck(
             "tiny accesses", _where(key),
-            f"{small:,} of {every:,} {DOES[key[2]][0]} moved 1 KiB or less, {binary(one.mean)} in the mean, "
-            f"in {elapsed(one.time)}", remedy, one.time,
+            f"{small:,} of {every:,} {DOES[key[2]][0]} moved 1 KiB or less, {binary(one.mean)} in the mean"
+            f"{took(one.time)}", remedy, one.time,
         )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def unbuffered(_: Recorded, did: All) -> Iterator[Bottleneck]:
             continue
         yield Bottleneck(
             "unbuffered", _where(key),
-            f"{one.moving:,} {DOES[key[2]][0]} of {plural(one.mean, 'byte')} in the mean, in {elapsed(one.time)}",
+            f"{one.moving:,} {DOES[key[2]][0]} of {plural(one.mean, 'byte')} in the mean{took(one.time)}",
             "let the stream have its buffer, or read and write blocks", one.time,
         )  # fmt: skip
 
@@ -139,7 +139,7 @@ def jumps(_: Recorded, did: All) -> Iterator[Bottleneck]:
         yield Bottleneck(
             "seeks", _where(key),
             f"{one.jumped / one.bytes:.0%} of {binary(one.bytes)} {DOES[key[2]][1]} did not begin where the call "
-            f"before ended: {one.moving:,} calls, {elapsed(one.time)}",
+            f"before ended: {one.moving:,} calls{took(one.time)}",
             "go through the file in the order in which it lies, or keep together what is used together", one.time,
         )  # fmt: skip
 
@@ -156,7 +156,7 @@ def again(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
         yield Bottleneck(
             "read again", path,
             f"{binary(one.bytes)} were read of its {binary(content)}, {one.bytes / content:.1f} times all of it, by "
-            f"{plural(len(one.processes), 'process', 'processes')}, in {elapsed(one.time)}",
+            f"{plural(len(one.processes), 'process', 'processes')}{took(one.time)}",
             "read it once and keep it" if len(one.processes) == 1 else "let one process read it and hand it on",
             one.time,
         )  # fmt: skip
@@ -169,8 +169,8 @@ def opens(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
             continue
         yield Bottleneck(
             "many opens", path,
-            f"it was opened {one.calls:,} times by {plural(len(one.processes), 'process', 'processes')}, "
-            f"in {elapsed(one.time)}",
+            f"it was opened {one.calls:,} times by {plural(len(one.processes), 'process', 'processes')}"
+            f"{took(one.time)}",
             "keep it open" if len(one.processes) == 1 else "let fewer processes open it", one.time,
         )  # fmt: skip
 
@@ -194,7 +194,7 @@ def syncs(_: Recorded, did: All) -> Iterator[Bottleneck]:
             continue
         yield Bottleneck(
             "many syncs", _where(key),
-            f"{one.calls:,} syncs for {plural(wrote, 'write')}, in {elapsed(one.time)}",
+            f"{one.calls:,} syncs for {plural(wrote, 'write')}{took(one.time)}",
             "sync once, when what must not be lost is whole", one.time,
         )  # fmt: skip
 

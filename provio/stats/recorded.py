@@ -48,7 +48,7 @@ class Process:
     rank: int | None = None
     host: str = ""
     argv: str = ""
-    program: str = ""
+    program: str | None = None
 
 
 @plain(slots=True)
@@ -118,6 +118,8 @@ def _runs(reader: Reader, found: Recorded) -> None:
         OPTIONAL { ?run prov:endedAtTime ?end } OPTIONAL { ?run provio:detail ?detail } }"""
     for iri, user, start, end, detail in reader.table(question):
         found.runs[iri] = Run(iri, names.get(user), start, end, detail or "op")
+    named = {iri for iri, run in found.runs.items() if run.start}
+    found.runs = {iri: run for iri, run in found.runs.items() if iri in named or not named}  # no parent of another run
     for gap in _of_kind(reader, "Gap"):
         found.gaps["/".join(gap.split("/", 6)[:6])] += 1
 
@@ -130,7 +132,7 @@ def _processes(reader: Reader, found: Recorded) -> None:
         OPTIONAL { ?process provio:host ?host } OPTIONAL { ?process provio:argv ?argv }
         OPTIONAL { ?process prov:wasAssociatedWith ?program } }"""
     for iri, run, pid, rank, host, argv, program in reader.table(question):
-        name = programs.get(program, "")
+        name = programs.get(program)
         found.processes[iri] = Process(iri, run, int(pid or 0), int(rank) if rank else None, host, argv, name)
     tids = dict(_pairs(reader, "tid"))
     found.threads = {iri: int(tids.get(iri, 0)) for iri in _of_kind(reader, "Thread")}

@@ -58,8 +58,10 @@ def head(figures: Figures, unicode: bool) -> str:
     threads = len({one.thread for one in figures.recorded.activities if one.thread})
     times = [(group.layer, group.tally.of("nanoseconds")) for group in figures.totals()]
     said = ", ".join(f"{layer} {UNKNOWN if time is None else elapsed(time)}" for layer, time in times)
-    processes = plural(len(figures.recorded.processes), "process", "processes")
-    lines.append(f"{processes}, {plural(threads, 'thread')} with I/O: {said or 'none'}")
+    processes = len(figures.recorded.processes)
+    who = [plural(processes, "process", "processes")] if processes else []
+    who += [plural(threads, "thread")] if threads else []
+    lines.append(f"{', '.join(who) or 'all processes'} with I/O: {said or 'none'}")
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
 

@@ -96,4 +96,4 @@ def _name(recorded: Recorded, thread: str) -> str:
         return f"thread {tid}" if tid else "?"
     rank = f"rank {process.rank}, " if process.rank is not None else ""
     own = f", thread {tid}" if tid and tid != process.pid else ""
-    return f"{rank}{process.program} {process.pid}{own}"
+    return f"{rank}{process.program or 'process'} {process.pid}{own}"
