@@ -141,6 +141,24 @@ def test_wrong_arguments(compiled: Compiling, trace: Trace, work: Path, own: boo
     assert ends[0] == ends[1]
 
 
+def test_a_caller_that_was_unloaded_is_forgotten(trace: Trace, work: Path, needs: Callable[..., None]) -> None:
+    """Where a plug-in lay another one comes to lie: each calls the HDF5 that it was linked with."""
+    needs("h5cc")
+    library = own_library()
+    if library is None:
+        pytest.skip("h5py has no HDF5 of its own")
+    source = SOURCES / "plug.c"
+    own = ["cc", "-fPIC", "-shared", "-o", "own.so", source, library, f"-Wl,-rpath,{library.parent}"]
+    system = ["h5cc", "-shlib", "-fPIC", "-shared", "-o", "system.so", source]
+    for command in (own, system, ["cc", "-o", "unloaded", SOURCES / "unloaded.c", "-ldl"]):
+        subprocess.run(command, cwd=work, check=True, capture_output=True)
+    command = [work / "unloaded", *("./own.so", "./system.so", "./own.so")]
+    alone = subprocess.run(command, cwd=work, capture_output=True, check=True).stdout.splitlines()
+    watched = trace.run(*command, cwd=work).stdout.splitlines()
+    assert len({line.split()[0] for line in alone}) == 2
+    assert [line.split()[0] for line in watched] == [line.split()[0] for line in alone]
+
+
 def test_what_is_not_kept_leaves_a_gap(compiled: Compiling, trace: Trace, work: Path) -> None:
     """Long names have room; of longer ones, and of more open files than there is room for, a Gap says so."""
     lines, story = told(trace, work, compiled("lost.c"))

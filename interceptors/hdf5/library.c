@@ -26,8 +26,9 @@ enum { RANGES = 512 };
 static struct range {
     uintptr_t start, end;
     struct library *library;
-    _Atomic bool ready;
+    _Atomic unsigned state; // rises; its last two bits: free, being filled, ready
 } ranges[RANGES];
+enum { FREE, FILLED, READY, STATES };
 static _Atomic unsigned range_count;
 
 static const char names[FUNCTION_COUNT][32] = {
@@ -147,18 +148,39 @@ static struct library *library_of(const void *caller) {
     return found == NULL ? NULL : library_at(found);
 }
 
+static struct range *range_take(void) {
+    for (unsigned i = 0; i < RANGES; i++) {
+        unsigned state = relaxed(ranges[i].state), count = relaxed(range_count);
+        if (state % STATES != FREE || !atomic_compare_exchange_strong(&ranges[i].state, &state, state + 1)) continue;
+        while (count < i + 1 && !atomic_compare_exchange_weak(&range_count, &count, i + 1)) continue;
+        return &ranges[i];
+    }
+    return NULL;
+}
+
+// After code was unloaded: at the address of a caller that is gone there may be another, linked with another library.
+void callers_unloaded(void) {
+    for (unsigned i = 0, count = relaxed(range_count); i < count; i++) {
+        struct span span;
+        unsigned state = relaxed(ranges[i].state);
+        if (state % STATES != READY) continue;
+        if (object_at((const void *)ranges[i].start, &span) && span.start == ranges[i].start) continue;
+        atomic_compare_exchange_strong(&ranges[i].state, &state, state + 1);
+    }
+}
+
 static __attribute__((cold, noinline)) struct library *library_new_caller(const void *caller) {
     int kept = errno;
     struct span span;
     struct library *library = loader_ready() ? library_of(caller) : NULL;
     dlerror(); // what is not there is not the program's error
     if (library != NULL && object_at(caller, &span)) {
-        unsigned place = atomic_fetch_add(&range_count, 1);
-        if (place < RANGES) {
-            ranges[place].start = span.start;
-            ranges[place].end = span.end;
-            ranges[place].library = library;
-            atomic_store_explicit(&ranges[place].ready, true, memory_order_release);
+        struct range *range = range_take();
+        if (range != NULL) {
+            range->start = span.start;
+            range->end = span.end;
+            range->library = library;
+            atomic_fetch_add(&range->state, 1);
         }
     }
     errno = kept;
@@ -168,10 +190,13 @@ static __attribute__((cold, noinline)) struct library *library_new_caller(const 
 struct library *library_find(const void *caller) {
     uintptr_t address = (uintptr_t)caller;
     unsigned count = relaxed(range_count);
-    for (unsigned i = 0; i < count && i < RANGES; i++)
-        if (atomic_load_explicit(&ranges[i].ready, memory_order_acquire) && address >= ranges[i].start &&
-            address < ranges[i].end)
-            return ranges[i].library;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned state = atomic_load_explicit(&ranges[i].state, memory_order_acquire);
+        if (state % STATES != READY || address < ranges[i].start || address >= ranges[i].end) continue;
+        struct library *library = ranges[i].library;
+        atomic_thread_fence(memory_order_acquire);
+        if (likely(relaxed(ranges[i].state) == state)) return library;
+    }
     return library_new_caller(caller);
 }
 

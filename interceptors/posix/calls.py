@@ -78,7 +78,7 @@ BY_HAND = {
     "Flushing and changing": "a Copy from one opening to another, a Read or a Write; a Map and its Unmap; a Fsync",
     "Names": "the working directory, to which relative names are joined",
     "Listing": "an opening or an event, with `--record list`; where it changes the working directory unseen, that",
-    "Loading code": "nothing but a Gap, where what is loaded passes every preload",
+    "Loading code": "nothing but a Gap, where it passes every preload; callers of HDF5 that are unloaded are forgotten",
     "Processes": "a Fork, Spawn, Exec, ExecFailed or ChildEnd, or a Gap where a program cannot be watched",
 }
 

@@ -22,6 +22,14 @@ void *provio_dlopen(const char *path, int flags) {
     return REAL(dlopen)(path, flags);
 }
 
+int provio_dlclose(void *handle) {
+    int result = REAL(dlclose)(handle);
+    int error = errno;
+    callers_unloaded();
+    errno = error;
+    return result;
+}
+
 void *provio_dlmopen(long space, const char *path, int flags) {
     static _Atomic bool said;
     if (space != LM_ID_BASE && path != NULL && !(flags & RTLD_NOLOAD)) say_once(&said, API_dlmopen, apart, path);

@@ -976,6 +976,7 @@ void event_unwatched(struct launch *launch, int api, int pid);
 void event_withdraw(struct block *block);
 pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started); // children.c
 void event_gap(int api, const char *reason, const char *path);
+void callers_unloaded(void); // ../hdf5/library.c
 
 // ---- confine.c: what keeps the shim from its files later on
 

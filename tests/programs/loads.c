@@ -11,5 +11,5 @@ int main(int count, char **arguments) {
     void *handle = strcmp(arguments[1], "apart") == 0 ? dlmopen(LM_ID_NEWLM, arguments[2], RTLD_NOW)
                                                       : dlopen(arguments[2], RTLD_NOW | deep);
     if (handle == NULL) puts(dlerror());
-    return handle == NULL;
+    return handle == NULL || dlclose(handle) != 0;
 }
