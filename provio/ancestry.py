@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from provio.describe import PREFIXES, describe, gaps, label, name_phases, noise, order, programs
 from provio.document import Edge, LineageDocument, Node, Via
-from provio.identity import is_inside
+from provio.identity import is_within_files
 from provio.store import Reader
 from provio.target import Target
 from provio.ties import tied_by_code
@@ -117,7 +117,7 @@ def run_document(reader: Reader, run: str, *, everything: bool = False) -> Linea
     edges = {
         (row["s"], row["p"], row["o"]): None
         for row in reader.rows(query)
-        if not (is_inside(row["s"]) or is_inside(row["o"]))
+        if not (is_within_files(row["s"]) or is_within_files(row["o"]))
     }
     shown = {end for subject, _, object_ in edges for end in (subject, object_)} - {iri}
     made = {subject for subject, predicate, _ in edges if predicate == PROV + "wasGeneratedBy"}

@@ -83,7 +83,7 @@ def find(reader: Reader, path: str, at: datetime | None, run: str | None) -> Tar
     if "#" in path:
         from provio import target_members
 
-        if target_members.is_inside(path):
+        if target_members.may_name_object(path):
             return target_members.find(reader, path, lambda file: _file(reader, file, at, run))
     return _file(reader, path, at, run)
 

@@ -123,7 +123,7 @@ def file_iri(domain: str, path: bytes) -> str:
     return f"file://{domain}{turtle.path_iri(path)}"
 
 
-def is_inside(iri: str) -> bool:
+def is_within_files(iri: str) -> bool:
     """Tell whether an IRI names an object inside a file, or a finer phase: what a question about files leaves out."""
     return "#" in iri or FINER.search(iri) is not None
 

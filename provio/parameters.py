@@ -172,7 +172,7 @@ def _file(value: str, reader: Store) -> tuple[str, str]:
     from provio import target_members
     from provio.target import find_target
 
-    if target_members.is_inside(value):
+    if target_members.may_name_object(value):
         found = target_members.find(reader, value, lambda path: find_target(reader, path))
     else:
         found = find_target(reader, value)

@@ -29,7 +29,7 @@ def is_group(reader: Reader, iri: str) -> bool:
     return NS + "Group" in Nodes(reader).of([iri])[iri].get(RDF + "type", {})
 
 
-def is_inside(text: str) -> bool:
+def may_name_object(text: str) -> bool:
     """Tell whether a text may name an object inside a file: it holds `#`, and is not there as a file."""
     return "#" in text and not os.path.lexists(text) and not is_iri(text)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
-from provio.identity import is_inside
+from provio.identity import is_within_files
 from provio.nodes import Nodes, batches
 from provio.store import Reader
 from provio.vocab import NS, PROV
@@ -115,7 +115,7 @@ def _few_alternates(reader: Reader) -> dict[str, list[str]] | None:
     found: dict[str, list[str]] = {}
     rows = list(reader.table(f"SELECT ?s ?o {{ ?s <{ALTERNATE}> ?o {_unless(ALTERNATE)} }} LIMIT {FEW + 1}"))
     for subject, object_ in rows:
-        if not is_inside(object_):
+        if not is_within_files(object_):
             found.setdefault(object_, []).append(subject)
     return found if len(rows) <= FEW else None
 
@@ -171,7 +171,7 @@ def _pointing(reader: Reader, walk: Walk, nodes: list[str], *predicates: str) ->
         values = " ".join(f"<{iri}>" for iri in batch)
         query = f"SELECT ?s ?o {{ VALUES ?o {{ {values} }} ?s <{predicate}> ?o {_unless(predicate)} }}"
         for subject, object_ in reader.table(query):
-            if walk.inside or not is_inside(subject):
+            if walk.inside or not is_within_files(subject):
                 walk.edges[subject, predicate, object_] = None
                 found.add(subject)
     return found
