@@ -193,9 +193,9 @@ def _feeders(reader: Reader, processes: set[str]) -> dict[str, set[tuple[str, st
     informed = "(provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+"
     for batch in batches(sorted(processes)):
         query = f"""{PREFIXES} SELECT DISTINCT ?p ?q ?argv {{ VALUES ?p {{ {" ".join(f"<{iri}>" for iri in batch)} }}
-            ?a provio:partOf ?p ; prov:used ?pipe . ?pipe a provio:Pipe ; prov:wasGeneratedBy ?b .
-            ?b provio:partOf ?q . ?q a provio:Process ; provio:argv ?argv . FILTER(?p != ?q)
-            FILTER NOT EXISTS {{ ?b {informed} ?c . ?c provio:partOf ?p }} }}"""
+            ?a provio:partOf+ ?p ; prov:used ?pipe . ?pipe a provio:Pipe ; prov:wasGeneratedBy ?b .
+            ?b provio:partOf+ ?q . ?q a provio:Process ; provio:argv ?argv . FILTER(?p != ?q)
+            FILTER NOT EXISTS {{ ?b {informed} ?c . ?c provio:partOf+ ?p }} }}"""
         for row in reader.rows(query):
             found[row["p"]].add((row["q"], row["argv"]))
     return found

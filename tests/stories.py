@@ -101,4 +101,29 @@ def inside(home: Home) -> None:
     fifth.write()
 
 
-STORIES: dict[str, Callable[[Home], None]] = {"project": project, "ranks": ranks, "inside": inside}
+def notebook(home: Home) -> None:
+    """A notebook: a cell reads a table, the next fails, a third writes what the first had read, and in it a function of
+    the program's own writes a log."""
+    table, out, log = (File(f"/data/{name}", 41 + place) for place, name in enumerate(("in.csv", "out.csv", "log")))
+    run = Run(home, 1, "./kernel", exitCode=0)
+    process = run.process("kernel")
+    process.begin("[1]", kind="cell", number=1, sourceText="table = read('in.csv')")
+    process.plain(table).read().read().close()
+    process.finish()
+    process.begin("[2]", kind="cell", number=2, sourceText="1 / 0")
+    process.finish("error")
+    process.begin("[3]", kind="cell", number=3, sourceText="write('out.csv', table)")
+    process.plain(out, "w").write().write().close()
+    process.begin("note", kind="function")
+    process.plain(log, "w").write().close()
+    process.finish(back="../t3")
+    process.finish()
+    run.write()
+
+
+STORIES: dict[str, Callable[[Home], None]] = {
+    "project": project,
+    "ranks": ranks,
+    "inside": inside,
+    "notebook": notebook,
+}

@@ -90,6 +90,7 @@ class Process:
         self.run, self.pid = run, pid
         self.serial, self.accesses = count(1), count(1)
         self.open: list[Handle | Plain] = []
+        self.tasks, self.task = count(1), ""
         base = f"{RUN_BASE}{run.id}/{HOST}/{pid}.1.0/0/"
         self.lines = [
             f"@prefix : <{NS}> . @base <{base}> .\n",
@@ -101,6 +102,20 @@ class Process:
     def say(self, line: str) -> None:
         """Add a statement."""
         self.lines.append(line + " .\n")
+
+    def begin(self, name: str, **facts: str | int) -> None:
+        """Begin a Task within the one that is going on, and enter it."""
+        self.run.tick()
+        within, self.task = self.task, f"../t{next(self.tasks)}"
+        said = {"name": name} | facts | {"startedNs": self.run.now}
+        words = (f":{word} {one if isinstance(one, int) else turtle.literal(one)}" for word, one in said.items())
+        self.say(" ; ".join([f"<{self.task}> a :Task", *words, *([f":partOf <{within}>"] if within else [])]))
+
+    def finish(self, status: str = "ok", back: str = "") -> None:
+        """End the Task; what follows belongs to the one that is named, or to none."""
+        self.run.tick()
+        self.say(f"<{self.task}> :endedNs {self.run.now} ; :status {turtle.literal(status)}")
+        self.task = back
 
     def fork(self) -> Process:
         """Make a child."""
@@ -178,6 +193,8 @@ class Plain:
         """State the counters."""
         line = f'<a{next(self.process.accesses)}> a :Access ; :object <{self.name}> ; :readApi "read" ; '
         line += _side("read", self.reads) + ' ; :writeApi "write" ; ' + _side("write", self.writes)
+        if self.process.task:
+            line += f" ; :task <{self.process.task}> ; :closed {0:016}"
         self.process.say(line)
 
     def state(self) -> None:
