@@ -1,6 +1,7 @@
 """What a run's I/O came to: a reader of runs' graphs in, figures as plain typed data out.
 
-    recorded      the graph, read once: I/O activities, processes, runs, files
+    reading       the graph, read once
+    recorded      what is in it: I/O activities, processes, runs, files
     activity      one I/O activity, and the layer that it belongs to
     tally         sums of activities; what was not recorded stays unknown and is never a zero
     groups        tallies by function, file, process, thread, rank, host …
@@ -82,6 +83,6 @@ class Figures:
 def figures(reader: Reader, times: bool = False) -> Figures:
     """Return the figures of all runs that a reader sees (`provio.store.Confined` sees some); with `times`, what a time
     line needs."""
-    from provio.stats import recorded
+    from provio.stats import reading
 
-    return Figures(recorded.load(reader, times))
+    return Figures(reading.load(reader, times))

@@ -1,0 +1,219 @@
+"""What the graphs of runs say of their I/O: a reader in, activities with all that groups them out.
+
+One short question a word, joined here: a run of 750,000 triples is read so in a few seconds, by any server too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
+
+from provio.facts import SIZE_LIMITS
+from provio.graph import INFLUENCES, SINGLE_CALLS
+from provio.stats.activity import SIZES, Activity
+from provio.stats.recorded import File, Process, Recorded, Run, process_of
+
+if TYPE_CHECKING:
+    from provio.store import Reader
+
+KINDS = sorted({*INFLUENCES, *SINGLE_CALLS, "Close", "Failure", "IOActivity"})
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DEPTH = 8  # parts of a process's name, between slashes: https://w3id.org/provio/run/RUN/HOST/PID.TICK.N
+COUNTED = frozenset({"Read", "Write"})  # kinds that say how many calls they are, wherever that is recorded
+
+
+def load(reader: Reader, times: bool = False) -> Recorded:
+    """Read all that is said of I/O; with `times`, when each activity began and ended."""
+    found = Recorded()
+    _runs(reader, found)
+    _processes(reader, found)
+    _files(reader, found)
+    by_iri = _activities(reader)
+    _places(reader, found, by_iri)
+    _targets(reader, by_iri)
+    _mirrors(by_iri)
+    if times:
+        _times(reader, by_iri)
+    found.activities = list(by_iri.values())
+    return found
+
+
+def _pairs(reader: Reader, word: str) -> Iterator[list[str]]:
+    prefixed = word if ":" in word else "provio:" + word
+    return reader.table(f"SELECT ?s ?o {{ ?s {prefixed} ?o }}")
+
+
+def _of_kind(reader: Reader, kind: str) -> Iterator[str]:
+    return (row[0] for row in reader.table(f"SELECT ?s {{ ?s a provio:{kind} }}"))
+
+
+def _runs(reader: Reader, found: Recorded) -> None:
+    names = dict(_pairs(reader, "name"))
+    question = """SELECT ?run ?user ?start ?end ?detail { ?run a provio:Run .
+        OPTIONAL { ?run prov:wasAssociatedWith ?user } OPTIONAL { ?run prov:startedAtTime ?start }
+        OPTIONAL { ?run prov:endedAtTime ?end } OPTIONAL { ?run provio:detail ?detail } }"""
+    for iri, user, start, end, detail in reader.table(question):
+        found.runs[iri] = Run(iri, names.get(user), start, end, detail or "op")
+    named = {iri for iri, run in found.runs.items() if run.start}
+    found.runs = {iri: run for iri, run in found.runs.items() if iri in named or not named}  # no parent of another run
+    for gap in _of_kind(reader, "Gap"):
+        found.gaps["/".join(gap.split("/", 6)[:6])] += 1
+
+
+def _processes(reader: Reader, found: Recorded) -> None:
+    programs = dict(_pairs(reader, "rdfs:label"))
+    question = """SELECT ?process ?run ?pid ?rank ?host ?argv ?program {
+        ?process a provio:Process ; provio:partOf ?run .
+        OPTIONAL { ?process provio:pid ?pid } OPTIONAL { ?process provio:rank ?rank }
+        OPTIONAL { ?process provio:host ?host } OPTIONAL { ?process provio:argv ?argv }
+        OPTIONAL { ?process prov:wasAssociatedWith ?program } }"""
+    for iri, run, pid, rank, host, argv, program in reader.table(question):
+        name = programs.get(program)
+        found.processes[iri] = Process(iri, run, int(pid or 0), int(rank) if rank else None, host, argv, name)
+    tids = dict(_pairs(reader, "tid"))
+    found.threads = {iri: int(tids.get(iri, 0)) for iri in _of_kind(reader, "Thread")}
+
+
+def _files(reader: Reader, found: Recorded) -> None:
+    paths = {iri: unquote_to_bytes(path).decode(errors="replace") for iri, path in _pairs(reader, "pathEncoded")}
+    paths |= dict(_pairs(reader, "path"))
+    for version, file in _pairs(reader, "prov:specializationOf"):
+        if version in paths:  # its last name, where it had several
+            found.files[version] = File(paths[version])
+        elif file in paths:
+            known = found.files.setdefault(version, File(paths[file]))
+            known.path = min(known.path, paths[file])
+    found.deleted = {version for version, _ in _pairs(reader, "prov:wasInvalidatedBy")}
+    found.kept = {version for _, version in _pairs(reader, "prov:wasRevisionOf")}
+    for version, size in _pairs(reader, "size"):
+        if version in found.files:
+            found.files[version].content = int(size)
+    for version, moment in _pairs(reader, "modified"):
+        if version in found.files:
+            found.files[version].modified = moment
+    for row in reader.table("SELECT DISTINCT ?v { ?v provio:noise true }"):
+        if row[0] in found.files:
+            found.files[row[0]].system = True
+
+
+def _activities(reader: Reader) -> dict[str, Activity]:
+    found: dict[str, Activity] = {}
+    for kind in KINDS:
+        for iri in _of_kind(reader, kind):
+            found[iri] = Activity(iri, kind)
+    setters: dict[str, Callable[[Activity, str], None]] = {
+        "api": lambda one, value: setattr(one, "api", value),
+    }
+    for word, name in (("count", "count"), ("bytes", "bytes"), ("elapsed", "elapsed"), ("maxElapsed", "longest"),
+                       ("errors", "errors"), ("consecutiveBytes", "jumped")):  # fmt: skip
+        setters[word] = lambda one, value, name=name: setattr(one, name, int(value))  # type: ignore[misc]
+    consecutive = set()
+    for word, put in setters.items():
+        for iri, value in _pairs(reader, word):
+            one = found.get(iri)
+            if one is not None:
+                put(one, value)
+                if word == "consecutiveBytes":
+                    consecutive.add(iri)
+    for iri in consecutive:
+        found[iri].jumped = (found[iri].bytes or 0) - found[iri].jumped
+    _sizes(reader, found)
+    return found
+
+
+def _sizes(reader: Reader, found: dict[str, Activity]) -> None:
+    """The access sizes, and what is left out because something else implies it: the size and longest time of one call,
+    the number of a single one."""
+    sizes: dict[str, list[int]] = {}
+    for number in range(SIZES):
+        for iri, value in _pairs(reader, f"size{number + 1}"):
+            sizes.setdefault(iri, [0] * SIZES)[number] = int(value)
+    for one in found.values():
+        if one.iri in sizes:
+            one.sizes = tuple(sizes[one.iri])
+        elif one.kind in COUNTED and one.bytes:
+            place = sum(one.bytes > limit for limit in SIZE_LIMITS)
+            one.sizes = tuple(int(number == place) for number in range(SIZES))
+        if one.kind not in COUNTED and one.count is None and not one.errors:
+            one.count = 1
+        if one.longest is None:
+            one.longest = one.elapsed
+
+
+def _places(reader: Reader, found: Recorded, by_iri: dict[str, Activity]) -> None:
+    """The process, thread and run of each activity, which its name begins with; what another tool named otherwise is
+    part of them."""
+    agents = {one: agent for one, agent in _pairs(reader, "prov:wasAssociatedWith") if agent in found.threads}
+    alone = _only_threads(found)
+    elsewhere = []
+    for one in by_iri.values():
+        process = "/".join(one.iri.split("/", DEPTH)[:DEPTH]) + "/"
+        if process not in found.processes:
+            elsewhere.append(one)
+            continue
+        one.process, one.run = process, found.processes[process].run
+        one.thread = agents.get(one.iri) or alone.get(process)
+    if elsewhere:
+        _part_of(dict(_pairs(reader, "partOf")), found, elsewhere, agents)
+
+
+def _only_threads(found: Recorded) -> dict[str, str]:
+    """The thread of each process that has one: it is not said of each of its calls."""
+    threads: dict[str, list[str]] = {}
+    for thread in found.threads:
+        threads.setdefault(process_of(thread), []).append(thread)
+    return {process: names[0] for process, names in threads.items() if len(names) == 1}
+
+
+def _part_of(whole: dict[str, str], found: Recorded, activities: list[Activity], agents: dict[str, str]) -> None:
+    for one in activities:
+        place = whole.get(one.iri, "")
+        one.thread = agents.get(one.iri)
+        while place and place not in found.processes and place not in found.runs:
+            one.thread = one.thread or agents.get(place)
+            place = whole.get(place, "")
+        one.process = place if place in found.processes else None
+        one.run = found.processes[place].run if one.process else place or None
+
+
+def _targets(reader: Reader, by_iri: dict[str, Activity]) -> None:
+    for word in sorted(set(INFLUENCES.values())):
+        for entity, activity in _pairs(reader, word):
+            if activity in by_iri:
+                by_iri[activity].target = entity
+
+
+def _times(reader: Reader, by_iri: dict[str, Activity]) -> None:
+    for iri, moment in _pairs(reader, "prov:startedAtTime"):
+        if iri in by_iri:
+            one = by_iri[iri]
+            one.start = one.end = nanoseconds(moment)
+            one.end += one.elapsed or 0 if one.count == 1 else 0
+    for iri, moment in _pairs(reader, "prov:endedAtTime"):
+        if iri in by_iri:
+            by_iri[iri].end = max(by_iri[iri].start, nanoseconds(moment))
+
+
+def nanoseconds(moment: str) -> int:
+    """Return a moment in ns since 1970."""
+    since = datetime.fromisoformat(moment) - EPOCH
+    return (since.days * 86_400_000_000 + since.seconds * 1_000_000 + since.microseconds) * 1000
+
+
+def _mirrors(by_iri: dict[str, Activity]) -> None:
+    """What the kernel copied is one call with two sides: the writing one is marked."""
+    for iri, one in by_iri.items():
+        if one.kind != "Write":
+            continue
+        other = by_iri.get(iri.removesuffix("/write") + "/read")
+        if other and (one.api, one.count, one.bytes, one.elapsed) == (
+            other.api,
+            other.count,
+            other.bytes,
+            other.elapsed,
+        ):
+            one.mirror = True
+            if (one.count or 0) > 1:
+                one.sizes = other.sizes = None
