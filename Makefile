@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint shim bench instructions vocab calls clean
+.PHONY: help demo test quick lint shim bench instructions vocab calls transcript clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -51,10 +51,14 @@ instructions: $(VENV)/test $(SHIM)  ## count what a call costs in instructions, 
 vocab: $(VENV)/test  ## write the C header of the ontology's words
 	$(BIN)/python -m provio.vocab --header > interceptors/posix/vocab.h
 
-calls:  ## write the pages of the tables of calls
+transcript: $(VENV)/test $(SHIM)  ## carry out a new user's first half hour, write docs/first-half-hour.md
+	$(BIN)/python tests/half_hour.py > docs/.first-half-hour && mv docs/.first-half-hour docs/first-half-hour.md
+
+calls:  ## write the pages of the tables of calls, questions, commands and columns
 	$(PYTHON) interceptors/posix/calls.py > docs/calls.md
 	$(PYTHON) -m provio.reports.question > docs/queries.md
 	$(PYTHON) -m provio.reports.records > docs/output.md
+	$(PYTHON) -m provio.manual > docs/commands.md
 	$(PYTHON) interceptors/hdf5/hdf5_calls.py > docs/calls-hdf5.md
 
 clean:  ## remove the virtual environment and everything built

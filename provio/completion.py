@@ -31,6 +31,8 @@ def script(cli: click.Command, shell: str) -> str:
 
 def equip(command: click.Command) -> None:
     """Have each parameter of a verb offer what it takes, by its name."""
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        equip(inner)
     for param in command.params:
         completer = BY_NAME.get(param.name or "")
         if completer and not isinstance(param.type, click.Choice):
@@ -114,6 +116,12 @@ def _keys(_context: click.Context, _param: click.Parameter, incomplete: str) -> 
     return _begun((CompletionItem(name, help=key.says) for name, key in sorted(KEYS.items())), incomplete)
 
 
+def _classes(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from provio.switches import SWITCHES
+
+    return _begun((CompletionItem(name, help=says) for name, (_, says, _) in SWITCHES.items()), incomplete)
+
+
 def _command(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The first word is a program along PATH, or a file; the others are files."""
     if context.params.get("command") or "/" in incomplete or not incomplete:
@@ -164,7 +172,12 @@ BY_NAME: dict[str, Completer] = {
     "files": _files,
     "form": _forms,
     "key": _keys,
+    "exclude": _files,
+    "include": _files,
     "name": _of_heads("name"),
+    "names": _runs,
+    "off": _classes,
+    "on": _classes,
     "parameters": _parameters,
     "paths": _files,
     "question": _questions,

@@ -47,7 +47,8 @@ def find(question: str, folders: Sequence[str] = ()) -> Question:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         near = suggestion(question, [one.name for one in named_questions.questions(folders)])
         what = "neither SPARQL, nor a question's name (provio query --list), nor a file that can be read"
-        raise BadQuery(f"{question}{near or ':'} {what} ({reason})") from error
+        line = f"no question {question}{near} (provio query --list)" if near else f"{question}: {what} ({reason})"
+        raise BadQuery(line) from error
 
 
 def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, service: bool = False) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import PurePath
@@ -46,6 +47,17 @@ def of_run(name: str, known: Iterable[str]) -> str:
     return f"{near.removeprefix(': ')} (provio runs lists them)" if near else "provio runs lists them"
 
 
+def of_words(sparql: str) -> list[str]:
+    """Return a line for each word in a question that is written as provio's (`provio:…`) and is none."""
+    from provio.vocab import vocabulary
+
+    used = dict.fromkeys(re.findall(r"\bprovio:([A-Za-z]\w*)", sparql))
+    if not used:
+        return []
+    known = vocabulary().terms
+    return [f"provio:{word} is no word of provio's{suggestion(word, known)}" for word in used if word not in known]
+
+
 def _near(reader: Rows, name: str) -> list[str]:
     """The recorded files nearest to a path: of a similar name in its folder, or of the same name elsewhere."""
     folder, last = os.path.split(name)
@@ -56,7 +68,8 @@ def _near(reader: Rows, name: str) -> list[str]:
 
 def _below(reader: Rows, folder: str, most: int) -> list[str]:
     start = literal(folder.rstrip("/") + "/")
-    query = f"SELECT DISTINCT ?path {{ ?file <{NS}path> ?path FILTER(STRSTARTS(?path, {start})) }} LIMIT {most}"
+    found = f"?file <{NS}path> ?path FILTER(STRSTARTS(?path, {start}))"
+    query = f"SELECT DISTINCT ?path {{ {found} }} ORDER BY ?path LIMIT {most}"
     return [row["path"] for row in reader.rows(query)]
 
 

@@ -87,7 +87,7 @@ def complain(message: str, hint: str = "") -> None:
 
 def _clear() -> str:
     """What takes away a line of progress that the parent of this process may have left."""
-    return "\r\x1b[K" if stopping.is_apart() and sys.stderr.isatty() else ""
+    return "\r\x1b[K" if stopping.is_apart() and _rewrites() else ""
 
 
 def _shown(text: str) -> str:
@@ -109,7 +109,12 @@ def progress() -> Callable[[str], None]:
 
     Programs are shown nothing, nor is anybody of work that takes under a second.
     """
-    return _Line() if sys.stderr.isatty() else lambda _: None
+    return _Line() if _rewrites() else lambda _: None
+
+
+def _rewrites() -> bool:
+    """Whether complaints go to a terminal whose last line can be written anew."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 class _Line:

@@ -65,6 +65,11 @@ def command(
 
         terminal.out(report.render(asked, unicode=terminal.unicode()))
         return 0
+    if not asked.name:
+        from provio import slips
+
+        for line in slips.of_words(asked.text):
+            terminal.complain(line)
     filled = _values(asked, values, parameters)
     which = asking.Which(campaign=campaign, name=name)
     if update:

@@ -47,11 +47,12 @@ def command(form: str, limit: int | None, campaign: str | None, name: str | None
 
 def _table(found: list[dict[str, str | int | float | None]], enough: int, width: int | None) -> str:
     """The rows as people read them: `enough` of an id, sizes and times in units, no column without a value, and where
-    there are few columns, the start to the minute."""
+    there are few columns, the start to the minute and no sizes."""
     from provio.reports import records, rows
     from provio.reports.text import moment, size, span
 
-    start = slice(0, 16 if width is not None and width < 100 else None)
+    narrow = width is not None and width < 100
+    start = slice(0, 16 if narrow else None)
     shown: dict[str, Callable[[Any], str]] = {
         "run": lambda text: str(text[:enough]),
         "start": lambda text: moment(text)[start],
@@ -61,7 +62,8 @@ def _table(found: list[dict[str, str | int | float | None]], enough: int, width:
     }
     cells = [{name: "" if cell is None else shown.get(name, str)(cell) for name, cell in row.items()} for row in found]
     every = records.TABLES["runs"].names
-    names = [name for name in every if name in ("run", "start", "seconds", "end", "command") or _any(cells, name)]
+    always, wide = ("run", "start", "seconds", "end", "command"), ("size", "files")
+    names = [name for name in every if name in always or (_any(cells, name) and not (narrow and name in wide))]
     lines = [[row[name] for name in names] for row in cells]
     return rows.align(names, lines, width=width, unicode=terminal.unicode(), right={"files"})
 

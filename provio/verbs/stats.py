@@ -30,7 +30,8 @@ LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule beside it
     "ways",
     type=click.Choice([*WAYS, *ALONE]),
     multiple=True,
-    help="What is summed up together; several: each pair.",
+    metavar="WHAT",
+    help=f"What is summed up together; several: each pair ({', '.join([*WAYS, *ALONE])}).",
 )
 @click.option("--sort", type=click.Choice(["time", "calls", "bytes", "errors", "name"]), default="time",
               show_default=True, help="What comes first.")  # fmt: skip
@@ -64,7 +65,7 @@ def command(
              provio stats last --by file --sort bytes
              provio stats --campaign das-2026 --across --by program
              provio stats last -o report.html
-             provio stats --campaign das-2026 --by rank --by api --as csv > ranks.csv
+             provio stats --campaign das --by rank --by api --as csv > ranks.csv
     """
     from provio.stats import figures
     from provio.store import Confined

@@ -1,0 +1,222 @@
+"""A new user's first half hour, carried out: nothing in, what a terminal of 80 columns shows out, as a page.
+
+    python tests/half_hour.py > docs/first-half-hour.md        (make transcript)
+
+Everything is real: a new virtual environment, the install, programs, slips, stores of others. What differs from time to
+time (ids, times, sizes, names of machines) is made alike for the page, and blanked for the comparison with it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pexpect
+
+ROOT = Path(__file__).resolve().parent.parent
+AVERAGE = """import csv, sys
+rows = list(csv.reader(open(sys.argv[1])))
+with open(sys.argv[2], "w") as out:
+    for station in sorted({row[0] for row in rows}):
+        values = [float(row[1]) for row in rows if row[0] == station]
+        print(station, sum(values) / len(values), sep=",", file=out)
+"""
+STATIONS = "".join(f"S{place % 7},{place * 37 % 101}\n" for place in range(700))
+
+# Prose; a command that is typed; or something that happens without the user, as a function of the project's folder.
+STEPS: list[str | Callable[[Path], None]] = [
+    "## Install",
+    "From a checkout, into an environment of its own. Any C compiler builds the part that watches.",
+    "$ python3 -m venv ~/env",
+    "$ ~/env/bin/pip install --quiet ~/provio",
+    "$ . ~/env/bin/activate; provio --version",
+    "`provio doctor -- COMMAND` says beforehand what would go wrong; here a slip of the user's:",
+    "$ provio doctor -- python3.99 average.py | grep -A1 ^problem",
+    "## Record",
+    "A project with measurements and a script. Put `provio run --` before what you would type anyway:",
+    "$ ls",
+    "$ provio run -- python3 average.py stations.csv means.csv",
+    "$ provio run --name ranking -- sh -c 'sort -t, -k2 -n means.csv > ranking.csv'",
+    "## Ask",
+    "$ provio lineage ranking.csv",
+    "$ provio why means.csv",
+    "$ provio lineage --forward stations.csv",
+    "$ provio runs",
+    "$ provio show ranking",
+    "$ provio query 'SELECT DISTINCT ?path { ?f provio:path ?path FILTER(STRENDS(?path, \".csv\")) } ORDER BY ?path'",
+    "$ provio view ranking.csv -o lineage.html",
+    "Data changes, and provio says what is out of date, and how it is made again:",
+    "$ echo S1,1000 >> stations.csv",
+    "$ provio lineage ranking.csv --stale",
+    "$ provio impact stations.csv",
+    "## Slips",
+    "In a verb, in an option, without `run`, without `lineage`:",
+    "$ provio lineag ranking.csv",
+    "$ provio lineage --forwrad stations.csv",
+    "$ provio python3 average.py stations.csv means.csv",
+    "$ provio ranking.csv",
+    "In a path, and a folder in place of a file:",
+    "$ provio lineage rankings.csv",
+    "$ provio lineage .",
+    "$ provio show ranking.csv",
+    "$ provio show rankin",
+    "In the command: it ends as it does without provio.",
+    "$ provio run -- pyhton3 average.py",
+    "$ echo $?",
+    "In the settings: questions refuse, a run goes on without what is wrong.",
+    "$ echo 'hahs = true' > provio.toml",
+    "$ provio runs",
+    "$ provio run --no-merge -- true",
+    "$ rm provio.toml",
+    "In SPARQL, and in the name of a question:",
+    "$ provio query 'SELECT ?file WHERE { ?file a provio:Fil }'",
+    "$ provio query io-by-fiel",
+    "## Other places",
+    "No record here:",
+    "$ mkdir ~/elsewhere; cd ~/elsewhere && provio runs",
+    "A record whose store an older provio left, or that was deleted, is made anew from the runs:",
+    "$ rm -r .provio/store .provio/snapshots; provio lineage means.csv",
+    "One that a newer provio wrote is left as it is:",
+    lambda project: _write(project / ".provio" / "store.version", "99\n"),
+    "$ provio lineage means.csv",
+    lambda project: (project / ".provio" / "store.version").unlink(),
+    "Somebody else's is not used unless you say so:",
+    lambda project: os.chown(project / ".provio", 12345, 12345),
+    "$ provio lineage means.csv",
+    lambda project: os.chown(project / ".provio", os.geteuid(), os.getegid()),
+    "And all that was ever recorded is one folder:",
+    "$ rm -r .provio; provio lineage means.csv",
+]
+HEAD = """# The first half hour
+
+What a new user types and what a terminal of 80 columns answers, from the install on, with the usual slips. The page is
+made by `make transcript`, which carries it all out; a test holds it to what provio says today.
+"""
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def carried_out(home: Path) -> str:
+    """Carry out the steps in a home folder that is still empty; return the page."""
+    project = home / "das"
+    project.mkdir()
+    _write(project / "average.py", AVERAGE)
+    _write(project / "stations.csv", STATIONS)
+    _checkout(home / "provio")
+    env = _environment(home)
+    parts, code = [HEAD], 0
+    for step in STEPS:
+        if callable(step):
+            step(project)
+        elif step.startswith("$ "):
+            shown, code = _typed(step[2:].replace("$?", str(code)), project, env)
+            lines = [step, *shown.splitlines()]
+            parts.append("".join(f"    {line}".rstrip() + "\n" for line in lines))
+            if step.endswith("pip install --quiet ~/provio") or "venv" in step:
+                assert code == 0, shown
+                _with_what_is_here(home)
+        else:
+            parts.append(step + "\n")
+    return _alike("\n".join(_joined(parts)), home)
+
+
+def _joined(parts: list[str]) -> list[str]:
+    """Commands that follow each other stand in one block."""
+    found: list[str] = []
+    for part in parts:
+        if part.startswith("    ") and found and found[-1].startswith("    "):
+            found[-1] += part
+        else:
+            found.append(part)
+    return found
+
+
+def _checkout(target: Path) -> None:
+    names = (
+        "provio",
+        "interceptors",
+        "ontology",
+        "queries",
+        "pyproject.toml",
+        "setup.py",
+        "README.md",
+        "LICENSE",
+        "MANIFEST.in",
+    )
+    target.mkdir()
+    for name in names:
+        source = ROOT / name
+        if source.is_dir():
+            leave = shutil.ignore_patterns("__pycache__", "libprovio.so")
+            shutil.copytree(source, target / name, symlinks=True, ignore=leave)
+        else:
+            shutil.copy2(source, target / name)
+
+
+def _environment(home: Path) -> dict[str, str]:
+    left = ("PROVIO", "LD_PRELOAD", "XDG_", "SLURM", "PYTHON", "VIRTUAL_ENV")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(left)}
+    # What provio needs is here already: nothing is fetched.
+    env |= {
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",
+        "PIP_NO_INDEX": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    env |= {"HOME": str(home), "TERM": "xterm", "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "COLUMNS": "80", "LINES": "24"}
+    return env | {"PATH": f"{home}/env/bin:{os.path.dirname(sys._base_executable)}:{os.environ['PATH']}"}
+
+
+def _with_what_is_here(home: Path) -> None:
+    """Let the new environment find provio's requirements where this one has them."""
+    for place in (home / "env" / "lib").glob("python*/site-packages"):
+        _write(
+            place / "requirements-of-provio.pth", f"import sys; sys.path.insert(0, {sysconfig.get_path('purelib')!r})\n"
+        )
+
+
+def _typed(command: str, folder: Path, env: dict[str, str]) -> tuple[str, int]:
+    """What a terminal shows of a command, and its exit code."""
+    child = pexpect.spawn(
+        "bash", ["-c", command], cwd=folder, env=env, encoding="utf-8", timeout=600, echo=False, dimensions=(24, 80)
+    )
+    shown = child.read()
+    child.close()
+    shown = re.sub(r"[^\n]*\r\x1b\[K", "", shown).replace("\r\n", "\n")
+    return shown, child.exitstatus or 0
+
+
+def _alike(text: str, home: Path) -> str:
+    """A page that tells nothing of the machine it was made on."""
+    ids = dict.fromkeys(re.findall(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b", text))
+    for place, run in enumerate(ids):
+        text = text.replace(run, f"0193c1f2-4d0{place}-7a31-9c55-2f6d8e0b71a{place}")
+        text = text.replace(run[:13], f"0193c1f2-4d0{place}")
+    text = text.replace(str(home), "/home/ada").replace(os.uname().nodename, "node07")
+    return re.sub(r"\bby( +)root\b", r"by\1ada", text)
+
+
+def blank(page: str) -> str:
+    """A page without what differs from time to time."""
+    page = re.sub(r"(?m)^ {4}(system|where) .*$", r"\1", page)
+    page = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f]{4}){0,2}(-[0-9a-f]{12})?", "ID", page)
+    page = re.sub(r"\d+(\.\d+)?( [µm]?s| [kM]?B)?\b", "0", page)
+    return re.sub(r"─+", "─", re.sub(r"[ \n]+", " ", page))
+
+
+def page() -> str:
+    """Carry it out in a home folder that goes again; return the page."""
+    with tempfile.TemporaryDirectory(prefix="ada-") as home:
+        return carried_out(Path(home).resolve())
+
+
+if __name__ == "__main__":
+    print(page(), end="")

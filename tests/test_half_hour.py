@@ -1,0 +1,34 @@
+"""docs/first-half-hour.md is what a new user sees today: carried out anew, in a fresh environment, at 80 columns."""
+
+from __future__ import annotations
+
+import difflib
+import os
+
+import half_hour
+import pytest
+from conftest import ROOT
+
+PAGE = ROOT / "docs" / "first-half-hour.md"
+
+
+@pytest.mark.slow
+def test_the_page_is_what_is_seen() -> None:
+    """But for ids, times and sizes; `make transcript` writes it anew."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away, as the page does")
+    seen = half_hour.page()
+    old, new = PAGE.read_text(encoding="utf-8"), seen
+    if half_hour.blank(old) != half_hour.blank(new):
+        lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=0)
+        pytest.fail("make transcript\n" + "\n".join(lines))
+
+
+def test_the_page_tells_nothing_of_a_machine() -> None:
+    """No traceback, no colour, nobody's folder; answers fit the terminal, but for complaints, which are one line."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert "Traceback" not in page
+    assert "\x1b" not in page
+    assert "/tmp/" not in page
+    shown = [line[4:] for line in page.splitlines() if line.startswith("    ") and not line.startswith("    $ ")]
+    assert not [line for line in shown if len(line) > 80 and not line.startswith(("provio: ", "run "))]
