@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import h5py_trace
 import pytest
 from conftest import Project
 from posix_trace import Trace, name_of
@@ -90,6 +91,20 @@ open("b").read()
     paths = {row["p"] for row in project.rows("SELECT ?p { ?f a provio:File ; provio:path ?p }")}
     assert {path for path in paths if path.startswith(str(project.path))} == {f"{project.path}/data/in.h5"}
     assert project.count('?d a provio:Dataset ; provio:path "/d"') == 1
+
+
+def test_the_layer_in_python_leaves_out_the_same_files(trace: Trace, work: Path) -> None:
+    """Where there is no shim to do it: by either name, and with all that is inside."""
+    (work / "secret").mkdir()
+    (work / "link").symlink_to("secret")
+    script = (
+        "import h5py\nfor name in ('secret/a.h5', 'link/b.h5', 'secret/../c.h5'):\n h5py.File(name, 'w')['d'] = 1\n"
+    )
+    trace.limits = (f"-{work}/secret",)
+    h5py_trace.run(trace, script, work, "python")
+    story = h5py_trace.Story(trace.facts())
+    assert {name for name, *_ in story.opened()} == {"c.h5"}
+    assert {place[1:3] for place in story.objects()} == {("c.h5", "/d")}
 
 
 def test_more_than_the_shim_takes_is_refused(project: Project) -> None:

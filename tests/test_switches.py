@@ -266,3 +266,10 @@ def test_flags_are_over_the_project_s_switches(project: Project) -> None:
         project.provio("query", "SELECT ?d { ?r a provio:Run ; provio:detail ?d }", "--as", "json").stdout
     )
     assert rows["results"]["bindings"][0]["d"]["value"] == "op,-user,stat"
+
+
+def test_a_class_that_is_none_is_a_wrong_call(project: Project) -> None:
+    """Nothing is started, as for any wrong option of `run`."""
+    done = project.provio("run", "--no-record", "enviroment", "--", "touch", "started", code=125)
+    assert "'enviroment'" in done.stderr and "environment" in done.stderr and done.stderr.count("\n") == 1
+    assert not (project.path / "started").exists()

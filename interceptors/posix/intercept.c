@@ -264,7 +264,7 @@ int mode_flags(const char *mode) {
 // ---- what each term does around the real call
 
 #define COUNTED(direction, known_call, real_call, type, api, subject, outcome)                                         \
-    if (relaxed(process.alive) <= DETAIL_FILE + 1) {                                                         \
+    if (relaxed(process.alive) <= DETAIL_FILE + 1) {                                                                   \
         if (nothing_new(DESCRIPTOR_##subject, direction, api)) return known_call;                                      \
         if (!watching()) return real_call;                                                                             \
     }                                                                                                                  \

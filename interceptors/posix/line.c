@@ -8,28 +8,36 @@ static uint64_t write_since(const struct thread *thread, const struct counters *
     return known && before->values[COUNT] != 0 ? thread->epoch + before->values[LAST] : ended;
 }
 
-void account_lasting(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
-                     uint64_t offset, uint64_t bytes, uint64_t started, bool kept) {
+static ALWAYS_INLINE void account_moment(struct thread *thread, struct object *object, uint64_t serial, enum side side,
+                                         int api, uint64_t offset, uint64_t bytes, uint64_t started, bool kept) {
     *(volatile int *)&thread->depth += 1;
     struct counters *before = relaxed(object->hint[side]), *counters = before;
-    uint64_t ended = now(thread), first = side == READING ? ended : started;
-    if (first == 0) first = write_since(thread, before, serial, ended);
     if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, side, api);
-    if (counters != NULL) {
+    if (likely(counters != NULL)) {
+        uint64_t ended = now(thread), first = ended;
+        if (side == WRITING && unlikely(counters->values[COUNT] == 0))
+            first = started != 0 ? started : write_since(thread, before, serial, ended);
         uint64_t count = counters_add(thread, counters, offset, bytes, ended, ended, first, false);
         if (kept) call_line(thread, counters, count, offset, bytes, started, 0, 0);
     }
     *(volatile int *)&thread->depth -= 1;
 }
 
+void account_lasting(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                     uint64_t offset, uint64_t bytes, uint64_t started, bool kept) {
+    account_moment(thread, object, serial, side, api, offset, bytes, started, kept);
+}
+
 void account_otherwise(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                        uint64_t offset, uint64_t bytes, uint64_t started) {
-    if (left_out(CLASS_DURATION) && !detailed(DETAIL_FILE))
-        account_lasting(thread, object, serial, side, api, offset, bytes, started, detailed(DETAIL_CALL));
-    else if (detailed(DETAIL_CALL))
-        account_timed(thread, object, serial, side, api, offset, bytes, started, true);
-    else
+    if (detailed(DETAIL_UNTIMED))
+        account_moment(thread, object, serial, side, api, offset, bytes, started, false);
+    else if (detailed(DETAIL_FILE))
         access_touched(thread, object, serial, side, api, side == READING ? now(thread) : started);
+    else if (left_out(CLASS_DURATION))
+        account_lasting(thread, object, serial, side, api, offset, bytes, started, true);
+    else
+        account_timed(thread, object, serial, side, api, offset, bytes, started, true);
 }
 
 // ` <a7/r`: what the lines of an access begin with. The number of the call follows.

@@ -750,13 +750,16 @@ static inline char *counter_digits(const struct counters *counters, int which) {
     return counters->digits + 32 * which;
 }
 
-static inline void counters_store_untimed(struct counters *counters, uint64_t count) {
-    do {
+// Without durations the last moment stands where they would.
+static ALWAYS_INLINE void counters_store_untimed(struct counters *counters, uint64_t count) {
+    store_grown(counters->digits, count, true);
+    for (;;) {
+        store_digits(counters->digits + 32 * BYTES, AS_IT_IS(counters->values[BYTES]));
+        store_digits(counters->digits + 32 * ELAPSED, AS_IT_IS(counters->values[LAST]));
+        if (likely(count == AS_IT_IS(counters->values[COUNT]))) return;
         count = AS_IT_IS(counters->values[COUNT]);
         store_digits(counters->digits, count);
-        store_digits(counters->digits + 32 * BYTES, AS_IT_IS(counters->values[BYTES]));
-        store_digits(counter_digits(counters, LAST), AS_IT_IS(counters->values[LAST]));
-    } while (count != AS_IT_IS(counters->values[COUNT]));
+    }
 }
 
 static ALWAYS_INLINE void counters_store(struct counters *counters, uint64_t count) {

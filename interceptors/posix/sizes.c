@@ -43,12 +43,14 @@ void counters_longer(struct counters *counters, uint64_t elapsed) {
     store_counter(counters, LONGEST, elapsed);
 }
 
-// Where a handler counted while counters were stored.
+// Where a handler counted in between: each has added one to the digits, or stored a count of its own.
 void counters_again(struct counters *counters) {
-    if (left_out(CLASS_DURATION))
-        counters_store_untimed(counters, AS_IT_IS(counters->values[COUNT]));
-    else
-        counters_store(counters, AS_IT_IS(counters->values[COUNT]));
+    uint64_t count;
+    do {
+        count = AS_IT_IS(counters->values[COUNT]);
+        store_digits(counters->digits, count);
+        store_digits(counters->digits + 32 * BYTES, AS_IT_IS(counters->values[BYTES]));
+    } while (count != AS_IT_IS(counters->values[COUNT]));
 }
 
 static struct spread *spread_begin(struct thread *thread, struct counters *counters) {

@@ -12,12 +12,14 @@ import click
 from provio import terminal
 from provio.errors import Busy, CannotRecord
 from provio.reports.text import plural
+from provio.switches import SWITCHES
 
 if TYPE_CHECKING:
     from provio.config import Config
     from provio.lock import Lock
     from provio.run import Recording
 
+CLASSES = click.Choice(tuple(SWITCHES))
 MANY = 500  # runs among which there may be some to pack
 
 
@@ -33,8 +35,12 @@ MANY = 500  # runs among which there may be some to pack
     type=click.Choice(["file", "op", "call"]),
     help="Who touched what; counters for each function (op, the default); every single call.",
 )
-@click.option("--record", "on", multiple=True, metavar="CLASS", help="Record this class (stat, list …) too.")
-@click.option("--no-record", "off", multiple=True, metavar="CLASS", help="Leave this class (environment …) out.")
+@click.option(
+    "--record", "on", multiple=True, type=CLASSES, metavar="CLASS", help="Record this class (stat, list …) too."
+)
+@click.option(
+    "--no-record", "off", multiple=True, type=CLASSES, metavar="CLASS", help="Leave this class (environment …) out."
+)
 @click.option("--include", multiple=True, metavar="GLOB", help="Record files of this folder or glob alone.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Record no files of this folder or glob.")
 @click.option("--hash/--no-hash", "hashed", default=None, help="SHA-256 of what it wrote, computed after it (no wait).")
