@@ -99,6 +99,9 @@ def test_what_the_kernel_copies_is_one_call(project: Project) -> None:
     assert [row[name] for name in ("calls", "bytes_read", "bytes_written")] == ["1", "5000", "5000"]
     sides = [row for row in table(project, "--by", "api", "--by", "file") if row["api"] == "copy_file_range"]
     assert sorted((Path(row["file"]).name, row["calls"]) for row in sides) == [("in", "1"), ("out", "1")]
+    calls = {re.search(r"^total +POSIX +(\d+)", project.provio("stats", "--by", way).stdout, re.MULTILINE)[1]
+             for way in ("api", "file", "operation")}  # fmt: skip
+    assert calls == {next(row["calls"] for row in table(project, "--by", "layer"))}
 
 
 def test_layers_are_apart(project: Project) -> None:

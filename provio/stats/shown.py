@@ -69,13 +69,14 @@ def table(
     groups: Sequence[Group],
     ways: Sequence[str],
     limit: int,
+    totals: Sequence[Group],
     width: int | None,
     unicode: bool,
     folder: str | None = None,
 ) -> str:
-    """Return the first `limit` groups of a grouping as a table, with a total for each layer and a word of the rest;
+    """Return the first `limit` groups of a grouping as a table, with the total of each layer and a word of the rest;
     paths are as short as they are from `folder`."""
-    header, rows, rest = cells(groups, ways, limit, folder)
+    header, rows, rest = cells(groups, ways, limit, totals, folder)
     said = [place for place, name in enumerate(header) if name not in SPARE or any(row[place] for row in rows)]
     keep = _fitting(header, rows, said, len(header) - len(SAID) - 1, width, SPARE)
     text = align(
@@ -86,15 +87,16 @@ def table(
 
 
 def cells(
-    groups: Sequence[Group], ways: Sequence[str], limit: int, folder: str | None = None
+    groups: Sequence[Group], ways: Sequence[str], limit: int, totals: Sequence[Group], folder: str | None = None
 ) -> tuple[list[str], list[list[str]], int]:
-    """Return a table's header, its rows with the totals below, and how many groups are not in it."""
+    """Return a table's header, its rows, and how many groups are not in it. Below are the totals of the layers,
+    which are no sums of rows: one call may be in two."""
     columns = group_columns(ways)
     groups = _folded(groups, columns) if "file" in ways else groups
     names = [name for name in columns if name not in HIDDEN]
     rows = [[*_names(group, columns, folder), group.layer, *_measures(group.tally)] for group in groups[:limit]]
-    for layer in sorted({group.layer for group in groups}, reverse=True) if names and len(groups) > 1 else ():
-        rows.append(["total", *[""] * (len(names) - 1), layer, *_measures(_sum(groups, layer))])
+    for total in totals if names and len(groups) > 1 else ():
+        rows.append(["total", *[""] * (len(names) - 1), total.layer, *_measures(total.tally)])
     return [*names, "layer", *SAID], rows, max(0, len(groups) - limit)
 
 
@@ -115,14 +117,6 @@ def _fitting(
 
 def _measures(tally: Tally) -> list[str]:
     return [said(tally) for said in SAID.values()]
-
-
-def _sum(groups: Sequence[Group], layer: str) -> Tally:
-    total = Tally()
-    for group in groups:
-        if group.layer == layer:
-            total.join(group.tally)
-    return total
 
 
 def _folded(groups: Sequence[Group], columns: Sequence[str]) -> list[Group]:

@@ -182,7 +182,9 @@ def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int) -> str:
     if not {*ALONE}.intersection(ways):
         chosen = ways or ("operation",)
         parts.append(
-            shown.table(sorted_groups(found.by(*chosen), sort), chosen, limit, width, unicode, terminal.folder())
+            shown.table(
+                sorted_groups(found.by(*chosen), sort), chosen, limit, found.totals(), width, unicode, terminal.folder()
+            )
         )
     if ways in ((), ("size",)):
         parts.append(shown.sizes(found, unicode))

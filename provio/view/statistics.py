@@ -101,7 +101,7 @@ def _sizes(figures: Figures) -> list[dict[str, Any]]:
 
 
 def _table(figures: Figures, way: str, name: str) -> dict[str, Any] | None:
-    header, cells, rest = shown.cells(figures.by(way), (way,), ROWS)
+    header, cells, rest = shown.cells(figures.by(way), (way,), ROWS, figures.totals())
     if way == "rank" and all(group.key[0] is None for group in figures.by(way)):
         return None
     texts = [[cut_path(printable(cell), LONGEST) for cell in row] for row in cells]
