@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -217,3 +218,18 @@ def test_the_list_and_wrong_calls(project: Project) -> None:
     assert "it has api" in project.provio("query", "io-by-api", "-p", "rank=1", code=1).stderr
     assert "NAME=VALUE" in project.provio("query", "io-by-api", "-p", "rank", code=2).stderr
     project.provio("query", code=2)
+
+
+def test_stale_products_are_those_of_lineage(project: Project) -> None:
+    """Where all is recorded: what was made at any remove from what has changed since; what was made again is none."""
+    project.sh("echo 2 > a; echo 1 >> a; echo x > k")
+    project.run("sort a > b; cat b k > c; cp a kept; cp k other")
+    project.run("sort b > again")
+    project.run("echo 3 >> a; sort a > again")
+    document = project.lineage("a", "--forward", "--stale")
+    paths = {node["iri"]: node.get("path") for node in document["nodes"]}
+    stale = {paths[one["product"]] for one in document["stale"]}
+    answer = project.provio("query", "stale-products", "--as", "json").stdout
+    found = {row["product"]["value"] for row in json.loads(answer)["results"]["bindings"]}
+    assert found == stale == {str(project.path / name) for name in ("b", "c", "kept")}
+    assert project.provio("query", "stale-products", "k", "--as", "csv").stdout.splitlines()[1:] == []
