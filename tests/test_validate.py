@@ -369,6 +369,8 @@ def damaged(example: ox.Store) -> list[ox.Store]:
         "INSERT { ?x prov:wasRevisionOf ?x } WHERE { ?x a provio:FileVersion }",
         "DELETE { ?x prov:startedAtTime ?y } WHERE { ?x a provio:Write ; prov:startedAtTime ?y }",
         "DELETE { ?x a prov:Plan } WHERE { ?x a prov:Plan }",
+        "DELETE { ?x prov:wasAssociatedWith ?y } WHERE { ?x a provio:Process ; prov:wasAssociatedWith ?y }",
+        "DELETE { ?x prov:qualifiedAssociation ?y } WHERE { ?x prov:qualifiedAssociation ?y }",
     ]
     stores = []
     for update in updates:
