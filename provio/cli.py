@@ -31,12 +31,14 @@ def main() -> NoReturn:
     except (click.exceptions.Abort, KeyboardInterrupt):
         code = 130
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        terminal.complain(error.format_message(), f" (see {context.command_path} --help)" if context else "")
+        terminal.complain(*_told(error))
         code = 125 if sys.argv[1:2] == ["run"] else error.exit_code
     except ProvioError as error:
         terminal.complain(str(error))
         code = error.exit_code
+    except ModuleNotFoundError as error:
+        terminal.complain(f"the Python package {error.name} is missing here: install provio again (pip install provio)")
+        code = 1
     except SystemExit as ended:  # how click ends a completion (0), or where a reader went away (1)
         code = 141 if ended.code else 0
     except BrokenPipeError:
@@ -48,6 +50,15 @@ def main() -> NoReturn:
     terminal.drop_output()
     # All is written: to take modules and store apart, as sys.exit does, would take a tenth of the time of a question.
     os._exit(code if isinstance(code, int) else 0)
+
+
+def _told(error: click.ClickException) -> tuple[str, str]:
+    """What is wrong with a call, and where it is explained."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    hint = f" (see {context.command_path} --help)" if context else ""
+    if context and type(error).__name__ == "NoArgsIsHelpError" and isinstance(context.command, click.Group):
+        return f"{context.command_path}: say {', or '.join(context.command.list_commands(context))}", hint
+    return error.format_message(), hint
 
 
 @click.group(

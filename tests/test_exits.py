@@ -54,6 +54,9 @@ WRONG = [
     ("runs --name nobody", 3, "provio runs lists them"),
     ("run", 125, "provio run --help"),
     ("env --end", 1, "provio env"),
+    ("kernel", 2, "say install"),
+    ("config nope", 2, "provio config --help"),
+    ("config get detial", 2, "'detail'"),
     ("completion ksh", 2, "'fish'"),
     ("init --shared no-such-group", 1, "group"),
 ]
