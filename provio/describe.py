@@ -54,7 +54,7 @@ def name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> N
     labels = {node["iri"]: node["label"] for node in programs[0]}
     names = {edge["subject"]: labels[edge["object"]] for edge in programs[1]}
     for node in nodes:
-        if node["type"] != "Task":
+        if node["type"] != "Task" and "task" not in node:
             node["label"] = names.get(node["iri"], node["label"])
 
 

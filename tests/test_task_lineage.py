@@ -327,3 +327,43 @@ with task("replaced"):
     launched = project.lineage("copy", "--via", "control")["nodes"]
     assert "replaced" in {n["label"] for n in launched if n["type"] == "Task"}
     project.provio("validate")
+
+
+def test_one_file_open_in_several_tasks(tasks: Any) -> None:
+    """What one Task opened, another reads, copies inside it, and a third writes: each object is its maker's."""
+    project = tasks("""
+import h5py
+with h5py.File("in.h5", "w") as made:
+    made["one"], made["two"] = [1, 2, 3], [4, 5, 6]
+with task("open"):
+    file, out = h5py.File("in.h5"), h5py.File("out.h5", "w")
+    out["link"] = h5py.SoftLink("/one")
+with task("one"):
+    out["one"] = file["one"][:]
+with task("copy"):
+    file.copy("two", out, "two")
+with task("other"):
+    out["other"] = read("a")
+file.close()
+out.close()
+""")
+    one, two = (project.lineage(f"out.h5#/{name}", "--via", "data")["nodes"] for name in ("one", "two"))
+    assert {n["label"] for n in one if n["type"] == "Dataset"} == {"out.h5#/one", "in.h5#/one"}
+    assert {n["label"] for n in two if n["type"] == "Dataset"} == {"out.h5#/two", "in.h5#/two"}
+    assert [n["label"] for n in one if n["type"] == "Task"] == ["one"]
+    project.provio("validate")
+
+
+def test_what_the_kernel_copies_in_a_task(tasks: Any) -> None:
+    """A copy that passed through no program's memory comes from its source alone, and is a part of the Task."""
+    project = tasks("""
+import shutil
+with task("before"):
+    read("a")
+with task("copies"):
+    shutil.copyfile("b", "copy")
+""")
+    assert project.ancestors("copy") == {"data": {"b"}, "carried": set(), "control": set()}
+    (maker,) = [n for n in project.lineage("copy")["nodes"] if n["type"] == "Copy"]
+    assert maker["label"] == "copies"
+    project.provio("validate")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 from provio.facts import Access, Member, Opening, Process, Trace
-from provio.identity import Identity, member_iri
+from provio.identity import Identity, member_iri, without_task
 from provio.lineage.channels import Channel
 from provio.lineage.finer import Inside, refine
 from provio.lineage.model import Conclusions, Copy, MemberVersion, Version, inode_of
@@ -165,7 +165,8 @@ class _Work:
             used, access = copies[-1]
             first, last = access.moments()
             iri = f"{process.iri}copy/{len(self.out.copies)}"
-            self.out.copies.append(Copy(iri, process, first, last, used, self.out.phases[process.iri][0].launched_by))
+            launched_by = self.out.phases[without_task(process.iri)][0].launched_by
+            self.out.copies.append(Copy(iri, process, first, last, used, launched_by))
             found.generated_by, found.program = iri, self.out.programs[process.iri].iri
 
     def _source(self, inside: Inside, source: Member, made: Member, access: Access) -> list[str]:

@@ -55,20 +55,28 @@ class _Divider:
         for task in tasks:
             self.processes[task.iri] = _of_task(process, task)
         self.copies: dict[tuple[int, str], Opening] = {}
+        taken = self._taken()
+        divided = {id(one): self._opening(one, _Inside(one), taken.get(id(one), ())) for one in process.containers}
+        self.opened_in = {place: next(iter(found)) for place, found in divided.items()}
         for container in process.containers:
-            for name, copy in self._opening(container, _Inside(container)).items():
+            for name, copy in divided[id(container)].items():
                 self.processes[name].containers.append(copy)
         self._members()
-        placed = {id(container) for container in process.containers}
         mapped = self._events()
         for opening in process.openings:
-            if id(opening) in placed:
-                kept = ((name, self.copies.get((id(opening), name))) for name in self.processes)
-                found = {name: copy for name, copy in kept if copy}
-            else:
-                found = self._opening(opening, None, mapped.get(opening.iri, ()))
+            found = divided.get(id(opening)) or self._opening(opening, None, mapped.get(opening.iri, ()))
             for name, copy in found.items():
                 self.processes[name].openings.append(copy)
+
+    def _taken(self) -> dict[int, set[str]]:
+        """Who took something out of each file by copying it within the library, or by a virtual dataset."""
+        found: dict[int, set[str]] = {}
+        for member in (member for container in self.whole.containers for member in container.members):
+            for source, access in member.copied_from:
+                found.setdefault(id(source.file), set()).add(self.known(access.task))
+            for source in member.shows:
+                found.setdefault(id(source.file), set()).update(self.known(access.task) for access in member.accesses)
+        return found
 
     def known(self, task: str) -> str:
         """The name of a Task, or an empty one where nothing is known of it."""
@@ -93,12 +101,15 @@ class _Divider:
         made_in = self.known(next((a.task for a in opening.accesses if "closed" in a.counts), ""))
         if inside:
             made_in = self.known(inside.first)
-        names = {self.known(access.task) for access in opening.accesses} | set(touched)
+        accesses: dict[str, list[Access]] = {}
+        for access in opening.accesses:
+            accesses.setdefault(self.known(access.task), []).append(access)
+        names = accesses.keys() | set(touched)
         names |= {self.known(name) for name in inside.tasks} if inside else set()
         found = {}
         for name in dict.fromkeys([made_in, *sorted(names)]):
-            accesses = [access for access in opening.accesses if self.known(access.task) == name]
-            found[name] = self.copies[id(opening), name] = self._copy(opening, name, accesses, name == made_in)
+            copy = self._copy(opening, name, accesses.get(name, []), name == made_in)
+            found[name] = self.copies[id(opening), name] = copy
         return found
 
     def _copy(self, opening: Opening, name: str, accesses: list[Access], maker: bool) -> Opening:
@@ -117,27 +128,46 @@ class _Divider:
     def _members(self) -> None:
         """Objects inside files: each as the Task met it, made by the one that made it, or else that met it first."""
         copies: dict[tuple[int, str], Member] = {}
+        every = [member for container in self.whole.containers for member in container.members]
+        wanted: dict[int, set[str]] = {}
+        for member in every:
+            for name in {self.known(access.task) for access in member.accesses} | {self._maker(member)}:
+                _want(member, name, wanted)
         for container in self.whole.containers:
-            for name in [name for name in self.processes if (id(container), name) in self.copies]:
-                file = self.copies[id(container), name]
-                file.members = [self._member(member, file, name, copies) for member in container.members]
-        for container in self.whole.containers:
-            for member in container.members:
-                for name in [name for name in self.processes if (id(member), name) in copies]:
-                    own = copies[id(member), name]
-                    own.shows = [copies.get((id(one), name), one) for one in member.shows]
-                    own.copied_from = [
-                        (copies.get((id(source), name), source), access)
-                        for source, access in member.copied_from
-                        if self.known(access.task) == name
-                    ]
+            self._divide(container, wanted, copies)
+        for member in every:
+            for name in wanted[id(member)]:
+                own = copies.get((id(member), name))
+                if own:
+                    self._tie(own, member, name, copies)
+
+    def _divide(self, container: Opening, wanted: dict[int, set[str]], copies: dict[tuple[int, str], Member]) -> None:
+        members: dict[str, list[Member]] = {}
+        for member in container.members:
+            for name in sorted(wanted[id(member)]):
+                file = self.copies.get((id(container), name))
+                if file:
+                    members.setdefault(name, []).append(self._member(member, file, name, copies))
+        for name, found in members.items():
+            self.copies[id(container), name].members = found
+
+    def _tie(self, own: Member, member: Member, name: str, copies: dict[tuple[int, str], Member]) -> None:
+        own.shows = [copies.get((id(one), name), one) for one in member.shows]
+        own.copied_from = [
+            (copies.get((id(source), name), source), access)
+            for source, access in member.copied_from
+            if self.known(access.task) == name
+        ]
+
+    def _maker(self, member: Member) -> str:
+        made = next((a.task for a in member.accesses if a.operation == "Create"), None)
+        first = self.opened_in.get(id(member.file), "")
+        return self.known(made if made is not None else next((a.task for a in member.accesses), first))
 
     def _member(self, member: Member, file: Opening, name: str, copies: dict[tuple[int, str], Member]) -> Member:
         accesses = [access for access in member.accesses if self.known(access.task) == name]
-        made = next((a.task for a in member.accesses if a.operation == "Create"), None)
-        made = made if made is not None else next((a.task for a in member.accesses), "")
         record = member.record
-        if self.known(made) != name:
+        if self._maker(member) != name:
             record = {key: value for key, value in record.items() if key not in ("created", "replacedNs")}
         copy = Member(member.iri, member.kind, file, member.path, member.name, record, accesses)
         copies[id(member), name] = copy
@@ -158,6 +188,16 @@ class _Divider:
             begun_in = self.processes[above[task.iri]]
             found[task.iri] = Strand(process, begun_in, task.started, ends[task.iri], self.processes[back])
         return found
+
+
+def _want(member: Member, name: str, wanted: dict[int, set[str]]) -> None:
+    """A Task that met an object has to do with what that shows, and what it was copied from."""
+    waiting = [member]
+    for one in waiting:  # which grows
+        names = wanted.setdefault(id(one), set())
+        if name not in names:
+            names.add(name)
+            waiting += [*one.shows, *(source for source, _ in one.copied_from)]
 
 
 class _Inside:

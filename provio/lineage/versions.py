@@ -9,7 +9,7 @@ of the one before, and no writer.
 from __future__ import annotations
 
 from provio.facts import Process
-from provio.identity import contribution
+from provio.identity import contribution, without_task
 from provio.lineage.model import TICK, Conclusions, Copy, Span, Version, inode_of
 from provio.lineage.writing import Writing, writings
 
@@ -94,7 +94,7 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
             writer.first,
             writer.last,
             writer.sources,
-            conclusions.phases[writer.process.iri][0].launched_by,
+            conclusions.phases[without_task(writer.process.iri)][0].launched_by,
         )
         conclusions.copies.append(copy)
         version.generated_by = copy.iri

@@ -224,7 +224,7 @@ class _Tree:
             program = self.lineage.program(step.iri)
             facts = [] if where else [_timing(node)]
             ended = f"exit code {node['exitCode']}" if node.get("exitCode") and not where else ""
-            task = node["type"] == "Task"
+            task = "task" in node
             name = (node if task else program or node)["label"]
             if task and program and not where:
                 facts.insert(0, f"of {program['label']}")
@@ -353,7 +353,7 @@ def _timing(node: Node) -> str:
 
 
 def _command(node: Node) -> list[Line]:
-    if node["type"] == "Task" and node.get("source"):
+    if node.get("source"):
         return [Line(f"> {first_line(node)}")]
     command = command_line(node)
     return [Line(f"$ {command}")] if command else []

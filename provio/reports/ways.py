@@ -75,7 +75,7 @@ def _programs(lineage: Lineage, run: list[str]) -> list[str]:
     for place, iri in enumerate(run):
         how = _how(lineage, run[place - 1], iri) if place else ""
         node = lineage.node[iri]
-        label = (node if node["type"] == "Task" else lineage.program(iri) or node)["label"]
+        label = (node if "task" in node else lineage.program(iri) or node)["label"]
         process = node.get("task") or node.get("process", iri)
         if words and (process == last or (how != "control" and words[-1][0] == label)):
             words[-1] = label, max(how, words[-1][1], key=("", "carried", "control").index)

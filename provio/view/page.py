@@ -167,7 +167,7 @@ def _text_width(text: str, average: float) -> float:
 def _name(lineage: Lineage, node: Node) -> str:
     """A file's own name; a process's program; else the label."""
     if node["type"] in ACTIVITIES:
-        program = None if node["type"] == "Task" else lineage.program(node["iri"])
+        program = None if "task" in node else lineage.program(node["iri"])
         return printable((program or node)["label"])
     if "path" in node:
         return printable(node["path"].rstrip("/").rsplit("/", 1)[-1] or "/")
@@ -183,7 +183,7 @@ def _arguments_after(node: Node, program: str) -> str:
 
 def _second_line(node: Node, sort: str, program: str) -> str:
     """What tells one node from its namesakes: a process's command, a file's folder and size."""
-    if node["type"] == "Task":
+    if "task" in node:
         return printable(first_line(node) or "task")
     if sort == "process":
         return printable(_arguments_after(node, program) or node["type"])
