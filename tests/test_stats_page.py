@@ -71,7 +71,7 @@ def test_the_page_is_whole_and_names_stay_text(project: Project, detail: str) ->
     assert "\u202e" not in page
     assert "{{ 7 * 7 }}" in page
     assert found.tags["rect"] >= 2
-    assert ("Each bar is a call;" in page) == (detail == "call")
+    assert [("Each bar is a call;" in page), ("<h2>Single calls</h2>" in page)] == [detail == "call"] * 2
     wrote = re.search(r'<rect class="write".*?<title>(write: 1 call, 1000 B,.*?)</title>', page)
     assert wrote
     assert "onerror" in wrote[1]
@@ -91,7 +91,7 @@ def test_ten_thousand_spans_become_a_picture() -> None:
     alone = timeline.picture(Recorded(), spans[::100])
     assert alone
     assert len(alone.lanes[0].spans) <= 2 * COLUMNS
-    page = statistics.render(Figures(Recorded()), spans, "many", single=False)
+    page = statistics.render(Figures(Recorded()), spans, "many")
     assert page.count("<rect") == len(drawn)
     assert len(page) < 4_000_000
     assert "40 threads with fewer bytes are not shown" in page
@@ -102,7 +102,7 @@ def test_ten_thousand_spans_become_a_picture() -> None:
 def test_a_browser_shows_it_without_a_bar_to_scroll(tmp_path: Path, size: tuple[int, int]) -> None:
     """Neither a long name nor many threads make the page wider than the window, in the light or the dark."""
     spans = [Span("t" * 300 + str(n), n, n + 5, n, n % 2 == 0, 1, "/" + "long" * 200) for n in range(40)]
-    page = statistics.render(Figures(Recorded()), spans, "unbroken" * 50, single=True)
+    page = statistics.render(Figures(Recorded()), spans, "unbroken" * 50)
     (tmp_path / "page.html").write_text(page)
     asks = (
         f'<iframe src="page.html" width="{size[0]}" height="{size[1]}" style="border:0"></iframe><p id="said"></p>'

@@ -186,6 +186,12 @@ def _spread(one: Spread) -> list[str]:
 
 def latencies(found: Sequence[Latency], width: int | None, unicode: bool) -> str:
     """Return what single calls come to, a line a function."""
+    header, rows = latency_cells(found)
+    return align(header, rows, width=width, unicode=unicode, right=frozenset(header[2:]))
+
+
+def latency_cells(found: Sequence[Latency]) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of such a table."""
     header = ["api", "layer", "calls", "median", "95 %", "99 %", "longest", "in order", "forward", "back"]
     rows = [
         [one.api or UNKNOWN, one.layer, f"{one.calls:,}",
@@ -193,7 +199,7 @@ def latencies(found: Sequence[Latency], width: int | None, unicode: bool) -> str
          *("" if share is None else f"{share:.0%}" for share in (one.consecutive, one.forward, one.backward))]
         for one in found
     ]  # fmt: skip
-    return align(header, rows, width=width, unicode=unicode, right=frozenset(header[2:]))
+    return header, rows
 
 
 def sizes(figures: Figures, unicode: bool) -> str:

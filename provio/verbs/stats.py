@@ -125,9 +125,10 @@ def _page(store: Store, found: Figures, output: str) -> None:
 
     ids = [run.id for run in found.recorded.runs.values()]
     title = runs.title(store, ids[0]) if len(ids) == 1 else plural(len(ids), "run")
-    single = calls.spans(found.recorded, _calls(found))
+    every = list(_calls(found))
+    single = calls.spans(found.recorded, every)
     spans = single or timeline.of_activities(found.recorded)
-    terminal.write(output, statistics.render(found, spans, title, bool(single)).encode())
+    terminal.write(output, statistics.render(found, spans, title, calls.latencies(found.recorded, every)).encode())
     terminal.note(f"{output}: {plural(len(spans), 'span')} of {plural(len(found.recorded.threads), 'thread')}")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +21,7 @@ from provio.view.offline import check_offline
 
 if TYPE_CHECKING:
     from provio.stats import Figures
+    from provio.stats.calls import Latency
     from provio.stats.timeline import Picture, Span
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -31,16 +32,17 @@ TABLES: Final = {
 ROWS, LONGEST, TICKS, OF_A_RULE = 20, 200, 5, 3
 
 
-def render(figures: Figures, spans: Iterable[Span], title: str, single: bool) -> str:
-    """Return the page, to be written in UTF-8; `single`: the spans are single calls."""
+def render(figures: Figures, spans: Iterable[Span], title: str, latencies: Sequence[Latency] = ()) -> str:
+    """Return the page, to be written in UTF-8; where the spans are single calls, `latencies` are what these came to."""
     words = {
         "title": printable(title),
         "head": shown.head(figures, unicode=True).splitlines(),
         **_bottlenecks(figures),
         "unknown": [printable(line) for line in figures.unknown()],
-        "picture": _picture(timeline.picture(figures.recorded, spans), single),
+        "picture": _picture(timeline.picture(figures.recorded, spans), bool(latencies)),
         "sizes": _sizes(figures),
-        "tables": [table for way, name in TABLES.items() if (table := _table(figures, way, name))],
+        "tables": _single_calls(latencies)
+        + [table for way, name in TABLES.items() if (table := _table(figures, way, name))],
     }  # fmt: skip
     environment = Environment(loader=FileSystemLoader(TEMPLATES, encoding="utf-8"), autoescape=True)
     page = environment.get_template("statistics.html").render(page=words)
@@ -98,6 +100,11 @@ def _sizes(figures: Figures) -> list[dict[str, Any]]:
             ]
             found.append({"layer": group.layer, "bars": bars})
     return found
+
+
+def _single_calls(latencies: Sequence[Latency]) -> list[dict[str, Any]]:
+    header, rows = shown.latency_cells(latencies)
+    return [{"name": "Single calls", "header": header, "rows": rows, "rest": 0, "names": 1}] if rows else []
 
 
 def _table(figures: Figures, way: str, name: str) -> dict[str, Any] | None:
