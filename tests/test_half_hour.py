@@ -18,10 +18,9 @@ def test_the_page_is_what_is_seen() -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away, as the page does")
     seen = half_hour.page()
-    old, new = PAGE.read_text(encoding="utf-8"), seen
-    if half_hour.blank(old) != half_hour.blank(new):
-        lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=0)
-        pytest.fail("make transcript\n" + "\n".join(lines))
+    old, new = (list(map(half_hour.blank, page.splitlines())) for page in (PAGE.read_text(encoding="utf-8"), seen))
+    if old != new:
+        pytest.fail("make transcript\n" + "\n".join(difflib.unified_diff(old, new, lineterm="", n=0)))
 
 
 def test_the_page_tells_nothing_of_a_machine() -> None:
