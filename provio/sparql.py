@@ -120,6 +120,22 @@ def without_dataset(text: str) -> str:
     return text
 
 
+def repeats_a_choice(text: str) -> bool:
+    """Tell whether a query has a path such as `(a|b)+`: any number of steps, each one of several."""
+    open_: list[bool] = []
+    found = [*tokens(text)]
+    for token, following in zip(found, [*found[1:], NONE], strict=True):
+        if token.text == "(":
+            open_.append(False)
+        elif token.text == "|" and open_:
+            open_[-1] = True
+        elif token.text == ")" and open_ and open_.pop():
+            if following.text in ("+", "*"):
+                return True
+            open_ = [*open_[:-1], True] if open_ else []
+    return False
+
+
 def without_service(text: str) -> str:
     """Return a query that parses as this one does and calls nobody: GRAPH in the place of SERVICE.
 

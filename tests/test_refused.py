@@ -249,3 +249,18 @@ def test_a_document_is_loaded_only_where_that_is_allowed(recorded: Project, serv
     recorded.provio("query", "--update", "--service", f"LOAD <{server.url}> INTO GRAPH <urn:g>")
     assert server.called == ["GET"]
     assert recorded.count("<urn:a> <urn:b> <urn:loaded>") == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "repeated"),
+    [
+        ("SELECT * { ?a (prov:used|prov:wasDerivedFrom)+ ?b }", True),
+        ("SELECT * { ?a (prov:used/(prov:a|^prov:b))* ?b }", True),
+        ("SELECT * { <urn:a> ( (prov:a/prov:b) | prov:c ) * ?b }", True),
+        ("SELECT * { ?a prov:used|prov:wasDerivedFrom ?b ; prov:used+ ?c }", False),
+        ("SELECT * { ?a prov:used ?b FILTER ('(a|b)+' = ?b) # (a|b)+\n }", False),
+    ],
+)
+def test_a_choice_that_is_repeated_is_told(query: str, repeated: bool) -> None:
+    """Such a path is not asked of a server that leaves out some of its answers."""
+    assert sparql.repeats_a_choice(query) is repeated
