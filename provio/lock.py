@@ -21,8 +21,7 @@ class Lock:
 
     def __init__(self, home: Home, wait: bool) -> None:
         try:
-            with home.closed():
-                self.fd = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self.fd = _open(home)
         except OSError as error:
             raise NotAllowed(
                 f"cannot write {home.path} ({error.strerror}): what is pending there is not merged; see who may write "
@@ -44,3 +43,12 @@ class Lock:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+
+
+def _open(home: Home) -> int:
+    flags = os.O_RDWR | os.O_CLOEXEC
+    try:
+        return os.open(home.lock, flags)
+    except FileNotFoundError:
+        with home.closed():
+            return os.open(home.lock, flags | os.O_CREAT, 0o666)

@@ -440,7 +440,11 @@ def _said(message: str, code: int) -> End:
 
 
 class _Signals:
-    """While the command runs: what the terminal sends reaches it anyway; what is sent to provio alone is passed on."""
+    """While the command runs: what the terminal sends reaches it anyway; what is sent to provio alone is passed on.
+
+    After it a signal does as before; but for the terminal's that is put back when one comes: there are sixty of them,
+    and to put back each takes a tenth of what is done at an end.
+    """
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -464,13 +468,16 @@ class _Signals:
             self.listener.start()
 
     def __exit__(self, *_: object) -> None:
+        self.ended = True
         if self.listener and self.listener.ident:
-            self.ended = True
             signal.pthread_kill(self.listener.ident, min(FROM_TERMINAL & self.before.keys()))
             self.listener.join()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_TERMINAL)
-        for number, handler in self.before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
+        for number in FROM_TERMINAL & self.before.keys():
+            self._put_back(number)
+
+    def _put_back(self, number: int) -> None:
+        signal.signal(number, self.before[number])  # type: ignore[arg-type]
 
     def _listen(self, awaited: frozenset[signal.Signals]) -> None:
         """Pass on what a process sent (its code is 0 or less); what the kernel sent is the terminal's, and for all."""
@@ -480,7 +487,10 @@ class _Signals:
                 self._pass(found.si_signo, None)
 
     def _pass(self, number: int, _frame: FrameType | None) -> None:
-        if self.process:
+        if self.ended:
+            self._put_back(number)
+            os.kill(os.getpid(), number)
+        elif self.process:
             self.process.send_signal(number)
 
     def _keep(self, _number: int, _frame: FrameType | None) -> None:

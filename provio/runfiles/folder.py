@@ -65,11 +65,24 @@ def shared_memory() -> Path:
 
 def put(target: Path, text: str) -> None:
     """Write a file of a run folder, as a whole or not at all; a link that lies in wait there is not followed."""
-    temporary = target.with_suffix(".new")
-    temporary.unlink(missing_ok=True)
-    with temporary.open("x", encoding="utf-8") as file:
-        file.write(text)
-    temporary.replace(target)
+    temporary, data = target.with_suffix(".new"), memoryview(text.encode())
+    file = _new(temporary)  # the bare calls: the end of each run pays for others
+    try:
+        while data:
+            data = data[os.write(file, data) :]
+    finally:
+        os.close(file)
+    os.replace(temporary, target)
+
+
+def _new(path: Path) -> int:
+    """Open a file that was not there; what was goes."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o666)
+    except FileExistsError:
+        path.unlink()
+        return os.open(path, flags, 0o666)
 
 
 def folders_of(run_folder: Path, record: Record) -> list[Path]:
