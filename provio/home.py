@@ -24,6 +24,9 @@ CACHEDIR_TAG = (
 )
 
 
+LEFT_WORDS = "words of runs that were removed are left in the store's tables"
+
+
 @dataclass(frozen=True)
 class Home:
     """A `.provio` folder; `server` is the URL of the store, where that is not in the folder."""
@@ -72,6 +75,11 @@ class Home:
     def unfinished(self) -> Path:
         """The file that is there while the store holds what is not published."""
         return self.path / "store.unfinished"
+
+    @property
+    def words_left(self) -> Path:
+        """The file that is there while the store's tables may hold words of runs that were removed."""
+        return self.path / "store.words"
 
     @property
     def snapshots(self) -> Path:

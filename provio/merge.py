@@ -78,6 +78,8 @@ def merge(
         work.all(home.run_folders() if asked is None or store.begun else asked, readers, progress)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
+        if rebuild and not home.server:
+            home.words_left.unlink(missing_ok=True)
         removal.clear(home)
         work.mark()
     return work.outcome

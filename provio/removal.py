@@ -2,6 +2,8 @@
 
 A run's files are first moved aside, to `.provio/removed/`: from there on it is gone, and whoever writes the store next
 finishes what a kill left undone: its graph is taken out, readers see that, and only then are its files deleted.
+The store's tables hold its words until they are copied without: `store.words` says so until then, for that takes long,
+and is finished by the next who removes or merges by hand.
 """
 
 from __future__ import annotations
@@ -39,15 +41,37 @@ def remove(
     """
     runs = list(runs)
     if not runs:
-        return
+        return None if fast else finish(home, settings, progress)
     with home.closed():
         with _without_room(home, settings):
             writer = open_writer(home, settings, wait=True)
         with writer as store:
-            with _without_room(home, settings):
+            with _without_room(home, settings), _words_left(home, not (fast or settings.store)):
                 _remove(home, store, runs, settings)
             if not fast:
-                _take_words(store, progress)
+                _take_words(home, store, progress)
+    return None
+
+
+def finish(home: Home, settings: Config, progress: Callable[[str], None]) -> None:
+    """Take the words of runs that are gone out of the store's tables, where a removal was killed before it did."""
+    if home.words_left.exists() and not settings.store:
+        with home.closed(), open_writer(home, settings, wait=True) as store:
+            _take_words(home, store, progress)
+
+
+@contextlib.contextmanager
+def _words_left(home: Home, left: bool) -> Iterator[None]:
+    """Note that the tables will hold words of what is removed; where it is not, all is as before."""
+    before = home.words_left.exists()
+    if left:
+        home.words_left.touch()
+    try:
+        yield
+    except (ProvioError, OSError):
+        if not before:
+            home.words_left.unlink(missing_ok=True)
+        raise
 
 
 def _remove(home: Home, store: Writer, runs: list[str], settings: Config) -> None:
@@ -78,14 +102,15 @@ def _without_room(home: Home, settings: Config) -> Iterator[None]:
         ) from error
 
 
-def _take_words(store: Writer, progress: Callable[[str], None]) -> None:
+def _take_words(home: Home, store: Writer, progress: Callable[[str], None]) -> None:
     """Take the words of runs that are gone out of the store's tables."""
     try:
         store.renew(progress)
         store.publish()
+        home.words_left.unlink(missing_ok=True)
     except (ProvioError, OSError) as error:
         left = "removed, but words of them are left in the store's tables"
-        raise StoreError(f"{left} ({error}): provio merge --rebuild takes them out") from error
+        raise StoreError(f"{left} ({error}): provio merge takes them out") from error
 
 
 def _put_back(home: Home, runs: Iterable[str]) -> None:

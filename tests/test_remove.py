@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from itertools import permutations
@@ -159,6 +160,30 @@ def test_the_words_of_a_removed_run_are_gone_from_the_disk(project: Project) -> 
     assert holding(home, "xylophone2") == set()
 
 
+KILLED = "import os, sys; from provio import cli, removal; removal._take_words = lambda *_: os.kill(os.getpid(), 9); "
+KILLED += "sys.argv = ['provio', 'rm', '--yes', 'last']; cli.main()"
+
+
+@pytest.mark.slow
+def test_words_that_a_killed_removal_left_are_taken_out_by_hand(project: Project) -> None:
+    """The end of a run and a question leave them, and it is said that they are there; a merge, a removal, a prune or
+    a rebuild takes them out."""
+    project.sh("echo 1 > a; echo 2 > xylophone; echo 3 > d")
+    project.watch("cp", "d", "e")
+    home, said = project.path / ".provio", "words of runs that were removed are left in the store's tables"
+    for finish in (["merge"], ["rm", "--yes", "last"], ["prune"], ["merge", "--rebuild"]):
+        project.watch("cp", "xylophone", "c")
+        assert subprocess.run([sys.executable, "-c", KILLED], cwd=project.path, env=project.env).returncode == -9
+        project.watch("cp", "a", "b")
+        assert {"store", "snapshots"} <= holding(home, "xylophone")
+        assert said in project.provio("runs").stderr
+        assert f"{said} → provio merge" in " ".join(project.provio("doctor", code=None).stdout.split())
+        before = project.data("e")
+        project.provio(*finish)
+        assert (holding(home, "xylophone"), project.data("e")) == (set(), before)
+        assert said not in project.provio("runs").stderr
+
+
 @pytest.mark.slow
 def test_a_full_disk_says_how_to_remove_runs(project: Project, tmp_path: Path) -> None:
     """Where the store cannot even be changed, one line names what can go first; then the rest of it goes."""
@@ -198,6 +223,7 @@ def test_where_the_store_cannot_be_written_nothing_is_removed(
         with pytest.raises(StoreError, match="no run is lost"):
             remove(home, names, Config())
     assert runs(home.path) == names and not (home.path / "removed").exists()
+    assert not home.words_left.exists()
     project.provio("merge")
     assert quads(home.path) == before
     assert runs(home.path) == names

@@ -23,7 +23,7 @@ def command(runs: tuple[str, ...], rebuild: bool, pack: bool, quiet: bool) -> in
     Merging again changes nothing. A damaged file is named with its line, and costs only itself; the exit code is
     then 1, each time. Hashes that runs still want are computed first, here and now. Example: provio merge 0193c1f2
     """
-    from provio import hashing, packing
+    from provio import hashing, packing, removal
     from provio import home as homes
     from provio.merge import merge
 
@@ -35,6 +35,7 @@ def command(runs: tuple[str, ...], rebuild: bool, pack: bool, quiet: bool) -> in
     settings = asking.settings()
     hashing.finish(home, settings, lambda path: note(f"hashing {path}"))
     outcome = merge(home, folders, rebuild=rebuild, progress=note, settings=settings)
+    removal.finish(home, settings, note)
     for damage in outcome.damages:
         terminal.complain(f"damaged: {damage}")
     if not quiet:

@@ -28,6 +28,7 @@ def command(form: str, limit: int | None, campaign: str | None, name: str | None
     \b
     Example: provio runs --campaign das-2026 --as csv > runs.csv
     """
+    from provio import home as homes
     from provio import runs
     from provio.reports import records
 
@@ -42,6 +43,8 @@ def command(form: str, limit: int | None, campaign: str | None, name: str | None
         terminal.out(records.render("runs", ([*row.values()] for row in found), form))
     if len(ids) > most:
         terminal.note(f"{len(ids) - most} older runs not shown: --limit {len(ids)} shows all")
+    if homes.find().words_left.exists():
+        terminal.note(f"{homes.LEFT_WORDS}: provio merge takes them out")
     return 0
 
 

@@ -31,6 +31,8 @@ def look(place: Place) -> Iterator[Finding]:
     files, litter = removal.litter(place.home)
     if files:
         yield note(f"{plural(files, 'file')}, {size(litter)}, left by what was broken or killed", "provio prune")
+    if place.home.words_left.exists():
+        yield note(homes.LEFT_WORDS, "provio merge")
     waiting = f", {pending} to be merged by the next question" if pending else ""
     yield ok(f"{plural(count, 'run')}{waiting}")
 
