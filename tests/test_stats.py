@@ -40,6 +40,21 @@ def of_run(project: Project, name: str) -> Figures:
     return figures(Confined(reader, [bundle_iri(RUN_BASE + run) for run in runs]))
 
 
+def test_names_with_commas_and_quotes_are_names(project: Project) -> None:
+    """Of an answer with IRIs that hold commas, of which one cannot tell where they end in CSV."""
+    (project.path / "x,y").mkdir()
+    project.run("""echo 1 > a,b.csv; cat a,b.csv > x,y/c,d; cat x,y/c,d > 'q,"uo'""")
+    found = {row["file"]: row["bytes_written"] for row in table(project, "--by", "file")}
+    assert {name: found[str(project.path / name)] for name in ("a,b.csv", "x,y/c,d", 'q,"uo')} == dict.fromkeys(
+        ("a,b.csv", "x,y/c,d", 'q,"uo'), "2"
+    )
+    reader = StoreReader(Home(project.path / ".provio"))
+    sparql = "SELECT ?s ?p ?o ?none { ?s ?p ?o OPTIONAL { ?s <urn:none> ?none } }"
+    assert sorted(reader.table(sparql)) == sorted(
+        [row["s"], row["p"], row["o"], row.get("none", "")] for row in reader.rows(sparql)
+    )
+
+
 # --- totals ---------------------------------------------------------------------------------------------------------
 
 KERNEL = """

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -281,14 +280,15 @@ class StoreReader:
         answer = self.query(sparql, graphs)
         if not isinstance(answer, ox.QuerySolutions):
             raise TypeError("table needs a SELECT")
-        import csv  # dear, and a merge needs none
+        from provio.store import csv_answer  # dear, and a merge needs none
 
-        csv.field_size_limit(1 << 31)  # a command line may be of some MB: ARG_MAX
-        lines = csv.reader(
-            io.StringIO((answer.serialize(format=ox.QueryResultsFormat.CSV) or b"").decode(), newline="")
-        )
-        next(lines)
-        yield from lines
+        names = answer.variables
+        lines = csv_answer.cells(answer)
+        if lines is not None:
+            yield from lines
+            return
+        for row in cast("ox.QuerySolutions", self.query(sparql, graphs)):
+            yield ["" if row[name] is None else _value(row[name]) for name in names]
 
     def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
         """Yield what is said of one node, (predicate, lexical value)."""

@@ -1,0 +1,31 @@
+"""Answers by way of CSV, several times as fast as solution by solution: a SELECT's answer in, its cells as lists out.
+
+Oxigraph quotes a text in which there is a comma, and does not quote an IRI; the IRI of a file has the commas of its
+name. A row is then too long, and nobody can tell where its cells end: the answer is to be had otherwise.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+import pyoxigraph as ox
+
+csv.field_size_limit(1 << 31)  # a command line may be of some MB: ARG_MAX
+
+
+def cells(answer: ox.QuerySolutions) -> Iterator[list[str]] | None:
+    """Return the rows of an answer; None where an IRI in it has a comma."""
+    width = len(answer.variables)
+    text = (answer.serialize(format=ox.QueryResultsFormat.CSV) or b"").decode()
+    plain = '"' not in text and text.count(",") == (width - 1) * text.count("\r\n")
+    if not plain and any(len(row) != width for row in _rows(text)):
+        return None
+    lines = _rows(text)
+    next(lines)
+    return lines
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    return csv.reader(io.StringIO(text, newline=""))
