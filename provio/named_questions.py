@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from provio import turtle
+from provio import given_file, turtle
 from provio.errors import BadQuery
 from provio.plain import plain
 from provio.settings import suggestion
@@ -160,7 +160,7 @@ def _parameter(line: str, where: object) -> Parameter:
 
 def _read(path: Path, instead: Path | None) -> Question:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = given_file.content(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadQuery(f"{path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from error
     return of_text(text, path.stem, path, instead)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from provio import turtle
+from provio import given_file, turtle
 from provio.errors import ConfigError
 from provio.settings import suggestion
 from provio.vocab import NS, PROV, RDF, RDFS, enlarge, provio, vocabulary
@@ -58,7 +58,7 @@ def read(path: Path, words: Words) -> None:
     import pyoxigraph as ox
 
     try:
-        data = path.read_bytes()
+        data = given_file.content(path)
         triples = list(ox.parse(data, format=ox.RdfFormat.TURTLE, base_iri=path.absolute().as_uri()))
     except OSError as error:
         raise ConfigError(f"ontology: {path}: {error.strerror}: name a Turtle file that is there") from None

@@ -13,7 +13,7 @@ FLOORS = """
     owners
     errors plain folders cycles components sparql vocab turtle statx digests packed facts admit trace_members blocks
     runfiles trace_hash content
-    settings switches endpoints config config_file home sharing lock passwords redact
+    given_file settings switches endpoints config config_file home sharing lock passwords redact
     environment executable limits trace needs going run session pressing hdf5_signs hdf5_unseen settle identity present
     lineage
     graph_members graph across store own_words intake

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from conftest import Project
 
-from provio import own_words, vocab
+from provio import named_questions, own_words, vocab
 from provio.config import Config
-from provio.errors import ConfigError
+from provio.errors import BadQuery, ConfigError
 
 PREFIXES = """@prefix lab: <https://lab.example/terms#> .
 @prefix provio: <https://w3id.org/provio/ns#> .
@@ -60,6 +61,25 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str | No
     with pytest.raises(ConfigError) as raised:
         own_words.of(Config(ontology=(str(tmp_path / "my.ttl"),)))
     assert str(raised.value).startswith("ontology: ") and said in str(raised.value), str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "large"])
+def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+    """A project's file may name it: a FIFO that nobody writes, a device without an end, a file of a terabyte."""
+    path = tmp_path / "my.ttl"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.touch()
+        os.truncate(path, 1 << 40)
+    said = "is larger than 64 MiB" if kind == "large" else "is no plain file"
+    with pytest.raises(ConfigError, match=f"ontology: {path}: {said}: name a Turtle file"):
+        own_words.of(Config(ontology=(str(path),)))
+    path.rename(tmp_path / "my.rq")
+    with pytest.raises(BadQuery, match=f"my.rq: {said}"):
+        named_questions.questions([str(tmp_path)])
 
 
 def test_questions_and_validation_know_them(project: Project) -> None:
