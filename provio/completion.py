@@ -21,6 +21,9 @@ SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 HEADS = 50  # runs, the newest, whose names are looked up
 FILE = [CompletionItem("", type="file")]
 
+# What no shell reads as anything but a word: of a run's name that is more, somebody else may have made a command.
+PLAIN = re.compile(r"[\w.@%+,:=/-]+")
+
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
@@ -127,7 +130,7 @@ def _command(context: click.Context, _param: click.Parameter, incomplete: str) -
     if context.params.get("command") or "/" in incomplete or not incomplete:
         return FILE
     found = {name for folder in os.get_exec_path() for name in _programs(folder, incomplete)}
-    return [CompletionItem(name) for name in sorted(found)] or FILE
+    return _begun(map(CompletionItem, sorted(found)), incomplete) or FILE
 
 
 def _programs(folder: str, incomplete: str) -> Iterator[str]:
@@ -139,7 +142,7 @@ def _programs(folder: str, incomplete: str) -> Iterator[str]:
 
 
 def _begun(items: Iterable[CompletionItem], incomplete: str) -> list[CompletionItem]:
-    return [item for item in items if item.value.startswith(incomplete)]
+    return [item for item in items if item.value.startswith(incomplete) and PLAIN.fullmatch(item.value)]
 
 
 def _recorded() -> tuple[list[str], dict[str, dict[str, str]]]:

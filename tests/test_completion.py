@@ -57,6 +57,18 @@ def test_what_is_offered(recorded: Project) -> None:
     assert not (recorded.path / ".provio" / "store").exists()
 
 
+@pytest.mark.parametrize("name", ["$(touch made)", "`touch made`", "a;touch made", "*", "a b", "a'b", "~root", "!x"])
+def test_a_name_that_a_shell_would_read_is_not_offered(recorded: Project, name: str) -> None:
+    """A record may come from somebody else, and what stands on the line is carried out with the next Enter."""
+    project = recorded
+    project.provio("run", "--quiet", "--no-merge", "--name", name, "--campaign", name, "--", "true")
+    assert offered(project, "provio runs --campaign ") == ["plain,das"]
+    assert [one for one in offered(project, "provio show ") if one[6:7] not in "0123456789"] == [
+        "plain,last",
+        "plain,first",
+    ]
+
+
 def test_nothing_recorded_and_somebody_elses(project: Project, tmp_path: Path) -> None:
     """No `.provio`, or one that may not be asked: silence, on both streams."""
     env = {**project.env, "_PROVIO_COMPLETE": "bash_complete", "COMP_WORDS": "provio show ", "COMP_CWORD": "2"}
