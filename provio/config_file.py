@@ -5,9 +5,12 @@ Comments and layout of a file stay as they are. What is secret is never shown, n
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,6 +92,10 @@ def named(name: str) -> tuple[Key, str]:
 
 def value_of(key: Key, part: str, text: str) -> Any:
     """Return what a text says, as a variable or a file has it, where that is allowed; raises ConfigError."""
+    try:
+        f"{part}{text}".encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"{key.name}: a settings file is UTF-8, which {part or text!a} is not") from None
     if key.secret:
         raise ConfigError(f"{key.name} is a secret, and a command line is seen by others: write it into the file")
     try:
@@ -126,7 +133,15 @@ def change(path: Path, user: bool, name: str, text: str) -> None:
 
     key, part = named(name)
     value = value_of(key, part, text)
-    document, before = _read(path)
+    with _alone(path):
+        document, before = _read(path)
+        _put(document, key, part, value, before)
+        _write(path, user, before, tomlkit.dumps(document))
+
+
+def _put(document: Any, key: Key, part: str, value: Any, before: str) -> None:
+    import tomlkit
+
     *tables, last = key.name.split(".")
     table: Any = document
     for one in tables:
@@ -139,7 +154,6 @@ def change(path: Path, user: bool, name: str, text: str) -> None:
         table[last] = tomlkit.table()
         for known, old in (*key.kind.check(tomlkit.loads(before).unwrap().get(last, {})).items(), (part, value)):
             table[last][known] = old
-    _write(path, user, before, tomlkit.dumps(document))
 
 
 def remove(path: Path, user: bool, name: str) -> None:
@@ -147,15 +161,38 @@ def remove(path: Path, user: bool, name: str) -> None:
     import tomlkit
 
     key, part = named(name)
-    document, before = _read(path)
-    *tables, last = [*key.name.split("."), *([part] if part else [])]
+    with _alone(path):
+        document, before = _read(path)
+        _take(document, [*key.name.split("."), *([part] if part else [])], name, path)
+        _write(path, user, before, tomlkit.dumps(document))
+
+
+def _take(document: Any, names: list[str], name: str, path: Path) -> None:
+    *tables, last = names
     table: Any = document
     for one in tables:
         table = table.get(one, {}) if isinstance(table, Mapping) else {}
     if not isinstance(table, Mapping) or last not in table:
         raise ConfigError(f"{name} is not set in {path}: provio config shows where it is")
     del table[last]  # type: ignore[attr-defined]
-    _write(path, user, before, tomlkit.dumps(document))
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let nobody else change a file until it is written: what two set at once is both set. The folder is locked, for
+    the file is another each time; on a file system without locks nothing is."""
+    folder = next(folder for folder in path.absolute().parents if folder.is_dir())
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:  # it may not be listed, and yet be written
+        yield
+        return
+    try:
+        with suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def _read(path: Path) -> tuple[Any, str]:
@@ -184,12 +221,22 @@ def _write(path: Path, user: bool, before: str, after: str) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         real = path.resolve()
         mode = real.stat().st_mode & 0o777 if real.exists() else 0o600 if user else 0o666 & ~_umask()
-        beside = real.with_name(f".{real.name}.{os.getpid()}")
-        beside.write_text(after, encoding="utf-8")
-        beside.chmod(mode)
-        beside.replace(real)
+        _replace(real, after.encode(), mode)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _replace(path: Path, data: bytes, mode: int) -> None:
+    """Put a new file in the place of one; nothing is left of it where the disk is full."""
+    fd, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+        os.chmod(beside, mode)
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
 
 
 def _without_place(line: str) -> str:

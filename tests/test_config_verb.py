@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import resource
+import signal
 import stat
+import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import Project, provio_command
 
 from provio import config, config_file, switches
 from provio.config import KEYS, Config
@@ -103,6 +106,8 @@ def test_a_setting_of_the_user_s_own_is_for_nobody_else_to_read(project: Project
         ("detail", "cal", "detail: 'cal' is not allowed: did you mean 'call'? (allowed: file, op, call)"),
         ("record.pip", "true", f"no class 'pip': did you mean 'pipe'? (known: {', '.join(switches.SWITCHES)})"),
         ("record.pipe", "no", "record: pipe: 'no' is not allowed (allowed: true or false)"),
+        ("name", "x\udcff", r"name: a settings file is UTF-8, which 'x\udcff' is not"),
+        ("domains./\udcff", "x", r"domains: a settings file is UTF-8, which '/\udcff' is not"),
         ("credentials", "{}", "credentials is a secret, and a command line is seen by others: write it into the file"),
     ],
 )
@@ -111,6 +116,31 @@ def test_what_is_wrong_is_refused_and_nothing_is_written(alone: Path, key: str, 
     with pytest.raises(ConfigError) as raised:
         config_file.change(alone, False, key, value)
     assert (str(raised.value), alone.exists()) == (said, False)
+
+
+def test_what_is_set_at_once_is_all_set(project: Project) -> None:
+    """By as many as there are classes; nothing is left beside the file."""
+    calls = [[*provio_command(), "config", "set", f"record.{word}", "false"] for word in switches.SWITCHES]
+    setting = [subprocess.Popen(call, cwd=project.path, env=project.env, stderr=subprocess.PIPE) for call in calls]
+    assert [one.communicate(timeout=120)[1] and one.returncode for one in setting] == [0] * len(setting)
+    found = tomllib.loads((project.path / "provio.toml").read_text())
+    assert found == {"record": dict.fromkeys(switches.SWITCHES, False)}
+    assert [path.name for path in project.path.glob(".*toml*")] == []
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(alone: Path) -> None:
+    """And nothing beside it."""
+    alone.write_text("hash = true\n")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4, limit[1]))
+    try:
+        with pytest.raises(ConfigError, match=r"provio.toml: cannot be written \(File too large\)"):
+            config_file.change(alone, False, "name", "x")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    assert [(path.name, path.read_text()) for path in alone.parent.iterdir()] == [("provio.toml", "hash = true\n")]
 
 
 def test_a_project_s_file_takes_nothing_that_is_the_user_s(alone: Path) -> None:
