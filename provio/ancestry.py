@@ -54,13 +54,22 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     ends = scope.until.ends if scope.until else lambda _: set()
     ends(starts)  # a target that matches is no end, but a match
     how = MemberWays if scope.inside else None
-    walk = follow(reader, starts, forward=scope.forward, depth=scope.depth, ends=ends, code=scope.code, ways_of=how)
+    walk = follow(
+        reader,
+        starts,
+        forward=scope.forward,
+        depth=scope.depth,
+        ends=ends,
+        code=scope.code,
+        ways_of=how,
+        everything=scope.everything,
+    )
     strengths = _strengths(walk)
     limit = STRENGTH.index(scope.via)
     shown = {iri for iri, strength in strengths.items() if strength <= limit}
     coded = tied_by_code(walk, shown, limit) if scope.code else set()
     shown |= coded
-    made = {subject for subject, predicate, _ in walk.edges if predicate == PROV + "wasGeneratedBy"}
+    made = _made(walk.edges)
     tied = {iri for iri in walk.entities if strengths.get(iri) == 2 and limit < 2} - coded
     looked = set() if scope.everything else (shown & set(walk.entities)) | tied
     system = noise(reader, looked, walk.edges, walk.known) - made - set(starts)
@@ -102,6 +111,11 @@ def _name_targets(nodes: list[Node], targets: Sequence[Target]) -> None:
             node["changed"] = target.changed
 
 
+def _made(edges: Iterable[tuple[str, str, str]]) -> set[str]:
+    """The files that a recorded program made: no system files, whatever others took them for."""
+    return {iri for iri, predicate, _ in edges if predicate == PROV + "wasGeneratedBy" and "/version/" in iri}
+
+
 RUN_EDGES = (
     "prov:used prov:wasGeneratedBy provio:continuedFrom provio:carriedFrom provio:launchedBy "
     "prov:wasDerivedFrom prov:wasRevisionOf prov:alternateOf"
@@ -120,7 +134,7 @@ def run_document(reader: Reader, run: str, *, everything: bool = False) -> Linea
         if not (is_within_files(row["s"]) or is_within_files(row["o"]))
     }
     shown = {end for subject, _, object_ in edges for end in (subject, object_)} - {iri}
-    made = {subject for subject, predicate, _ in edges if predicate == PROV + "wasGeneratedBy"}
+    made = _made(edges)
     gone = set() if everything else noise(reader, shown, edges) - made
     shown -= gone
     nodes = describe(reader, shown)

@@ -527,7 +527,8 @@ class _Writer:
             )
         for segment in self.out.segments:
             made = ("prov:wasGeneratedBy", _iri(segment.generated_by))
-            graph.node(segment.iri, segment.kind, _path("path", segment.path), made)
+            noise = ("noise", turtle.boolean(True) if segment.noise else None)
+            graph.node(segment.iri, segment.kind, _path("path", segment.path), made, noise)
             graph.say(segment.iri, ("prov:wasAttributedTo", self._program_iri(segment.program)))
             graph.say(segment.iri, ("prov:specializationOf", _iri(segment.channel)))
             graph.say(segment.iri, ("madeIn", self._made_in(segment.iri)))

@@ -19,6 +19,7 @@ from provio.vocab import NS, PROV
 # or beyond them: code ties otherwise (`provio.ties`).
 RAN = NS + "ran"
 WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2, RAN: 3}
+NOISE = NS + "noise"
 GENERATED, USED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "used", PROV + "alternateOf"
 BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", NS + "contentFrom", NS + "mapsOnto", ALTERNATE)
 HAD_MEMBER = PROV + "hadMember"  # which the data go from subject to object
@@ -57,11 +58,13 @@ def follow(
     ends: Callable[[list[str]], set[str]] = lambda _: set(),
     code: bool = False,
     ways_of: Callable[[Reader, Walk], Ways] | None = None,
+    everything: bool = True,
 ) -> Walk:
     """Follow the graph from entities, level by level: entity → activity → (earlier activities) → entities.
 
     `depth` bounds the entity-to-entity steps; `ends` says of entities newly found beyond which of them not to go;
-    `code` follows what processes ran, too; `ways_of` says how entities lead on, where it is not from file to file.
+    `code` follows what processes ran, too; `ways_of` says how entities lead on, where it is not from file to file;
+    `everything` goes beyond the answers of the system's programs.
     """
     walk = Walk(list(starts), forward, known=Nodes(reader))
     ways = (ways_of or Ways)(reader, walk)
@@ -80,9 +83,15 @@ def follow(
             if iri not in walk.entities:
                 walk.entities[iri] = level
                 frontier.append(iri)
-        stopped = ends(frontier)
+        stopped = ends(frontier) | (set() if everything else _answers(walk, frontier))
         frontier = [iri for iri in frontier if iri not in stopped]
     return walk
+
+
+def _answers(walk: Walk, frontier: list[str]) -> set[str]:
+    """Those of these that the system answered to who asked: whatever its programs came from, he who asked does, too."""
+    pipes = [iri for iri in frontier if "/pipe/" in iri]
+    return {iri for iri in pipes if NOISE in walk.known.of(pipes)[iri]}
 
 
 class Ways:

@@ -17,6 +17,7 @@
     together    which ranks only took part in creating an object
     members     which finer phase made each object, and what it keeps of another
     pipes       segments between phases
+    answers     which pipes are the system's answers
     blind       what programs that could not be watched may have done
 
 `conclude` runs them in this order over one run's trace.
@@ -27,6 +28,7 @@ from __future__ import annotations
 from provio.config import Config
 from provio.facts import Trace
 from provio.identity import Identity
+from provio.lineage.answers import answers
 from provio.lineage.blind import hide, suspect
 from provio.lineage.channels import channels_of
 from provio.lineage.code import Noise, programs
@@ -66,6 +68,7 @@ def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -
     suspect(whole, conclusions, ends)
     hide(whole, identity, conclusions)
     unseen(whole, conclusions)
+    answers(trace, channels, noise, conclusions)
     _hashed(whole, conclusions)
     return conclusions
 

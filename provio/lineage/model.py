@@ -228,7 +228,7 @@ class Copy:
 
 @plain(slots=True)
 class Segment:
-    """What one phase wrote into a pipe or connection (`kind`: Pipe or Socket)."""
+    """What one phase wrote into a pipe or connection (`kind`: Pipe or Socket); `noise`: an answer of the system's."""
 
     iri: str
     channel: str
@@ -238,6 +238,7 @@ class Segment:
     first: int
     last: int
     kind: str = "Pipe"
+    noise: bool = False
 
 
 @plain()
