@@ -78,19 +78,34 @@ def recorded() -> tuple[str, Path, Path] | None:
     return fields[3], Path(home) / "runs" / fields[3], Path(place)
 
 
+def is_over() -> bool:
+    """Return whether this process has the variables of a run that is no more: it ended elsewhere (in a subshell, or for
+    another shell), or was removed. Nothing records then, whatever the variables say."""
+    found = recorded()
+    try:
+        return found is not None and ":endedNs " in (found[1] / runfiles.HEAD).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return True
+    except (OSError, UnicodeDecodeError):  # somebody else's
+        return False
+
+
 def ended(kind: str, settings: Config) -> tuple[str, bytes]:
-    """Note that the session ends, and return its run and what its shell evaluates to be recorded no more.
+    """Note that the session ends, where it is not over, and return its run and what its shell evaluates to be recorded
+    no more.
 
     Raises ProvioError where this shell is not one that `provio env` began.
     """
     found = recorded()
     signs = list(found[2].glob(f"*{runfiles.SHELL_ENDING}")) if found else []
-    if found is None or not signs:
+    over = is_over()
+    if found is None or not (signs or over):
         raise ProvioError('this shell is not recorded by provio env: eval "$(provio env)" begins it')
     run, folder, _ = found
     for sign in signs:
         sign.unlink(missing_ok=True)
-    _note_end(folder, run)
+    if not over:
+        _note_end(folder, run)
     lines = [SETS[kind](name, value) for name, value in _as_before(os.environ, settings).items()]
     return run, os.fsencode("\n".join(lines) + "\n")
 

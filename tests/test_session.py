@@ -118,6 +118,15 @@ def test_nested_sessions_and_runs(project: Project) -> None:
     assert refused.stdout == ""
 
 
+@pytest.mark.parametrize("end", [f"({PROVIO} env --end --quiet >out)", "rm -rf .provio"])
+def test_a_session_that_is_over_leaves_no_shell_stuck(project: Project, end: str) -> None:
+    """It ended in a subshell, or its record was removed: it can be ended here too, or begun anew."""
+    project.sh("echo 1 > a")
+    script(project, BEGIN["bash"], "cp a b", end, ended(BEGIN["bash"]), f"! env | grep -E '{LEFT}'")
+    script(project, BEGIN["bash"], "cp a b", end, BEGIN["bash"], "cp a again", ended(BEGIN["bash"]))
+    assert project.data("again") == {"a"}
+
+
 def test_a_session_goes_on_while_its_shell_is_there(project: Project) -> None:
     """Asked meanwhile it answers with what there is, and is not removed; a kill -9 ends it, and nothing is lost."""
     project.sh("echo 1 > a")

@@ -39,9 +39,10 @@ def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
     if sys.stdout.isatty():
         raise click.UsageError(f"this is for a shell to evaluate: {_evaluated(kind, ends)}")
     if ends:
+        over = session.is_over()
         run, text = session.ended(kind, settings)
-        word = f"run {run}: ended; the next question merges it"
-    elif session.recorded():
+        word = f"run {run}: " + ("was over, or is removed" if over else "ended; the next question merges it")
+    elif session.recorded() and not session.is_over():
         text, word = b"", f"this shell is recorded already, as run {(session.recorded() or ('',))[0]}: nothing to do"
     else:
         from provio.verbs.run import prepared
