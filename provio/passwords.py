@@ -33,30 +33,61 @@ class Shape:
     once: bool = False
 
 
-MYSQL = "mysql mysqladmin mysqlcheck mysqldump mysqlimport mysqlshow mysqlslap mariadb mariadb-admin mariadb-dump"
+MYSQL = (
+    "mysql mysqladmin mysqlbinlog mysqlcheck mysqldump mysqlimport mysqlpump mysqlsh mysqlshow mysqlslap mysql_upgrade "
+    "mariadb mariadb-admin mariadb-backup mariadb-binlog mariadb-check mariadb-dump mariadb-import mariadb-show "
+    "mariabackup xtrabackup"
+)
 LDAP = "ldapadd ldapcompare ldapdelete ldapmodify ldapmodrdn ldappasswd ldapsearch ldapwhoami"
 MONGO = "mongo mongosh mongodump mongoexport mongofiles mongoimport mongorestore mongostat mongotop"
 SNMP = "snmpbulkget snmpbulkwalk snmpget snmpgetnext snmpset snmptable snmpwalk"
 IMAGES = "apptainer buildah docker helm nerdctl oras podman singularity skopeo"
+PDF = "pdfdetach pdffonts pdfimages pdfinfo pdfseparate pdftocairo pdftohtml pdftoppm pdftops pdftotext"
 SHAPES = {
     "curl": (
         Shape("-u -U -E --user --proxy-user --cert", after=":", flags="aBfgGiIjJkLlMnNOpqRsSvZ0123456#"),
         Shape("-b", after="=", flags="aBfgGiIjJkLlMnNOpqRsSvZ0123456#"),
-        Shape("--pass --proxy-pass --oauth2-bearer"),
+        Shape("--pass --proxy-pass --oauth2-bearer --tlspassword --proxy-tlspassword"),
     ),
-    MYSQL: (Shape("-p", apart=False),),
+    MYSQL: (Shape("-p", apart=False), Shape("password", beside=False, said="mysqladmin")),
     MONGO: (Shape("-p"),),
-    LDAP: (Shape("-w"),),
+    LDAP: (Shape("-w"), Shape("-a -s", said="ldappasswd")),
     SNMP: (Shape("-A -X -c"),),
-    IMAGES: (Shape("-p", said="login"),),
+    f"{IMAGES} az cf ibmcloud oc": (Shape("-p", said="login"),),
+    "kubectl": (Shape("--from-literal", after="=", said="secret"),),
+    PDF: (Shape("-opw -upw", beside=False),),
     "sshpass": (Shape("-p", once=True),),
     "rdesktop ncftp ncftpget ncftpput": (Shape("-p"),),
     "redis-cli": (Shape("-a --pass", beside=False),),
-    "smbclient smbget rpcclient": (Shape("-U --user", after="%"),),
+    "rpcclient smbcacls smbclient smbget smbtar smbtree winexe": (Shape("-U --user", after="%"),),
     "sqlcmd bcp isql tsql ipmitool zip unzip": (Shape("-P"),),
+    "mosquitto_pub mosquitto_rr mosquitto_sub": (Shape("-P --pw", beside=False),),
     "7z 7za 7zr 7zz rar unrar": (Shape("-p -hp", apart=False),),
     "xfreerdp wlfreerdp": (Shape("/p:", apart=False),),
-    "openssl": (Shape("-pass -passin -passout", after=":", beside=False), Shape("-k -K", beside=False)),
+    "openssl": (
+        Shape("-pass -passin -passout -macopt", after=":", beside=False),
+        Shape("-k -K -psk", beside=False),
+    ),
+    "jarsigner keytool": (
+        Shape("-storepass -keypass -srcstorepass -deststorepass -srckeypass -destkeypass -new", beside=False),
+    ),
+    "ccat ccdecrypt ccencrypt ccrypt": (Shape("-K"),),
+    "ssh-keygen": (Shape("-N -P"),),
+    "pk12util": (Shape("-K -W"),),
+    "osslsigncode": (Shape("-pass", beside=False),),
+    "pdftk": (Shape("input_pw owner_pw user_pw", beside=False),),
+    "steghide useradd usermod groupadd groupmod twine cqlsh": (Shape("-p"),),
+    "slappasswd": (Shape("-s"),),
+    "kadmin smbpasswd": (Shape("-w"),),
+    "doveadm": (Shape("-p", said="pw"),),
+    "dotnet": (Shape("-k", said="nuget"),),
+    "poetry": (Shape("-p", said="publish"),),
+    "plink pscp psftp putty": (Shape("-pw", beside=False),),
+    "swaks": (Shape("-ap", beside=False),),
+    "sendEmail sendemail": (Shape("-xp", beside=False),),
+    "dig nsupdate": (Shape("-y", after=":"),),
+    "etcdctl": (Shape("--user", after=":"),),
+    "nmcli": (Shape("password psk wifi-sec.psk 802-11-wireless-security.psk", beside=False),),
     "http https xh": (Shape("-a", after=":"),),
     "lftp": (Shape("-u", after=","),),
     "aws": (Shape("aws_secret_access_key aws_session_token", beside=False),),
@@ -107,7 +138,7 @@ def in_script(text: str) -> str:
 
 def named(text: str) -> bool:
     """Tell whether a text names a program that takes such secrets."""
-    return _named().search(text) is not None
+    return any(found[0] in PROGRAMS for found in re.finditer(r"(?<![\w.-])[\w-]+", text))
 
 
 def _hidden(value: str, shape: Shape) -> str:
@@ -131,11 +162,6 @@ def _patterns(shape: Shape) -> tuple[re.Pattern[str], re.Pattern[str]]:
     apart = "|".join(names) if shape.apart else "(?!)"
     beside = "|".join(long + short * shape.beside) or "(?!)"
     return re.compile(apart), re.compile(f"({beside})(.+)", re.DOTALL)
-
-
-@lru_cache
-def _named() -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, PROGRAMS))})(?![\w-])")
 
 
 @lru_cache

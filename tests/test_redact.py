@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -69,6 +70,42 @@ SECRET = "hunter2hunter2"
 def test_a_command_line_keeps_its_shape_and_loses_its_secrets(command: list[str], kept: list[str]) -> None:
     """Passwords of addresses, values of options and variables of secret names, headers; nothing else."""
     assert Redaction().arguments(map(str.encode, command)) == list(map(str.encode, kept))
+
+
+TAKE_SECRETS = """
+sshpass -p {} ssh h | sshpass -p{} ssh h | mysql -p{} db | mysql --password={} | mysqladmin -u root password {}
+mysqldump -uroot -p{} db | mariadb-backup --backup -p{} | psql postgres://u:{}@h/db
+pg_dump postgresql://u:{}@h:5432/db | redis-cli -a {} | redis-cli --pass {} | redis-cli -u redis://u:{}@h/0
+mongosh -u a -p {} | cqlsh -u a -p {} h | curl -u a:{} u | curl --user a:{} u | curl -U a:{} u
+curl --tlspassword {} u | curl -x http://a:{}@h u | curl ftp://a:{}@h/x | wget --password={} u
+wget --http-password {} u | wget --ftp-password={} u | wget http://a:{}@h/x | openssl rsa -in k -passin pass:{}
+openssl enc -aes-256-cbc -k {} | openssl req -passout pass:{} | openssl s_client -psk {}
+openssl dgst -mac HMAC -macopt hexkey:{} | keytool -list -storepass {} -keypass {} | jarsigner -storepass {} x.jar
+docker login -u a -p {} | docker login -p{} | podman login --password {} | az login -u a -p {} | oc login -u a -p {}
+kubectl create secret generic s --from-literal=password={} | kubectl create secret generic s --from-literal word={}
+zip -P {} x.zip in | unzip -P {} x.zip | 7z x -p{} x.7z | rar a -hp{} x.rar in | qpdf --password={} a b
+pdftotext -upw {} a | pdftk a input_pw {} output b | ccrypt -K {} x | steghide extract -sf x -p {}
+gpg --passphrase {} -d x | ssh-keygen -t ed25519 -N {} -f k | ssh-keygen -p -P {} -N {} -f k | plink -pw {} h
+pk12util -i x -W {} | twine upload -p {} x | ldapsearch -x -w {} | ldappasswd -a {} -s {} | slappasswd -s {}
+kadmin -w {} | smbclient //h/s -U a%{} | winexe -U d/a%{} //h | mosquitto_pub -u a -P {} -t x
+ipmitool -U a -P {} sol | sqlcmd -U a -P {} | snmpget -A {} -X {} h | nmcli dev wifi c x password {} | swaks -ap {}
+sendemail -xp {} | dig -y hmac-sha256:{} x | etcdctl --user root:{} get | useradd -p {} a | lftp -u a,{} h
+svn --password {} co u | xfreerdp /v:h /p:{} | dotnet nuget push x -k {} | poetry publish -p {} | http -a a:{} u
+"""
+TAKE_NONE = """
+mkdir -p a | cp -p a b | ssh -p 22 h | docker run -p 80:80 x | ldapsearch -s sub -a never | openssl rsa -in k
+zip -r x a | nmcli dev wifi list | pdftotext -f 1 a b | mysqldump -P 3306 db | keytool -list -alias a
+kubectl get pods -n secret | ssh-keygen -t rsa -b 4096 | mosquitto_sub -p 1883 -t x | poetry install -P x
+oc get pods -p x | mysql password
+"""
+
+
+def test_what_well_known_programs_take_for_a_secret_is_none_of_the_record() -> None:
+    """A command a cell, `{}` where it takes one: as a command line, and as a script."""
+    for text in filter(None, re.split(r" \| |\n", TAKE_SECRETS + TAKE_NONE)):
+        words, kept = text.replace("{}", SECRET), text.replace("{}", REDACTED)
+        for command, shown in ((words.split(), kept.split()), (["sh", "-c", words], ["sh", "-c", kept])):
+            assert Redaction().arguments(map(str.encode, command)) == list(map(str.encode, shown)), text
 
 
 def test_bytes_that_are_no_text_stay_as_they_are() -> None:
