@@ -8,6 +8,7 @@ import resource
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,16 @@ def seen(home: Path) -> list[int]:
         return [int(row["n"]) for row in StoreReader(Home(home)).rows(MADE)]
     except NothingKnown:
         return []
+
+
+def test_threads_open_a_store_that_is_new_at_once(project: Project) -> None:
+    """Each of them may be the one that notes its version."""
+    project.run("echo 1 > out")
+    home = project.path / ".provio"
+    with ThreadPoolExecutor(8) as threads:
+        for _ in range(5):
+            (home / "store.version").unlink()
+            assert list(threads.map(seen, [home] * 8)) == [[1]] * 8
 
 
 @pytest.mark.slow

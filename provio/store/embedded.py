@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -384,6 +385,6 @@ def _check_version(home: Home) -> None:
     """Refuse a store that a newer provio wrote; note the version of a new one."""
     note = home.path / "store.version"
     if not check_version(home) and os.access(home.path, os.W_OK):
-        new = home.path / f"store.version.{os.getpid()}"
+        new = home.path / f"store.version.{threading.get_native_id()}"  # threads open a store at once
         new.write_text(VERSION + "\n", encoding="ascii")
         new.replace(note)
