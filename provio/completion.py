@@ -86,7 +86,8 @@ def _named() -> list[Question]:
     from provio.errors import ProvioError
 
     try:
-        return named_questions.questions(config.load(homes.project_folders(), forgive=lambda _: None).queries)
+        configured = config.load(homes.project_folders(), forgive=lambda _: None, shown=True)
+        return named_questions.questions(configured.queries)
     except ProvioError:
         return named_questions.questions()
 

@@ -154,11 +154,12 @@ def load(
     folders: Iterable[Path] = (),
     flags: Mapping[str, object] | None = None,
     forgive: Callable[[str], None] | None = None,
+    shown: bool = False,
 ) -> Config:
     """Return what is set, with `folders` the places where the project's file may lie and `flags` by dotted name.
 
     Raises ConfigError for what is wrong; with `forgive` that is told what is, and what is wrong counts as not set: but
-    for what keeps something out of the record.
+    for what keeps something out of the record, unless nothing is recorded or merged by it (`shown`).
     """
     wrong: list[str] = []
     values: dict[str, Any] = {}
@@ -179,7 +180,8 @@ def load(
             sources.update({f"{key.name}.{part}": found.where_of(part) for part in value})
     if wrong:
         line = wrong[0] + (f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else "")
-        if forgive is None or any(re.search(rf": ({'|'.join(KEEP_OUT)}): ", line) for line in wrong):
+        kept_out = not shown and any(re.search(rf": ({'|'.join(KEEP_OUT)}): ", line) for line in wrong)
+        if forgive is None or kept_out:
             raise ConfigError(line)
         forgive(line)
     return Config(**values, conclusions=_digest(concluding), sources=MappingProxyType(sources))

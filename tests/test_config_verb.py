@@ -59,6 +59,10 @@ def test_what_is_wrong_is_said_and_the_rest_is_shown(project: Project) -> None:
     done = project.provio("config", code=2)
     assert done.stderr.startswith(f"provio: {file}:1: detail: 'ops' is not allowed: did you mean 'op'?")
     assert re.search(rf"(?m)^hash +true +{file}:2$", done.stdout)
+    file.write_text("exclude = 3\nhash = true\n")  # of which `provio run` would make no record
+    done = project.provio("config", code=2)
+    assert done.stderr.startswith(f"provio: {file}:1: exclude: 3 is not allowed")
+    assert re.search(rf"(?m)^hash +true +{file}:2$", done.stdout)
 
 
 def test_set_get_and_unset_keep_comments_and_layout(project: Project) -> None:
@@ -75,6 +79,7 @@ def test_set_get_and_unset_keep_comments_and_layout(project: Project) -> None:
     )
     assert project.provio("config", "get", "noise.keep").stdout == "/b\nc/*\n"
     assert project.provio("config", "get", "record.stat").stdout == "true\n"
+    assert "servers.stat is not set" in project.provio("config", "get", "servers.stat", code=2).stderr
     assert project.provio("config", "get", "record.pipe", "--as", "json").stdout == "true\n"
     assert project.provio("config", "get", "name").stdout == "y z\n"
     project.provio("config", "unset", "hash")

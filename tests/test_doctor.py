@@ -230,7 +230,10 @@ def test_wrong_settings(project: Project) -> None:
     (project.path / "provio.toml").write_text("hahs = true\n")
     (found,) = findings(project, code=1)["settings"]
     assert "provio.toml:1" in found["says"]
-    assert "'hash'" in found["says"]
+    assert "'hash'" in found["says"] and found["remedy"].endswith("takes it as not set")
+    (project.path / "provio.toml").write_text("exclude = 3\n")
+    (found,) = findings(project, code=1)["settings"]
+    assert "provio.toml:1: exclude: " in found["says"] and found["remedy"].endswith("records nothing")
 
 
 def test_a_newer_store(project: Project) -> None:

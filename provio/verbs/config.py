@@ -36,7 +36,7 @@ def command(context: click.Context, form: str) -> int:
     if context.invoked_subcommand:
         return 0
     wrong: list[str] = []
-    found = settings.load(homes.project_folders(), forgive=wrong.append)
+    found = settings.load(homes.project_folders(), forgive=wrong.append, shown=True)
     terminal.out(_rendered(config_file.settings(found), form))
     for line in wrong:
         terminal.complain(line)
@@ -65,11 +65,10 @@ def get(key: str, form: str) -> int:
 
     Example: provio config get record.stat
     """
-    _, part = config_file.named(key)
+    known, part = config_file.named(key)
+    key = f"{known.name}.{part}" if part else key
     rows = config_file.settings(settings.load(homes.project_folders()))
     found = [row for row in rows if row.key == key or (not part and row.key.startswith(key + "."))]
-    if part and not found:
-        found = [row for row in rows if row.key.rpartition(".")[0] and row.key.endswith("." + part)]
     if part and not found:
         raise ConfigError(f"{key} is not set: provio config shows what is")
     if form == "json":
@@ -121,7 +120,7 @@ def unset(key: str, user: bool) -> int:
 
 def _over(key: str, path: Path) -> str:
     """What else sets a key, and is in force."""
-    source = settings.load(homes.project_folders(), forgive=lambda _: None).source(key)
+    source = settings.load(homes.project_folders(), forgive=lambda _: None, shown=True).source(key)
     return "" if source == "default" or source.startswith(f"{path}:") else f"; in force is what {source} sets"
 
 

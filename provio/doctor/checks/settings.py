@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from provio import config
 from provio import home as homes
 from provio.doctor import Finding, Place, ok, problem
+from provio.errors import ConfigError
 
 ABOUT = "settings"
 
@@ -14,9 +15,18 @@ ABOUT = "settings"
 def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
     """Yield what is wrong in a file or a variable."""
     wrong: list[str] = []
-    found = config.load(homes.project_folders(), forgive=wrong.append)
+    found = config.load(homes.project_folders(), forgive=wrong.append, shown=True)
     for line in wrong:
-        yield problem(line, "until it is mended, `provio run` takes it as not set and questions refuse")
+        yield problem(line, f"until it is mended, questions refuse, and `provio run` {_recorded()}")
     if not wrong:
-        count = len(found.sources)
+        count = len(found.sources.keys() & config.KEYS)
         yield ok(f"{count} set, the rest as built in" if count else "none set: all as built in")
+
+
+def _recorded() -> str:
+    """What becomes of runs until then."""
+    try:
+        config.load(homes.project_folders(), forgive=lambda _: None)
+    except ConfigError:
+        return "records nothing"
+    return "takes it as not set"

@@ -41,7 +41,7 @@ def _asked(place: Place) -> int:
     """How many runs are pending; opens what is published, where there is anything."""
     from provio.store import open_reader, served
 
-    settings = config.load(homes.project_folders(Path.cwd()), forgive=lambda _: None)
+    settings = config.load(homes.project_folders(Path.cwd()), forgive=lambda _: None, shown=True)
     home = served(place.home, settings)
     if not home.server and (home.snapshots / "current").exists():
         open_reader(home, settings)
