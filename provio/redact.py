@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from provio import passwords, turtle
 from provio.passwords import REDACTED
@@ -126,6 +127,9 @@ def trace(found: Trace, redaction: Redaction) -> None:
     for task in found.tasks.values():
         if "sourceText" in task.record:
             task.record["sourceText"] = redaction.source(task.record["sourceText"])
+        if "sourceTextEncoded" in task.record:  # it is not UTF-8
+            text = redaction.source(unquote(task.record["sourceTextEncoded"], errors="surrogateescape"))
+            task.record["sourceTextEncoded"] = turtle.path_iri(text.encode("utf-8", "surrogateescape"))
     found.environment = {name: redaction.variable(name, value) for name, value in found.environment.items()}
 
 

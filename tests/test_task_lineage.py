@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import pytest
 from conftest import Project
@@ -229,12 +230,16 @@ def test_what_a_task_carried_out_is_shown(tasks: Any) -> None:
     project = tasks("""
 with task("fit", source='model = 1\\npassword = "hidden"\\n'):
     write("x", read("a"))
+with task("odd", source='password = "hidden"  # \\ud800'):
+    write("y", read("a"))
 """)
     tree = project.provio("lineage", "x").stdout.splitlines()
     assert tree[1].startswith("│ fit  of program.py, ")
     assert tree[2] == "│ > model = 1 …"
     why = project.provio("why", "x").stdout
     assert 'task      fit\nsource    model = 1\n          password = "REDACTED"\n' in why
+    (odd,) = project.rows("SELECT ?text { ?task provio:sourceTextEncoded ?text }")  # it is not UTF-8
+    assert unquote_to_bytes(odd["text"]) == b'password = "REDACTED"  # \xed\xa0\x80'
     assert "task     fit  ok  model = 1 …\n" in project.provio("show", "last").stdout
     assert (
         "model = 1" in project.provio("view", "x", "-o", "page.html").stdout + (project.path / "page.html").read_text()
