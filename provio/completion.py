@@ -162,9 +162,8 @@ def _recorded() -> tuple[list[str], dict[str, dict[str, str]]]:
             text = (folder / HEAD).read_text(encoding="utf-8", errors="replace")
         except OSError:  # packed, or another's
             continue
-        heads[folder.name] = dict(
-            re.findall(r':(name|campaign|commandLine) "((?:[^"\\]|\\.)*)"', text.split(" .\n")[1])
-        )
+        said = "".join(text.split(" .\n")[1:2])  # of one that is just begun, nothing
+        heads[folder.name] = dict(re.findall(r':(name|campaign|commandLine) "((?:[^"\\]|\\.)*)"', said))
     return [folder.name for folder in folders], heads
 
 

@@ -55,6 +55,8 @@ def test_what_is_offered(recorded: Project) -> None:
     assert "plain,true" in offered(recorded, "provio run -- tru")
     assert offered(recorded, "provio run -- cat da") == ["file,"]
     assert not (recorded.path / ".provio" / "store").exists()
+    (recorded.path / ".provio" / "runs" / run / "run.ttl").write_text("")  # as a full disk leaves it
+    assert offered(recorded, "provio lineage --run ") == ["plain,last", f"plain,{run[:13]}"]
 
 
 @pytest.mark.parametrize("name", ["$(touch made)", "`touch made`", "a;touch made", "*", "a b", "a'b", "~root", "!x"])
