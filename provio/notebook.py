@@ -6,6 +6,7 @@ The kernelspec starts ipykernel under `provio run`, so a notebook is a run, made
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -58,7 +59,9 @@ def install(name: str, title: str, python: str, *, user: bool, prefix: str | Non
     found = shutil.which(python)
     if found is None:
         raise ProvioError(f"{python}: no such program: name a Python with --python")
-    if subprocess.run([found, "-c", "import ipykernel"], capture_output=True, check=False, timeout=60).returncode:
+    found = os.path.abspath(found)  # Jupyter starts it from a folder of the notebook's
+    asked = [found, "-c", "import ipykernel"]
+    if subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode:
         raise ProvioError(f"{found} has no ipykernel: {found} -m pip install ipykernel")
     other = _known(manager).get(name)
     if other and not _is_ours(other):

@@ -127,6 +127,11 @@ def test_kernels_are_listed_and_removed(jupyter: Project) -> None:
     name, python, place = jupyter.provio("kernel", "list").stdout.split()
     assert (name, Path(python).parent, place) == ("recorded", Path(sys.executable).parent, str(folder))
     jupyter.provio("kernel", "install", "--prefix", "x", "--user", code=2)
+    (jupyter.path / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (jupyter.path / "python").chmod(0o755)
+    jupyter.provio("kernel", "install", "--prefix", ".", "--name", "near", "--python", "./python")
+    near = json.loads((jupyter.path / "share/jupyter/kernels/near/kernel.json").read_text())
+    assert str(jupyter.path / "python") in near["argv"]
     assert "has no ipykernel" in jupyter.provio("kernel", "install", "--python", "false", code=1).stderr
     jupyter.provio("kernel", "remove", "recorded")
     assert jupyter.provio("kernel", "list").stdout == ""
