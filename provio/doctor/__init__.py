@@ -9,6 +9,7 @@ A check looks, and tries what it can without harm: it starts no command that was
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -75,3 +76,5 @@ def examine(place: Place) -> Iterator[Finding]:
         except OSError as error:
             reason = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
             yield Finding("note", f"could not be looked at ({reason})", "", check.ABOUT)
+        except subprocess.TimeoutExpired as error:
+            yield Finding("note", f"could not be looked at (no answer within {error.timeout:.0f} s)", "", check.ABOUT)

@@ -42,7 +42,7 @@ def _python(program: bytes, layer: str) -> Finding:
     done = subprocess.run([program, "-c", ASK], capture_output=True, text=True, timeout=60, check=False)
     if done.returncode:
         return ok(f"{os.fsdecode(program)} has no h5py; of any other HDF5, {LAYERS[layer]}")
-    h5py, version = done.stdout.split()
+    h5py, version = done.stdout.split()[-2:]  # a sitecustomize may say something first
     if tuple(map(int, version.split(".")[:2])) < OLDEST:
         return note(f"HDF5 {version} is older than 1.10: what is done inside files is not recorded", "update h5py")
     says = f"h5py {h5py} with HDF5 {version}: {LAYERS[layer]}"
