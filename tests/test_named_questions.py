@@ -217,6 +217,10 @@ def test_the_list_and_wrong_calls(project: Project) -> None:
     assert "provio query --list" in project.provio("query", "io-by-nothing", code=1).stderr
     assert "it has api" in project.provio("query", "io-by-api", "-p", "rank=1", code=1).stderr
     assert "NAME=VALUE" in project.provio("query", "io-by-api", "-p", "rank", code=2).stderr
+    said = "to fill in path by its name, say -p 'path=a b'"
+    assert said in project.provio("query", "who-wrote", "path=a b", code=2).stderr
+    (project.path / "path=a b").touch()
+    project.provio("query", "who-wrote", "path=a b")
     project.provio("query", code=2)
 
 

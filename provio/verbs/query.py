@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -70,6 +72,7 @@ def command(
 
         for line in slips.of_words(asked.text):
             terminal.complain(line)
+    _check_slips(asked, values)
     filled = _values(asked, values, parameters)
     which = asking.Which(campaign=campaign, name=name)
     if update:
@@ -113,6 +116,14 @@ def _values(asked: Question, given: tuple[str, ...], parameters: tuple[str, ...]
     return found | by_name
 
 
+def _check_slips(asked: Question, given: tuple[str, ...]) -> None:
+    """A parameter by its name, without -p before it, would be the name of a file that is not there."""
+    for value in given:
+        name, equals, _ = value.partition("=")
+        if equals and any(name == one.name for one in asked.parameters) and not os.path.lexists(value):
+            raise click.UsageError(f"to fill in {name} by its name, say -p {shlex.quote(value)}")
+
+
 def _answer(asked: Question, values: dict[str, str], which: asking.Which, form: str, service: bool) -> str:
     from provio import parameters, query
 
@@ -134,9 +145,15 @@ def _list(form: str) -> str:
     from provio.reports import rows
 
     found = named_questions.questions(folders())
-    cells = ([Literal(one.name), Literal(one.title), Literal(_parameters(one))] for one in found)
-    names = ("question", "asks", "parameters")
-    return rows.render(names, cells, form, width=terminal.width(), unicode=terminal.unicode())
+    names: tuple[str, ...] = ("question", "asks", "parameters")
+    cells: list[tuple[str, ...]] = [(one.name, one.title, _parameters(one)) for one in found]
+    width = terminal.width()
+    room = sum(max(map(len, column)) + 2 for column in zip(names, *cells, strict=True)) - 2
+    if form == "table" and width is not None and room > width:  # what is asked is wanted whole
+        names, cells = names[:2], [cell[:2] for cell in cells]
+        terminal.note("provio query NAME --show tells what can be filled in, with an example")
+    written = ([Literal(text) for text in cell] for cell in cells)
+    return rows.render(names, written, form, width=width, unicode=terminal.unicode())
 
 
 def _parameters(question: Question) -> str:
