@@ -104,6 +104,7 @@ ACTIVITIES: Final = frozenset({"Phase", "Task", "Copy", "Process", "Run", "Acces
 AGENTS: Final = frozenset({"Program", "Thread", "User", "Rank"})
 PIPES: Final = frozenset({"Pipe", "Socket"})
 PARTS: Final = frozenset({"Group", "Dataset", "Attribute", "Datatype"})
+LONGEST_LINE: Final = 200  # characters: a cell of a notebook may be data on one line
 
 # Sub-properties come first: where one is asserted, so is the property it lies under, and only one of the two is drawn.
 SPECIFIC_FIRST: Final = (
@@ -141,7 +142,8 @@ def command_line(node: Node) -> str:
 def first_line(node: Node) -> str:
     """The first line of what a Task carried out, with a mark where there are more; empty where none is known."""
     lines = [line for line in node.get("source", "").splitlines() if line.strip()]
-    return lines[0].strip() + (" …" if len(lines) > 1 else "") if lines else ""
+    line = lines[0].strip() if lines else ""
+    return line[:LONGEST_LINE] + (" …" if len(lines) > 1 or len(line) > LONGEST_LINE else "")
 
 
 def _rank(edge: Edge) -> int:

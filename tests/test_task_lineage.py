@@ -225,6 +225,20 @@ with task("save"):
     project.provio("validate")
 
 
+def test_what_a_task_carried_out_is_shown_as_far_as_one_reads(tasks: Any) -> None:
+    """Of data on a line, and of very many lines, the beginning; all of it as JSON."""
+    project = tasks("""
+with task("fit", source="data = '" + "x" * 3000 + "'\\n" + "more = 1\\n" * 60):
+    write("x", read("a"))
+""")
+    for call in (("lineage", "x"), ("why", "x"), ("show", "last")):
+        shown = project.provio(*call).stdout
+        assert "data = 'xxx" in shown and max(map(len, shown.splitlines())) < 300, call
+    why = project.provio("why", "x").stdout
+    assert "          … 21 more lines (--as json)\n" in why and why.count("more = 1") == 39
+    assert project.provio("why", "x", "--as", "json").stdout.count("more = 1") == 60
+
+
 def test_what_a_task_carried_out_is_shown(tasks: Any) -> None:
     """People see the Task by its name; of its source the first line, and all of it where they ask who made a file."""
     project = tasks("""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from provio.document import arguments, command_line, local_name
+from provio.document import LONGEST_LINE, arguments, command_line, local_name
 from provio.reports import records
 from provio.reports.document_json import dumped
 from provio.reports.text import duration, moment, plural, printable, shorter_path, size
@@ -12,6 +12,8 @@ from provio.reports.text import duration, moment, plural, printable, shorter_pat
 if TYPE_CHECKING:
     from provio.document import Node
     from provio.why import Reason
+
+MOST_LINES = 40  # of what a Task carried out
 
 
 def render(reason: Reason, *, unicode: bool = True, folder: str | None = None) -> str:
@@ -83,7 +85,14 @@ def _task(reason: Reason) -> list[tuple[str, str]]:
         return []
     ended = task.get("status", "")
     rows = [("task", task["label"] + (f", {ended}" if ended not in ("", "ok") else ""))]
-    return rows + _list("source", task.get("source", "").rstrip().splitlines())
+    return rows + _list("source", _source(task.get("source", "").rstrip().splitlines()))
+
+
+def _source(lines: list[str]) -> list[str]:
+    """As much of what a Task carried out as one reads."""
+    more = len(lines) - MOST_LINES
+    shown = [line[:LONGEST_LINE] + (" …" if len(line) > LONGEST_LINE else "") for line in lines[:MOST_LINES]]
+    return [*shown, f"… {more} more line{'s' if more > 1 else ''} (--as json)"] if more > 0 else shown
 
 
 def _program(reason: Reason, folder: str | None) -> str:
