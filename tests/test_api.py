@@ -64,7 +64,9 @@ def test_rows_have_names_and_types(recorded: Project) -> None:
     assert isinstance(row.at, datetime.datetime)
     assert row.at.utcoffset() == datetime.timedelta()
     assert (row.noise, row.none, row.name) == (False, None, str(recorded.path / "out.csv"))
-    assert rows[:1] == rows[:] or rows[:1].columns == rows.columns
+    assert (len(rows[1:]), rows[1:].columns) == (0, rows.columns)
+    (counted,) = Rows(["count", "index"], [(2, "x")])
+    assert (counted.count, counted.index, list(counted), "x" in counted) == (2, "x", [2, "x"], True)
     with pytest.raises(AttributeError, match="no column 'other': there are v, size"):
         _ = row.other
 

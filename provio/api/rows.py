@@ -54,8 +54,11 @@ def value(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None) -> 
         return term.value
 
 
-class Row(Sequence[Any]):
-    """One row: `row.path`, `row["path"]` and `row[0]` are the value of a column; what is unbound is None."""
+class Row:
+    """One row: `row.path`, `row["path"]` and `row[0]` are the value of a column; what is unbound is None.
+
+    No `Sequence`, whose methods would hide columns that are called `count` or `index`.
+    """
 
     __slots__ = ("_columns", "_values")
 
@@ -84,6 +87,9 @@ class Row(Sequence[Any]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
 
     def __eq__(self, other: object) -> bool:
         return tuple(self) == tuple(other) if isinstance(other, Row | tuple) else NotImplemented
