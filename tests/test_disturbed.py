@@ -62,7 +62,7 @@ def test_a_handler_during_pwrite(trace: Trace, work: Path) -> None:
     done = trace.run(program, cwd=work, timeout=60, check=True)
     assert done.stdout == b"stack: 0\nwrong: 0\n"
     written = {c.path: c.count for c in counts(trace.facts()) if c.side == "W"}
-    assert written[os.fsencode(work / "handler")] == 1000
+    assert written[os.fsencode(work / "handler")] in (1000, 2000)  # one alarm more than 1000 makes the program go on
     assert written[os.fsencode(work / "main")] > 0
 
 

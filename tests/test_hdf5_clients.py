@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from conftest import Project
 from hdf5_project import ancestors, held, moved, sources
+from levels import disagreements
+
+from provio.home import Home
 
 CLIENTS = Path(__file__).parent / "clients"
 Needs = Callable[..., None]
@@ -19,6 +22,13 @@ Needs = Callable[..., None]
 pytestmark = pytest.mark.slow
 
 MADE = {"/raw": "Dataset", "/raw@units": "Attribute", "/other": "Dataset"}
+
+
+@pytest.fixture(autouse=True)
+def _levels(project: Project) -> Iterator[None]:
+    """Whatever the programs did, from object to object no file is reached that is not reached from file to file."""
+    yield
+    assert disagreements(Home(project.path / ".provio")) == []
 
 
 @pytest.fixture

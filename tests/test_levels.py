@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis.strategies as st
 import pytest
 from conftest import Project, assert_valid
 from hypothesis import HealthCheck, given, note, settings
+from levels import disagreements
 from told import File, Handle, Process, Run
 
-from provio.ancestry import Scope, lineage
 from provio.home import Home
 from provio.merge import merge
-from provio.store.embedded import StoreReader
-from provio.target import Target
-from provio.vocab import NS
 
 NAMES = ["/a", "/b", "/g/a", "/g/b", "/g"]
 ACTS = "read write whole create attribute wrote copy copies move delete shows link plain printed fork close".split()
-ENTITIES = f"""SELECT DISTINCT ?v {{ ?v a <http://www.w3.org/ns/prov#Entity>
-    FILTER NOT EXISTS {{ ?v <{NS}noise> true }} FILTER NOT EXISTS {{ ?v a <{NS}NamedLink> }} }}"""  # a link is a name
+SOURCES = Path(__file__).parent / "hdf5"
+COMPILED = "beside errors everything files replaced siblings threads".split()
 FOLDER = Path(__file__).parent / "h5py"
 PROGRAMS = "file_like in_memory left_open linked moved removed virtual watched_while_written".split()
 
@@ -89,29 +87,6 @@ class Play:
             (plain.read() if act == "plain" else plain.write()).close()
 
 
-def ancestors(reader: StoreReader, iri: str, *, inside: bool, forward: bool = False) -> set[str]:
-    """The versions that one comes from (forward: that come from it), whatever part of them."""
-    scope = Scope(forward=forward, everything=True, inside=inside)
-    nodes = lineage(reader, [Target(iri)], scope)["nodes"]
-    return {node["iri"].partition("#")[0] for node in nodes if "/version/" in node["iri"]}
-
-
-def disagreements(home: Home) -> list[tuple[str, bool, set[str]]]:
-    """The entities whose ancestors or descendants are more at the level of objects than at that of files."""
-    reader = StoreReader(home)
-    found = []
-    files = cache(lambda iri, forward: ancestors(reader, iri, inside=False, forward=forward))
-    for row in reader.rows(ENTITIES):
-        iri = row["v"]
-        if "/version/" in iri and "/program/" not in iri:
-            for forward in (False, True):
-                whole = files(iri.partition("#")[0], forward)
-                more = ancestors(reader, iri, inside=True, forward=forward) - whole
-                if more:
-                    found.append((iri, forward, more))
-    return found
-
-
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.integers(0, 1 << 16), min_size=10, max_size=90), st.integers(1, 3))
@@ -137,5 +112,19 @@ def test_objects_add_no_file_in_any_program(project: Project) -> None:
         (project.path / program).mkdir()
         command = ("run", "--quiet", "--no-merge", "--", sys.executable, str(FOLDER / f"{program}.py"))
         project.provio(*command, cwd=project.path / program, code=None)
+    project.provio("merge")
+    assert disagreements(Home(project.path / ".provio")) == []
+
+
+@pytest.mark.slow
+def test_objects_add_no_file_in_any_program_in_c(project: Project, needs: Callable[..., None]) -> None:
+    """What HDF5's functions do when they are called one by one, in every form, by threads, and by a child."""
+    needs("h5cc")
+    for program in COMPILED:
+        folder = project.path / program
+        folder.mkdir()
+        command = ["h5cc", "-shlib", "-w", "-pthread", "-o", "program", SOURCES / f"{program}.c"]
+        subprocess.run(command, check=True, cwd=folder)
+        project.provio("run", "--quiet", "--no-merge", "--", "./program", cwd=folder, code=None)
     project.provio("merge")
     assert disagreements(Home(project.path / ".provio")) == []

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Project, provio_command
+from levels import disagreements
 from pages import Step, pattern, run, steps
+
+from provio.home import Home
 
 PAGES = sorted((ROOT / "docs" / "use-cases").glob("*.md"))
 NEEDS = {"h5bench": ("h5pcc", "mpirun")}
@@ -44,6 +47,7 @@ def test_a_page_shows_what_its_commands_print(project: Project, env: dict[str, s
     for module in MODULES.get(page.stem, ()):
         pytest.importorskip(module)
     assert run(page, project.path, env) > 5
+    assert all(disagreements(Home(home)) == [] for home in project.path.rglob(".provio"))
 
 
 def test_commands_and_what_they_print_are_told_apart(tmp_path: Path) -> None:

@@ -1,0 +1,37 @@
+"""The level of objects inside files held against that of files: what is recorded in; where they disagree, out."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from provio.ancestry import Scope, lineage
+from provio.home import Home
+from provio.store.embedded import StoreReader
+from provio.target import Target
+from provio.vocab import NS
+
+ENTITIES = f"""SELECT DISTINCT ?v {{ ?v a <http://www.w3.org/ns/prov#Entity>
+    FILTER NOT EXISTS {{ ?v <{NS}noise> true }} FILTER NOT EXISTS {{ ?v a <{NS}NamedLink> }} }}"""  # a link is a name
+
+
+def ancestors(reader: StoreReader, iri: str, *, inside: bool, forward: bool = False) -> set[str]:
+    """The versions that one comes from (forward: that come from it), whatever part of them."""
+    scope = Scope(forward=forward, everything=True, inside=inside)
+    nodes = lineage(reader, [Target(iri)], scope)["nodes"]
+    return {node["iri"].partition("#")[0] for node in nodes if "/version/" in node["iri"]}
+
+
+def disagreements(home: Home) -> list[tuple[str, bool, set[str]]]:
+    """The entities whose ancestors or descendants are more at the level of objects than at that of files."""
+    reader = StoreReader(home)
+    found = []
+    files = cache(lambda iri, forward: ancestors(reader, iri, inside=False, forward=forward))
+    for row in reader.rows(ENTITIES):
+        iri = row["v"]
+        if "/version/" in iri and "/program/" not in iri:
+            for forward in (False, True):
+                whole = files(iri.partition("#")[0], forward)
+                more = ancestors(reader, iri, inside=True, forward=forward) - whole
+                if more:
+                    found.append((iri, forward, more))
+    return found
