@@ -1,6 +1,7 @@
 // What there is to know of an object: asked once for each opening of its file, in memory where that is enough, of the
 // file's metadata never where that could need all ranks of a parallel program.
 #include "hdf5.h"
+#include "words.h"
 
 enum { H5S_SCALAR, H5S_SIMPLE, H5S_NULL };
 enum { H5D_CHUNKED = 2, H5D_VIRTUAL = 3 };
@@ -102,23 +103,18 @@ void describe_extent(const struct call *call, struct thing *thing, hid_t space, 
 }
 
 static void type_text(const struct call *call, struct thing *thing, hid_t type, char *room) {
-    static const char classes[][12] = {"int",      "float",     "time", "string", "bitfield", "opaque",
-                                       "compound", "reference", "enum", "vlen",   "array",    "complex"};
-    enum { INTEGER, FLOAT, COMPLEX = 11 };
+    enum { INTEGER, FLOAT };
     struct text text = {room, room + 31};
     int class = ASK(call->library, H5Tget_class, type);
     thing->element_size = ASK(call->library, H5Tget_size, type);
     if (class == INTEGER && ASK(call->library, H5Tget_sign, type) == 0) TEXT(&text, "u");
-    if (class < 0 || class > COMPLEX)
-        TEXT(&text, "other");
-    else
-        text_bytes(&text, classes[class], strlen(classes[class]));
+    const char *word = class_word(class);
+    text_bytes(&text, word, strlen(word));
     if (class == INTEGER || class == FLOAT) text_number(&text, 8 * thing->element_size);
     *text.at = '\0';
 }
 
 static void filters_text(const struct call *call, hid_t creation, char *room) {
-    static const char known[][12] = {"", "deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"};
     struct text text = {room, room + 127};
     int count = ASK(call->library, H5Pget_nfilters, creation);
     for (int i = 0; i < count; i++) {
@@ -127,10 +123,9 @@ static void filters_text(const struct call *call, hid_t creation, char *room) {
         int filter =
             ASK(call->library, H5Pget_filter2, creation, (unsigned)i, &flags, &values, NULL, 0, NULL, &configuration);
         if (i > 0) TEXT(&text, " ");
-        if (filter > 0 && filter <= 6)
-            text_bytes(&text, known[filter], strlen(known[filter]));
-        else if (filter == 32000)
-            TEXT(&text, "lzf");
+        const char *word = filter_word(filter);
+        if (word != NULL)
+            text_bytes(&text, word, strlen(word));
         else
             text_number(&text, filter < 0 ? 0 : (uint64_t)filter);
     }

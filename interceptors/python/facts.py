@@ -6,6 +6,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+# HDF5's numbers for them are the same in every version; hdf5/words.h has the same words.
+CLASSES = "int float time string bitfield opaque compound reference enum vlen array complex".split()
+FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
+
 
 def of_object(h5py: Any, identifier: Any, kind: str, creation: Any, created: bool) -> dict[str, Any]:
     """Return the facts of a group (none), a committed datatype or a dataset (chunks and filters if created)."""
@@ -49,15 +53,12 @@ def datatype(h5py: Any, kind: Any) -> str:
         return ("int" if kind.get_sign() == h5t.SGN_2 else "uint") + str(bits)
     if family == h5t.FLOAT:
         return f"float{bits}"
-    names = {"STRING", "BITFIELD", "OPAQUE", "COMPOUND", "REFERENCE", "ENUM", "VLEN", "ARRAY", "TIME", "COMPLEX"}
-    return next((name.lower() for name in names if getattr(h5t, name, None) == family), "other")
+    return CLASSES[family] if 0 <= family < len(CLASSES) else "other"
 
 
 def filter_name(described: tuple[int, int, Any, bytes]) -> str:
     """Return the name by which a filter is known; HDF5's own by theirs."""
-    number = described[0]
-    own = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
-    return own.get(number) or str(number)
+    return FILTERS.get(described[0]) or str(described[0])
 
 
 def elements(h5py: Any, space: Any, dataset: Any) -> int:

@@ -1,4 +1,5 @@
 // What a dataset or attribute is like, in the words of the trace: shape, datatype, chunks, filters.
+#include "../words.h"
 #include "vol.h"
 #include <stdio.h>
 #include <string.h>
@@ -33,27 +34,15 @@ static void describe_space(struct library *library, hid_t space, bool dataset, s
 }
 
 static void describe_type(struct library *library, hid_t type, struct description *to) {
-    static const char *const names[] = {"int",      "float",     "time", "string", "bitfield", "opaque",
-                                        "compound", "reference", "enum", "vlen",   "array",    "complex"};
     if (type < 0) return;
     H5T_class_t class = library->H5Tget_class(type);
     to->member.element_size = library->H5Tget_size(type);
-    if (class >= 0 && class < (int)(sizeof names / sizeof *names)) {
-        const char *sign = class == H5T_INTEGER && library->H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "";
-        bool sized = class == H5T_INTEGER || class == H5T_FLOAT;
-        int length = snprintf(to->room[2], sizeof to->room[2], "%s%s", sign, names[class]);
-        if (sized) snprintf(to->room[2] + length, 24, "%llu", (unsigned long long)to->member.element_size * 8);
-        to->member.datatype = to->room[2];
-    }
+    const char *sign = class == H5T_INTEGER && library->H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "";
+    bool sized = class == H5T_INTEGER || class == H5T_FLOAT;
+    int length = snprintf(to->room[2], sizeof to->room[2], "%s%s", sign, class_word(class));
+    if (sized) snprintf(to->room[2] + length, 24, "%llu", (unsigned long long)to->member.element_size * 8);
+    to->member.datatype = to->room[2];
     library->H5Tclose(type);
-}
-
-static void filter_name(H5Z_filter_t filter, char *text, size_t room) {
-    static const char *const names[] = {"", "deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"};
-    if (filter > 0 && filter < (int)(sizeof names / sizeof *names))
-        snprintf(text, room, "%s", names[filter]);
-    else
-        snprintf(text, room, filter == 32000 ? "lzf" : "%d", filter);
 }
 
 static void describe_filters(struct library *library, hid_t list, char *text, size_t room) {
@@ -61,10 +50,11 @@ static void describe_filters(struct library *library, hid_t list, char *text, si
     for (int i = 0, most = library->H5Pget_nfilters(list); i < most && length + 16 < room; i++) {
         unsigned flags, config;
         size_t values = 0;
-        char name[16];
+        char number[16];
         H5Z_filter_t filter = library->H5Pget_filter2(list, (unsigned)i, &flags, &values, NULL, 0, NULL, &config);
-        filter_name(filter, name, sizeof name);
-        length += (size_t)snprintf(text + length, room - length, "%s%s", i > 0 ? " " : "", name);
+        snprintf(number, sizeof number, "%d", filter);
+        const char *word = filter_word(filter) != NULL ? filter_word(filter) : number;
+        length += (size_t)snprintf(text + length, room - length, "%s%s", i > 0 ? " " : "", word);
     }
 }
 
