@@ -37,6 +37,7 @@ def accesses(trace: Trace, name: str) -> dict[str, tuple[facts.Access, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_sizes_and_consecutive_bytes(built: Path, trace: Trace, work: Path) -> None:
     """Each function's calls are told apart by size, and by whether they began where the one before ended."""
     printed = trace.run(built / "sizes", work / "file", check=True).stdout.decode().splitlines()
@@ -83,6 +84,7 @@ def test_failures_are_counted_by_errno(built: Path, trace: Trace, work: Path) ->
     assert opened == {b"", os.fsencode(work / "file")}  # the pipe's two ends, and the file
 
 
+@pytest.mark.slow
 def test_failed_opens_reach_the_graph_without_an_entity(project: Project) -> None:
     """A process's failed opens are one activity for each function and error."""
     project.run("cat none0 none1 none2 2>/dev/null; true")
@@ -94,6 +96,7 @@ def test_failed_opens_reach_the_graph_without_an_entity(project: Project) -> Non
     assert project.count('?file provio:path ?path FILTER(CONTAINS(STR(?path), "none"))') == 0
 
 
+@pytest.mark.slow
 def test_sizes_reach_the_graph(project: Project) -> None:
     """The sizes that occurred, the longest call and the consecutive bytes stand on the activity."""
     project.sh("head -c 985000 /dev/zero > raw")
@@ -107,6 +110,7 @@ def test_sizes_reach_the_graph(project: Project) -> None:
     assert int(rows[0]["long"]) > 0
 
 
+@pytest.mark.slow
 def test_an_older_trace_says_no_more_than_it_holds(project: Project) -> None:
     """Where no longest call was counted, no sizes were: the graph states neither."""
     project.sh("head -c 985000 /dev/zero > raw")

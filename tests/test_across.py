@@ -105,6 +105,7 @@ def test_the_order_of_merges_changes_nothing(project: Project) -> None:
         assert quads(project) == before
 
 
+@pytest.mark.slow
 def test_two_runs_joined_by_a_pipe(project: Project) -> None:
     """`provio run -- a | provio run -- b` is followed like a pipe within one run, over three runs as well."""
     project.sh("seq 9 > a; seq 3 > other")
@@ -115,6 +116,7 @@ def test_two_runs_joined_by_a_pipe(project: Project) -> None:
     assert reasons(project, "x.gz") == []
 
 
+@pytest.mark.slow
 def test_a_fifo_between_two_runs(project: Project) -> None:
     """A FIFO that one run writes and another reads ties the two."""
     project.sh("seq 9 > a; mkfifo f")
@@ -159,6 +161,7 @@ def test_a_connection_between_two_runs(project: Project, kind: str) -> None:
     assert reasons(project, "stored") == []
 
 
+@pytest.mark.slow
 def test_a_change_between_two_runs_that_nobody_saw_is_a_gap(project: Project) -> None:
     """Content that no run made, of a file whose earlier content is recorded: what was made of it says so."""
     project.sh("echo 1 > a")
@@ -179,6 +182,7 @@ def test_what_was_made_during_a_run_by_nobody_who_was_watched_is_a_gap(project: 
     assert [reason[:16] for reason in reasons(project, "y")] == ["made while run 0"]
 
 
+@pytest.mark.slow
 def test_a_pipe_from_what_was_not_watched_is_a_gap(project: Project) -> None:
     """What came in by a pipe from outside is of unknown origin, and lineage says so; its end alone is nothing read."""
     project.sh("echo 1 > a")
@@ -187,6 +191,7 @@ def test_a_pipe_from_what_was_not_watched_is_a_gap(project: Project) -> None:
     assert reasons(project, "y") == []
 
 
+@pytest.mark.slow
 def test_two_runs_that_append_to_one_log(project: Project) -> None:
     """Both hold the log open and write in turns: what it is in the end comes from what both had read."""
     project.sh("echo 1 > a; echo 2 > b; echo 0 > log")
@@ -199,6 +204,7 @@ def test_two_runs_that_append_to_one_log(project: Project) -> None:
     assert reasons(project, "log") == []
 
 
+@pytest.mark.slow
 def test_what_one_run_calls_noise_and_another_an_input_is_shown(project: Project) -> None:
     """A system file that a command line names is an input there, whatever other runs take it for."""
     project.sh("echo 1 > a")

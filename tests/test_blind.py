@@ -183,6 +183,7 @@ def test_an_exec_that_fails_leaves_no_gap(built: Path, trace: Trace, work: Path)
     assert gaps(trace.facts()) == []
 
 
+@pytest.mark.slow
 def test_lineage_shows_what_was_not_watched(project: Project) -> None:
     """A file of unknown origin that changed while a static program ran names it; what it was given to write is its."""
     compiled(project.path / "static", "-static")

@@ -116,6 +116,7 @@ def test_a_build_by_cmake_and_ninja(tree: Project, needs: Callable[..., None]) -
     assert sources(tree.ancestors("made/app")["data"]) == sources(told)
 
 
+@pytest.mark.slow
 def test_a_program_and_its_build(project: Project, needs: Callable[..., None]) -> None:
     """What a program wrote comes from its data; with --code from the program, too, and what that was built from."""
     needs("gcc")
@@ -148,6 +149,7 @@ def test_the_program_is_the_version_that_ran(project: Project, needs: Callable[.
         assert {name for name in names if name.endswith(".c")} == {f"v{number}.c"}
 
 
+@pytest.mark.slow
 def test_what_a_recorded_run_installed_is_no_noise(project: Project, needs: Callable[..., None]) -> None:
     """What a run wrote is nobody else's, also below a root of installed software: as a program and as an input."""
     needs("gcc")

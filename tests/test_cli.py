@@ -66,6 +66,7 @@ def test_nothing_recorded_yet(project: Project) -> None:
     assert "provio run" in complaint(project.provio("lineage", "x", code=3))
 
 
+@pytest.mark.slow
 def test_an_unknown_file(recorded: Project) -> None:
     """A file that no run saw, there or not: exit 3, and its name."""
     recorded.sh("echo 2 > c")
@@ -73,12 +74,14 @@ def test_an_unknown_file(recorded: Project) -> None:
         assert name in complaint(recorded.provio("lineage", name, code=3))
 
 
+@pytest.mark.slow
 def test_an_empty_name_is_no_file(recorded: Project) -> None:
     """Exit 3, and a line that fits every verb."""
     for verb in ("lineage", "why", "impact"):
         assert complaint(recorded.provio(verb, "", code=3)) == "provio: no file was named: the name is empty\n"
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_said(recorded: Project) -> None:
     """A file that was changed since: the newest recorded version answers, and provio says so."""
     recorded.sh("echo more >> b")
@@ -104,6 +107,7 @@ def test_unknown_runs(recorded: Project) -> None:
         assert "nope" in complaint(recorded.provio(*arguments, code=3))
 
 
+@pytest.mark.slow
 def test_an_empty_argument_is_not_everything(recorded: Project) -> None:
     """As of a variable of a script that was not set: no run, no version, no question has that name."""
     for arguments in (("export", ""), ("validate", ""), ("show", ""), ("lineage", "b", "--run", "")):
@@ -165,6 +169,7 @@ def test_depth_bounds_the_steps(recorded: Project) -> None:
     assert recorded.data("c", "--depth", "1") == {"b"}
 
 
+@pytest.mark.slow
 def test_query_forms(recorded: Project) -> None:
     """SELECT as json, csv, tsv and table; ASK; CONSTRUCT as Turtle; a file of SPARQL."""
     question = 'SELECT ?p WHERE { ?f a provio:File ; provio:path ?p . FILTER(STRENDS(?p, "/a")) }'

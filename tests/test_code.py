@@ -86,6 +86,7 @@ open(sys.argv[1], "w").write(open("a").read() * mine.K + b)
 """
 
 
+@pytest.mark.slow
 def test_a_module_that_is_compiled_on_the_way(project: Project) -> None:
     """What Python keeps of a module comes from its source alone, and is no product that ends what is read for another:
     the next run, which reads what was kept, comes from the source and from no input of the first."""

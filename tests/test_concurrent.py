@@ -115,6 +115,7 @@ def test_nobody_sees_half_a_run(project: Project) -> None:
     assert [row["n"] for row in project.rows(MADE)] == [str(OUTPUTS)] * 8
 
 
+@pytest.mark.slow
 def test_a_question_does_not_wait_for_who_merges(project: Project) -> None:
     """While the store is held, it is answered from what is published, and told how many runs that lacks."""
     import fcntl

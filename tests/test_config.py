@@ -248,6 +248,7 @@ def test_every_key_has_a_row_in_the_documentation() -> None:
     assert [(row[0].strip("| `"), row[1].strip("`")) for row in rows] == [(k.name, k.variable) for k in KEYS.values()]
 
 
+@pytest.mark.slow
 def test_a_run_takes_its_settings_from_the_project_and_flags_are_over_them(project: Project) -> None:
     """Name, campaign, detail and classes of provio.toml are the run's; a flag wins."""
     write(project.path, 'name = "n"\ncampaign = "spring"\ndetail = "call"\nrecord = ["list"]\n')
@@ -294,6 +295,7 @@ def test_a_change_of_the_project_s_noise_counts_for_what_was_recorded_before(pro
     assert project.data("out") == {"soft/a.tab", "soft/b.cfg"}
 
 
+@pytest.mark.slow
 def test_an_interpreter_of_the_configuration_has_its_script_as_its_program(project: Project) -> None:
     """A copy of python under a name that provio does not know; `-X` takes a value, as the table says."""
     project.sh('mkdir bin && cp "$(readlink -f /usr/bin/python3)" bin/scribe-2 && echo "print(1)" > s.py')

@@ -61,6 +61,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Case(folder, velocity, speed)
 
 
+@pytest.mark.slow
 def test_conversion_keeps_every_count(case: Case) -> None:
     """The HDF5 file holds the counts of the raw file times its scale, and the header's facts."""
     raw = (case.folder / "WestSac.bin").read_bytes()

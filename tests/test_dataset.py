@@ -72,6 +72,7 @@ def test_the_graphs_that_are_named_are_asked(two_runs: Project) -> None:
     assert (len(index), by_graph, none, some) == (3, ["?run"], ["false"], ["true"])
 
 
+@pytest.mark.slow
 def test_of_the_runs_that_were_chosen(project: Project) -> None:
     """--name: what is named besides is not asked; where it names none of them, nothing is."""
     project.sh("echo 1 > a")

@@ -132,6 +132,7 @@ def test_the_program_is_not_started(project: Project) -> None:
     assert not (project.path / "started").exists()
 
 
+@pytest.mark.slow
 def test_scripts_whose_interpreter_is_gone(project: Project) -> None:
     """A wrong `#!`, and a file that nobody may execute."""
     script = project.path / "script"
@@ -177,6 +178,7 @@ def test_a_shim_on_a_file_system_without_programs(project: Project, mounted: Exi
     assert "shim" in problems
 
 
+@pytest.mark.slow
 def test_a_shim_older_than_its_sources(project: Project, tmp_path: Path) -> None:
     """As after an update of a checkout."""
     copy = tmp_path / "copy"
@@ -236,6 +238,7 @@ def test_wrong_settings(project: Project) -> None:
     assert "provio.toml:1: exclude: " in found["says"] and found["remedy"].endswith("records nothing")
 
 
+@pytest.mark.slow
 def test_a_newer_store(project: Project) -> None:
     """What questions would say, doctor says too."""
     project.watch("true")
@@ -255,6 +258,7 @@ def test_jobs_locale_and_what_is_watched_already(project: Project) -> None:
     assert "0193c1f2-" in found["preloads"][0]["says"]
 
 
+@pytest.mark.slow
 def test_hdf5_of_the_commands_python(project: Project) -> None:
     """The versions of the Python that is named, and what the setting makes of it."""
     assert re.search(r"h5py \d.* with HDF5 \d", findings(project, sys.executable, "x.py")["HDF5"][0]["says"])

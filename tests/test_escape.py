@@ -75,6 +75,7 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_tricky_bytes(driver: Path, tmp_path: Path) -> None:
     """Quotes, controls, half and overlong sequences, surrogates, percent signs, dots and slashes."""
     check(driver, TRICKY, tmp_path / "inputs")

@@ -87,6 +87,7 @@ def codes_of(verb: str) -> set[int]:
     return always | ({3} if row[2].strip() else set()) | ({124} if row[3].strip() else set())
 
 
+@pytest.mark.slow
 def test_each_wrong_turn_has_its_remedy(recorded: Project) -> None:
     """One line, no traceback, the remedy in it, and a code that the page has for the verb."""
     for call, code, word in WRONG:
@@ -105,6 +106,7 @@ def test_the_page_has_every_verb_and_every_code() -> None:
     assert {kind.exit_code for kind in kinds} | {0, 2, 125, 126, 127, 130, 141} == listed
 
 
+@pytest.mark.slow
 def test_no_store_at_all(tmp_path: Path) -> None:
     """Each verb that asks or keeps: 3, and what makes a record."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PROVIO")}
@@ -128,6 +130,7 @@ def test_no_store_at_all(tmp_path: Path) -> None:
         assert 3 in codes_of(call.split()[0])
 
 
+@pytest.mark.slow
 def test_a_full_disk(recorded: Project, tmp_path: Path) -> None:
     """What cannot be written is named; the command under `run` ends as it does without provio."""
     small = tmp_path / "small"
@@ -144,6 +147,7 @@ def test_a_full_disk(recorded: Project, tmp_path: Path) -> None:
         assert "PROVIO_HOME" in done.stderr or "kept" in done.stderr
 
 
+@pytest.mark.slow
 def test_broken_and_old_stores(recorded: Project) -> None:
     """A store of an older format or of broken files is made anew, and the question answered; a newer one is refused."""
     before = recorded.provio("lineage", "out.txt").stdout
@@ -162,6 +166,7 @@ def test_broken_and_old_stores(recorded: Project) -> None:
     assert recorded.provio("lineage", "out.txt").stdout == before
 
 
+@pytest.mark.slow
 def test_somebody_at_a_terminal_sees_that_it_works(recorded: Project) -> None:
     """A question of over a second says so in one line, which is gone when it ends; in a pipe nothing is said."""
     endless = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n1 ?o }"

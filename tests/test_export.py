@@ -43,6 +43,7 @@ def test_prov_reads_every_record(worked: Project, form: str) -> None:
     assert not added
 
 
+@pytest.mark.slow
 def test_one_run_alone(worked: Project) -> None:
     """`export RUN` holds that run's graph and nothing else."""
     runs = [row["run"] for row in json.loads(worked.provio("runs", "--as", "json").stdout)]
@@ -70,6 +71,7 @@ def test_rapper_and_serdi_read_it(worked: Project, needs: Any) -> None:
     assert (len(rapper.stdout.splitlines()), len(serdi.stdout.splitlines())) == (count, count)
 
 
+@pytest.mark.slow
 def test_no_blank_nodes_and_one_generation_a_version(worked: Project) -> None:
     """Loading twice changes nothing; no version has two generators; only phases, tasks and copies generate."""
     assert worked.count("?s ?p ?o . FILTER(isBlank(?s) || isBlank(?o))") == 0

@@ -116,6 +116,7 @@ def test_killed_at_any_moment(pending: Project, tmp_path: Path) -> None:
     assert check_killed(pending, tmp_path / "copy", kills) > 25
 
 
+@pytest.mark.slow
 def test_killed_while_it_publishes(pending: Project, tmp_path: Path) -> None:
     """At a few of those steps."""
     assert check_killed(pending, tmp_path / "copy", [{"at_step": step} for step in (2, 5, 9)]) == 3
@@ -165,6 +166,7 @@ def test_a_disk_that_is_full(pending: Project, small_disk: Path, tmp_path: Path,
     assert quads(small_disk / "provio") == after
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_read_only(pending: Project, small_disk: Path) -> None:
     """A question is answered from what is published, with one line of complaint; a merge says what is wrong."""
     env = copy(pending, small_disk / "provio")
@@ -191,6 +193,7 @@ def as_nobody(*arguments: str, cwd: Path, env: dict[str, str]) -> subprocess.Com
 
 
 @pytest.mark.parametrize(("mode", "code"), [("u=rwX,go=rX", 0), ("u=rwX,go=", 1)])
+@pytest.mark.slow
 def test_a_store_of_another_user(pending: Project, tmp_path: Path, mode: str, code: int) -> None:
     """Not used unasked; when asked to, it answers where it may be read, and one line says what could not be done."""
     for folder in (tmp_path, *tmp_path.parents[:-2]):
@@ -209,6 +212,7 @@ def test_a_store_of_another_user(pending: Project, tmp_path: Path, mode: str, co
 
 
 @pytest.mark.parametrize("name", ["store", "snapshots"])
+@pytest.mark.slow
 def test_a_store_that_is_a_link(pending: Project, tmp_path: Path, name: str) -> None:
     """Nothing is written or deleted where it leads; one line says what to do, and once that is done all is there."""
     before = quads(pending.path / ".provio")
@@ -225,6 +229,7 @@ def test_a_store_that_is_a_link(pending: Project, tmp_path: Path, name: str) -> 
     assert before < quads(pending.path / ".provio")
 
 
+@pytest.mark.slow
 def test_a_store_of_a_newer_version(pending: Project) -> None:
     """It is neither asked nor written: one line says to update provio; a run is kept."""
     note = pending.path / ".provio" / "store.version"

@@ -195,6 +195,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("way", ["c", "h5py", "python"])
+@pytest.mark.slow
 def test_errors_reach_the_program_unchanged_and_are_recorded(trace: Trace, tmp_path: Path, way: str) -> None:
     """The same type, message, number and, from Python 3.11 on, lines of the traceback as without provio."""
     alone, watched = tmp_path / "alone", tmp_path / "watched"
@@ -248,6 +249,7 @@ def test_what_the_c_layer_sees_is_left_to_it(trace: Trace, work: Path) -> None:
     assert Story(trace.facts()).moved() == [Act("write", "a.h5", "/x", 1, 8)]
 
 
+@pytest.mark.slow
 def test_netcdf_files_by_xarray_show_their_datasets(trace: Trace, work: Path) -> None:
     pytest.importorskip("h5netcdf")
     pytest.importorskip("xarray")
@@ -276,6 +278,7 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
 def test_a_python_that_cannot_take_the_shim_gets_the_layer_by_its_path(project: Project, needs: Any) -> None:
     """As the command itself, started by another, or without the preload; no other program's environment is changed."""
     needs("musl-gcc")

@@ -55,6 +55,7 @@ def test_what_a_run_wrote_and_nothing_else_has_its_hash(project: Project) -> Non
     assert project.count("?gap a provio:Gap") == 0
 
 
+@pytest.mark.slow
 def test_hashes_are_in_an_answer_without_anybody_merging(project: Project) -> None:
     """The background brings them in, or the next question does: nobody says merge."""
     project.provio("run", "--hash", "--quiet", "--", "sh", "-c", "echo x > x")
@@ -65,6 +66,7 @@ def test_hashes_are_in_an_answer_without_anybody_merging(project: Project) -> No
     assert "0 runs merged, 1 unchanged" in project.provio("merge").stderr
 
 
+@pytest.mark.slow
 def test_without_the_setting_there_are_none(project: Project) -> None:
     """Neither hashes nor a folder for them; `--no-hash` is over what provio.toml sets."""
     (project.path / "provio.toml").write_text("hash = true\n")
@@ -75,6 +77,7 @@ def test_without_the_setting_there_are_none(project: Project) -> None:
     assert hashes(project) == {"y": digest(project.path / "y")}
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_the_hashes(project: Project) -> None:
     """Who reads the output sees its end while a large file is still being hashed; a question is answered meanwhile."""
     hold = project.path / ".provio" / "hashing"
@@ -94,6 +97,7 @@ def test_nobody_waits_for_the_hashes(project: Project) -> None:
     assert hashes(project) == {"x": digest(project.path / "x")}
 
 
+@pytest.mark.slow
 def test_what_was_killed_is_taken_up_again_and_what_was_done_is_kept(project: Project) -> None:
     """A run that is noted, a line of what was done already, and one that a kill cut short: the next merge ends it."""
     project.run("echo x > x; echo y > y")
@@ -128,6 +132,7 @@ def test_one_process_hashes_for_a_folder_at_a_time(project: Project) -> None:
     assert hashes(project) == {f"out{n}": digest(project.path / f"out{n}") for n in range(10)}
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_since_has_no_hash_and_says_so(project: Project) -> None:
     """Changed after the run and before its hash: a Gap; replaced by a FIFO: never opened."""
     project.run("echo x > x; echo y > y; echo z > z")
@@ -144,6 +149,7 @@ def test_a_file_that_changed_since_has_no_hash_and_says_so(project: Project) -> 
     }
 
 
+@pytest.mark.slow
 def test_hashing_leaves_the_times_of_the_files_alone(project: Project) -> None:
     """The access time of what is hashed is not touched."""
     project.run("echo x > x")
@@ -196,6 +202,7 @@ def test_an_untracked_copy_comes_from_the_one_file_that_has_its_content(project:
     assert project.descendants("copy")["data"] == {"end"}
 
 
+@pytest.mark.slow
 def test_an_input_never_comes_from_the_copy_that_was_made_of_it(project: Project) -> None:
     """Copies by a program, with the times kept and without: the original is older."""
     project.sh("echo in > in")
@@ -237,6 +244,7 @@ def test_the_order_of_merges_changes_nothing_of_equal_content(project: Project) 
     assert (len(before), project.rows(query)) == (3, before)
 
 
+@pytest.mark.slow
 def test_equal_content_is_followed_among_chosen_runs(project: Project) -> None:
     """Where both runs are of the campaign that is asked, the copy between them leads back as it does without."""
     project.sh("echo in > in")

@@ -50,6 +50,7 @@ def test_hdf5_in_the_executable_is_a_gap_of_what_it_wrote(project: Project, stat
     assert gaps(project, "out.h5") == [inside + " (see docs/hdf5.md)"]
 
 
+@pytest.mark.slow
 def test_a_shared_library_is_no_gap(project: Project, input_file: Path) -> None:
     """The same program with HDF5 as a shared library, and one of the system's that only copies the file."""
     shared = linked(project.path.parent / "shared", "derive.c", "-shlib")
@@ -59,6 +60,7 @@ def test_a_shared_library_is_no_gap(project: Project, input_file: Path) -> None:
     assert gaps(project, "out.h5") == gaps(project, "copy.h5") == []
 
 
+@pytest.mark.slow
 def test_only_its_hdf5_files_have_the_gap(project: Project, static: Path, input_file: Path) -> None:
     """What the shell, its sibling or its launcher writes has none, nor has the input that it only read."""
     project.run(f"{static} in.h5 out.h5 && wc -c < out.h5 > length && gzip -k out.h5")
@@ -86,6 +88,7 @@ def test_the_signature_may_lie_behind_a_users_own_block(project: Project, input_
     assert not is_hdf5(bytes(own))
 
 
+@pytest.mark.slow
 def test_hdf5_that_was_called_by_its_addresses_is_a_gap(project: Project) -> None:
     """No layer sees such calls; where HDF5 is not to be watched at all, nothing is missed."""
     h5py = pytest.importorskip("h5py")
@@ -106,6 +109,7 @@ def test_hdf5_that_was_called_by_its_addresses_is_a_gap(project: Project) -> Non
     assert gaps(project, "out.h5") == [PAST]
 
 
+@pytest.mark.slow
 def test_files_of_other_drivers_are_no_gaps(project: Project) -> None:
     """What is written at its close from memory, and what has several parts, was told of under another name."""
     pytest.importorskip("h5py")

@@ -143,6 +143,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("more", ENDLESS.values(), ids=ENDLESS)
+@pytest.mark.slow
 def test_a_damaged_file_costs_itself_and_little_time(home: Home, more: bytes) -> None:
     """The good part is kept: in 20 s of processor time and 4 GiB of address space, where all of it takes far less."""
     record(home, RUN, more)

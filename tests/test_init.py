@@ -32,6 +32,7 @@ def homes_in(project: Project) -> set[str]:
 
 
 @pytest.mark.parametrize(("named", "above_target", "above_here"), list(itertools.product([False, True], repeat=3)))
+@pytest.mark.slow
 def test_the_order_in_which_a_question_looks(
     places: Project, named: bool, above_target: bool, above_here: bool
 ) -> None:
@@ -138,6 +139,7 @@ def users(needs: object, shim: Path) -> Iterator[Users]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_members_record_and_ask_together(users: Users) -> None:
     """Each runs, each merges what the other left, either asks and sees both; whatever umask they have."""
     (users.folder / "a").write_text("1\n")
@@ -156,6 +158,7 @@ def test_members_record_and_ask_together(users: Users) -> None:
         assert path.is_symlink() or found.st_mode & 0o077 == (0o070 if path.is_dir() else 0o060), path
 
 
+@pytest.mark.slow
 def test_members_have_hashed_what_they_wrote(users: Users) -> None:
     """One after the other: who comes second may lock what the first made."""
     for user, name in ((ADA, "a"), (BOB, "b")):
@@ -184,6 +187,7 @@ def test_who_is_not_in_the_group(users: Users) -> None:
     assert len(list((users.folder / ".provio" / "runs").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_run_that_its_owner_keeps_shut(users: Users) -> None:
     """It stays pending, which is said in one line; what can be read answers; when it is let in, it is there."""
     users.provio(ADA, "run", "--quiet", "--name", "open", "--", "true")
@@ -198,6 +202,7 @@ def test_a_run_that_its_owner_keeps_shut(users: Users) -> None:
     assert ("kept" in done.stdout, done.stderr) == (True, "")
 
 
+@pytest.mark.slow
 def test_settings_beside_a_shared_record_are_its_owners(users: Users) -> None:
     """What its owner sets holds for the members; a stranger's file is refused."""
     (users.folder / "provio.toml").write_text('name = "ours"\n')
@@ -210,6 +215,7 @@ def test_settings_beside_a_shared_record_are_its_owners(users: Users) -> None:
     assert users.provio(BOB, "runs", "--as", "csv").stdout.count("ours") == 1
 
 
+@pytest.mark.slow
 def test_what_was_ones_own_is_shared_later(users: Users) -> None:
     """With all that it holds; by its owner, and by nobody else."""
     shutil.rmtree(users.folder / ".provio")

@@ -79,6 +79,7 @@ def made(folder: Folder) -> Folder:
     return folder
 
 
+@pytest.mark.slow
 def test_a_dataset_through_runs_and_updates(folder: Folder) -> None:
     """What was not touched by an update comes from before it; what was replaced, from the update alone."""
     made(folder)
@@ -89,6 +90,7 @@ def test_a_dataset_through_runs_and_updates(folder: Folder) -> None:
     assert folder.found("out.h5#/b@units", "--via", "data") == units
 
 
+@pytest.mark.slow
 def test_a_plain_file_through_datasets(folder: Folder) -> None:
     """At the level of datasets a file comes from what was read for it, at that of files from all of the file."""
     made(folder)
@@ -104,6 +106,7 @@ def test_a_plain_file_through_datasets(folder: Folder) -> None:
     assert folder.found("a.csv", "--level", "file") == files
 
 
+@pytest.mark.slow
 def test_forward(folder: Folder) -> None:
     """What a dataset was made into, through its unchanged content in a later version."""
     made(folder)
@@ -241,6 +244,7 @@ def test_one_of_many_datasets_was_made_from_what_lineage_says(folder: Folder) ->
 NAMES = ["a#b", "a@b", "50%", "two words", "naïve", "#", "a/b c@d#e", 'q"<>\\']
 
 
+@pytest.mark.slow
 def test_any_name(folder: Folder) -> None:
     """Names of datasets, attributes and files, of any signs, are asked as they are written."""
     process = folder.run()
@@ -288,6 +292,7 @@ def test_what_is_not_recorded_is_said(folder: Folder) -> None:
     assert "nothing is recorded of" in folder.ask("lineage", "gone.h5#/c", code=3).stderr
 
 
+@pytest.mark.slow
 def test_a_link_is_followed_and_a_group_is_all_that_lies_in_it(folder: Folder) -> None:
     """Each is asked like what it stands for."""
     process = folder.run()
@@ -334,6 +339,7 @@ def test_what_a_file_kept_is_among_what_it_holds(folder: Folder) -> None:
     assert {"a.h5", "b.h5", "c.h5"} <= folder.found("x.h5").keys()
 
 
+@pytest.mark.slow
 def test_what_was_deleted_is_there_no_more(folder: Folder) -> None:
     """Its name is unknown, with what lay below it; an object lives on under the name that a hard link gave it."""
     kept(folder)
@@ -347,6 +353,7 @@ def test_what_was_deleted_is_there_no_more(folder: Folder) -> None:
         assert "nothing is recorded of" in folder.ask("lineage", f"x.h5#{name}", code=3).stderr
 
 
+@pytest.mark.slow
 def test_what_lies_below_a_copied_group(folder: Folder) -> None:
     """It is asked about with the file, and is in what took the file as a whole; what lies beside the group is not."""
     process = folder.run("python3", "make.py")

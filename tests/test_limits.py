@@ -76,6 +76,7 @@ def test_an_endless_answer(speaks: Callable[[Speaker], str], monkeypatch: pytest
         server.Server(speaks(endless), None, None)
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_broken_off(project: Project, speaks: Callable[[Speaker], str]) -> None:
     """One line, and no row of it."""
     record(project)

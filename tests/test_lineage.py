@@ -27,6 +27,7 @@ def test_a_pool_of_processes_by_data(project: Project) -> None:
     assert {k: project.data(f"out{k}") for k in range(1, 7)} == {k: {f"in{k}"} for k in range(1, 7)}
 
 
+@pytest.mark.slow
 def test_a_later_reader_is_no_ancestor(project: Project) -> None:
     """A program that read x after it was made is no part of where x came from; it is of what x was made into."""
     project.sh("echo 1 > a; echo 2 > b")
@@ -70,6 +71,7 @@ def test_a_change_that_nobody_saw_is_a_gap(project: Project) -> None:
     assert [gap["reason"][:7] for gap in document["gaps"]] == ["may hav"]
 
 
+@pytest.mark.slow
 def test_a_script_is_the_program_and_no_input(project: Project) -> None:
     """The interpreter's script is the program's version (its plan), a module of the project is an input."""
     project.sh("echo 1 > a; echo 'K = 2' > mine.py")
@@ -83,6 +85,7 @@ def test_a_script_is_the_program_and_no_input(project: Project) -> None:
     assert document["hidden"] > 5
 
 
+@pytest.mark.slow
 def test_installed_software_is_noise(project: Project) -> None:
     """What lies below a root that a module's variable names is counted and hidden, unless the command line names it."""
     software = project.path.parent / "software"

@@ -140,6 +140,7 @@ def updated(told: Told, act: Callable[..., object]) -> Told:
     ],
     ids="part whole anew deleted temporary moved written-moved moved-written made-moved".split(),
 )
+@pytest.mark.slow
 def test_an_update_in_place(
     told: Told, act: Callable[..., object], made: dict[str, set[str]], kept: set[tuple[str, str]]
 ) -> None:
@@ -312,6 +313,7 @@ def test_the_package_prov_reads_it_all(told: Told) -> None:
     assert lost(quads, "trig") == (set(), set())
 
 
+@pytest.mark.slow
 def test_an_object_and_an_operation_take_few_triples(told: Told) -> None:
     """At most 14 for each, all that is said of either being counted: half a thousand are read, made and written."""
     process = told.run()

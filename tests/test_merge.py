@@ -22,6 +22,7 @@ def quads(project: Project) -> set[str]:
     return set(project.provio("export", "--as", "nquads").stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_merging_twice_changes_nothing(project: Project) -> None:
     """The second merge finds every run unchanged, and the store holds the same quads."""
     project.sh("echo 1 > a")
@@ -31,6 +32,7 @@ def test_merging_twice_changes_nothing(project: Project) -> None:
     assert quads(project) == before
 
 
+@pytest.mark.slow
 def test_what_was_merged_by_older_rules_is_merged_anew(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A later provio may conclude more from the same trace files."""
     project.sh("echo 1 > a")
@@ -40,6 +42,7 @@ def test_what_was_merged_by_older_rules_is_merged_anew(project: Project, monkeyp
     assert "1 run merged, 0 unchanged" in project.provio("merge").stderr
 
 
+@pytest.mark.slow
 def test_a_rebuilt_store_is_the_same(project: Project) -> None:
     """The Turtle files are the source of truth: delete the store, merge, and the quads are the same."""
     project.sh("echo 1 > a")
@@ -60,6 +63,7 @@ def test_no_merge_leaves_the_run_pending_and_the_next_question_merges_it(project
     assert project.data("b") == {"a"}
 
 
+@pytest.mark.slow
 def test_the_end_of_a_run_does_not_wait_for_a_busy_store(project: Project) -> None:
     """While somebody holds the store, a run ends at once and is merged later."""
     project.sh("echo 1 > a")
@@ -72,6 +76,7 @@ def test_the_end_of_a_run_does_not_wait_for_a_busy_store(project: Project) -> No
     assert project.data("b") == {"a"}
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_named_and_costs_only_itself(project: Project) -> None:
     """Garbage in one thread file: its line is named, its good prefix and every other file are kept, exit code 1."""
     project.sh("echo 1 > a; echo 2 > b")
@@ -96,6 +101,7 @@ def test_an_empty_name_is_no_run(project: Project) -> None:
     project.provio("merge", "", code=3)
 
 
+@pytest.mark.slow
 def test_an_empty_and_a_foreign_file_do_no_harm(project: Project) -> None:
     """A thread file without content, and Turtle of another tool, are merged for what they say."""
     project.sh("echo 1 > a")
@@ -235,6 +241,7 @@ def test_a_process_that_outlives_its_run(project: Project) -> None:
     assert project.data("x") == {"a", "b", "x"}
 
 
+@pytest.mark.slow
 def test_a_file_of_a_far_year(project: Project) -> None:
     """A time of twenty digits, in nanoseconds, is a number too: the file is read, copied and asked about."""
     project.sh("echo 1 > a; touch -d 2300-01-01T00:00:00Z a")
@@ -243,6 +250,7 @@ def test_a_file_of_a_far_year(project: Project) -> None:
     assert project.count('?v a provio:FileVersion ; provio:modified ?m FILTER(CONTAINS(STR(?m), "2300-01-01"))') == 2
 
 
+@pytest.mark.slow
 def test_the_source_of_a_copy_in_a_damaged_part(project: Project) -> None:
     """What was copied from an opening that cannot be read any more costs that copy, and no other file of the run."""
     project.sh("echo 1 > a; echo 2 > c")

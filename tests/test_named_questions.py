@@ -80,6 +80,7 @@ def counted(project: Project, *question: str) -> list[list[str]]:
     return [line.split(",")[:-1] for line in lines[1:]]
 
 
+@pytest.mark.slow
 def test_calls_and_bytes_of_each_function(copied: Project) -> None:
     """Summed over both runs, or of one function; of a file all that was done to it, in whichever version."""
     assert ["write", "4", "2048"] in counted(copied, "io-by-api")
@@ -165,6 +166,7 @@ def test_types_have_words_and_terms() -> None:
     assert set(TERMS) == set(KINDS)
 
 
+@pytest.mark.slow
 def test_values_stand_behind_the_name(copied: Project) -> None:
     """In the order of the header, a path from the current folder; `--show` says what there is to fill in."""
     assert counted(copied, "io-by-file", "one") == counted(copied, "io-by-file", "-p", f"path={copied.path / 'one'}")
@@ -208,6 +210,7 @@ def test_own_questions(copied: Project) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_list_and_wrong_calls(project: Project) -> None:
     """`--list` needs no record; a name that is none, and a parameter that is none, are said."""
     assert [line.split("\t")[0] for line in project.provio("query", "--list").stdout.splitlines()[1:]] == [

@@ -42,6 +42,7 @@ def test_a_name_is_found_again(project: Project, kind: str) -> None:
     assert "\x1b" not in tree
 
 
+@pytest.mark.slow
 def test_a_path_of_4000_bytes(project: Project) -> None:
     """The longest paths there are."""
     folder = project.path

@@ -47,6 +47,7 @@ def pack_by_hand(folder: Path) -> Path:
     return packed
 
 
+@pytest.mark.slow
 def test_a_pack_that_tar_made_gives_what_its_folder_gave(project: Project) -> None:
     """The content hash, the store made of it, and the answer are the same; gaps are kept."""
     project.sh("echo 1 > a")
@@ -69,6 +70,7 @@ CUTS = {"nothing": 0.0, "its beginning": 0.01, "its first half": 0.5, "all but i
 
 
 @pytest.mark.parametrize("left", sorted(CUTS))
+@pytest.mark.slow
 def test_a_pack_that_was_cut_is_named_and_costs_only_itself(project: Project, left: str) -> None:
     """Whatever is left of a pack: it is damaged, exit code 1, and the other run answers."""
     project.sh("echo 1 > a")
@@ -82,6 +84,7 @@ def test_a_pack_that_was_cut_is_named_and_costs_only_itself(project: Project, le
     assert project.data("d") == {"a"}
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_packed_and_nothing_else_changes(project: Project) -> None:
     """One file is left of it, which `tar` reads; the store is as before, merging again finds nothing new, and a store
     that is made anew of packs alone is the same."""
@@ -106,6 +109,7 @@ def test_a_finished_run_is_packed_and_nothing_else_changes(project: Project) -> 
 
 
 @pytest.mark.parametrize("stores", ["", 'stores = ["."]\n'], ids=["one record", "several"])
+@pytest.mark.slow
 def test_a_question_has_packed_what_is_due(project: Project, stores: str) -> None:
     """What began long ago, and all but the newest runs, is due, whether one record is asked or several; the setting
     turns it off."""
@@ -205,6 +209,7 @@ def test_what_a_kill_left_goes_though_nothing_is_to_be_packed(project: Project) 
     assert list(pack.parent.iterdir()) == [pack]
 
 
+@pytest.mark.slow
 def test_what_is_in_shared_memory_is_collected(project: Project) -> None:
     """Where live files are kept in shared memory, pack and backup hold them; packed, none is left there."""
     project.sh("echo 1 > a")
@@ -318,6 +323,7 @@ def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
     assert set(found[0].splitlines()) == set(found[1].splitlines())
 
 
+@pytest.mark.slow
 def test_a_run_whose_store_is_on_a_server_is_packed(project: Project, oxigraph: Server) -> None:
     """What is merged there counts."""
     project.env["PROVIO_STORE"] = oxigraph.url

@@ -160,6 +160,7 @@ def test_what_provio_run_writes_of_command_and_environment_holds_no_secret(recor
         assert f':value "https://ada:{REDACTED}@host/x"' in text
 
 
+@pytest.mark.slow
 def test_no_answer_holds_a_secret(recorded: Project) -> None:
     """The processes' own command lines lose theirs when they are merged."""
     for question in (["export"], ["runs"], ["show", "last"], ["lineage", "out", "--all"], ["why", "out"]):
@@ -184,6 +185,7 @@ def test_only_the_owner_reads_what_is_recorded_whatever_the_umask(recorded: Proj
         *("curl -u \"'" * 60_000, "curl '" + "-u'" * 99_999 + '"', "?" + "a" * 300_000 + "=", "curl " * 99_999),
     ],
 )
+@pytest.mark.slow
 def test_a_text_that_is_meant_to_take_long_does_not(text: str) -> None:
     """In minutes where a pattern looks at each part of it again and again; the test's own limit ends it."""
     code = f"from provio.redact import Redaction; Redaction().arguments([{text.encode()!r}])"

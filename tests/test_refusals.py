@@ -97,6 +97,7 @@ def certificate(tmp_path: Path, needs: Callable[[str], None]) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_certificate_that_nobody_vouches_for(project: Project, certificate: Path) -> None:
     """Nothing is asked of that server; where its authority is named, it is."""
     record(project)

@@ -191,6 +191,7 @@ def test_every_text_is_cut_into_tokens(text: str) -> None:
     assert found == "".join(c for c in text if not c.isspace()) or any(c.isspace() for c in found)
 
 
+@pytest.mark.slow
 def test_an_update_must_be_asked_for(recorded: Project) -> None:
     """Exit 1 and how to ask; nothing is changed; a question is not carried out as an update."""
     add = "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } }"
@@ -201,6 +202,7 @@ def test_an_update_must_be_asked_for(recorded: Project) -> None:
     assert recorded.data("b") == {"a"}
 
 
+@pytest.mark.slow
 def test_an_update_of_a_graph_of_ones_own(recorded: Project) -> None:
     """What it adds is there for every question, next to later runs, until the store is made anew."""
     recorded.provio("query", "--update", "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } }")
@@ -233,6 +235,7 @@ def test_what_provio_keeps_is_not_an_updates_to_change(recorded: Project, text: 
     assert recorded.count("<urn:a> ?p ?o") == 0
 
 
+@pytest.mark.slow
 def test_a_document_is_loaded_only_where_that_is_allowed(recorded: Project, server: Server) -> None:
     """LOAD fetches: refused with --update alone, in every disguise; --service allows it."""
     server.called.clear()

@@ -204,6 +204,7 @@ def test_a_run_that_is_removed(project: Project, oxigraph: Server) -> None:
     assert not any(second in quad for quad in quads(project, "--store", oxigraph.url))
 
 
+@pytest.mark.slow
 def test_a_run_during_which_a_file_appeared_is_removed(project: Project, oxigraph: Server) -> None:
     """While its graph waits to be dropped, nothing is concluded from it."""
     asleep = start(project, "bash", "-c", "touch begun; until test -e go; do sleep 0.01; done")
@@ -333,6 +334,7 @@ def test_basic_authentication(project: Project, front: str) -> None:
     assert "alone" in wrong and "lace" not in wrong
 
 
+@pytest.mark.slow
 def test_no_other_host_is_told_anything(project: Project, front: str) -> None:
     """A redirect is named, not followed; a URL with a password is refused, and not shown; proxies are not used."""
     record(project)
@@ -396,6 +398,7 @@ def test_an_answer_that_is_none(answer: bytes) -> None:
         list(terms.rows(io.BytesIO(answer)))
 
 
+@pytest.mark.slow
 def test_without_requests(project: Project, tmp_path: Path) -> None:
     """What a server needs beside provio itself is named."""
     record(project)
@@ -406,6 +409,7 @@ def test_without_requests(project: Project, tmp_path: Path) -> None:
     assert 'pip install "provio[remote]"' in missing.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_what_is_no_store(project: Project, oxigraph: Server) -> None:
     """A path that is none of the server's, and an update by way of a question, are refused in one line."""
     record(project)

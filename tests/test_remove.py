@@ -111,6 +111,7 @@ def test_neither_the_order_of_merges_nor_a_removed_run_changes_an_answer(project
         assert quads(home) == without[order[0]], f"{order[0]} removed of {order}"
 
 
+@pytest.mark.slow
 def test_a_removed_run_is_gone(project: Project) -> None:
     """Its graph, its files, its marks and notes; a question knows nothing of what it made; another one's answer
     stays."""
@@ -229,6 +230,7 @@ def test_where_the_store_cannot_be_written_nothing_is_removed(
     assert runs(home.path) == names
 
 
+@pytest.mark.slow
 def test_what_is_not_removed(project: Project) -> None:
     """An empty name, a beginning or a name of several, one that is unknown, a wish that nobody confirms: nothing goes,
     of any run named."""
@@ -246,6 +248,7 @@ def test_what_is_not_removed(project: Project) -> None:
     assert quads(home) == before
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
     """While its supervisor or a process of its own is there it stays; once they are gone, killed as well, it goes."""
     project.sh("echo 1 > a")
@@ -299,6 +302,7 @@ def test_a_removal_that_was_killed_is_finished(project: Project) -> None:
     assert True in outcomes
 
 
+@pytest.mark.slow
 def test_runs_of_records_asked_together_are_not_removed_from_here(project: Project) -> None:
     """What another record holds is answered for, but can be removed only there."""
     project.sh("echo 1 > a; mkdir -p other/.provio")
@@ -313,6 +317,7 @@ def test_runs_of_records_asked_together_are_not_removed_from_here(project: Proje
     assert project.data("c") == {"a"}
 
 
+@pytest.mark.slow
 def test_a_store_found_damaged_costs_no_other_run(project: Project) -> None:
     """Removing a run begins it anew: the next question brings in all that are left."""
     project.run("echo 1 > a")
@@ -324,6 +329,7 @@ def test_a_store_found_damaged_costs_no_other_run(project: Project) -> None:
     assert [row["run"] for row in project.rows("SELECT ?run { ?run a provio:Run }")] == [RUN_BASE + first]
 
 
+@pytest.mark.slow
 def test_a_run_whose_packing_was_killed_is_gone(project: Project) -> None:
     """Of its folder, which was on its way out, nothing is left either."""
     project.run("echo 1 > a")

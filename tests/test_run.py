@@ -32,6 +32,7 @@ def unwatched(script: str, folder: Path, env: dict[str, str]) -> subprocess.Comp
 
 
 @pytest.mark.parametrize("name", sorted(SAME))
+@pytest.mark.slow
 def test_output_and_exit_code_are_the_same(project: Project, tmp_path: Path, name: str) -> None:
     """stdout, stderr and the exit code with provio equal those without, to the byte."""
     bare = tmp_path / "bare"
@@ -68,6 +69,7 @@ def test_c_programs_are_undisturbed(project: Project, tmp_path: Path, program: s
     assert {p.name: p.read_bytes() for p in project.path.iterdir() if p.name != ".provio"} == files
 
 
+@pytest.mark.slow
 def test_the_run_is_described(project: Project) -> None:
     """run.ttl says who, where, when, with which command line, and how it ended."""
     project.sh("git init -q .; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x")
@@ -82,6 +84,7 @@ def test_the_run_is_described(project: Project) -> None:
     assert project.count('?e a provio:Environment ; provio:name "SLURM_JOB_PARTITION" ; provio:value "debug"') == 1
 
 
+@pytest.mark.slow
 def test_one_line_at_the_end_and_none_when_quiet(project: Project) -> None:
     """The end of a run is one line on stderr; --quiet says nothing."""
     loud = project.provio("run", "--", "true")
@@ -93,6 +96,7 @@ def test_one_line_at_the_end_and_none_when_quiet(project: Project) -> None:
     assert project.provio("run", "--quiet", "--", "true").stderr == ""
 
 
+@pytest.mark.slow
 def test_the_exit_code_is_the_commands_own(project: Project) -> None:
     """Exit codes pass through; a death by signal is passed on as one."""
     project.provio("run", "--", "sh", "-c", "exit 42", code=42)
@@ -109,6 +113,7 @@ def test_wrong_calls_start_nothing(project: Project) -> None:
     assert not (project.path / "started").exists()
 
 
+@pytest.mark.slow
 def test_command_not_found_and_not_executable(project: Project) -> None:
     """127 and 126, as a shell says them, in one line."""
     (project.path / "plain").write_text("#!/bin/sh\n")
@@ -226,6 +231,7 @@ def test_sigterm_reaches_the_command(project: Project) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT])
+@pytest.mark.slow
 def test_an_interrupt_sent_to_provio_alone_reaches_the_command(project: Project, number: signal.Signals) -> None:
     """What a terminal would send to all is passed on where it was sent to provio alone."""
     script = "trap 'echo got it; exit 5' INT QUIT; touch ready; while :; do sleep 0.05; done"
@@ -275,6 +281,7 @@ def test_a_terminal_interrupts_the_command_and_not_provio(project: Project) -> N
     assert project.count("?run a provio:Run ; provio:signal 2") == 1
 
 
+@pytest.mark.slow
 def test_a_run_inside_a_run_is_its_child(project: Project) -> None:
     """A nested `provio run` names the run it is part of."""
     project.watch(*provio_command(), "run", "--quiet", "--", "true")

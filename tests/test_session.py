@@ -67,6 +67,7 @@ def ends(project: Project) -> list[str]:
 
 
 @pytest.mark.parametrize("shell", sorted(BEGIN))
+@pytest.mark.slow
 def test_a_shell_is_recorded_from_then_on_and_no_more(project: Project, needs: Any, shell: str) -> None:
     """What it starts in between is seen, as one run; what comes before and after is not; no variable is left over."""
     needs(shell)
@@ -102,6 +103,7 @@ def test_other_variables_stay(project: Project) -> None:
     assert after.splitlines()[:2] == ["ASAN_OPTIONS=detect_leaks=0", "LD_PRELOAD=libm.so.6"]
 
 
+@pytest.mark.slow
 def test_nested_sessions_and_runs(project: Project) -> None:
     """A second `provio env` changes nothing, also in a script that the session starts; a run within is one of its own
     beside it; the end of a session that is not one is refused."""
@@ -127,6 +129,7 @@ def test_a_session_that_is_over_leaves_no_shell_stuck(project: Project, end: str
     assert project.data("again") == {"a"}
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_while_its_shell_is_there(project: Project) -> None:
     """Asked meanwhile it answers with what there is, and is not removed; a kill -9 ends it, and nothing is lost."""
     project.sh("echo 1 > a")
@@ -144,6 +147,7 @@ def test_a_session_goes_on_while_its_shell_is_there(project: Project) -> None:
     assert ends(project) == []
 
 
+@pytest.mark.slow
 def test_a_forgotten_session_is_merged_again_when_it_did_more(project: Project) -> None:
     """The shell waits, a question merges; what it does later is in the next answer."""
     project.sh("echo 1 > a")
@@ -227,6 +231,7 @@ def session(project: Project, recorded: bool) -> tuple[list[str], int | None]:
     return [re.sub(r"\^[CZ]", "", part) for part in terminal.said], terminal.child.exitstatus
 
 
+@pytest.mark.slow
 def test_a_session_on_a_terminal_is_as_without(project: Project) -> None:
     """`provio run bash`: prompt, Ctrl-C, Ctrl-Z and fg, the window's size the exit code; and all is recorded."""
     project.sh("echo 1 > a")

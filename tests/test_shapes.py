@@ -107,6 +107,7 @@ def merged() -> str:
     return "".join(triples(trace, identity, conclude(trace, identity)))
 
 
+@pytest.mark.slow
 def test_a_merged_graph_is_well_formed(merged: str) -> None:
     conforms, text = report(Graph().parse(data=merged, format="nt"))
     assert conforms, text

@@ -68,6 +68,7 @@ def talking(project: Project) -> Project:
 
 
 @pytest.mark.parametrize("way", ["unix", "abstract", "tcp", "tcp6"])
+@pytest.mark.slow
 def test_a_connection_carries_lineage_both_ways(talking: Project, way: str) -> None:
     """What a server writes comes from its client's question, and the client's answer from what the server read."""
     if way == "tcp6" and not Path("/proc/net/if_inet6").exists():
@@ -92,6 +93,7 @@ def test_clients_that_are_gone_before_they_are_accepted(talking: Project, way: s
     assert talking.data("served2") - {"place"} == {"question2"}
 
 
+@pytest.mark.slow
 def test_a_connection_to_what_is_not_watched_is_a_gap(talking: Project) -> None:
     """Of a server that runs outside nothing is known but its address: the client's answer says so."""
     with subprocess.Popen(["python3", "server.py", "tcp", "1", "0"], cwd=talking.path) as server:

@@ -71,6 +71,7 @@ print(*(after - first for first, after in zip(before, counts())))
 """
 
 
+@pytest.mark.slow
 def test_totals_are_the_kernels_own(project: Project) -> None:
     """Bytes and calls of reading and writing, as `/proc/self/io` counts them."""
     (project.path / "in").write_bytes(b"x" * 100_000)
@@ -84,6 +85,7 @@ def test_totals_are_the_kernels_own(project: Project) -> None:
     assert {row["kind"] for row in own} == {"file"}
 
 
+@pytest.mark.slow
 def test_calls_are_those_that_strace_sees(project: Project, needs) -> None:
     """Of each function on each file: calls, bytes, and how large they were."""
     needs("strace")
@@ -105,6 +107,7 @@ def test_calls_are_those_that_strace_sees(project: Project, needs) -> None:
     assert int(sizes[0]["writes"]) == sum(1024 < size <= 10240 for size in seen["write", str(project.path / "out")])
 
 
+@pytest.mark.slow
 def test_what_the_kernel_copies_is_one_call(project: Project) -> None:
     """It moves the bytes twice, from one file and into the other, in one call; by file each side has it."""
     (project.path / "in").write_bytes(b"x" * 5000)
@@ -119,6 +122,7 @@ def test_what_the_kernel_copies_is_one_call(project: Project) -> None:
     assert calls == {next(row["calls"] for row in table(project, "--by", "layer"))}
 
 
+@pytest.mark.slow
 def test_layers_are_apart(project: Project) -> None:
     """What HDF5 was asked to write is not added to what it had the C library write."""
     pytest.importorskip("h5py")
@@ -132,6 +136,7 @@ def test_layers_are_apart(project: Project) -> None:
     assert re.search(r"^total +HDF5", shown, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_what_was_not_recorded_is_no_zero(project: Project) -> None:
     """At detail `file` nothing is counted: unknown in words, empty in CSV."""
     project.sh("echo told > in")
@@ -166,6 +171,7 @@ def test_what_was_switched_off_is_said(project: Project) -> None:
 # --- which runs -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_which_runs_are_summed_up(project: Project) -> None:
     """The last one; those named; those of a campaign; all. What is not there, and what contradicts, is said."""
     project.sh("head -c 5000 /dev/zero > in")
@@ -184,6 +190,7 @@ def test_which_runs_are_summed_up(project: Project) -> None:
     assert "stand alone" in project.provio("stats", "--by", "size", "--by", "api", code=2).stderr
 
 
+@pytest.mark.slow
 def test_order_and_limit(project: Project) -> None:
     """Sorted as asked; a table says how much it leaves out, and its total is that of all."""
     for number in range(30):
@@ -251,6 +258,7 @@ def watched(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 @pytest.mark.parametrize("rule", PAIRS)
+@pytest.mark.slow
 def test_each_bottleneck_is_said_of_what_shows_it(watched: Project, rule: str) -> None:
     """And not of a program that does the same work without it."""
     shown, not_shown = (of_run(watched, f"{rule}: {which}").bottlenecks() for which in ("shows", "not"))
@@ -285,6 +293,7 @@ def test_no_grouping_loses_a_call(watched: Project) -> None:
 # --- how it is said -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_figures_fit_a_terminal(watched: Project) -> None:
     """80 columns: no line of any grouping is wider, whatever the names."""
     for way in ("operation", "file", "process", "size"):

@@ -80,6 +80,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("program", sorted(PROGRAMS))
+@pytest.mark.slow
 def test_the_same_files_as_strace(program: str, trace: Trace, work: Path, tmp_path: Path, needs: Any) -> None:
     """Each process of a program opens, by its trace, the files that it opens by strace: none more, none less."""
     needs("strace", PROGRAMS[program][0])

@@ -43,6 +43,7 @@ def makers(project: Project, target: str) -> list[str]:
     return [n["label"] for n in sorted(nodes, key=lambda n: n.get("start", "")) if n["type"] == "Task"]
 
 
+@pytest.mark.slow
 def test_two_threads_two_tasks_one_file_each(tasks: Any) -> None:
     project = tasks("""
 def work(number):
@@ -63,6 +64,7 @@ threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_what_an_earlier_task_read_is_carried(tasks: Any) -> None:
     """Memory goes from Task to Task: what was read by one that ended, never what is read later."""
     project = tasks("""
@@ -83,6 +85,7 @@ write("last", text)
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_a_task_has_what_its_process_had_read(tasks: Any) -> None:
     project = tasks("""
 text = read("a")
@@ -93,6 +96,7 @@ read("b")
     assert project.ancestors("out") == {"data": set(), "carried": {"a"}, "control": set()}
 
 
+@pytest.mark.slow
 def test_tasks_nest(tasks: Any) -> None:
     project = tasks("""
 with task("outer"):
@@ -112,6 +116,7 @@ with task("outer"):
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_a_task_is_cut_like_a_process(tasks: Any) -> None:
     project = tasks("""
 with task("all"):
@@ -123,6 +128,7 @@ with task("all"):
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_what_a_task_starts_is_launched_by_it(tasks: Any) -> None:
     project = tasks("""
 import subprocess
@@ -140,6 +146,7 @@ with task("pipe"):
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_two_tasks_of_one_file(tasks: Any) -> None:
     """A log that two Tasks append to comes from both; a file that one opened and another wrote, from who wrote."""
     project = tasks("""
@@ -161,6 +168,7 @@ file.close()
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_a_task_between_two_of_one_thread(tasks: Any) -> None:
     """What a Task made and the next one read ties the two by the file."""
     project = tasks("""
@@ -202,6 +210,7 @@ except FileNotFoundError:
     assert json.loads(json.dumps(node))["task"] == node["iri"].partition("phase/")[0]
 
 
+@pytest.mark.slow
 def test_datasets_of_tasks(tasks: Any) -> None:
     """Inside HDF5 files, too, each Task has its own, and memory goes from one that ended to the next."""
     project = tasks("""
@@ -239,6 +248,7 @@ with task("fit", source="data = '" + "x" * 3000 + "'\\n" + "more = 1\\n" * 60):
     assert project.provio("why", "x", "--as", "json").stdout.count("more = 1") == 60
 
 
+@pytest.mark.slow
 def test_what_a_task_carried_out_is_shown(tasks: Any) -> None:
     """People see the Task by its name; of its source the first line, and all of it where they ask who made a file."""
     project = tasks("""

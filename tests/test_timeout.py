@@ -126,6 +126,7 @@ def test_who_asked_is_ended(asked: tuple[subprocess.Popen[str], int], number: in
     until(lambda: gone(worker))
 
 
+@pytest.mark.slow
 def test_a_terminals_interrupt_reaches_both(asked: tuple[subprocess.Popen[str], int]) -> None:
     """Ctrl-C is sent to all of the group: the end is the same, and no stack is shown."""
     asking, worker = asked
@@ -164,6 +165,7 @@ def test_a_large_answer_is_whole(recorded: Project, unbuffered: str) -> None:
     assert sorted(rest) == [f'"{number:05}"' for number in range(100_000)]
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away(recorded: Project) -> None:
     """`provio query … | head`: ended by the closed pipe, without a word."""
     command = [*provio_command(), "query", MANY]

@@ -42,6 +42,7 @@ def in_one_store(folder: Path, *projects: Project) -> Project:
     return Project(folder / "all", projects[0].env)
 
 
+@pytest.mark.slow
 def test_lineage_goes_from_one_into_the_other(two: tuple[Project, Project]) -> None:
     """Both ways; the other record alone knows nothing of it, and none is changed by asking."""
     one, second = two
@@ -111,6 +112,7 @@ def test_what_changes_in_one_is_seen(two: tuple[Project, Project], tmp_path: Pat
     assert before == quads(in_one_store(tmp_path, one, second))
 
 
+@pytest.mark.slow
 def test_one_that_cannot_be_read(two: tuple[Project, Project]) -> None:
     """Missing, no record, of a newer version: one line each, the others answer; back again, it is there again."""
     one, second = two
@@ -136,6 +138,7 @@ def test_one_that_cannot_be_read(two: tuple[Project, Project]) -> None:
     assert ("first" in done.stdout, "second" in done.stdout, done.stderr) == (True, True, "")
 
 
+@pytest.mark.slow
 def test_one_of_another_user(two: tuple[Project, Project]) -> None:
     """A project's file does not make it trusted; the asker's own word does."""
     one, second = two
@@ -149,6 +152,7 @@ def test_one_of_another_user(two: tuple[Project, Project]) -> None:
     assert "first" in second.provio("runs", "--as", "csv").stdout
 
 
+@pytest.mark.slow
 def test_files_of_both_are_one_answer(two: tuple[Project, Project]) -> None:
     """Files of records that are asked together are asked together; of others they are not."""
     one, second = two
@@ -174,6 +178,7 @@ def test_askers_at_once(two: tuple[Project, Project]) -> None:
     assert second.count("?run a provio:Run") == 2
 
 
+@pytest.mark.slow
 def test_an_update_is_of_one_record(two: tuple[Project, Project]) -> None:
     """Nobody would see it where several are asked: refused, with how to do it all the same."""
     _, second = two
@@ -185,6 +190,7 @@ def test_an_update_is_of_one_record(two: tuple[Project, Project]) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["[1]", '[""]', '"../one"'])
+@pytest.mark.slow
 def test_what_is_no_list_of_folders(two: tuple[Project, Project], wrong: str) -> None:
     """Exit 2, one line with the place."""
     _, second = two

@@ -32,6 +32,7 @@ def counted(project: Project) -> Count:
         pytest.param([sys.executable, "-c", MAKE], 2, id="python that writes"),
     ],
 )
+@pytest.mark.slow
 def test_a_file_and_an_operation_take_few_triples(project: Project, command: list[str], operations: int) -> None:
     """At most 14 for each file and operation, all that the graph says of either being counted."""
     project.sh(NUMBERED.format("many", FILES))

@@ -34,6 +34,7 @@ def recorded(project: Project) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_runs_says_how_much_each_takes(recorded: Project) -> None:
     """As numbers for programs, for people as they read sizes, within 80 columns; a packed run is one file."""
 
@@ -55,6 +56,7 @@ def test_runs_says_how_much_each_takes(recorded: Project) -> None:
     assert max(map(len, shown)) <= 80
 
 
+@pytest.mark.slow
 def test_prune_takes_what_ended_before_a_time(recorded: Project) -> None:
     """An age or a time; --dry-run only says it; a run that goes on stays however old; the litter goes."""
     first, second = ids(recorded)
@@ -85,6 +87,7 @@ def test_prune_takes_what_ended_before_a_time(recorded: Project) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.slow
 def test_a_backup_is_a_record_itself(recorded: Project, packed: bool, tmp_path: Path) -> None:
     """It answers as the original, holds what is pending, and is as it was when the original goes on."""
     if packed:
@@ -103,6 +106,7 @@ def test_a_backup_is_a_record_itself(recorded: Project, packed: bool, tmp_path: 
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".new")] == []
 
 
+@pytest.mark.slow
 def test_a_backup_that_is_killed_is_begun_anew(recorded: Project, tmp_path: Path) -> None:
     """What it left is taken away by the next; a folder of that name that is none
     stays."""

@@ -281,6 +281,7 @@ def test_a_bundle_is_asked_on_its_own(tmp_path: Path) -> None:
     assert broken(ask(tmp_path, text.format("<urn:b>"), ".trig")) == {"55 entity-activity-disjoint"}
 
 
+@pytest.mark.slow
 def test_loops_are_found_without_recursion() -> None:
     """A chain of 100,000 steps that comes back to its beginning is a loop, one that does not is none."""
     chain = [(node, node + 1, True) for node in range(100_000)]
@@ -301,6 +302,7 @@ def corpus() -> list[Path]:
     return sorted(path for path in CORPUS.rglob("*") if path.suffix in (".xml", ".provx", ".json"))
 
 
+@pytest.mark.slow
 def test_the_score_of_the_w3c_cases() -> None:
     """Of 78 cases that fail, 72 are found (the 6 others are valid); of 96 that pass, none raises an alarm."""
     fails = {path.stem for path in corpus() if "fail" in path.stem.lower()}
@@ -385,6 +387,7 @@ def damaged(example: ox.Store) -> list[ox.Store]:
 # --- The verb
 
 
+@pytest.mark.slow
 def test_a_run_is_valid(project: Project) -> None:
     """A run, all runs, and their export in each form hold; the table says how much was asked."""
     project.run("echo hello > a; cat a > b; sort -o b b; echo x >> b; (cat a; cat b) | gzip > c; rm b")
@@ -426,6 +429,7 @@ def test_a_lint_ends_with_1_only_where_asked(project: Project) -> None:
     project.provio("validate", "lint.ttl", "--strict", code=1)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_asked(project: Project) -> None:
     """A mistake has its line; an unknown form is a wrong call; what is not there, or says nothing, is 3."""
     (project.path / "broken.ttl").write_text("<urn:a> <urn:b> .\n")
@@ -445,6 +449,7 @@ def test_what_cannot_be_asked(project: Project) -> None:
     assert done.stderr == "provio: deep.json: nested too deeply to be read\n"
 
 
+@pytest.mark.slow
 def test_pyshacl_too(project: Project) -> None:
     """With --shacl pyshacl asks the shapes of a run."""
     project.run("echo hello > a; cat a > b")

@@ -33,6 +33,7 @@ def hashed(project: Project) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_what_is_as_it_was_is_the_same(hashed: Project) -> None:
     """Asked of everything, of the run, of a file: the same, and exit 0."""
     expected = dict.fromkeys("abc", SAME)
@@ -41,6 +42,7 @@ def test_what_is_as_it_was_is_the_same(hashed: Project) -> None:
     assert hashed.provio("verify").stdout == "3 same\n"
 
 
+@pytest.mark.slow
 def test_touched_changed_and_missing_are_told_apart(hashed: Project) -> None:
     """Other times and the same content; another content of the same size; gone."""
     hashed.sh("touch a; echo B > b; rm c")
@@ -60,6 +62,7 @@ def test_a_table_with_nothing_to_say_has_no_column_for_it(hashed: Project) -> No
     assert table == f"state  file  run\n-----  ----  -------------\nsame   a     {run}\n1 same\n"
 
 
+@pytest.mark.slow
 def test_a_copy_put_in_its_place_is_told_by_its_content(hashed: Project) -> None:
     """Another inode of the same content is touched, not changed."""
     hashed.sh("cp a d; mv d a")
@@ -73,6 +76,7 @@ def test_without_a_hash_other_times_are_a_change(project: Project) -> None:
     assert verify(project, "a", code=1) == {"a": ("changed", "")}
 
 
+@pytest.mark.slow
 def test_a_change_that_stat_does_not_tell_is_found_by_content(hashed: Project) -> None:
     """The same size and the times set back: only --hash sees it."""
     found = os.stat(hashed.path / "a")
@@ -83,6 +87,7 @@ def test_a_change_that_stat_does_not_tell_is_found_by_content(hashed: Project) -
     assert verify(hashed, "--hash", "a", code=1) == {"a": ("changed", "")}
 
 
+@pytest.mark.slow
 def test_what_a_later_run_did_is_no_difference_but_for_the_run_itself(project: Project) -> None:
     """Overwritten, deleted, renamed, a folder renamed: by a recorded run; of what is left all is as it should be."""
     project.run("echo 1 > over; echo 1 > gone; echo 1 > old; mkdir d; echo 1 > d/in; echo 1 > kept; echo t > t; rm t")
@@ -109,6 +114,7 @@ def test_inputs_are_compared_too_when_everything_is_asked(project: Project) -> N
     assert verify(project, "last") == {"out": SAME}
 
 
+@pytest.mark.slow
 def test_what_is_not_recorded_is_unknown(hashed: Project) -> None:
     """Exit 3 where that is all there is."""
     hashed.sh("echo new > new")
@@ -117,6 +123,7 @@ def test_what_is_not_recorded_is_unknown(hashed: Project) -> None:
     assert verify(hashed, "new", "a") == {"new": unknown, "a": SAME}
 
 
+@pytest.mark.slow
 def test_a_fifo_in_its_place_is_never_opened(hashed: Project) -> None:
     """Nobody writes to it: to open it would wait for ever."""
     hashed.sh("rm a; mkfifo a")
@@ -134,6 +141,7 @@ def test_a_name_that_is_not_utf8_is_told_in_json(project: Project) -> None:
     assert project.provio("verify").stdout == "1 same\n"
 
 
+@pytest.mark.slow
 def test_a_name_that_leads_nowhere_is_said(hashed: Project) -> None:
     """A link to itself: neither same nor missing."""
     hashed.sh("rm a; ln -s a a")
@@ -166,6 +174,7 @@ def test_a_file_system_that_is_not_here_is_neither_same_nor_missing(project: Pro
     }
 
 
+@pytest.mark.slow
 def test_what_was_read_on_its_way_is_not_what_should_be_there(project: Project) -> None:
     """A log that a reader followed while it was written, and that nobody touched since."""
     follow = (

@@ -141,6 +141,7 @@ def test_hostile_names_stay_text():
     page.encode("utf-8")
 
 
+@pytest.mark.slow
 def test_page_is_the_same_in_any_locale(tmp_path):
     """Under LC_ALL=C, without UTF-8 mode, the very same bytes."""
     code = (

@@ -84,6 +84,7 @@ def calls(facts: dict[str, dict[str, str]], side: str) -> list[tuple[str, str, i
     return sorted(found)
 
 
+@pytest.mark.slow
 def test_what_goes_through_is_recorded(trace: Trace, work: Path, connector: dict[str, str], library: str) -> None:
     """Files, objects, bytes, copies, links and failures of a program whose calls no preload sees."""
     done = trace.run(sys.executable, DIRECT, library, "out.h5", cwd=work, env=connector)
@@ -135,6 +136,7 @@ def test_it_stands_down(
     assert of_class(facts, "Dataset", "Group", "Attribute", "NamedLink") == {}
 
 
+@pytest.mark.slow
 def test_it_says_nothing_of_calls_that_are_watched(
     trace: Trace, work: Path, connector: dict[str, str], built: Path
 ) -> None:

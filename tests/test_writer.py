@@ -136,6 +136,7 @@ def starts(python: str) -> bool:
     return shutil.which(python) is not None and not subprocess.run([python, "-c", ""], capture_output=True).returncode
 
 
+@pytest.mark.slow
 def test_every_python_from_3_8_on_writes_it(trace: Trace, work: Path) -> None:
     """What this Python writes, any other that is here writes too."""
     (work / "data.h5").write_text("data")
