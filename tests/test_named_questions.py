@@ -240,3 +240,11 @@ def test_stale_products_are_those_of_lineage(project: Project) -> None:
     found = {row["product"]["value"] for row in json.loads(answer)["results"]["bindings"]}
     assert found == stale == {str(project.path / name) for name in ("b", "c", "kept")}
     assert project.provio("query", "stale-products", "k", "--as", "csv").stdout.splitlines()[1:] == []
+
+
+@pytest.mark.parametrize("name", ["io-by-file", "io-timeline", "slowest", "small-io"])
+def test_a_name_that_is_not_utf_8_counts(project: Project, name: str) -> None:
+    """As the graph has it, encoded."""
+    project.watch("sh", "-c", "head -c 9 /dev/zero > \"$(printf 'odd\\377')\"")
+    values = ["-p", "least=1"] if name == "small-io" else []
+    assert f"{project.path}/odd%FF" in project.provio("query", name, *values, "--as", "csv").stdout
