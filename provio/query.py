@@ -24,11 +24,6 @@ FIRST = "PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE|INSERT|DELETE|WITH|LOAD|CLEAR
 MOST = 160  # of a parser's complaint: it may be the whole grammar
 
 
-def text_of(question: str) -> str:
-    """Return the SPARQL of a question, as `find` finds it, with nothing filled in."""
-    return find(question).text
-
-
 def find(question: str, folders: Sequence[str] = ()) -> Question:
     """Return a question: the content of a file (`-` is standard input), what has that name (`folders`: the user's own),
     or the text itself."""

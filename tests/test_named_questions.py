@@ -12,7 +12,7 @@ from pyoxigraph import Literal, Store
 from provio.errors import BadQuery
 from provio.named_questions import ANY, FOLDER, KINDS, PLACES, filled, named, of_text, questions
 from provio.parameters import TERMS, bound
-from provio.query import text_of
+from provio.query import find
 from provio.reports import rows
 from provio.reports.question import page
 from provio.vocab import XSD
@@ -39,7 +39,7 @@ def test_each_says_what_it_asks(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_answer_fits_80_columns(name: str) -> None:
     """However many columns it has, and whatever stands in them."""
-    selected = re.search(r"^SELECT (?:DISTINCT )?(.*) WHERE", text_of(name), re.MULTILINE)
+    selected = re.search(r"^SELECT (?:DISTINCT )?(.*) WHERE", find(name).text, re.MULTILINE)
     assert selected
     names = re.findall(r"\?(\w+)(?![^()]*\) AS)", selected[1])
     cells = [Literal("x" * 40) for _ in names]

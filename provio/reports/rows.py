@@ -42,16 +42,6 @@ def render(
     return writers[form](variables, rows)
 
 
-def without_empty(
-    column: str, variables: list[str], rows: list[list[Literal | None]]
-) -> tuple[list[str], list[list[Literal | None]]]:
-    """Return variables and rows without a column that no row has a value in."""
-    place = variables.index(column)
-    if any(row[place] for row in rows):
-        return variables, rows
-    return [*variables[:place], *variables[place + 1 :]], [[*row[:place], *row[place + 1 :]] for row in rows]
-
-
 def boolean(value: bool, form: str) -> str:
     """Return the answer of an ASK query: SPARQL results JSON, else the word."""
     word = "true" if value else "false"
