@@ -130,6 +130,12 @@ def test_a_session_that_is_over_leaves_no_shell_stuck(project: Project, end: str
 
 
 @pytest.mark.slow
+def test_a_session_ends_whatever_is_set_meanwhile(project: Project) -> None:
+    """A setting that has become wrong keeps nobody in it."""
+    script(project, BEGIN["bash"], "echo exclude = 3 > provio.toml", ended(BEGIN["bash"]), "rm provio.toml")
+    assert ends(project) == ["ended"]
+
+
 def test_a_session_goes_on_while_its_shell_is_there(project: Project) -> None:
     """Asked meanwhile it answers with what there is, and is not removed; a kill -9 ends it, and nothing is lost."""
     project.sh("echo 1 > a")

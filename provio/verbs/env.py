@@ -35,7 +35,8 @@ def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
     from provio import home as homes
 
     kind = kind or session.shell()
-    settings = config.load(homes.project_folders(), flags)
+    forgive = (lambda _: None) if ends else None  # whatever is set, what goes on can be ended
+    settings = config.load(homes.project_folders(), flags, forgive, shown=ends)
     if sys.stdout.isatty():
         raise click.UsageError(f"this is for a shell to evaluate: {_evaluated(kind, ends)}")
     if ends:
