@@ -1,24 +1,25 @@
 """Facts with identities in, conclusions out: what merge may say of who used and who generated what.
 
-    code        the program of each process, and which inputs are the system's own (noise)
-    lives       until when each image may have written
-    tasks       what a process did within its Tasks, as if each were a process
-    spans       who read which version, who wrote which inode, and when
-    growing     what was read of a file while it was written
-    reads       which of two contents was read
-    names       what files were called
-    reigns      contents that have one key, told apart
-    launchers   what is said to the ranks of a parallel program, and is no data
-    channels    who wrote to and read from which pipe or connection, and which of its bytes
-    phases      where a process is cut, what carried on, who launched whom
-    versions    which phase generated each version, what it is a revision of
-    finer       what was read and written inside files: finer phases
-    moves       what objects inside files were called
-    together    which ranks only took part in creating an object
-    members     which finer phase made each object, and what it keeps of another
-    pipes       segments between phases
-    answers     which pipes are the system's answers
-    blind       what programs that could not be watched may have done
+    code          the program of each process, and which inputs are the system's own (noise)
+    lives         until when each image may have written
+    tasks         what a process did within its Tasks, as if each were a process
+    spans         who read which version, who wrote which inode, and when
+    growing       what was read of a file while it was written
+    reads         which of two contents was read
+    names         what files were called
+    reigns        contents that have one key, told apart
+    launchers     what is said to the ranks of a parallel program, and is no data
+    channels      who wrote to and read from which pipe or connection, and which of its bytes
+    phases        where a process is cut, what carried on, who launched whom
+    versions      which phase generated each version, what it is a revision of
+    moves         what objects inside files were called
+    objects       which objects inside files a process read
+    finer_phases  where a process is cut by these
+    together      which ranks only took part in creating an object
+    members       which finer phase made each object, and what it keeps of another
+    pipes         segments between phases
+    blind         what programs that could not be watched may have done
+    answers       which pipes are the system's answers
 
 `conclude` runs them in this order over one run's trace.
 """

@@ -15,9 +15,10 @@ from operator import itemgetter
 from provio.facts import Access, Member, Opening, Process, Trace
 from provio.identity import Identity, member_iri, without_task
 from provio.lineage.channels import Channel
-from provio.lineage.finer import Inside, refine
+from provio.lineage.finer_phases import refine
 from provio.lineage.model import Conclusions, Copy, MemberVersion, Version, inode_of
 from provio.lineage.moves import Moves, leads_to
+from provio.lineage.objects import ProcessObjects
 from provio.lineage.together import took_part
 from provio.plain import plain
 
@@ -34,12 +35,12 @@ class _Made:
 
 def members(trace: Trace, identity: Identity, channels: list[Channel], conclusions: Conclusions) -> None:
     """Fill the finer phases, and the objects of versions, of `conclusions`."""
-    inside = refine(trace, channels, conclusions)
+    met = refine(trace, channels, conclusions)
     if not conclusions.finer:
         return
     work = _Work(identity, conclusions)
-    work.took_part = took_part((member for one in inside for member in one.members()), work.made)
-    for one in inside:
+    work.took_part = took_part((member for one in met for member in one.members()), work.made)
+    for one in met:
         for file in one.process.containers:
             work.file(one, file)
     for version in (*conclusions.versions.values(), *conclusions.contributions):
@@ -68,34 +69,34 @@ class _Work:
         for found in self.made.values():
             found.sort(key=lambda one: one[0])
 
-    def file(self, inside: Inside, file: Opening) -> None:
+    def file(self, objects: ProcessObjects, file: Opening) -> None:
         """Attribute what was done in one opening of a file."""
         made = list(self._versions(file))
         for one in made:
             self.out.known.add(one.version.iri)
         for member in file.members:
             if member.kind == "NamedLink":
-                self._link(inside, member, made)
+                self._link(objects, member, made)
             elif made and member.iri in self.took_part:
-                self._took_part(inside, member, made)
+                self._took_part(objects, member, made)
             elif made:
-                self._member(inside, member, made)
+                self._member(objects, member, made)
             if member.accesses and member.iri not in self.out.made_as and member.iri not in self.out.read_as:
-                self._met(inside, member, made)
-        if inside.moves[file.iri].gone and made and not file.truncated:
-            self._renamed(inside, file, made)
-            self._gone(inside.moves[file.iri], made)
+                self._met(objects, member, made)
+        if objects.moves[file.iri].gone and made and not file.truncated:
+            self._renamed(objects, file, made)
+            self._gone(objects.moves[file.iri], made)
 
-    def _took_part(self, inside: Inside, member: Member, made: list[_Made]) -> None:
+    def _took_part(self, objects: ProcessObjects, member: Member, made: list[_Made]) -> None:
         """What other ranks stand for is the version's own."""
-        name = inside.moves[member.file.iri].later((member.path, member.name), member.made())
+        name = objects.moves[member.file.iri].later((member.path, member.name), member.made())
         if name is not None:
             owner = self.owner.get(made[-1].version.iri, made[-1].version)
             self.out.made_as[member.iri] = self.out.member(owner.iri, member.kind, *name, member.record).iri
 
-    def _met(self, inside: Inside, member: Member, made: list[_Made]) -> None:
+    def _met(self, objects: ProcessObjects, member: Member, made: list[_Made]) -> None:
         """Of what was neither read nor changed there is the version that was found, or that was left."""
-        found = [one.version for one in inside.found(member.file)][-1:] or [one.version.iri for one in made[-1:]]
+        found = [one.version for one in objects.found(member.file)][-1:] or [one.version.iri for one in made[-1:]]
         for version in found:
             known = self.out.member(version, member.kind, member.path, member.name, member.record)
             self.out.read_as[member.iri] = known.iri
@@ -110,29 +111,29 @@ class _Work:
             yield _Made(version, since, moment, number == len(here))
             since = moment
 
-    def _member(self, inside: Inside, member: Member, made: list[_Made]) -> None:
+    def _member(self, objects: ProcessObjects, member: Member, made: list[_Made]) -> None:
         changes = member.changes()
         for one in made:
             within = [
                 (first, last) for first, last in changes if last > one.since and (first <= one.moment or one.last)
             ]
             moment = max((last if one.last else min(last, one.moment) for _, last in within), default=0)
-            name = inside.moves[member.file.iri].later((member.path, member.name), moment) if within else None
+            name = objects.moves[member.file.iri].later((member.path, member.name), moment) if within else None
             if name is None:
                 continue
             found = self.out.member(one.version.iri, member.kind, *name, member.record)
             self.out.made_as[member.iri] = found.iri
-            self._made(inside, member, found, moment, one)
-            self._keep(inside, member, found, one)
+            self._made(objects, member, found, moment, one)
+            self._keep(objects, member, found, one)
             self._shows(member, found)
 
-    def _made(self, inside: Inside, member: Member, found: MemberVersion, moment: int, one: _Made) -> None:
+    def _made(self, objects: ProcessObjects, member: Member, found: MemberVersion, moment: int, one: _Made) -> None:
         """By a copy, or by the process that wrote it; what was copied first and then written keeps of its source."""
-        copies = [(self._source(inside, source, member, access), access) for source, access in member.copied_from]
+        copies = [(self._source(objects, source, member, access), access) for source, access in member.copied_from]
         if any(used for used, _ in copies) and not member.stretches("write"):
-            self._copied(inside.process, copies, found)
+            self._copied(objects.process, copies, found)
         else:
-            self._generated(inside.process, found, moment, one.version)
+            self._generated(objects.process, found, moment, one.version)
             found.revision_of.update(dict.fromkeys(iri for used, _ in copies for iri in used if iri != found.iri))
 
     def _generated(self, process: Process, found: MemberVersion, moment: int, version: Version) -> None:
@@ -141,7 +142,7 @@ class _Work:
             found.generated_by = phase.iri
             found.program = self.out.programs[process.iri].iri
 
-    def _keep(self, inside: Inside, member: Member, found: MemberVersion, one: _Made) -> None:
+    def _keep(self, objects: ProcessObjects, member: Member, found: MemberVersion, one: _Made) -> None:
         """What an object was before, where it was not made or written anew as a whole; and what others put into it."""
         owner = self.owner.get(one.version.iri, one.version)
         target = found
@@ -154,7 +155,7 @@ class _Work:
             return
         before = (member.path, member.name)
         if first:
-            before = inside.moves[member.file.iri].earlier(before, member.made())
+            before = objects.moves[member.file.iri].earlier(before, member.made())
         for earlier in self.before.get(owner.iri, ()):
             kept = self.out.member(earlier, member.kind, *before, {})
             target.revision_of[kept.iri] = None
@@ -169,18 +170,18 @@ class _Work:
             self.out.copies.append(Copy(iri, process, first, last, used, launched_by))
             found.generated_by, found.program = iri, self.out.programs[process.iri].iri
 
-    def _source(self, inside: Inside, source: Member, made: Member, access: Access) -> list[str]:
+    def _source(self, objects: ProcessObjects, source: Member, made: Member, access: Access) -> list[str]:
         """The object that was copied, as it was found, or as the process had made it by then in the same file.
 
         What it had made in another file is in no version that it read: that has passed through its memory.
         """
         first, last = access.moments()
         if not any(begun <= last for begun, _ in source.changes()):
-            return [use.member.iri for use in inside.read(source, first, last)]
+            return [use.member.iri for use in objects.read(source, first, last)]
         if inode_of(source.file.facts) == inode_of(made.file.facts):
             for one in self._versions(source.file):
                 if one.moment >= first or one.last:
-                    name = inside.moves[source.file.iri].later((source.path, source.name), last)
+                    name = objects.moves[source.file.iri].later((source.path, source.name), last)
                     return [self.out.member(one.version.iri, source.kind, *name, source.record).iri] if name else []
         return []
 
@@ -200,32 +201,32 @@ class _Work:
             found.shows[self.out.member(version.iri, source.kind, source.path, source.name, source.record).iri] = None
             self.out.shown[found.file, version.iri] = None
 
-    def _link(self, inside: Inside, member: Member, made: list[_Made]) -> None:
+    def _link(self, objects: ProcessObjects, member: Member, made: list[_Made]) -> None:
         """A link stands for what it leads to, in the same version or in another file's."""
         path, other = leads_to(member)
-        moved = {(old, new) for _, old, new in inside.moves[member.file.iri].renames}
+        moved = {(old, new) for _, old, new in objects.moves[member.file.iri].renames}
         if path is None or (other is None and ((path, None), (member.path, None)) in moved):
             return
-        files = [one.version.iri for one in made[-1:]] or [found.version for found in inside.found(member.file)]
+        files = [one.version.iri for one in made[-1:]] or [found.version for found in objects.found(member.file)]
         for file in files:
-            name = inside.moves[member.file.iri].later((member.path, None), member.made()) if made else None
+            name = objects.moves[member.file.iri].later((member.path, None), member.made()) if made else None
             link = self.out.member(file, member.kind, *(name or (member.path, None)), member.record)
-            for target in [file] if other is None else self._elsewhere(inside, other):
+            for target in [file] if other is None else self._elsewhere(objects, other):
                 link.leads_to[self.out.member(target, "", path, None, {}).iri] = None
 
-    def _elsewhere(self, inside: Inside, path: bytes) -> list[str]:
+    def _elsewhere(self, objects: ProcessObjects, path: bytes) -> list[str]:
         """The version of another file that a process had open by a path."""
-        for file in inside.process.containers:
+        for file in objects.process.containers:
             if file.path and os.path.normpath(file.path) == path:
                 made = list(self._versions(file))
-                return [made[-1].version.iri] if made else [found.version for found in inside.found(file)][:1]
+                return [made[-1].version.iri] if made else [found.version for found in objects.found(file)][:1]
         return []
 
-    def _renamed(self, inside: Inside, file: Opening, made: list[_Made]) -> None:
+    def _renamed(self, objects: ProcessObjects, file: Opening, made: list[_Made]) -> None:
         """What was moved, and was there before, is what it was under its old name."""
         known = {(member.path, member.name): member for member in file.members}
         here = {name for name, member in known.items() if member.created or member.copied_from}
-        moves, version = inside.moves[file.iri], self.owner.get(made[-1].version.iri, made[-1].version)
+        moves, version = objects.moves[file.iri], self.owner.get(made[-1].version.iri, made[-1].version)
         for moment, old, new in moves.renames:
             name, before = moves.later(new, moment), moves.earlier(old, moment)
             if name is None or old in here:

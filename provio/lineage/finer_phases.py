@@ -9,134 +9,30 @@ that no phase used.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
-from provio.facts import Member, Opening, Process, Trace, path_of
+from provio.facts import Opening, Process, Trace
 from provio.identity import without_task
 from provio.lineage.channels import Channel
-from provio.lineage.model import Conclusions, Input, MemberVersion, Phase, inode_of
-from provio.lineage.moves import Moves, below, holders
+from provio.lineage.model import Conclusions, Input, Phase, inode_of
+from provio.lineage.objects import ProcessObjects, Use
 from provio.lineage.phases import launches, within
-from provio.plain import plain
 
 
-@plain(slots=True)
-class Use:
-    """An object of a version that a process read, first and last."""
-
-    member: MemberVersion
-    first: int
-    last: int
-    noise: bool
-
-
-def _linked(members: Sequence[Member]) -> dict[bytes, bytes]:
-    """Objects that were given a second name by a hard link, which is said of them (of a soft one, of the file)."""
-    hard = {member.path for member in members if any(one.operation == "Link" for one in member.accesses)}
-    links = (member for member in members if member.kind == "NamedLink" and member.created)
-    pairs = [(path_of(link.record, "target"), link) for link in links if "targetFile" not in link.record]
-    return {path: link.path for path, link in pairs if path in hard}
-
-
-class Inside:
-    """What one process did inside files."""
-
-    def __init__(self, process: Process, conclusions: Conclusions) -> None:
-        self.process, self.out = process, conclusions
-        events: dict[str, list[int]] = {}
-        for place, event in enumerate(process.within):
-            events.setdefault(event.record.get("inFile", ""), []).append(place)
-        self.moves = {
-            file.iri: Moves((process.within[place] for place in events[file.iri]), _linked(file.members))
-            if file.iri in events
-            else Moves()
-            for file in process.containers
-        }
-        self.inodes = {inode_of(file.facts) for file in process.containers}
-        self.copied: dict[str, dict[bytes, tuple[int, Member]]] = {}
-        for member in self.members():
-            for source, access in member.copied_from:
-                if member.name is None:
-                    self.copied.setdefault(member.file.iri, {})[member.path] = access.moments()[0], source
-        self._read: dict[tuple[str, int, int], list[Input]] = {}
-        for found in conclusions.inputs[process.iri]:
-            version = conclusions.versions.get(found.version)
-            if version and inode_of(version.facts) in self.inodes:
-                self._read.setdefault(inode_of(version.facts), []).append(found)
-        for inputs in self._read.values():
-            inputs.sort(key=lambda one: one.first)
-        self._latest = {key: list(accumulate((one.last for one in known), max)) for key, known in self._read.items()}
-
-    def members(self) -> Iterator[Member]:
-        """Every object that the process met in a file."""
-        for file in self.process.containers:
-            yield from file.members
-
-    def uses(self) -> Iterator[Use]:
-        """What was read of objects that others had left."""
-        for member in self.members():
-            for first, last in member.stretches("read"):
-                yield from self.read(member, first, last)
-
-    def read(self, member: Member, first: int, last: int) -> Iterator[Use]:
-        """Which versions of an object, or of what it shows or was copied from, were read in a stretch of time."""
-        for source in member.shows:
-            yield from self.read(source, first, last)
-        origin = self._copied_from(member, first) if member.file.iri in self.copied else None
-        if origin:
-            yield from self.read(origin, first, last)
-        elif not (member.created or member.file.truncated or 0 < member.replaced <= first):
-            for found in self._inputs(member.file, first, last):
-                before = self.moves[member.file.iri].earlier((member.path, member.name), first)
-                known = self.out.member(found.version, member.kind, *before, member.record)
-                known.noise = found.noise
-                self.out.read_as[member.iri] = known.iri
-                yield Use(known, max(first, found.first), max(last, found.first), found.noise)
-
-    def _copied_from(self, member: Member, moment: int) -> Member | None:
-        """What an object that was copied here, or lies in one that was, was copied from."""
-        copied = self.copied[member.file.iri]
-        for holder in holders((member.path, None)):
-            at, source = copied.get(holder[0], (moment + 1, None))
-            if source and at <= moment and source is not member:
-                path, _ = below((member.path, None), holder, (source.path, None))
-                same = source if path == source.path and member.name is None else None
-                return same or Member("", member.kind, source.file, path, member.name, {})
-        return None
-
-    def found(self, file: Opening) -> list[Input]:
-        """What the process had read of a file by the time it had opened it."""
-        return self._inputs(file, file.opened, file.closed or file.process.ended)
-
-    def _inputs(self, file: Opening, first: int, last: int) -> list[Input]:
-        """What was read of a file then: the last that had been, where a library had it in memory."""
-        known = self._read.get(inode_of(file.facts), [])
-        place = bisect_right(known, last, key=lambda one: one.first)
-        found, latest = [], self._latest.get(inode_of(file.facts), [])
-        for number in range(place - 1, -1, -1):
-            if latest[number] < first:
-                break
-            if known[number].last >= first:
-                found.append(known[number])
-        return found or known[max(0, place - 1) : place]
-
-
-def refine(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> list[Inside]:
+def refine(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> list[ProcessObjects]:
     """Give each process that read or wrote inside files, and each fork of one, its finer phases, and say what they
     used; return what these processes did inside files."""
-    inside = [
-        Inside(process, conclusions) for process in trace.processes.values() if any(map(_content, process.containers))
-    ]
-    if not inside:
+    inside = [process for process in trace.processes.values() if any(map(_content, process.containers))]
+    met = [ProcessObjects(process, conclusions) for process in inside]
+    if not met:
         return []
-    uses = {one.process.iri: list(one.uses()) for one in inside}
-    plain_uses = {one.process.iri: one.inodes for one in inside}
+    uses = {one.process.iri: list(one.uses()) for one in met}
+    plain_uses = {one.process.iri: one.inodes for one in met}
     heard: dict[str, list[int]] = {}
     for channel in channels:
         for part in channel.reads:
             heard.setdefault(part.process.iri, []).append(part.first)
-    finished = {one.process.iri: _finished(one) for one in inside}
+    finished = {one.process.iri: _finished(one) for one in met}
     for process in _with_forks(trace, set(uses), conclusions):
         known = uses.get(process.iri, [])
         others = _others(process, plain_uses.get(process.iri, set()), conclusions)
@@ -147,7 +43,7 @@ def refine(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> l
         conclusions.finer[process.iri] = _cut(conclusions.phases[process.iri], done, forks, news)
         _use(process, known, others, conclusions)
     _tie(conclusions)
-    return inside
+    return met
 
 
 def _content(file: Opening) -> bool:
@@ -157,9 +53,9 @@ def _content(file: Opening) -> bool:
     )
 
 
-def _finished(inside: Inside) -> set[int]:
+def _finished(objects: ProcessObjects) -> set[int]:
     """When each object was written last."""
-    written = (member.stretches("write") for member in inside.members())
+    written = (member.stretches("write") for member in objects.members())
     return {max(last for _, last in stretches) for stretches in written if stretches}
 
 
