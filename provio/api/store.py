@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from provio import asking
 from provio import home as homes
 from provio.api.rows import Rows, value
-from provio.errors import BadQuery, ConfigError
+from provio.errors import BadQuery, ConfigError, NothingKnown
 
 if TYPE_CHECKING:
     from provio.api.lineage import Lineage
@@ -62,6 +62,9 @@ class Store:
         if self._place is None:
             return homes.find()
         nearest = homes.above(self._place)
+        if nearest is None and not os.environ.get("PROVIO_HOME"):
+            what = "provio.open() takes the one that is found from here"
+            raise NothingKnown(f"no .provio in {self._place} or above: {what}")
         return nearest or homes.find(self._place)
 
     def _settings(self) -> Config:
