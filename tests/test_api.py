@@ -111,6 +111,7 @@ def test_errors_name_the_remedy(recorded: Project, tmp_path: Path) -> None:
         (NothingKnown, "nothing is recorded of", lambda: store.lineage("nowhere")),
         (NothingKnown, "no run 'nosuch'", lambda: store.show("nosuch")),
         (NothingKnown, "no .provio", lambda: _elsewhere(tmp_path)),
+        (NothingKnown, "no .provio in /nowhere/at/all or above", lambda: provio.open("/nowhere/at/all")),
         (BadQuery, "not SPARQL", lambda: store.query("SELECT {")),
         (BadQuery, "ask it by ask()", lambda: store.query("ASK {}")),
         (BadQuery, "has no parameter", lambda: store.query("io-by-api", nosuch=1)),
@@ -150,6 +151,7 @@ def test_graphs_of_rdflib_and_figures(recorded: Project) -> None:
     assert store.ask("ASK { ?r a provio:Run }")
     assert len(store.construct("CONSTRUCT { ?r a provio:Run } WHERE { ?r a provio:Run }")) == 1
     assert ("wrote", str(recorded.path / "out.csv"), 4) in {tuple(row) for row in store.show("last")}
+    assert re.search(r"(?m)^read +POSIX +[0-9]", str(store.stats(run)))
     assert {row["key"] if "key" in row else row.get("api") for row in store.stats(run).rows("api")}
     assert store.merge() == 1
 

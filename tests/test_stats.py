@@ -136,6 +136,14 @@ def test_layers_are_apart(project: Project) -> None:
     assert re.search(r"^total +HDF5", shown, re.MULTILINE)
 
 
+def test_a_run_without_any_says_so(project: Project) -> None:
+    """In words, without an empty table; in the other forms no row."""
+    project.watch("true")
+    shown = project.provio("stats").stdout.splitlines()
+    assert len(shown) == 2 and shown[1] == "no reads or writes were recorded"
+    assert table(project) == []
+
+
 @pytest.mark.slow
 def test_what_was_not_recorded_is_no_zero(project: Project) -> None:
     """At detail `file` nothing is counted: unknown in words, empty in CSV."""

@@ -40,6 +40,12 @@ class Figures:
         self._by: dict[tuple[str, ...], list[Group]] = {}
         self._found: list[Bottleneck] | None = None
 
+    def __str__(self) -> str:
+        """Return what is summed up, and by operation, as `provio stats` begins."""
+        from provio.stats import shown
+
+        return shown.whole(self)
+
     def by(self, *ways: str) -> list[Group]:
         """Return a tally for each value of one of `BY`, or of several, layers apart, the longest time first."""
         from provio.stats import groups

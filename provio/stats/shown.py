@@ -61,8 +61,18 @@ def head(figures: Figures, unicode: bool) -> str:
     processes = len(figures.recorded.processes)
     who = [plural(processes, "process", "processes")] if processes else []
     who += [plural(threads, "thread")] if threads else []
-    lines.append(f"{', '.join(who) or 'all processes'} with I/O: {said or 'none'}")
+    if times:
+        lines.append(f"{', '.join(who) or 'all processes'} with I/O: {said}")
+    else:
+        lines.append("no reads or writes were recorded")
     return "".join(printable(line, unicode) + "\n" for line in lines)
+
+
+def whole(figures: Figures, unicode: bool = True) -> str:
+    """Return what is summed up, and by operation, for who prints figures in Python."""
+    groups, ways = figures.by("operation"), ("operation",)
+    listed = table(groups, ways, len(groups), figures.totals(), None, unicode) if groups else ""
+    return "\n".join(part for part in (head(figures, unicode), listed) if part)
 
 
 def table(

@@ -180,7 +180,7 @@ def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int) -> str:
 
     width, unicode = terminal.width(), terminal.unicode()
     parts = [] if ways else [shown.head(found, unicode)]
-    if not {*ALONE}.intersection(ways):
+    if (ways or found.totals()) and not {*ALONE}.intersection(ways):
         chosen = ways or ("operation",)
         parts.append(
             shown.table(
