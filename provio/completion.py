@@ -143,7 +143,10 @@ def _programs(folder: str, incomplete: str) -> Iterator[str]:
 
 
 def _begun(items: Iterable[CompletionItem], incomplete: str) -> list[CompletionItem]:
-    return [item for item in items if item.value.startswith(incomplete) and PLAIN.fullmatch(item.value)]
+    found = [item for item in items if item.value.startswith(incomplete) and PLAIN.fullmatch(item.value)]
+    for item in found:  # what a terminal would carry out
+        item.help = "".join(letter if letter.isprintable() else " " for letter in item.help) if item.help else None
+    return found
 
 
 def _recorded() -> tuple[list[str], dict[str, dict[str, str]]]:

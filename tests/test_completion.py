@@ -72,6 +72,15 @@ def test_a_name_that_a_shell_would_read_is_not_offered(recorded: Project, name: 
     ]
 
 
+def test_what_is_said_of_a_question_is_text(project: Project) -> None:
+    """What a terminal would carry out is left out."""
+    (project.path / "mine").mkdir()
+    (project.path / "mine" / "evil.rq").write_text("# title: \x1b]0;a\x07title\nASK {}\n")
+    (project.path / "provio.toml").write_text('queries = ["mine"]\n')
+    env = {**project.env, "_PROVIO_COMPLETE": "zsh_complete", "COMP_WORDS": "provio query evi", "COMP_CWORD": "2"}
+    assert project.provio(env=env).stdout == "plain\nevil\n ]0;a title\n"
+
+
 def test_nothing_recorded_and_somebody_elses(project: Project, tmp_path: Path) -> None:
     """No `.provio`, or one that may not be asked: silence, on both streams."""
     env = {**project.env, "_PROVIO_COMPLETE": "bash_complete", "COMP_WORDS": "provio show ", "COMP_CWORD": "2"}
