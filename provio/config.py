@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from provio import given_file
 from provio.endpoints import ACCOUNTS, SERVER, SERVERS, STORES, Account, Endpoints
 from provio.errors import ConfigError
 from provio.owners import trusted_beside
@@ -324,12 +324,10 @@ def _settings(path: Path, text: str, wrong: list[str], *, project: bool, own: bo
 def _text(path: Path, trusted: bool) -> str:
     """The text of a settings file; ValueError says why it is not used. (A FIFO there would wait for ever.)"""
     found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
-        raise ValueError("is no plain file")
     if not trusted and found.st_uid not in trusted_beside(path.parent / ".provio"):
         raise ValueError(f"belongs to user {found.st_uid}: set PROVIO_CONFIG={path} to use it all the same")
     try:
-        return path.read_text(encoding="utf-8")
+        return given_file.content(path).decode("utf-8")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ValueError(f"line {line} is not UTF-8") from None

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from provio import config
+from provio import config, given_file
 from provio.config import FIELDS, KEYS, Config, Key
 from provio.endpoints import Account
 from provio.errors import ConfigError
@@ -200,11 +200,11 @@ def _read(path: Path) -> tuple[Any, str]:
     from tomlkit.exceptions import ParseError
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = given_file.content(path).decode("utf-8")
     except FileNotFoundError:
         text = ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error})") from None
+        raise ConfigError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})") from None
     try:
         return tomlkit.parse(text), text
     except ParseError as error:

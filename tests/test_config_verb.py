@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import resource
 import signal
@@ -131,6 +132,23 @@ def test_what_is_set_at_once_is_all_set(project: Project) -> None:
     found = tomllib.loads((project.path / "provio.toml").read_text())
     assert found == {"record": dict.fromkeys(switches.SWITCHES, False)}
     assert [path.name for path in project.path.glob(".*toml*")] == []
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "large"])
+def test_what_is_no_plain_file_is_neither_read_nor_written(alone: Path, kind: str) -> None:
+    """A FIFO that nobody writes, a device without an end, a terabyte: said at once."""
+    if kind == "fifo":
+        os.mkfifo(alone)
+    elif kind == "device":
+        alone.symlink_to("/dev/zero")
+    else:
+        alone.touch()
+        os.truncate(alone, 1 << 40)
+    said = "is larger than 64 MiB" if kind == "large" else "is no plain file"
+    with pytest.raises(ConfigError, match=rf"provio.toml: {said}"):
+        config.load([alone.parent])
+    with pytest.raises(ConfigError, match=rf"provio.toml: cannot be read \({said}\)"):
+        config_file.change(alone, False, "name", "x")
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(alone: Path) -> None:
