@@ -28,8 +28,9 @@ ASKED = {
     "doctor": (["doctor"], True),
 }
 CODES = {"verify": 1, "validate": 1, "doctor": None}
-# What SPARQL 1.1 says of results; columns that follow from what is summed up together (docs/statistics.md).
-OTHER = {"query", "stats"}
+# What SPARQL 1.1 says of results; columns that follow from what is summed up together (docs/statistics.md); values that
+# may be lists and tables (tests/test_config_verb.py).
+OTHER = {"query", "stats", "config"}
 PYTHON = {"text": str, "integer": int, "number": int | float, "boolean": bool, "time": str}
 
 

@@ -171,7 +171,7 @@ def _tsv(value: Value) -> str:
 INTRODUCTION = """# What verbs print, for programs
 
 Made by `python -m provio.reports.records`. Every verb that prints rows has `--as table|json|csv|tsv` (`lineage` and `why`
-print something else than a table when they are not told; of `query` see below, of `stats` [statistics.md](statistics.md)).
+print something else than a table when they are not told; of `query` and `config` see below, of `stats` [statistics.md](statistics.md)).
 
 | form | is |
 |---|---|
@@ -185,6 +185,7 @@ files and processes as they were recorded. What a terminal would obey is written
 
 `provio query` prints what SPARQL 1.1 says of results: JSON (`head`, `results`), CSV and TSV of terms, with its safety for
 spreadsheets; `provio query --list` likewise. What the columns of a question are, its `SELECT` says ([queries.md](queries.md)).
+`provio config` prints `key`, `value` and `source`: in JSON the value as it is, in CSV and TSV as a settings file has it (text in quotes).
 """  # noqa: E501
 
 
