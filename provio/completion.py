@@ -154,6 +154,7 @@ def _recorded() -> tuple[list[str], dict[str, dict[str, str]]]:
     from provio import home as homes
     from provio.errors import ProvioError
     from provio.runfiles import HEAD
+    from provio.runfiles.folder import content
 
     try:
         folders = homes.find().run_folders()
@@ -162,7 +163,7 @@ def _recorded() -> tuple[list[str], dict[str, dict[str, str]]]:
     heads = {}
     for folder in folders[-HEADS:]:
         try:
-            text = (folder / HEAD).read_text(encoding="utf-8", errors="replace")
+            text = content(folder / HEAD).decode("utf-8", "replace")
         except OSError:  # packed, or another's
             continue
         said = "".join(text.split(" .\n")[1:2])  # of one that is just begun, nothing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,21 @@ def test_a_name_that_a_shell_would_read_is_not_offered(recorded: Project, name: 
         "plain,last",
         "plain,first",
     ]
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "torn"])
+def test_a_broken_head_of_a_run_is_passed_over(recorded: Project, kind: str) -> None:
+    """One that would be waited for, one without an end, one that is no more than begun."""
+    folder = recorded.path / ".provio" / "runs" / "01a1ffff-0000-7000-8000-000000000000"
+    folder.mkdir()
+    if kind == "fifo":
+        os.mkfifo(folder / "run.ttl")
+    elif kind == "device":
+        (folder / "run.ttl").symlink_to("/dev/zero")
+    else:
+        (folder / "run.ttl").write_text("@pre")
+    found = offered(recorded, "provio lineage --run ")
+    assert found[:2] == ["plain,last", "plain,first"] and "plain,01a1ffff-0000" in found
 
 
 def test_what_is_said_of_a_question_is_text(project: Project) -> None:
