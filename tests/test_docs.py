@@ -12,6 +12,8 @@ from conftest import ROOT, Project, provio_command
 from doc_pages import commands_of, setup_of
 
 from provio import manual
+from provio.reports import words
+from provio.vocab import vocabulary
 
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
@@ -74,3 +76,10 @@ def test_every_page_is_in_the_index() -> None:
 def test_the_reference_of_commands_is_todays() -> None:
     """docs/commands.md is what `make calls` writes."""
     assert (DOCS / "commands.md").read_text(encoding="utf-8") == manual.page(), "make calls"
+
+
+def test_the_page_of_words_is_todays() -> None:
+    """docs/words.md is what `make calls` writes; each word of the ontology is in it, and says what it means."""
+    assert (DOCS / "words.md").read_text(encoding="utf-8") == words.page(), "make calls"
+    assert {word.name.removeprefix("provio:") for word in words.words()} == set(vocabulary().terms)
+    assert [word.name for word in words.words() if not word.says.get("comment")] == []
