@@ -315,7 +315,11 @@ def _settings(path: Path, text: str, wrong: list[str], *, project: bool, own: bo
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"\(at line (\d+)", str(error))
-        wrong.append(f"{path}{':' + line[1] if line else ''}: not TOML: {str(error).partition(' (at ')[0]}")
+        where, reason = f"{path}{':' + line[1] if line else ''}", f"not TOML: {str(error).partition(' (at ')[0]}"
+        kept_out = [name for name in KEEP_OUT if all(re.search(rf"\b{part}\b", text) for part in name.split("."))]
+        wrong.append(
+            f"{where}: {kept_out[0]}: is not known, for this is {reason}" if kept_out else f"{where}: {reason}"
+        )
         return
     for found in _keys(table, "", path, text, wrong):
         yield _Found(found.key, found.value, found.where, project, own, text)

@@ -12,8 +12,8 @@ from provio import terminal, verbs
 
 # In the order in which people come to need them; a verb that is in none stands under the last.
 GROUPS = {
-    "Record": ("run", "env", "kernel", "container"),
-    "Ask": ("lineage", "why", "impact", "runs", "show", "query", "stats", "view", "serve", "export"),
+    "Record": ("run", "env", "kernel"),
+    "Ask": ("lineage", "why", "impact", "runs", "show", "query", "stats", "view", "export"),
     "Keep": ("verify", "validate", "merge", "backup", "prune", "rm"),
     "Set up": ("init", "config", "doctor", "completion", "help"),
 }

@@ -190,6 +190,14 @@ def test_what_is_wrong_is_named_with_file_line_key_the_nearest_and_what_is_allow
     assert raised.value.exit_code == 2
 
 
+@pytest.mark.parametrize("text", ['exclude = ["/secret"]\nhash = = 1\n', '[redact]\nadd = ["PIN"\n'])
+def test_what_keeps_out_and_cannot_be_read_is_not_forgiven(alone: Path, text: str) -> None:
+    """Better no record than one of what a file with a slip was to keep out of it."""
+    write(alone, text)
+    with pytest.raises(ConfigError, match=r"(exclude|redact.add): is not known, for this is not TOML"):
+        load([alone], forgive=lambda _: None)
+
+
 def test_who_forgives_is_told_once_and_gets_the_layer_below(alone: Path, tmp_path: Path) -> None:
     """What is wrong counts as not set; the rest of the file counts."""
     (tmp_path / "user" / "provio" / "config.toml").write_text('detail = "file"\n', encoding="utf-8")
