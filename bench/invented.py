@@ -15,6 +15,7 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from provio.config import Config
+from provio.digests import Digests
 from provio.facts import Access, Facts, Opening, Process, Thread, Trace
 from provio.graph import bundle_iri, triples
 from provio.home import Home, make
@@ -137,7 +138,9 @@ def _begun(step: int, began: int, kind: int = 0) -> Trace:
         "endedNs": str(began + 99 * SECOND),
         "exitCode": "0",
     }
-    return Trace(Path("/nowhere"), run, facts, [MOUNT], {}, [], [], f"{step:064x}")
+    digests = Digests()
+    digests.add(("", "run.ttl"), run.encode())
+    return Trace(Path("/nowhere"), run, facts, [MOUNT], {}, [], [], digests)
 
 
 def quads(trace: Trace) -> bytes:

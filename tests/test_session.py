@@ -221,7 +221,7 @@ def session(project: Project, recorded: bool) -> tuple[list[str], int | None]:
     """What a person sees who works in bash, and its exit code."""
     terminal = Terminal(project, recorded)
     terminal.type("cp a b")
-    terminal.stop("sh -c 'echo there; read x'", "c")
+    terminal.stop("sh -c 'echo there; exec sleep 60'", "c")
     terminal.type("echo code $?")
     terminal.stop("sh -c 'echo there; read x; cp b c'", "z")
     terminal.type("jobs -s | wc -l")

@@ -11,6 +11,7 @@ from provio.run import SHIM
 
 ABOUT = "shim"
 AGAIN = "install provio again with a C compiler (pip install --force-reinstall provio; in a checkout: make shim)"
+SOURCES = (".c", ".h", ".def")
 SLACK = 10 * 10**9  # ns: archives keep times to two seconds
 
 
@@ -35,5 +36,5 @@ def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
 def _newer() -> str:
     """The name of a source that was changed after the shim was built; none where all is older, or no source is here."""
     built = SHIM.stat().st_mtime_ns + SLACK
-    sources = [path for path in (SHIM.parent / "interceptors").glob("*/*.[chd]*") if path.is_file()]
+    sources = [path for path in (SHIM.parent / "interceptors").glob("*/*") if path.suffix in SOURCES]
     return next((str(Path(*path.parts[-3:])) for path in sources if path.stat().st_mtime_ns > built), "")
