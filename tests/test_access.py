@@ -53,6 +53,7 @@ def test_sizes_and_consecutive_bytes(built: Path, trace: Trace, work: Path) -> N
         assert recorded == [int(number) for number in numbers], api
 
 
+@pytest.mark.slow
 def test_the_longest_call(trace: Trace, work: Path) -> None:
     """One slow read among quick ones is the longest: its time is at least that of the waiting."""
     os.mkfifo(work / "fifo")
@@ -272,6 +273,7 @@ def at_rest(trace: Trace) -> None:
         time.sleep(0.5)
 
 
+@pytest.mark.slow
 def test_calls_of_threads_and_children_are_kept_under_their_own_names(built: Path, trace: Trace, work: Path) -> None:
     """Threads that hand their file on, forked children and a vfork's child each have their lines."""
     trace.detail = "call"

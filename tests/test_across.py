@@ -172,6 +172,7 @@ def test_a_change_between_two_runs_that_nobody_saw_is_a_gap(project: Project) ->
     assert [reason.partition(" after ")[0] for reason in reasons(project, "y")] == ["changed"]
 
 
+@pytest.mark.slow
 def test_what_was_made_during_a_run_by_nobody_who_was_watched_is_a_gap(project: Project) -> None:
     """A file that appeared while a run went on, and that no recorded process made, may be that run's unseen work."""
     project.sh("echo 1 > a")

@@ -38,6 +38,7 @@ def by_iri(document: Any) -> dict[str, Any]:
     return {node["iri"]: node for node in document["nodes"]}
 
 
+@pytest.mark.slow
 def test_the_page_s_examples_run(recorded: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """Every example of docs/api.md, one after the other."""
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
@@ -71,6 +72,7 @@ def test_rows_have_names_and_types(recorded: Project) -> None:
         _ = row.other
 
 
+@pytest.mark.slow
 def test_rows_of_pandas(recorded: Project) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed here")
     frame = provio.open().query("io-by-api", api="write").to_pandas()
@@ -78,6 +80,7 @@ def test_rows_of_pandas(recorded: Project) -> None:
     assert list(frame.columns) == ["api", "calls", "bytes", "nanoseconds"]
 
 
+@pytest.mark.slow
 def test_a_lineage_is_a_graph_of_networkx(recorded: Project) -> None:
     lineage = provio.open(recorded.path).lineage(recorded.path / "out.csv")
     assert isinstance(lineage, nx.DiGraph)
@@ -92,6 +95,7 @@ def test_a_lineage_is_a_graph_of_networkx(recorded: Project) -> None:
     assert {os.path.basename(path) for path in forward.paths.values()} == {"out.csv"}
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_names_as_they_are(recorded: Project) -> None:
     """What is in a name acts in no notebook: neither markup nor a terminal's codes."""
     recorded.watch("cp", "in.csv", HOSTILE)
@@ -141,6 +145,7 @@ def test_a_question_can_be_stopped(recorded: Project) -> None:
         store.lineage("nowhere")
 
 
+@pytest.mark.slow
 def test_graphs_of_rdflib_and_figures(recorded: Project) -> None:
     store = provio.open(".provio")
     run = store.runs()[-1].run
@@ -156,6 +161,7 @@ def test_graphs_of_rdflib_and_figures(recorded: Project) -> None:
     assert store.merge() == 1
 
 
+@pytest.mark.slow
 def test_others_may_write_meanwhile(recorded: Project) -> None:
     """A store that stays open sees what was recorded since, and one that is being merged keeps nobody from asking."""
     store = provio.open()

@@ -137,6 +137,7 @@ def test_a_program_and_its_build(project: Project, needs: Callable[..., None]) -
     assert "out" not in {node["label"] for node in project.lineage("prog.c", "--forward")["nodes"]}
 
 
+@pytest.mark.slow
 def test_the_program_is_the_version_that_ran(project: Project, needs: Callable[..., None]) -> None:
     """A program that is built anew between two of its runs, all in one run of provio: each product has its own."""
     needs("gcc")

@@ -50,6 +50,7 @@ def test_every_verb_is_told(project: Project, verb: str) -> None:
     assert f"`provio {verb}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_no_store(tmp_path: Path) -> None:
     """No .provio here or above: exit 3 and what to do."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PROVIO")}
@@ -101,6 +102,7 @@ def test_bad_questions(recorded: Project, question: str) -> None:
     complaint(recorded.provio("query", question, code=1))
 
 
+@pytest.mark.slow
 def test_unknown_runs(recorded: Project) -> None:
     """A run that is not there: exit 3."""
     for arguments in (("show", "nope"), ("export", "nope"), ("merge", "nope")):
@@ -115,6 +117,7 @@ def test_an_empty_argument_is_not_everything(recorded: Project) -> None:
     assert "no question was asked" in complaint(recorded.provio("query", " ", code=1))
 
 
+@pytest.mark.slow
 def test_somebody_elses_store(recorded: Project) -> None:
     """A .provio that belongs to another user is not used silently."""
     if os.geteuid() != 0:
@@ -162,6 +165,7 @@ def test_lineage_in_other_forms(recorded: Project, form: str) -> None:
     assert "b" in out
 
 
+@pytest.mark.slow
 def test_depth_bounds_the_steps(recorded: Project) -> None:
     """--depth 1 shows what a file was made from and no further."""
     recorded.watch("cp", "b", "c")
@@ -185,6 +189,7 @@ def test_query_forms(recorded: Project) -> None:
     assert path in recorded.provio("query", "q.rq").stdout
 
 
+@pytest.mark.slow
 def test_runs_and_show(recorded: Project) -> None:
     """`runs` lists, `show` tells: the command, its end, what it read and wrote."""
     row = json.loads(recorded.provio("runs", "--as", "json").stdout)[0]
@@ -210,6 +215,7 @@ def test_view_writes_one_offline_page(recorded: Project) -> None:
     assert "/nowhere/x.html" in complaint(recorded.provio("view", "copy", "-o", "/nowhere/x.html", code=1))
 
 
+@pytest.mark.slow
 def test_the_home_is_kept_out_of_the_way(recorded: Project) -> None:
     """`.provio` is ignored by git, tagged for backups, closed to others, and not part of any lineage."""
     home = recorded.path / ".provio"
@@ -219,6 +225,7 @@ def test_the_home_is_kept_out_of_the_way(recorded: Project) -> None:
     assert recorded.count('?f provio:path ?p . FILTER(CONTAINS(?p, "/.provio/"))') == 0
 
 
+@pytest.mark.slow
 def test_provio_home_is_used_from_anywhere(recorded: Project, tmp_path: Path) -> None:
     """PROVIO_HOME names the store wherever one stands."""
     elsewhere = tmp_path / "elsewhere"
@@ -236,6 +243,7 @@ def test_nothing_of_the_project_is_left_after_rm(recorded: Project) -> None:
     recorded.provio("lineage", "b", code=3)
 
 
+@pytest.mark.slow
 def test_a_question_loads_only_what_it_needs(recorded: Project) -> None:
     """What takes long to load, and a question about one file has no use for, is not loaded."""
     recorded.provio("lineage", "b")  # what is pending is merged

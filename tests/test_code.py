@@ -104,6 +104,7 @@ def test_a_module_that_is_compiled_on_the_way(project: Project) -> None:
     assert project.data(kept) == {"mine.py"}
 
 
+@pytest.mark.slow
 def test_a_dot_folder_of_the_home_of_the_run_is_noise(project: Project) -> None:
     """Wherever the home is; not what lies in the project's own dot-folders."""
     project.sh("mkdir ../.tools .mine; echo 1 > ../.tools/table; echo 2 > .mine/table")

@@ -70,6 +70,7 @@ def seen(home: Path) -> list[int]:
         return []
 
 
+@pytest.mark.slow
 def test_threads_open_a_store_that_is_new_at_once(project: Project) -> None:
     """Each of them may be the one that notes its version."""
     project.run("echo 1 > out")

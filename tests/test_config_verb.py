@@ -66,6 +66,7 @@ def test_what_is_wrong_is_said_and_the_rest_is_shown(project: Project) -> None:
     assert re.search(rf"(?m)^hash +true +{file}:2$", done.stdout)
 
 
+@pytest.mark.slow
 def test_set_get_and_unset_keep_comments_and_layout(project: Project) -> None:
     """One line changes."""
     file = project.path / "provio.toml"
@@ -124,6 +125,7 @@ def test_what_is_wrong_is_refused_and_nothing_is_written(alone: Path, key: str, 
     assert (str(raised.value), alone.exists()) == (said, False)
 
 
+@pytest.mark.slow
 def test_what_is_set_at_once_is_all_set(project: Project) -> None:
     """By as many as there are classes; nothing is left beside the file."""
     calls = [[*provio_command(), "config", "set", f"record.{word}", "false"] for word in switches.SWITCHES]

@@ -113,6 +113,7 @@ def test_a_question_without_its_graphs() -> None:
 
 
 @pytest.mark.parametrize("text", ["ASK FROMprov:x {}", "ASK FROM NAMEDprov:x {}", "ASK FROM e:x {}"])
+@pytest.mark.slow
 def test_a_name_without_a_declared_prefix(two_runs: Project, text: str) -> None:
     """Said, not overlooked: one line."""
     done = two_runs.provio("query", text, code=1)

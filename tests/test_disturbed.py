@@ -47,6 +47,7 @@ def python(trace: Trace, code: str, work: Path) -> tuple[str, str]:
     return bare.stdout, str(watched.stdout)
 
 
+@pytest.mark.slow
 def test_fork_among_threads(trace: Trace, built: Path, work: Path) -> None:
     """fork while another thread does I/O (300 forks): none hangs, each child's write is recorded as its own."""
     printed = trace.run(built / "fork_storm", work, "300", check=True).stdout.split()
@@ -167,6 +168,7 @@ def with_asan(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["{}", "sh -c {}", "{} wrong"])
+@pytest.mark.slow
 def test_address_sanitizer(project: Project, with_asan: Path, command: str) -> None:
     """an AddressSanitizer program: it starts, first or as a child, and finds its errors; its children do without."""
     words = [word.format(with_asan) for word in command.split()]
@@ -180,6 +182,7 @@ def test_address_sanitizer(project: Project, with_asan: Path, command: str) -> N
     assert project.count('?v provio:path ?p FILTER(STRENDS(STR(?p), "/out"))') > 0
 
 
+@pytest.mark.slow
 def test_a_musl_program(project: Project, tmp_path: Path) -> None:
     """a musl program: it starts without a word of its loader, and is said not to be seen."""
     if shutil.which("musl-gcc") is None:

@@ -25,6 +25,7 @@ def name_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", [page for page in RUN if commands_of(page)], ids=name_of)
+@pytest.mark.slow
 def test_the_commands_of_a_page_do_what_it_says(project: Project, needs: Any, page: Path) -> None:
     """One after the other in one folder; each ends with 0 and shows the lines that the page has of it."""
     programs, setup = setup_of(page)

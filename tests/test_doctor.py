@@ -84,6 +84,7 @@ def test_every_check_is_documented() -> None:
     ("compiler", "options", "reason"),
     [("gcc", ("-static",), "is statically linked"), ("musl-gcc", (), "has another C library")],
 )
+@pytest.mark.slow
 def test_programs_that_take_no_preload(
     project: Project, needs: Any, compiler: str, options: tuple[str, ...], reason: str
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_program_that_gains_rights(project: Project) -> None:
     assert "sudo provio run" in found["remedy"]
 
 
+@pytest.mark.slow
 def test_a_sanitizer_is_named_and_goes_well(project: Project) -> None:
     """-fsanitize=address: no problem, and it says what is done for it; the program is then watched indeed."""
     program = compiled(project, "-fsanitize=address")
@@ -214,6 +216,7 @@ def test_a_full_disk(project: Project, mounted: ExitStack, tmp_path: Path) -> No
     assert found["trial"][0]["level"] == "ok"
 
 
+@pytest.mark.slow
 def test_somebody_elses_record_and_one_open_to_all(project: Project) -> None:
     """Another user's `.provio`; one's own that anybody may write."""
     home = project.path / ".provio"
@@ -227,6 +230,7 @@ def test_somebody_elses_record_and_one_open_to_all(project: Project) -> None:
     home.chmod(stat.S_IRWXU)
 
 
+@pytest.mark.slow
 def test_wrong_settings(project: Project) -> None:
     """File, line and nearest key, as every verb says it."""
     (project.path / "provio.toml").write_text("hahs = true\n")

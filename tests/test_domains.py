@@ -35,6 +35,7 @@ def test_a_file_is_the_same_under_two_mount_points_of_one_domain() -> None:
     assert one.file(b"/x/y", "1:1") != other.file(b"/x/y", "1:1")
 
 
+@pytest.mark.slow
 def test_a_run_and_a_question_know_storage_by_the_name_it_was_given(project: Project) -> None:
     """Also of memory, which has no name beyond a boot."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:

@@ -180,6 +180,7 @@ def test_somebody_at_a_terminal_sees_that_it_works(recorded: Project) -> None:
     assert "answering" not in recorded.provio("query", endless, "--timeout", "2", code=124).stderr
 
 
+@pytest.mark.slow
 def test_long_answers_end_on_a_terminal(recorded: Project) -> None:
     """1,000 lines and a word about the rest; a pipe gets all. Of the runs the newest are shown."""
     script = "from provio import terminal; terminal.out('line\\n' * 1500)"

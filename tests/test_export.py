@@ -53,6 +53,7 @@ def test_one_run_alone(worked: Project) -> None:
     assert graphs == {f"https://w3id.org/provio/run/{runs[1]}/bundle"}
 
 
+@pytest.mark.slow
 def test_export_to_a_file(worked: Project) -> None:
     """-o writes the same bytes."""
     worked.provio("export", "--as", "nquads", "-o", "all.nq")

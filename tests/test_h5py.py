@@ -232,6 +232,7 @@ print([type(h5py.h5d.create), type(h5py.h5d.DatasetID.read)], sorted(name for na
 
 
 @pytest.mark.parametrize("options", [(), ("-I",), ("-S",), ("-E",), ("-P",)], ids=" ".join)
+@pytest.mark.slow
 def test_with_the_c_layer_in_front_nothing_is_in_the_python(trace: Trace, work: Path, options: tuple[str, ...]) -> None:
     """However Python is started: what h5py does is recorded, and h5py itself is as it was."""
     import h5py
@@ -327,6 +328,7 @@ def test_the_layer_needs_an_old_python_and_nothing_else(path: Path) -> None:
         assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names | {"sitecustomize"}
 
 
+@pytest.mark.slow
 def test_a_name_that_is_none_is_refused_as_ever(trace: Trace, work: Path) -> None:
     program = """
 import h5py

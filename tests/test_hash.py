@@ -44,6 +44,7 @@ def wait_for_hashes(project: Project) -> None:
     project.provio("merge")
 
 
+@pytest.mark.slow
 def test_what_a_run_wrote_and_nothing_else_has_its_hash(project: Project) -> None:
     """Files that are not empty, under their last name, copies too; neither what was read, nor what was overwritten."""
     project.sh("echo in > in; echo old > twice")
@@ -257,6 +258,7 @@ def test_equal_content_is_followed_among_chosen_runs(project: Project) -> None:
     assert {node["label"] for node in chosen["nodes"] if node["type"] == "FileVersion"} == {"end", "copy", "out", "in"}
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_hashed_is_not_tried_for_ever(project: Project) -> None:
     """What the disk refuses is tried again for a day; then it is let go of, and the others have their hashes."""
     project.provio("run", "--hash", "--quiet", "--no-merge", "--", "sh", "-c", "echo 1 > a")

@@ -116,6 +116,7 @@ def own_library() -> Path | None:
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["system", "wheel"])
+@pytest.mark.slow
 def test_wrong_arguments(compiled: Compiling, trace: Trace, work: Path, own: bool) -> None:
     """Identifiers that are none, no names, impossible ones: HDF5 says of each what it says without provio."""
     library = own_library() if own else None
@@ -159,6 +160,7 @@ def test_a_caller_that_was_unloaded_is_forgotten(trace: Trace, work: Path, needs
     assert [line.split()[0] for line in watched] == [line.split()[0] for line in alone]
 
 
+@pytest.mark.slow
 def test_what_is_not_kept_leaves_a_gap(compiled: Compiling, trace: Trace, work: Path) -> None:
     """Long names have room; of longer ones, and of more open files than there is room for, a Gap says so."""
     lines, story = told(trace, work, compiled("lost.c"))
@@ -210,6 +212,7 @@ def test_what_was_done_before_a_kill_is_there(compiled: Compiling, trace: Trace,
 
 
 @pytest.mark.parametrize(("source", "compiler"), [("plus.cc", "h5c++"), ("formula.f90", "h5fc")])
+@pytest.mark.slow
 def test_other_languages(
     compiled: Compiling, trace: Trace, work: Path, source: str, compiler: str, needs: Callable[..., None]
 ) -> None:
@@ -220,6 +223,7 @@ def test_other_languages(
 
 
 @pytest.mark.parametrize("way", ["independent", "collective"])
+@pytest.mark.slow
 def test_four_ranks(compiled: Compiling, trace: Trace, work: Path, way: str, needs: Callable[..., None]) -> None:
     """Every rank is recorded, and nothing that is asked for the record waits for the others."""
     needs("mpirun")

@@ -40,6 +40,7 @@ def gaps(project: Project, target: str) -> list[str]:
     return [gap["reason"] for gap in project.lineage(target)["gaps"]]
 
 
+@pytest.mark.slow
 def test_hdf5_in_the_executable_is_a_gap_of_what_it_wrote(project: Project, static: Path, input_file: Path) -> None:
     """The output's lineage by file is whole; its Gap names the program, though that has no symbols left."""
     subprocess.run(["strip", static], check=True)
@@ -70,6 +71,7 @@ def test_only_its_hdf5_files_have_the_gap(project: Project, static: Path, input_
     assert [row["about"] for row in reasons] == [project.lineage("out.h5")["target"]]
 
 
+@pytest.mark.slow
 def test_a_program_that_is_made_anew_is_not_looked_at(project: Project, static: Path, input_file: Path) -> None:
     """What is there after the run may be another program: it is not named."""
     other = static.with_name("other")

@@ -24,6 +24,7 @@ def on_terminal(project: Project, *arguments: str, **variables: str) -> str:
     return shown
 
 
+@pytest.mark.slow
 def test_what_a_question_asks_is_listed_whole(project: Project) -> None:
     """On 80 columns too: what can be filled in is told elsewhere."""
     shown = on_terminal(project, "query", "--list")
@@ -79,6 +80,7 @@ def test_a_slip_is_told_what_was_meant(project: Project, typed: list[str], neare
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_colour_is_for_terminals(project: Project) -> None:
     """Headings, complaints and trees are plain in a pipe, under NO_COLOR and on a terminal that knows no colour."""
     for arguments in (["--help"], ["lineage", "x"], ["help", "run"]):

@@ -37,6 +37,7 @@ def opened(trace: Trace, work: Path) -> set[bytes]:
 
 
 @pytest.mark.parametrize("sign", ["-", "+"])
+@pytest.mark.slow
 def test_folders_and_globs_mean_what_they_mean_in_python(trace: Trace, work: Path, sign: str) -> None:
     """The shim takes each as `fnmatch` does, or as the folder above."""
     names = [name.encode() for name in NAMES]
@@ -51,6 +52,7 @@ def test_folders_and_globs_mean_what_they_mean_in_python(trace: Trace, work: Pat
         assert found == expected, glob
 
 
+@pytest.mark.slow
 def test_an_excluded_file_leaves_no_trace_whoever_opens_it(project: Project) -> None:
     """By a link, through `..`, from a child with an empty environment, renamed, deleted, mapped; others stay."""
     project.sh(
@@ -75,6 +77,7 @@ def test_an_excluded_file_leaves_no_trace_whoever_opens_it(project: Project) -> 
     assert reasons == ["by its settings this was not recorded: what include and exclude leave out"]
 
 
+@pytest.mark.slow
 def test_only_what_is_included_is_recorded(project: Project) -> None:
     """`exclude` is over it; what is inside an HDF5 file that is left out is so too."""
     project.sh("mkdir data; echo y > b")

@@ -70,6 +70,7 @@ def test_the_order_in_which_a_run_looks(places: Project, named: bool, above: boo
     assert homes_in(places) == {f"{where}:1"} | ({"here/.provio:0"} if above and named else set())
 
 
+@pytest.mark.slow
 def test_init_makes_one_here(places: Project) -> None:
     """Below another it says which one it takes the place of; where there is one it says so; nothing is lost."""
     assert places.provio("init").stderr == f"made {places.path}/.provio\n"
@@ -168,6 +169,7 @@ def test_members_have_hashed_what_they_wrote(users: Users) -> None:
     assert users.provio(ADA, "query", "--as", "csv", asked).stdout.count("\n") == 3
 
 
+@pytest.mark.slow
 def test_no_process_to_be_had_for_a_merge(users: Users) -> None:
     """The command's end is passed on, in one line why the run is not merged; the next question merges it."""
     script = "prlimit --pid $PPID --nproc=1; exit 7"
@@ -177,6 +179,7 @@ def test_no_process_to_be_had_for_a_merge(users: Users) -> None:
     assert "ours" in users.provio(ADA, "runs", "--as", "csv").stdout
 
 
+@pytest.mark.slow
 def test_who_is_not_in_the_group(users: Users) -> None:
     """Is refused in one line, with what to do; the command runs all the same."""
     users.provio(ADA, "run", "--quiet", "--", "true")

@@ -138,6 +138,7 @@ def test_many_datasets_are_shown_with_what_was_carried_once(folder: Folder) -> N
     assert "what was carried is shown where it comes first (--as table: all)" in tree
 
 
+@pytest.mark.slow
 def test_what_took_the_file_as_a_whole(folder: Folder) -> None:
     """A program that only read the bytes has all that is inside, and what is inside leads to it."""
     process = made(folder).run("sha256sum", "out.h5")
@@ -172,6 +173,7 @@ def held(folder: Folder, name: str) -> list[list[str]]:
     return [["@".join(filter(None, row[1:3])), row[3], row[6], row[9]] for row in answer]
 
 
+@pytest.mark.slow
 def test_what_a_file_holds_below_a_copied_group(folder: Folder) -> None:
     """As its source has it, was it made there, kept from an earlier version or copied there; what was deleted is not;
     of a source that nobody saw, what was copied is said."""
@@ -211,6 +213,7 @@ def test_what_a_file_holds_under_a_new_name(folder: Folder) -> None:
         assert [name, kind, "make", ""] in found
 
 
+@pytest.mark.slow
 def test_what_each_dataset_was_made_from(folder: Folder) -> None:
     """In one step, by data or carried; a plain file has no parts."""
     made(folder)
@@ -229,6 +232,7 @@ def test_what_each_dataset_was_made_from(folder: Folder) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_one_of_many_datasets_was_made_from_what_lineage_says(folder: Folder) -> None:
     """Of hundreds that one process made each of another: in one step, with how each is tied, and soon."""
     process = folder.run("python3", "many.py")
@@ -263,6 +267,7 @@ def test_any_name(folder: Folder) -> None:
     assert folder.found("a#b@50% c.h5") == {"in.h5": "data"}
 
 
+@pytest.mark.slow
 def test_a_name_that_is_no_utf_8(folder: Folder) -> None:
     """Bytes stay bytes, on the command line and in the trace."""
     process = folder.run()
@@ -283,6 +288,7 @@ def test_a_name_that_is_no_utf_8(folder: Folder) -> None:
     assert document["nodes"][0]["pathEncoded"].endswith("out.h5#/o%FFd")
 
 
+@pytest.mark.slow
 def test_what_is_not_recorded_is_said(folder: Folder) -> None:
     """Names that are like it, and exit code 3; of a file in which nothing is known, that."""
     process = made(folder).run()
@@ -308,6 +314,7 @@ def test_a_link_is_followed_and_a_group_is_all_that_lies_in_it(folder: Folder) -
     ]
 
 
+@pytest.mark.slow
 def test_a_link_that_leads_nowhere_is_said_to(folder: Folder) -> None:
     """It is not answered with the file as a whole; one to what an earlier version held is followed."""
     process = folder.run()
@@ -331,6 +338,7 @@ def kept(folder: Folder) -> Folder:
     return folder
 
 
+@pytest.mark.slow
 def test_what_a_file_kept_is_among_what_it_holds(folder: Folder) -> None:
     """The last to write touched one dataset of three: the others, but what it deleted, are asked about too."""
     kept(folder)
@@ -385,6 +393,7 @@ def test_who_made_a_dataset(folder: Folder) -> None:
     assert [node["label"] for node in answer["read"]] == ["in.h5#/a"]
 
 
+@pytest.mark.slow
 def test_what_would_have_to_be_made_again(folder: Folder) -> None:
     """If a dataset changed: files, and only those that it went into."""
     made(folder)
@@ -394,6 +403,7 @@ def test_what_would_have_to_be_made_again(folder: Folder) -> None:
     assert "a.csv" not in {os.path.basename(one["path"]) for one in answer["leftOut"]}
 
 
+@pytest.mark.slow
 def test_what_a_dataset_is(folder: Folder) -> None:
     """Its shape and type, who made it, and the calls on it, of the version that holds it or last changed it."""
     made(folder)
@@ -408,6 +418,7 @@ def test_what_a_dataset_is(folder: Folder) -> None:
     assert "nothing is recorded" in folder.ask("show", "out.h5#/nothing", code=3).stderr
 
 
+@pytest.mark.slow
 def test_where_a_question_ends(folder: Folder) -> None:
     """A pattern is held against the file's name, and the object's behind it."""
     made(folder)

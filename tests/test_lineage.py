@@ -51,6 +51,7 @@ def test_a_read_that_nobody_saw_is_a_gap(project: Project) -> None:
     assert ["a was opened" in gap["reason"] for gap in project.lineage("x")["gaps"]] == [True]
 
 
+@pytest.mark.slow
 def test_a_read_by_the_number_of_its_system_call(project: Project) -> None:
     """What syscall() reads is an ancestor like any other."""
     project.sh("echo 1 > a")
@@ -101,6 +102,7 @@ def test_installed_software_is_noise(project: Project) -> None:
     assert "../software/table" in project.data("x", "--all")
 
 
+@pytest.mark.slow
 def test_make_builds_come_from_their_sources(project: Project) -> None:
     """A small build by make and gcc: the binary comes from its C sources and headers, and nothing else by data."""
     project.sh("echo '#include \"h.h\"\nint main(void) { return N; }' > m.c; echo '#define N 0' > h.h")

@@ -39,6 +39,7 @@ def test_code_is_loaded_from_where_its_caller_looks(
     assert [(gap["executable"], gap["reason"]) for gap in gaps] == [("libinner.so", reason) for reason in reasons]
 
 
+@pytest.mark.slow
 def test_h5py_bound_to_its_own_library_has_a_gap(project: Project) -> None:
     """Its calls pass every preload, those of the C library, too: what the program made is said to be incomplete."""
     pytest.importorskip("h5py")

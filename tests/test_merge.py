@@ -113,6 +113,7 @@ def test_an_empty_and_a_foreign_file_do_no_harm(project: Project) -> None:
     assert project.data("b") == {"a"}
 
 
+@pytest.mark.slow
 def test_a_pending_run_is_not_forgotten_when_a_later_one_is_merged(project: Project) -> None:
     """The merge of one run says nothing of the others."""
     project.sh("echo 1 > a")

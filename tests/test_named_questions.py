@@ -185,6 +185,7 @@ def test_values_stand_behind_the_name(copied: Project) -> None:
         assert says in copied.provio("query", *wrong, code=code).stderr
 
 
+@pytest.mark.slow
 def test_own_questions(copied: Project) -> None:
     """A folder that the configuration names, beside the file that does; one takes the place of provio's own, which is
     said; wants and types count there too."""
@@ -227,6 +228,7 @@ def test_the_list_and_wrong_calls(project: Project) -> None:
     project.provio("query", code=2)
 
 
+@pytest.mark.slow
 def test_stale_products_are_those_of_lineage(project: Project) -> None:
     """Where all is recorded: what was made at any remove from what has changed since; what was made again is none."""
     project.sh("echo 2 > a; echo 1 >> a; echo x > k")

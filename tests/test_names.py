@@ -27,6 +27,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("kind", sorted(NAMES))
+@pytest.mark.slow
 def test_a_name_is_found_again(project: Project, kind: str) -> None:
     """Read and written under a hostile name: both ends of the lineage are found by it."""
     name = NAMES[kind]

@@ -120,6 +120,7 @@ def test_a_restart_is_another_run_and_a_kill_loses_nothing(jupyter: Project, not
         assert "[1]" in {n["label"] for n in jupyter.lineage(name)["nodes"] if n["type"] == "Task"}
 
 
+@pytest.mark.slow
 def test_kernels_are_listed_and_removed(jupyter: Project) -> None:
     folder = Path(jupyter.env["JUPYTER_PATH"]) / "kernels" / "recorded"
     spec = json.loads((folder / "kernel.json").read_text())

@@ -138,6 +138,7 @@ def test_a_question_has_packed_what_is_due(project: Project, stores: str) -> Non
 
 
 @pytest.mark.parametrize("how", ["a process", "a silent process", "a foreign file", "a wish for hashes", "a change"])
+@pytest.mark.slow
 def test_what_is_not_finished_is_not_packed(project: Project, how: str) -> None:
     """A process that outlived its run, or a file that provio did not make: the folder stays, and says why."""
     project.sh("echo 1 > a; mkfifo go")
@@ -197,6 +198,7 @@ def test_a_kill_while_packing_loses_nothing(project: Project) -> None:
     assert len(seen) > 1
 
 
+@pytest.mark.slow
 def test_what_a_kill_left_goes_though_nothing_is_to_be_packed(project: Project) -> None:
     """The folder of a run whose pack is there, and a pack that was not whole."""
     project.sh("echo 1 > a")

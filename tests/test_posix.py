@@ -227,6 +227,7 @@ os.close(os.open('sub//../z', os.O_CREAT | os.O_WRONLY))
 # ---- valid at every instant
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_by_a_kill(built: Path, trace: Trace, work: Path) -> None:
     """After SIGKILL in the middle of 100,000 writes the count is what the file holds, or one less."""
     for attempt in range(12):

@@ -94,6 +94,7 @@ def test_what_cannot_be_said_is_not_heard(built: Path, trace: Trace, work: Path)
     ]
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_by_a_kill(built: Path, trace: Trace, work: Path) -> None:
     """After SIGKILL in the middle of 1,000,000 writes, each that returned is counted, and at most one more."""
     command = [built / "objects", "write", "1000000"]
@@ -176,6 +177,7 @@ def test_the_rank_of_a_process(
     assert one(trace.facts(), "Process").get("rank") == rank
 
 
+@pytest.mark.slow
 def test_ranks_are_in_the_graph(project: Project) -> None:
     """The graph has the rank of each process that has one."""
     project.run("for i in 0 1 2; do PMI_RANK=$i sh -c 'echo > out$PMI_RANK'; done")

@@ -120,6 +120,7 @@ def test_settings_say_of_more_names_that_they_are_secret_and_of_others_that_they
     assert values == {"CARD_PIN": REDACTED, "PLAIN": "v", "MONKEY_ISLAND": "v", "A_KEY": REDACTED, "HOME": "v"}
 
 
+@pytest.mark.slow
 def test_a_projects_file_does_not_say_what_is_no_secret(project: Project) -> None:
     """It may come with a checkout, from anybody; the user's own file may, and the environment."""
     (project.path / "provio.toml").write_text('[redact]\nkeep = ["*"]\n', encoding="utf-8")
@@ -149,6 +150,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_what_provio_run_writes_of_command_and_environment_holds_no_secret(recorded: Project) -> None:
     """The names are there, with the word that says so."""
     texts = [file.read_text(encoding="utf-8") for file in recorded.path.glob(".provio/runs/*/run.ttl")]

@@ -113,6 +113,7 @@ def test_a_service_is_refused(asked: Project, server: Server, question: str) -> 
     assert (done.stdout, server.called) == ("", [])
 
 
+@pytest.mark.slow
 def test_the_escaped_keyword_is_one(asked: Project) -> None:
     r"""`\u0053ERVICE` is SERVICE to whom the standard binds, whatever Oxigraph makes of it."""
     assert "is refused" in asked.provio("query", r"SELECT * { \u0053ERVICE <x:> {} }", code=1).stderr

@@ -207,6 +207,7 @@ def test_a_full_disk_says_how_to_remove_runs(project: Project, tmp_path: Path) -
         assert project.count("?run a provio:Run") == 1
 
 
+@pytest.mark.slow
 def test_where_the_store_cannot_be_written_nothing_is_removed(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def test_output_and_exit_code_are_the_same(project: Project, tmp_path: Path, nam
 
 
 @pytest.mark.parametrize("program", ["fortified", "four_threads", "fork_exit"])
+@pytest.mark.slow
 def test_c_programs_are_undisturbed(project: Project, tmp_path: Path, program: str) -> None:
     """Programs built with fortification, with threads, and with a fork that ends by _exit leave the same files."""
     binary = tmp_path / program
@@ -151,6 +152,7 @@ def test_a_folder_that_cannot_be_written(project: Project) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_run_folder_that_cannot_be_filled_is_taken_away(project: Project) -> None:
     """As on a full disk: one line, the command runs, and no damaged run is left behind."""
     project.provio("run", "--", "true")
@@ -264,6 +266,7 @@ def test_an_ignored_interrupt_stays_ignored(project: Project) -> None:
     assert done.stdout == "still here\n"
 
 
+@pytest.mark.slow
 def test_a_terminal_interrupts_the_command_and_not_provio(project: Project) -> None:
     """Ctrl-C on a terminal ends the command by SIGINT; the run is recorded all the same."""
     pid, terminal = pty.fork()
@@ -288,6 +291,7 @@ def test_a_run_inside_a_run_is_its_child(project: Project) -> None:
     assert project.count("?inner a provio:Run ; provio:partOf ?outer . ?outer provio:commandLine ?c") == 1
 
 
+@pytest.mark.slow
 def test_sigkill_in_the_middle_of_writes_loses_nothing(project: Project, tmp_path: Path) -> None:
     """Killed in the middle of 100,000 writes: the graph's count is the file's size by the write's size, or one less."""
     binary = tmp_path / "writes"

@@ -307,6 +307,7 @@ def marked(programs: list[Program]) -> list[object]:
 
 
 @pytest.mark.parametrize("program", marked(PROGRAMS))
+@pytest.mark.slow
 def test_the_same_under_the_shim(program: Program, tmp_path: Path, shim: Path) -> None:
     """A program prints, ends and leaves the same, and its trace is whole and names what it left."""
     ready(program)

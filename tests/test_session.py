@@ -85,6 +85,7 @@ def test_a_shell_is_recorded_from_then_on_and_no_more(project: Project, needs: A
     assert f"{shell}" in project.provio("runs").stdout
 
 
+@pytest.mark.slow
 def test_what_the_shell_does_itself_is_a_gap(project: Project) -> None:
     """It was there before: a file that its own `echo` writes has no recorded maker, and the gap names it."""
     script(project, BEGIN["bash"], "echo 1 > a", "cp a b")
@@ -121,6 +122,7 @@ def test_nested_sessions_and_runs(project: Project) -> None:
 
 
 @pytest.mark.parametrize("end", [f"({PROVIO} env --end --quiet >out)", "rm -rf .provio"])
+@pytest.mark.slow
 def test_a_session_that_is_over_leaves_no_shell_stuck(project: Project, end: str) -> None:
     """It ended in a subshell, or its record was removed: it can be ended here too, or begun anew."""
     project.sh("echo 1 > a")
@@ -136,6 +138,7 @@ def test_a_session_ends_whatever_is_set_meanwhile(project: Project) -> None:
     assert ends(project) == ["ended"]
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_while_its_shell_is_there(project: Project) -> None:
     """Asked meanwhile it answers with what there is, and is not removed; a kill -9 ends it, and nothing is lost."""
     project.sh("echo 1 > a")

@@ -40,6 +40,7 @@ def of_run(project: Project, name: str) -> Figures:
     return figures(Confined(reader, [bundle_iri(RUN_BASE + run) for run in runs]))
 
 
+@pytest.mark.slow
 def test_names_with_commas_and_quotes_are_names(project: Project) -> None:
     """Of an answer with IRIs that hold commas, of which one cannot tell where they end in CSV."""
     (project.path / "x,y").mkdir()
@@ -136,6 +137,7 @@ def test_layers_are_apart(project: Project) -> None:
     assert re.search(r"^total +HDF5", shown, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_a_run_without_any_says_so(project: Project) -> None:
     """In words, without an empty table; in the other forms no row."""
     project.watch("true")
@@ -156,6 +158,7 @@ def test_what_was_not_recorded_is_no_zero(project: Project) -> None:
     assert "! calls, bytes and times were not recorded (--detail file)" in shown
 
 
+@pytest.mark.slow
 def test_what_was_switched_off_is_said(project: Project) -> None:
     """Without durations no time is told, in words or figures, and all else stays; so with other classes."""
     (project.path / "in").write_bytes(b"x" * 1_000_000)
@@ -219,6 +222,7 @@ def test_order_and_limit(project: Project) -> None:
     assert len(table(project, "--by", "file", "--limit", "3")) == 3
 
 
+@pytest.mark.slow
 def test_how_runs_differ(project: Project) -> None:
     """Mean, deviation and coefficient of variation, as anybody reckons them; the run that is unlike the others."""
     reader = "import os; f = os.open('in', 0)\nfor _ in range({}): os.pread(f, 100, 0)"
@@ -289,6 +293,7 @@ def test_every_rule_has_its_programs_and_its_line_in_the_docs() -> None:
     assert bottlenecks.found.__doc__
 
 
+@pytest.mark.slow
 def test_no_grouping_loses_a_call(watched: Project) -> None:
     """Every grouping sums up to the same."""
     found = of_run(watched, "slow rank: shows")

@@ -111,6 +111,7 @@ def test_every_class_has_a_test_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("level", ["file", "op", "call"])
+@pytest.mark.slow
 def test_each_class_is_left_out_of_what_the_shim_writes(trace: Trace, work: Path, level: str) -> None:
     """And the classes that are not left out stay."""
     whole = written(trace, level, work)
@@ -138,6 +139,7 @@ def test_each_class_inside_hdf5_files_is_left_out_by_every_layer(
     assert found == {kind for kind, word in INSIDE.items() if word not in off}
 
 
+@pytest.mark.slow
 def test_the_layer_in_python_leaves_out_what_the_shim_does(trace: Trace, work: Path) -> None:
     """The writer that is there where the shim is not."""
     words = [word for word in WRITTEN if word not in ("file", "directory", "pipe", "socket")]
@@ -223,6 +225,7 @@ def graph_of(project: Project, name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("word", TOLD)
+@pytest.mark.slow
 def test_each_class_is_left_out_of_the_graph(runs: Project, word: str) -> None:
     """It is there where nothing is left out, and the rest stays."""
     whole, found = graph_of(runs, "all"), graph_of(runs, word)

@@ -181,6 +181,7 @@ with task("two"):
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_the_graph_says_what_a_task_is(tasks: Any) -> None:
     project = tasks("""
 with task("fit", kind="cell", source='x = 1\\n"é"', number=3):
@@ -234,6 +235,7 @@ with task("save"):
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_what_a_task_carried_out_is_shown_as_far_as_one_reads(tasks: Any) -> None:
     """Of data on a line, and of very many lines, the beginning; all of it as JSON."""
     project = tasks("""
@@ -270,6 +272,7 @@ with task("odd", source='password = "hidden"  # \\ud800'):
     )
 
 
+@pytest.mark.slow
 def test_what_a_task_set_going_reads_after_its_end(tasks: Any) -> None:
     """A coroutine belongs to the Task that it was made in, also after that ended; a Task between has nothing of it."""
     project = tasks("""
@@ -299,6 +302,7 @@ asyncio.run(main())
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_asyncio_tasks_and_a_pool(tasks: Any) -> None:
     """Two coroutines by turns in one thread, and two calls in a pool: each has its own file, exactly."""
     project = tasks("""
@@ -334,6 +338,7 @@ with concurrent.futures.ThreadPoolExecutor(2) as pool:
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_a_fork_and_an_exec_within_a_task(tasks: Any) -> None:
     """A fork has what its parent's Task had read; a program that takes the process's place is the Task's."""
     project = tasks("""
@@ -358,6 +363,7 @@ with task("replaced"):
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_one_file_open_in_several_tasks(tasks: Any) -> None:
     """What one Task opened, another reads, copies inside it, and a third writes: each object is its maker's."""
     project = tasks("""
@@ -383,6 +389,7 @@ out.close()
     project.provio("validate")
 
 
+@pytest.mark.slow
 def test_what_the_kernel_copies_in_a_task(tasks: Any) -> None:
     """A copy that passed through no program's memory comes from its source alone, and is a part of the Task."""
     project = tasks("""

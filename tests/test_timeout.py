@@ -73,6 +73,7 @@ def asked(recorded: Project) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 @pytest.mark.parametrize("verb", ["query", "variable", "file"])
+@pytest.mark.slow
 def test_a_question_is_stopped_at_its_time_out(recorded: Project, verb: str) -> None:
     """By the option, the variable, the setting: 124, nothing on stdout, one line that says what to do."""
     if verb == "variable":
@@ -90,6 +91,7 @@ def test_a_question_is_stopped_at_its_time_out(recorded: Project, verb: str) -> 
 
 
 @pytest.mark.parametrize("verb", [("lineage", "b"), ("why", "b"), ("impact", "a"), ("validate",), ("runs",)])
+@pytest.mark.slow
 def test_every_question_has_one(recorded: Project, verb: tuple[str, ...]) -> None:
     """A time too short for any answer, and one that is long enough."""
     done = recorded.provio(*verb, "--timeout", "0.000001", code=124)
@@ -107,6 +109,7 @@ def test_merging_is_not_counted(recorded: Project) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["-1", "nan", "inf", "1e99", "soon"])
+@pytest.mark.slow
 def test_no_time(recorded: Project, wrong: str) -> None:
     """What is no number of seconds: exit 2."""
     done = recorded.provio("query", "ASK {}", f"--timeout={wrong}", code=2)
@@ -117,6 +120,7 @@ def test_no_time(recorded: Project, wrong: str) -> None:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
 )
+@pytest.mark.slow
 def test_who_asked_is_ended(asked: tuple[subprocess.Popen[str], int], number: int, code: int) -> None:
     """Ctrl-C (130, nothing printed), a kill, a kill that cannot be heeded: nobody goes on working at the answer."""
     asking, worker = asked
@@ -136,6 +140,7 @@ def test_a_terminals_interrupt_reaches_both(asked: tuple[subprocess.Popen[str], 
     until(lambda: gone(worker))
 
 
+@pytest.mark.slow
 def test_the_one_who_works_is_killed(asked: tuple[subprocess.Popen[str], int]) -> None:
     """As by the kernel, where memory ran out: exit 1, one line."""
     asking, worker = asked

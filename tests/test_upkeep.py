@@ -129,6 +129,7 @@ def test_a_backup_that_is_killed_is_begun_anew(recorded: Project, tmp_path: Path
     assert sorted(path.name for path in (tmp_path / "old").iterdir() if "unfinished" in path.name) == []
 
 
+@pytest.mark.slow
 def test_a_backup_overwrites_nothing_and_leaves_nothing_half_made(recorded: Project, tmp_path: Path) -> None:
     """What is there already stays; where it cannot be written, nothing is left."""
     assert "there already" in recorded.provio("backup", ".", code=1).stderr

@@ -399,6 +399,7 @@ def test_a_run_is_valid(project: Project) -> None:
         assert project.provio("validate", f"all.{suffix}").stdout.endswith(" rules asked, nothing found\n")
 
 
+@pytest.mark.slow
 def test_a_finding_ends_with_1(project: Project) -> None:
     """What is wrong is named in each form, and the exit code says so."""
     (project.path / "bad.ttl").write_text(HEAD + ":x a prov:Entity, prov:Activity . :e prov:wasGeneratedBy :y .")

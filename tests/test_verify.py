@@ -55,6 +55,7 @@ def test_touched_changed_and_missing_are_told_apart(hashed: Project) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_table_with_nothing_to_say_has_no_column_for_it(hashed: Project) -> None:
     """And it is ASCII where the stream is."""
     run = runs(hashed)[0][:13]
@@ -105,6 +106,7 @@ def test_what_a_later_run_did_is_no_difference_but_for_the_run_itself(project: P
     assert verify(project, second) == {"over": SAME}
 
 
+@pytest.mark.slow
 def test_inputs_are_compared_too_when_everything_is_asked(project: Project) -> None:
     """A run's own question is about what it wrote."""
     project.sh("echo i > in")
@@ -130,6 +132,7 @@ def test_a_fifo_in_its_place_is_never_opened(hashed: Project) -> None:
     assert verify(hashed, "--hash", "a", code=1) == {"a": ("changed", "is no plain file now")}
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_utf8_is_told_in_json(project: Project) -> None:
     """As U+FFFD, with the bytes beside it."""
     os.mkdir(os.fsencode(project.path) + b"/d\xff")
@@ -148,6 +151,7 @@ def test_a_name_that_leads_nowhere_is_said(hashed: Project) -> None:
     assert verify(hashed, "last", code=1)["a"] == ("unread", "Too many levels of symbolic links")
 
 
+@pytest.mark.slow
 def test_what_may_not_be_read_is_said(hashed: Project) -> None:
     """A folder that may not be entered: neither same nor missing."""
     if os.geteuid() == 0:
@@ -161,6 +165,7 @@ def test_what_may_not_be_read_is_said(hashed: Project) -> None:
         os.chmod(hashed.path / "shut", 0o700)
 
 
+@pytest.mark.slow
 def test_a_file_system_that_is_not_here_is_neither_same_nor_missing(project: Project, tmp_path: Path) -> None:
     """A run that was recorded on another host: its files are elsewhere, and that is no difference."""
     project.run("echo x > x; echo y > y")

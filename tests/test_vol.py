@@ -126,6 +126,7 @@ def test_what_goes_through_is_recorded(trace: Trace, work: Path, connector: dict
 
 
 @pytest.mark.parametrize("more", [{"PROVIO_HDF5": "off"}, {"PROVIO_HDF5": "h5py"}], ids=["off", "h5py"])
+@pytest.mark.slow
 def test_it_stands_down(
     trace: Trace, work: Path, connector: dict[str, str], library: str, more: dict[str, str]
 ) -> None:
