@@ -11,19 +11,41 @@ The data's way, a module a step:
     store      Oxigraph, behind one interface
     query · ancestry · exports · view · reports    ask, and show
 
-`provio.open()` asks all of it from Python (`docs/api.md`).
+`provio.open()` asks all of it from Python; `provio.activity()` and the others of `SAID` are what a program says of
+itself (`docs/api.md`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import os
 
     from provio.api import Store as Store
+    from provio.interceptors.python import said
+
+    activity, task, configuration, metric = said.activity, said.task, said.configuration, said.metric
+    checkpoint, entity, used, generated = said.checkpoint, said.entity, said.used, said.generated
 
 __version__ = "0.1.0"
+SAID = frozenset("activity task configuration metric checkpoint entity used generated".split())
+
+
+def __getattr__(name: str) -> Any:
+    if name not in SAID:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+    import sys
+    import types
+
+    if "_provio" not in sys.modules:  # under that name there is one in a process, whoever needs it first
+        package = types.ModuleType("_provio")
+        package.__path__ = [__path__[0] + "/interceptors"]
+        sys.modules["_provio"] = package
+    said = importlib.import_module("_provio.python.said")
+    globals().update({each: getattr(said, each) for each in SAID})
+    return globals()[name]
 
 
 def open(path: str | os.PathLike[str] | None = None, *, timeout: float | None = None) -> Store:  # noqa: A001
