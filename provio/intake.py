@@ -20,7 +20,7 @@ from provio.plain import plain
 from provio.store import Writer
 from provio.vocab import PROV, RDF
 
-RULES = 3  # raised where the same trace files give another graph: what an older provio merged is merged anew
+RULES = 4  # raised where the same trace files give another graph: what an older provio merged is merged anew
 
 
 @plain()

@@ -23,9 +23,10 @@ out.write(open("b", "rb").read())
 """
 
 
-def start(project: Project, *command: str) -> subprocess.Popen[bytes]:
+def start(project: Project, *command: str, **environment: str) -> subprocess.Popen[bytes]:
     """Start a command under provio, not to be waited for."""
-    return subprocess.Popen([*provio_command(), "run", "--quiet", "--", *command], cwd=project.path, env=project.env)
+    env = project.env | environment
+    return subprocess.Popen([*provio_command(), "run", "--quiet", "--", *command], cwd=project.path, env=env)
 
 
 def wait_for(path: Path, content: bytes = b"") -> None:
@@ -159,6 +160,52 @@ def test_a_connection_between_two_runs(project: Project, kind: str) -> None:
     assert server.wait(timeout=60) == 0
     assert "a" in project.data("stored")
     assert reasons(project, "stored") == []
+
+
+LATE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
+    int (*real)(int, struct sockaddr *, socklen_t *, int) = (int (*)())dlsym(RTLD_NEXT, "accept4");
+    while (getenv("BEFORE") && access("gone", F_OK) != 0) usleep(1000);
+    int connection = real(fd, address, length, flags);
+    while (access("gone", F_OK) != 0) usleep(1000);
+    return connection;
+}
+"""
+LATE_CLIENT = """
+import socket, time
+connection = socket.socket(socket.AF_UNIX)
+connection.connect("socket")
+time.sleep(0.3)
+connection.sendall(open("a", "rb").read())
+connection.close()
+open("gone", "w").close()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["BEFORE", "AFTER"])
+def test_a_server_that_looks_when_its_client_is_gone(project: Project, when: str) -> None:
+    """It knows the client's process alone; the client knows the server's end, or its process alone, too."""
+    project.sh("seq 9 > a")
+    (project.path / "late.c").write_text(LATE)
+    project.sh("gcc -shared -fPIC -w -o late.so late.c -ldl")
+    address = {"family": "socket.AF_UNIX", "address": '"socket"', "port": False}
+    (project.path / "server.py").write_text(SERVER.format(**address))
+    (project.path / "client.py").write_text(LATE_CLIENT)
+    server = start(project, "python3", "server.py", LD_PRELOAD=str(project.path / "late.so"), **{when: "1"})
+    wait_for(project.path / "port")
+    project.watch("python3", "client.py")
+    assert server.wait(timeout=60) == 0
+    assert "a" in project.data("stored")
+    assert reasons(project, "stored") == []
+    client = max((project.path / ".provio" / "runs").iterdir()).name
+    project.provio("rm", "--yes", client)
+    assert [reason.partition(":")[0] for reason in reasons(project, "stored")] == ["read from a socket"]
 
 
 @pytest.mark.slow

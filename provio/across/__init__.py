@@ -103,9 +103,11 @@ class Open:
 
 
 def touched_in(known: Known, graph: str) -> set[str]:
-    """Return the inodes and channels that a run's graph in the store speaks of."""
+    """Return the inodes and channels that a run's graph in the store speaks of, by all their names."""
     versions = {inodes.key_of(version) for version in known.members(graph, NS + "inode")}
-    return {key for key in versions if key} | set(known.members(graph, RDF + "type", NS + "Channel"))
+    facts = Facts(known)
+    called = (channels.names(facts, channel) for channel in known.members(graph, RDF + "type", NS + "Channel"))
+    return {key for key in versions if key}.union(*called)
 
 
 def shared(known: Known, graph: str) -> set[str]:

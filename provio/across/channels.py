@@ -16,6 +16,7 @@ from provio.identity import FINER, without_task
 from provio.plain import plain
 
 UNSEEN = "~unseen"
+SOCKET = "/socket/"
 
 
 @plain(frozen=True)
@@ -39,9 +40,12 @@ def gap_of(iri: str) -> str | None:
 
 
 def names(facts: Facts, channel: str) -> list[str]:
-    """Return a channel and what else it is called: by an end that does not know the other."""
-    others = facts.values(channel, "prov:alternateOf") + [s for s, _ in facts.subjects("prov:alternateOf", channel)]
-    return list(dict.fromkeys([channel, *others]))
+    """Return a channel and what else it is called, step by step: by an end that does not know the other."""
+    found = [channel]
+    for name in found if SOCKET in channel else ():  # which grows
+        others = facts.values(name, "prov:alternateOf") + [s for s, _ in facts.subjects("prov:alternateOf", name)]
+        found += [other for other in dict.fromkeys(others) if other not in found]
+    return found
 
 
 def segments(facts: Facts, channels: list[str]) -> list[tuple[str, str]]:
@@ -118,7 +122,7 @@ def _gap(channel: str, process: str) -> str:
 def _gap_of(facts: Facts, graph: Graph, channel: str, process: str) -> None:
     if facts.subjects("about", process) and facts.all(_gap(channel, process), "about"):
         return
-    parts = channel.partition("/socket/")[2].split("/")
+    parts = channel.partition(SOCKET)[2].split("/")
     if not parts[0]:
         reason = "read from a pipe: what wrote into it was not watched"
     else:

@@ -43,18 +43,17 @@ class Ends:
 
     def other(self, opening: Opening) -> str:
         """Return the name of what is written at the other end."""
-        own, pid = self.own(opening), opening.connection.peer_pid
-        if own not in self.others and pid:
-            return self._between(opening, pid, opening.process.pid)
+        own = self.own(opening)
         return self.others.get(own) or unknown(own)
 
     def aliases(self, opening: Opening) -> Iterator[tuple[str, str]]:
-        """Yield (name, own): what another run, at the other end, may call what is written here."""
-        other, own = self._stated(opening), self.own(opening)
+        """Yield (name, ours): what another run, at the other end, may call what is written at one of the two."""
+        other, own, pid = self._stated(opening), self.own(opening), opening.connection.peer_pid
         if other and opening.connection.peer_inode:
             yield unknown(other), own
-        if opening.connection.peer_pid and own not in self.others:
-            yield self._between(opening, opening.process.pid, opening.connection.peer_pid), own
+        if pid and own not in self.others:
+            yield self._between(opening, opening.process.pid, pid), own
+            yield self._between(opening, pid, opening.process.pid), unknown(own)
 
     def _between(self, opening: Opening, writer: int, reader: int) -> str:
         """What all connections by one address between two processes are called, where no more is known of them."""
