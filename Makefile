@@ -54,12 +54,13 @@ vocab: $(VENV)/test  ## write the C header of the ontology's words
 transcript: $(VENV)/test $(SHIM)  ## carry out a new user's first half hour, write docs/first-half-hour.md
 	$(BIN)/python tests/half_hour.py > docs/.first-half-hour && mv docs/.first-half-hour docs/first-half-hour.md
 
-calls:  ## write the pages of calls, questions, words, commands and columns
+calls:  ## write the pages of calls, questions, words, commands, settings and columns
 	$(PYTHON) interceptors/posix/calls.py > docs/calls.md
 	$(PYTHON) -m provio.reports.question > docs/queries.md
 	$(PYTHON) -m provio.reports.words > docs/words.md
 	$(PYTHON) -m provio.reports.records > docs/output.md
 	$(PYTHON) -m provio.manual > docs/commands.md
+	$(PYTHON) -m provio.settings_page > docs/settings.md
 	$(PYTHON) interceptors/hdf5/hdf5_calls.py > docs/calls-hdf5.md
 
 clean:  ## remove the virtual environment and everything built

@@ -31,6 +31,7 @@ from provio.settings import (
     TEXT,
     Interpreter,
     Kind,
+    among,
     choice,
     suggestion,
 )
@@ -64,38 +65,102 @@ def _row(name: str, kind: Kind, default: object, says: str, concludes: bool = Fa
 
 @dataclass(frozen=True)
 class Config:
-    """What is set. This is the table of keys: a new one is one row here, and one in docs/configuration.md.
+    """What is set. This is the table of keys: a new one is one row here (and docs/settings.md, made from it).
 
     `conclusions` tells apart what the project's file sets of the keys that conclusions turn on; empty where none is.
     """
 
-    name: str = _row("name", TEXT, "", "what a run is called")
+    name: str = _row("name", TEXT, "", "what a run is called, to find it again")
     campaign: str = _row("campaign", TEXT, "", "the campaign that a run belongs to")
     detail: str = _row("detail", choice("file", "op", "call"), "op", "how much of each file is recorded")
-    record: Mapping[str, bool] = _row("record", RECORD, MappingProxyType({}), "classes that are recorded, or not")
-    include: tuple[str, ...] = _row("include", FOLDERS, (), "files of these places alone are recorded")
-    exclude: tuple[str, ...] = _row("exclude", FOLDERS, (), "files of these places are not recorded")
-    hdf5: str = _row("hdf5", choice("auto", "h5py", "off"), "auto", "who says what is done inside HDF5 files")
-    hash: bool = _row("hash", BOOLEAN, False, "SHA-256 of what a run wrote, after it")
-    pack: bool = _row("pack", BOOLEAN, True, "a run that is finished and merged becomes one compressed file")
-    stores: tuple[str, ...] = _row("stores", STORES, (), "other records that are asked together with the own")
-    queries: tuple[str, ...] = _row("queries", FOLDERS, (), "folders of questions of your own")
-    timeout: float = _row("timeout", SECONDS, 0.0, "how long a question may take; 0: as long as it takes")
-    noise_add: tuple[str, ...] = _row("noise.add", FOLDERS, (), "the system's files: hidden where only read", True)
-    noise_keep: tuple[str, ...] = _row("noise.keep", FOLDERS, (), "never the system's files", True)
-    redact_add: tuple[str, ...] = _row("redact.add", NAMES, (), "names whose values are secrets", True)
-    redact_keep: tuple[str, ...] = _row("redact.keep", NAMES, (), "names whose values never are", True)
-    domains: Mapping[str, str] = _row("domains", DOMAINS, MappingProxyType({}), "what the storage of folders is called")
-    ontology: tuple[str, ...] = _row("ontology", FILES, (), "Turtle files with classes of your own", True)
-    interpreters: Mapping[str, Interpreter] = _row(
-        "interpreters", INTERPRETERS, MappingProxyType({}), "programs that run scripts", True
+    record: Mapping[str, bool] = _row("record", RECORD, MappingProxyType({}), "which classes are recorded, or not")
+    include: tuple[str, ...] = _row(
+        "include", FOLDERS, (), "if any are named, files of these places alone are recorded"
     )
-    store: str = _row("store", SERVER, "", "the server that keeps the graphs, in place of .provio/store")
+    exclude: tuple[str, ...] = _row("exclude", FOLDERS, (), "files of these places are not recorded; over `include`")
+    hdf5: str = _row(
+        "hdf5",
+        choice("auto", "h5py", "off"),
+        "auto",
+        "who says what is done inside HDF5 files: whoever can, the Python layer alone, or nobody (docs/hdf5.md)",
+    )
+    hash: bool = _row(
+        "hash",
+        BOOLEAN,
+        False,
+        "SHA-256 of what a run wrote, and of inputs of unknown origin that may be copies of it, computed after it",
+    )
+    pack: bool = _row(
+        "pack", BOOLEAN, True, "a run that is finished and merged becomes one compressed file (docs/upkeep.md)"
+    )
+    stores: tuple[str, ...] = _row(
+        "stores", STORES, (), "other records that are asked together with the own (docs/stores.md)"
+    )
+    queries: tuple[str, ...] = _row(
+        "queries",
+        FOLDERS,
+        (),
+        "folders with named questions of your own (docs/queries.md); "
+        "one takes the place of another of its name in a folder before it",
+    )
+    timeout: float = _row(
+        "timeout", SECONDS, 0.0, "how long a question may take; 0: as long as it takes, for Ctrl-C ends it at any time"
+    )
+    noise_add: tuple[str, ...] = _row(
+        "noise.add", FOLDERS, (), "what is here counts as the system's own files: hidden where it was only read", True
+    )
+    noise_keep: tuple[str, ...] = _row(
+        "noise.keep",
+        FOLDERS,
+        (),
+        "what is here never counts as the system's own; over `noise.add` and the built-in list",
+        True,
+    )
+    redact_add: tuple[str, ...] = _row(
+        "redact.add",
+        NAMES,
+        (),
+        "variables and options whose values are secrets, beside the usual ones (docs/privacy.md)",
+        True,
+    )
+    redact_keep: tuple[str, ...] = _row(
+        "redact.keep",
+        NAMES,
+        (),
+        "variables and options whose values are kept; over `redact.add` and the usual ones",
+        True,
+    )
+    domains: Mapping[str, str] = _row(
+        "domains",
+        DOMAINS,
+        MappingProxyType({}),
+        "what the storage is called that a folder lies on: the same on every host that has it mounted",
+    )
+    ontology: tuple[str, ...] = _row(
+        "ontology", FILES, (), "Turtle files with classes of your own, below provio's and PROV's", True
+    )
+    interpreters: Mapping[str, Interpreter] = _row(
+        "interpreters",
+        INTERPRETERS,
+        MappingProxyType({}),
+        "programs whose argument is the script that they run, beside those provio knows",
+        True,
+    )
+    store: str = _row(
+        "store", SERVER, "", "the server that keeps the graphs, in place of `.provio/store` (docs/servers.md)"
+    )
     servers: Mapping[str, Endpoints | None] = _row(
-        "servers", SERVERS, MappingProxyType({}), "where servers answer, if not at /query, /update, /store"
+        "servers",
+        SERVERS,
+        MappingProxyType({}),
+        "the servers that are yours, and where they answer, if not at /query, /update, /store below their URL",
     )
     credentials: Mapping[str, Account] = _row(
-        "credentials", ACCOUNTS, MappingProxyType({}), "names and passwords for servers", secret=True
+        "credentials",
+        ACCOUNTS,
+        MappingProxyType({}),
+        "who you are to a server",
+        secret=True,
     )
     conclusions: str = ""
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -351,7 +416,7 @@ def _keys(table: Mapping[str, object], above: str, path: Path, text: str, wrong:
         elif inner:
             wrong.append(f"{where}: {dotted}: is a table, with the keys {', '.join(inner)}")
         else:
-            wrong.append(f"{where}: no key {dotted!r}{suggestion(dotted, KEYS)} (known: {', '.join(sorted(KEYS))})")
+            wrong.append(f"{where}: no key {dotted!r}{among(dotted, KEYS, 'provio config lists')}")
 
 
 def line_of(text: str, dotted: str) -> int:

@@ -18,8 +18,8 @@ from provio import config, given_file
 from provio.config import FIELDS, KEYS, Config, Key
 from provio.endpoints import Account
 from provio.errors import ConfigError
-from provio.settings import suggestion, toml
-from provio.switches import SWITCHES
+from provio.settings import among, toml
+from provio.switches import SEE, SWITCHES
 
 
 class Setting(NamedTuple):
@@ -34,7 +34,7 @@ def settings(found: Config) -> list[Setting]:
     """Return every value; of a table a row for each entry, of `record` one for each class."""
     rows = []
     for name, key in KEYS.items():
-        value = _plain(getattr(found, FIELDS[name]))
+        value = plain(getattr(found, FIELDS[name]))
         if name == "record":
             value = {word: default for word, (default, *_) in SWITCHES.items()} | value
         if not (key.kind.parts and value):
@@ -44,17 +44,17 @@ def settings(found: Config) -> list[Setting]:
     return rows
 
 
-def _plain(value: Any) -> Any:
-    """A value as TOML has it; of an account all but the password."""
+def plain(value: Any) -> Any:
+    """Return a value as TOML has it; of an account all but the password."""
     if isinstance(value, Account):
         return {"user": value.user, "password": "(hidden)"}
     if hasattr(value, "_asdict"):
-        kept = {name.replace("_", "-"): _plain(one) for name, one in value._asdict().items() if one and one is not True}
+        kept = {name.replace("_", "-"): plain(one) for name, one in value._asdict().items() if one and one is not True}
         return {name: one for name, one in kept.items() if name != "first"}
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: plain(one) for name, one in value.items()}
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -81,13 +81,13 @@ def named(name: str) -> tuple[Key, str]:
         part = name.removeprefix(key.name + ".").strip("\"'")
         if key.kind.parts and name.startswith(key.name + ".") and part:
             if key.name == "record" and part not in SWITCHES:
-                raise ConfigError(f"no class {part!r}{suggestion(part, SWITCHES)} (known: {', '.join(SWITCHES)})")
+                raise ConfigError(f"no class {part!r}{among(part, SWITCHES, SEE)}")
             return key, part
     inner = [key for key in KEYS if key.startswith(name + ".")]
     if inner:
         raise ConfigError(f"{name!r} is a table, with the keys {', '.join(inner)}: name one of them")
     words = [*KEYS, *(f"record.{word}" for word in SWITCHES)]
-    raise ConfigError(f"no key {name!r}{suggestion(name, words)} (known: {', '.join(sorted(KEYS))})")
+    raise ConfigError(f"no key {name!r}{among(name, words, SEE)}")
 
 
 def value_of(key: Key, part: str, text: str) -> Any:
@@ -261,7 +261,7 @@ def template(user: bool) -> str:
     what = "yours, for every project" if user else "this project's"
     lines = [f"# Settings of provio, {what}; docs/configuration.md tells more, `provio config` shows what is in force."]
     for name, key in KEYS.items():
-        value = shown(_plain(getattr(Config(), FIELDS[name])))
+        value = shown(plain(getattr(Config(), FIELDS[name])))
         if not user and name in config.USERS_OWN:
             continue
         lines += ["", f"# {key.says[:1].upper()}{key.says[1:]}: {key.kind.allowed}", f"# {name} = {value}"]
