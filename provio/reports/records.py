@@ -13,18 +13,18 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from provio.plain import plain
 from provio.reports import rows as terms
 from provio.reports.text import printable
 
-Value = str | int | float | bool | None
+Value = str | int | float | bool | list[Any] | dict[str, Any] | None
 Row = Sequence[Value]
 
 
 class Column(NamedTuple):
-    """A column: its name, its type (`text`, `integer`, `number`, `boolean`, `time`), what it holds."""
+    """A column: its name, its type (`text`, `integer`, `number`, `boolean`, `time`; `value`: any), what it holds."""
 
     name: str
     kind: str
@@ -115,6 +115,16 @@ TABLES = {
         says text what was found
         remedy text what to do about it
     """),
+    "config": _table("""
+        key text the dotted name of a setting, or of an entry of a table
+        value value as a settings file has it; in JSON the value itself: text, number, boolean, list or object
+        source text where it was set: a file and line, a variable, or `default`
+    """),
+    "query --list": _table("""
+        question text its name
+        asks text its title
+        parameters text the names of what can be filled in, in their order; in brackets what need not be
+    """),
     "validate": _table(
         """
         what text the run or file that was held against the rules
@@ -171,7 +181,7 @@ def _tsv(value: Value) -> str:
 INTRODUCTION = """# What verbs print, for programs
 
 Made by `python -m provio.reports.records`. Every verb that prints rows has `--as table|json|csv|tsv` (`lineage` and `why`
-print something else than a table when they are not told; of `query` and `config` see below, of `stats` [statistics.md](statistics.md)).
+print something else than a table when they are not told; of `query` see below, of `stats` [statistics.md](statistics.md)).
 
 | form | is |
 |---|---|
@@ -180,12 +190,11 @@ print something else than a table when they are not told; of `query` and `config
 | `csv` | RFC 4180, UTF-8, a header; what a spreadsheet would take for a formula (text that begins with `=`, `+`, `-`, `@`) has an apostrophe before it |
 | `tsv` | a header, a row a line; a tab, line end or backslash in a value is `\\t`, `\\n`, `\\r`, `\\\\` |
 
-The columns of `json`, `csv` and `tsv` are stable: names and types stay, a new column comes last. `time` is ISO 8601 in UTC; times of
+The columns of `json`, `csv` and `tsv` are stable: names and types stay, a new column comes last. `value` may be any of them; `time` is ISO 8601 in UTC; times of
 files and processes as they were recorded. What a terminal would obey is written out in every form (`\\x1b`).
 
 `provio query` prints what SPARQL 1.1 says of results: JSON (`head`, `results`), CSV and TSV of terms, with its safety for
-spreadsheets; `provio query --list` likewise. What the columns of a question are, its `SELECT` says ([queries.md](queries.md)).
-`provio config` prints `key`, `value` and `source`: in JSON the value as it is, in CSV and TSV as a settings file has it (text in quotes).
+spreadsheets. What the columns of a question are, its `SELECT` says ([queries.md](queries.md)).
 """  # noqa: E501
 
 

@@ -13,7 +13,7 @@ from provio import config as settings
 from provio import config_file, terminal
 from provio import home as homes
 from provio.errors import ConfigError
-from provio.verbs import FORMS
+from provio.verbs import FORMS, Choice
 
 
 def _scope(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,22 +44,16 @@ def command(context: click.Context, form: str) -> int:
 
 
 def _rendered(rows: list[config_file.Setting], form: str) -> str:
-    if form == "json":
-        return json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False) + "\n"
-    from pyoxigraph import Literal
+    from provio.reports import records
 
-    from provio.reports import rows as reports
-
-    names = config_file.Setting._fields
-    cells = [(row.key, config_file.shown(row.value), row.source) for row in rows]
-    if form == "table":
-        return reports.align(names, cells, width=terminal.width(), unicode=terminal.unicode())
-    return reports.render(names, [[Literal(cell) for cell in row] for row in cells], form)
+    if form != "json":
+        rows = [row._replace(value=config_file.shown(row.value)) for row in rows]
+    return records.render("config", rows, form, width=terminal.width(), unicode=terminal.unicode())
 
 
 @command.command("get", short_help="Print one value.")
 @click.argument("key")
-@click.option("--as", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--as", "form", type=Choice(["text", "json"]), default="text", show_default=True)
 def get(key: str, form: str) -> int:
     """Print the value of KEY: of a list a line for each item, of a table for each entry.
 

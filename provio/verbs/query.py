@@ -139,21 +139,18 @@ def _answer(asked: Question, values: dict[str, str], which: asking.Which, form: 
 
 def _list(form: str) -> str:
     """The questions that have a name, with what they ask and what can be filled in."""
-    from pyoxigraph import Literal
-
     from provio import named_questions
-    from provio.reports import rows
+    from provio.reports import records, rows
 
     found = named_questions.questions(folders())
-    names: tuple[str, ...] = ("question", "asks", "parameters")
-    cells: list[tuple[str, ...]] = [(one.name, one.title, _parameters(one)) for one in found]
+    names = records.TABLES["query --list"].names
+    cells = [(one.name, one.title, _parameters(one)) for one in found]
     width = terminal.width()
     room = sum(max(map(len, column)) + 2 for column in zip(names, *cells, strict=True)) - 2
     if form == "table" and width is not None and room > width:  # what is asked is wanted whole
-        names, cells = names[:2], [cell[:2] for cell in cells]
         terminal.note("provio query NAME --show tells what can be filled in, with an example")
-    written = ([Literal(text) for text in cell] for cell in cells)
-    return rows.render(names, written, form, width=width, unicode=terminal.unicode())
+        return rows.align(names[:2], [cell[:2] for cell in cells], width=width, unicode=terminal.unicode())
+    return records.render("query --list", cells, form, width=width, unicode=terminal.unicode())
 
 
 def _parameters(question: Question) -> str:
