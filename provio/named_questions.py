@@ -16,7 +16,7 @@ from pathlib import Path
 from provio import given_file, turtle
 from provio.errors import BadQuery
 from provio.plain import plain
-from provio.settings import suggestion
+from provio.settings import among
 
 FOLDER = Path(__file__).parent / "queries"
 HEADER = re.compile(r"# (\w+): (.*)")
@@ -148,7 +148,7 @@ def any_term(value: str) -> str:
 def _parameter(line: str, where: object) -> Parameter:
     found = PARAMETER.fullmatch(line)
     if found and found[2] not in KINDS:
-        raise BadQuery(f"{where}: no type {found[2]!r}{suggestion(found[2], KINDS)} (known: {', '.join(KINDS)})")
+        raise BadQuery(f"{where}: no type {found[2]!r}{among(found[2], KINDS, 'docs/queries.md lists')}")
     if found:
         return Parameter(found[1], found[2], bool(found[3]), found[4] or "", found[5])
     name, colon, says = line.partition(": ")

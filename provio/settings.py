@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from provio.plain import plain
 
 LONGEST = 1e9  # seconds: thirty years
+LIST = 60  # columns: a longer list in a line of complaint buries what it says
 YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
@@ -66,18 +67,28 @@ def suggestion(word: str, words: Iterable[str]) -> str:
     return f": did you mean {near[0]!r}?" if near else ""
 
 
+def among(word: str, words: Iterable[str], see: str = "") -> str:
+    """Return a clause that names the nearest of `words`, and which there are: of many, where all are seen."""
+    words = list(words)
+    known = f"known: {', '.join(words)}"
+    said = known if len(known) <= LIST else f"{see} all" * bool(see)
+    return suggestion(word, words) + f" ({said})" * bool(said)
+
+
 def _wrong(value: object, allowed: str, words: Iterable[str] = ()) -> ValueError:
     shown = str(value).lower() if isinstance(value, bool) else repr(value)
     near = suggestion(value, words) if isinstance(value, str) else ""
     return ValueError(f"{shown} is not allowed{near} (allowed: {allowed})")
 
 
-def _boolean(value: object) -> bool:
+def boolean(value: object) -> bool:
+    """Return a truth as it is; of a word that means one, the ValueError names that."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in YES_OR_NO:
         right = str(YES_OR_NO[value.lower()]).lower()
-        raise ValueError(f"{value!r} is not allowed: did you mean {right}, without quotes? (allowed: true or false)")
+        quotes = ", without quotes" if value.lower() == right else ""
+        raise ValueError(f"{value!r} is not allowed: did you mean {right}{quotes}? (allowed: true or false)")
     raise _wrong(value, "true or false")
 
 
@@ -137,7 +148,7 @@ def _interpreter(pattern: str, rule: object) -> Interpreter:
         raise ValueError(f"{pattern}: {_wrong(rule, 'a table with the keys value, no-script, script')}")
     for word in rule:
         if word not in words:
-            raise ValueError(f"{pattern}: no key {word!r}{suggestion(word, words)} (known: value, no-script, script)")
+            raise ValueError(f"{pattern}: no key {word!r}{among(word, words)}")
     value, no_script, script = (_options(f"{pattern}: {word}", rule.get(word, ())) for word in words)
     return Interpreter(value, no_script, script, first=not script)
 
@@ -194,7 +205,7 @@ def choice(*words: str) -> Kind:
     return Kind(", ".join(words), check)
 
 
-BOOLEAN = Kind("true or false", _boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
+BOOLEAN = Kind("true or false", boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)
 FOLDERS = Kind(

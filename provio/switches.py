@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from provio.settings import Kind, both, suggestion
+from provio.settings import Kind, among, boolean, both
 
 # Whether it is recorded where nothing is set; what it is; what cannot be asked without it.
 SWITCHES: Mapping[str, tuple[bool, str, str]] = MappingProxyType(
@@ -34,16 +34,15 @@ SWITCHES: Mapping[str, tuple[bool, str, str]] = MappingProxyType(
         "list": (False, "listings of folders", "who listed a folder"),
     }
 )
-WORDS = ", ".join(SWITCHES)
-ALLOWED = f"a table of true or false by class, or a list of classes with - before those to leave out: {WORDS}"
+SEE = "provio config lists"
+ALLOWED = f"a table of true or false by class, or a list of classes, - before those to leave out; {SEE} all"
 
 
 def _word(word: object, signed: bool) -> str:
     name = word.lstrip("+-") if signed and isinstance(word, str) else word
     if isinstance(name, str) and name in SWITCHES:
         return name
-    near = suggestion(name, SWITCHES) if isinstance(name, str) else ""
-    raise ValueError(f"{word!r} is not allowed{near} (allowed: {WORDS})")
+    raise ValueError(f"{word!r} is not allowed{among(name if isinstance(name, str) else '', SWITCHES, SEE)}")
 
 
 def _check(value: object) -> Mapping[str, bool]:
@@ -52,8 +51,10 @@ def _check(value: object) -> Mapping[str, bool]:
     if not isinstance(value, Mapping):
         raise ValueError(f"{value!r} is not allowed (allowed: {ALLOWED})")
     for word, on in value.items():
-        if not isinstance(on, bool):
-            raise ValueError(f"{_word(word, False)}: {on!r} is not allowed (allowed: true or false)")
+        try:
+            boolean(on)
+        except ValueError as error:
+            raise ValueError(f"{_word(word, False)}: {error}") from None
         _word(word, False)
     return MappingProxyType(dict(value))
 

@@ -34,6 +34,32 @@ def recorded(project: Project) -> Project:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["config", "set", "zzz", "1"], "no key 'zzz' (provio config lists all)"),
+        (["config", "set", "record", "zzz"], "record: 'zzz' is not allowed (provio config lists all)"),
+        (["stats", "--by", "fil"], "'--by': 'fil' is not allowed: did you mean 'file'? (see provio stats --help)"),
+        (["runs", "--as", "cvs"], "'--as': 'cvs' is not allowed (known: table, json, csv, tsv)"),
+        (
+            ["export", "--as", "nquad"],
+            "'--as': 'nquad' is not allowed: did you mean 'nquads'? (known: nquads, trig, ttl)",
+        ),
+        (
+            ["run", "--record", "lst", "true"],
+            "'--record': 'lst' is not allowed: did you mean 'list'? (provio config lists all)",
+        ),
+    ],
+)
+def test_of_many_words_a_complaint_names_the_nearest_and_where_all_are(
+    project: Project, arguments: list[str], said: str
+) -> None:
+    """A list of what is allowed stands in it only where it is short."""
+    done = project.provio(*arguments, code=125 if arguments[0] == "run" else 2)
+    assert done.stderr.removeprefix("provio: ").removeprefix("Invalid value for ").startswith(said)
+    assert len(done.stderr) < 160
+
+
+@pytest.mark.parametrize(
     "arguments", [("--no-such",), ("no-such-verb",), ("lineage",), ("lineage", "--as", "pdf", "x"), ("query",)]
 )
 def test_wrong_calls(project: Project, arguments: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ that every other verb starts no slower. Here stands what several of them offer.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import wraps
 from importlib import import_module
@@ -15,9 +15,24 @@ from typing import Any, TypeVar, cast
 
 import click
 
-FORMS = click.Choice(["table", "json", "csv", "tsv"])
-TEXT_FORMS = click.Choice(["text", "json", "csv", "tsv"])
-VIA = click.Choice(["data", "carried", "control"])
+
+class Choice(click.Choice):  # type: ignore[type-arg]
+    """One of some words; a complaint about another names the nearest, and of many, where all are seen."""
+
+    def __init__(self, words: Sequence[str], see: str = "") -> None:
+        super().__init__(words)
+        self.see = see
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ARG002
+        """Return what is said of a word that is none of them."""
+        from provio.settings import among
+
+        return f"{value!r} is not allowed{among(str(value), self.choices, self.see)}"
+
+
+FORMS = Choice(["table", "json", "csv", "tsv"])
+TEXT_FORMS = Choice(["text", "json", "csv", "tsv"])
+VIA = Choice(["data", "carried", "control"])
 WORDS_LEFT = "; words of them stay in the store's tables until provio merge --rebuild"
 
 
@@ -98,7 +113,7 @@ def fast_option(verb: Verb) -> Verb:
 def level_option(verb: Verb) -> Verb:
     """Offer the choice of what is followed: whole files, or the datasets and attributes inside them."""
     says = "From file to file, or through what is inside [default: dataset where one is named]."
-    return click.option("--level", type=click.Choice(["file", "dataset"]), help=says)(verb)
+    return click.option("--level", type=Choice(["file", "dataset"]), help=says)(verb)
 
 
 def runs_options(verb: Verb) -> Verb:

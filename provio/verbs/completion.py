@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from provio import terminal
+from provio.verbs import Choice
 
 
 @click.command("completion", short_help="Let the Tab key complete.")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(context: click.Context, shell: str) -> int:
     """Print what makes SHELL complete verbs, options, runs, names, questions and files. In its settings file:

@@ -8,14 +8,15 @@ from typing import Any
 import click
 
 from provio import terminal
+from provio.verbs import Choice
 
 
 @click.command("env", short_help="Record a shell from here on.")
-@click.option("--shell", "kind", type=click.Choice(["sh", "csh", "fish"]), help="Its kind [default: as who asks].")
+@click.option("--shell", "kind", type=Choice(["sh", "csh", "fish"]), help="Its kind [default: as who asks].")
 @click.option("--end", "ends", is_flag=True, help="End it: nothing more is recorded.")
 @click.option("--name", help="Name the run, to find it again.")
 @click.option("--campaign", help="The campaign that the run belongs to.")
-@click.option("--detail", type=click.Choice(["file", "op", "call"]), help="How much is recorded: see provio run.")
+@click.option("--detail", type=Choice(["file", "op", "call"]), help="How much is recorded: see provio run.")
 @click.option("--quiet", is_flag=True, help="Say nothing on stderr.")
 def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
     """Print the variables by which whatever a shell starts from then on is recorded, as one run: for a script that

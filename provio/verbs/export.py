@@ -22,10 +22,11 @@ def command(run: str | None, form: str, output: str | None) -> int:
     from provio import exports
     from provio.facts import RUN_BASE
     from provio.graph import bundle_iri
+    from provio.settings import among
     from provio.turtle import inert
 
     if form not in exports.formats():
-        raise click.BadParameter(f"{form!r} is not one of {', '.join(exports.formats())}", param_hint="--as")
+        raise click.BadParameter(f"{form!r} is not allowed{among(form, exports.formats())}", param_hint="'--as'")
     reader = asking.reader(None)
     graph = bundle_iri(RUN_BASE + asking.run_id(reader, run)) if run is not None else None
     data = inert(exports.exporter(form).export(reader, graph))

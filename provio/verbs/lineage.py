@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provio import asking, terminal
-from provio.verbs import level_option, stoppable, store_option, walk_options
+from provio.verbs import Choice, level_option, stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from provio.ancestry import Scope
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from provio.until import Until
 
 MOST_PATHS = 100
-LINEAGE_FORMS = click.Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
+LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 
 
 @click.command("lineage", short_help="Where did a file come from, what is it in?")

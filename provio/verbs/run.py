@@ -12,14 +12,15 @@ import click
 from provio import terminal
 from provio.errors import Busy, CannotRecord
 from provio.reports.text import plural
-from provio.switches import SWITCHES
+from provio.switches import SEE, SWITCHES
+from provio.verbs import Choice
 
 if TYPE_CHECKING:
     from provio.config import Config
     from provio.lock import Lock
     from provio.run import Recording
 
-CLASSES = click.Choice(tuple(SWITCHES))
+CLASSES = Choice(tuple(SWITCHES), SEE)
 MANY = 500  # runs among which there may be some to pack
 
 
@@ -32,7 +33,7 @@ MANY = 500  # runs among which there may be some to pack
 @click.option("--campaign", help="The campaign that the run belongs to.")
 @click.option(
     "--detail",
-    type=click.Choice(["file", "op", "call"]),
+    type=Choice(["file", "op", "call"]),
     help="Who touched what; counters for each function (op, the default); every single call.",
 )
 @click.option(

@@ -9,7 +9,7 @@ import click
 
 from provio import asking, terminal
 from provio.errors import NothingKnown
-from provio.verbs import FORMS, runs_options, stoppable, store_option
+from provio.verbs import FORMS, Choice, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +28,12 @@ LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule beside it
 @click.option(
     "--by",
     "ways",
-    type=click.Choice([*WAYS, *ALONE]),
+    type=Choice([*WAYS, *ALONE]),
     multiple=True,
     metavar="WHAT",
     help=f"What is summed up together; several: each pair ({', '.join([*WAYS, *ALONE])}).",
 )
-@click.option("--sort", type=click.Choice(["time", "calls", "bytes", "errors", "name"]), default="time",
+@click.option("--sort", type=Choice(["time", "calls", "bytes", "errors", "name"]), default="time",
               show_default=True, help="What comes first.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(min=0), help="At most so many rows; 0: all [default: 20 of a table].")
 @click.option("--all", "every", is_flag=True, help="All runs together, in place of the last.")

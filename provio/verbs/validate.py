@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provio import asking, terminal
-from provio.verbs import stoppable, store_option
+from provio.verbs import Choice, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.validate.check import Outcome
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("validate", short_help="Hold graphs against PROV-CONSTRAINTS.")
 @click.argument("what", nargs=-1, metavar="[RUN|FILE]...")
-@click.option(
-    "--as", "form", type=click.Choice(["table", "json", "csv", "tsv", "junit"]), default="table", show_default=True
-)
+@click.option("--as", "form", type=Choice(["table", "json", "csv", "tsv", "junit"]), default="table", show_default=True)
 @click.option("--strict", is_flag=True, help="End with 1 for a lint too.")
 @click.option("--shacl", is_flag=True, help="Ask provio's shapes by pyshacl (small graphs), not as SPARQL.")
 @store_option
