@@ -5,7 +5,7 @@ What fails in the middle leaves nothing of the run that is visible: neither its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from provio import across, redact, turtle
 from provio.across import content
@@ -74,17 +74,25 @@ def copy(store: Writer, graph: str, run: str, content_hash: str, document: str) 
     store.index([*_renewed(store, graph, equal), *_entry(graph, run, content_hash)])
 
 
-def forget(store: Writer, graphs: Iterable[str]) -> None:
-    """Take runs' graphs out of the store, and all that followed from them."""
+def forget(store: Writer, graphs: Iterable[str], progress: Callable[[int], None] = lambda _: None) -> None:
+    """Take runs' graphs out of the store, and all that followed from them; `progress` is told how many are out."""
     graphs, runs = list(graphs), across.Runs.of(store)
     keys, equal = across.during(store, graphs, runs), content.touched(store, *graphs)
     for graph in graphs:
         keys |= across.shared(store, graph) | across.disputed(store, graph)
-    _forget(store, graphs, keys, equal, runs)
+    _forget(store, graphs, keys, equal, runs, progress)
 
 
-def _forget(store: Writer, graphs: list[str], keys: set[str], equal: dict[str, set[str]], runs: across.Runs) -> None:
-    for graph in graphs:
+def _forget(
+    store: Writer,
+    graphs: list[str],
+    keys: set[str],
+    equal: dict[str, set[str]],
+    runs: across.Runs,
+    progress: Callable[[int], None] = lambda _: None,
+) -> None:
+    for done, graph in enumerate(graphs):
+        progress(done)
         keys |= across.touched_in(store, graph)
         store.drop(graph)
         runs.renew(store, graph)

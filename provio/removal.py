@@ -43,11 +43,12 @@ def remove(
     if not runs:
         return None if fast else finish(home, settings, progress)
     with home.closed():
+        progress("waiting for the store")
         with _without_room(home, settings):
             writer = open_writer(home, settings, wait=True)
         with writer as store:
             with _without_room(home, settings), _words_left(home, not (fast or settings.store)):
-                _remove(home, store, runs, settings)
+                _remove(home, store, runs, settings, progress)
             if not fast:
                 _take_words(home, store, progress)
     return None
@@ -74,18 +75,19 @@ def _words_left(home: Home, left: bool) -> Iterator[None]:
         raise
 
 
-def _remove(home: Home, store: Writer, runs: list[str], settings: Config) -> None:
+def _remove(home: Home, store: Writer, runs: list[str], settings: Config, progress: Callable[[str], None]) -> None:
     begun = aside(home)
     try:
         for run in runs:
             _set_aside(home, run)
-        if forget(home, store):
+        if forget(home, store, progress):
+            progress("letting all see that they are gone")
             store.publish()
     except (ProvioError, OSError):
         if not settings.store:
             _put_back(home, set(runs).difference(begun))
         raise
-    clear(home)
+    clear(home, progress)
 
 
 @contextlib.contextmanager
@@ -122,7 +124,7 @@ def _put_back(home: Home, runs: Iterable[str]) -> None:
         _aside(home).rmdir()
 
 
-def forget(home: Home, store: Writer) -> bool:
+def forget(home: Home, store: Writer, progress: Callable[[str], None] = lambda _: None) -> bool:
     """Take the graphs of the runs that are set aside out of the store; tell whether that changed it."""
     runs = aside(home)
     if not runs:
@@ -131,7 +133,7 @@ def forget(home: Home, store: Writer) -> bool:
     for run in runs:
         _set_aside(home, run, known=True)  # what a kill left in its place
     with writing(home):
-        intake.forget(store, gone)
+        intake.forget(store, gone, lambda done: progress(f"taking runs out of the store: {done} of {len(gone)}"))
         if next(store.rows("SELECT ?run { ?run a provio:Run } LIMIT 1"), None) is None:
             store.drop(DERIVED)
         if next(store.statements(CONTENT), None) is None:
@@ -139,15 +141,17 @@ def forget(home: Home, store: Writer) -> bool:
     return True
 
 
-def clear(home: Home) -> None:
+def clear(home: Home, progress: Callable[[str], None] = lambda _: None) -> None:
     """Delete the files and the notes of the runs that are set aside, of which the store says no more."""
-    for run in aside(home):
+    runs = aside(home)
+    for place, run in enumerate(runs):
+        progress(f"deleting files of runs: {place} of {len(runs)}")
         for note in (home.marks / run, *(home.path / name / run for name in NOTES)):
             note.unlink(missing_ok=True)
         _delete(runfiles.shared_memory() / run)
         taken = home.runs / (run + runfiles.TAKEN)
-        for place in (taken, _aside(home) / (run + runfiles.ENDING), _aside(home) / run):
-            _delete(place)
+        for left in (taken, _aside(home) / (run + runfiles.ENDING), _aside(home) / run):
+            _delete(left)
     with contextlib.suppress(OSError):
         _aside(home).rmdir()
 

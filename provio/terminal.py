@@ -10,8 +10,9 @@ import contextlib
 import fcntl
 import os
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from provio import stopping
@@ -112,6 +113,16 @@ def progress() -> Callable[[str], None]:
     return _Line() if _rewrites() else lambda _: None
 
 
+@contextlib.contextmanager
+def working() -> Iterator[Callable[[str], None]]:
+    """Give what `progress` gives, for work of which a single step may take over a second; its end ends the line."""
+    line = _Ticking() if _rewrites() else lambda _: None
+    try:
+        yield line
+    finally:
+        line("")
+
+
 def _rewrites() -> bool:
     """Whether complaints go to a terminal whose last line can be written anew."""
     return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
@@ -134,6 +145,28 @@ class _Line:
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"\r\x1b[K{shown}")
             sys.stderr.flush()
+
+
+class _Ticking(_Line):
+    """The same of a work that does not tell in time how far it is: a thread shows what was told last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+        self.alone = threading.Lock()
+        threading.Thread(target=self._tick, daemon=True).start()
+
+    def __call__(self, text: str) -> None:
+        with self.alone:
+            self.text = text
+            super().__call__(text)
+
+    def _tick(self) -> None:
+        while True:
+            time.sleep(0.2)
+            with self.alone:
+                if self.text:
+                    super().__call__(self.text)
 
 
 def width() -> int | None:

@@ -97,7 +97,7 @@ def remove(home: Home, runs: list[str], settings: Config, *, fast: bool, progres
     together = Home(home.path / NAME)
     held = _noted(together) & set(runs)
     if held and not fast:  # else the next question does it
-        _forget(together, held, replace(settings, store=""), Lock(together, wait=True))
+        _forget(together, held, replace(settings, store=""), Lock(together, wait=True), progress)
 
 
 def _noted(together: Home) -> set[str]:
@@ -107,12 +107,18 @@ def _noted(together: Home) -> set[str]:
         return set()
 
 
-def _forget(together: Home, runs: set[str], settings: Config, lock: Lock) -> None:
+def _forget(
+    together: Home,
+    runs: set[str],
+    settings: Config,
+    lock: Lock,
+    progress: Callable[[str], None] = lambda _: None,
+) -> None:
     """Take runs out, and their words."""
     with together.closed(), open_writer(together, settings, True, lock) as store:
         known = {local_name(run) for run in store.indexed(provio("ofRun")).values()}
         intake.forget(store, [bundle_iri(RUN_BASE + run) for run in sorted(known & runs)])
-        store.renew(lambda _: None)
+        store.renew(progress)
         store.publish()
     for run in runs:
         (together.marks / run).unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -9,11 +10,15 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from conftest import Project, provio_command
 from test_across import start, wait_for
+from test_hostile_paths import on_a_terminal
+
+from provio.home import Home
 
 
 def ids(project: Project) -> list[str]:
@@ -84,6 +89,21 @@ def test_prune_takes_what_ended_before_a_time(recorded: Project) -> None:
     (recorded.path / "go").write_text("on")
     assert going.wait(timeout=60) == 0
     assert recorded.data("d") == {"a"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [("rm", "--yes", "last"), ("prune", "--yes", "--older-than", "2100-01-01")])
+def test_a_removal_that_takes_over_a_second_says_so(recorded: Project, arguments: tuple[str, ...]) -> None:
+    """Also where one step of it takes that long, as here where another process has the store; the line ends with it."""
+    recorded.provio("runs")
+    with Home(recorded.path / ".provio").lock.open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        release = threading.Timer(2.5, fcntl.flock, (lock, fcntl.LOCK_UN))
+        release.start()
+        said = on_a_terminal(recorded, *arguments)
+        release.join()
+    assert b"\r\x1b[Kwaiting for the store" in said
+    assert re.search(rb"\r\x1b\[K[12] runs?[^\x1b]* removed\r\n$", said)
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -51,8 +51,10 @@ def command(before: datetime | None, dry_run: bool, yes: bool, fast: bool) -> in
 
     home = homes.find()
     folders = _old(home, before) if before else []
-    taken, files = asking.extent(folders)
-    rest, litter = removal.litter(home)
+    with terminal.working() as note:
+        note("looking at what they take")
+        taken, files = asking.extent(folders)
+        rest, litter = removal.litter(home)
     what = f"{plural(len(folders), 'run')}, {plural(files + rest, 'file')}, {size(taken + litter)}"
     if dry_run:
         terminal.out("".join(f"{folder.name}\n" for folder in folders))
@@ -61,8 +63,10 @@ def command(before: datetime | None, dry_run: bool, yes: bool, fast: bool) -> in
     if folders and not yes:
         terminal.confirm(f"remove {what}?")
     names, settings = [folder.name for folder in folders], asking.settings()
-    together.remove(home, names, settings, fast=fast, progress=terminal.progress())
-    removal.sweep(home)
+    with terminal.working() as note:
+        together.remove(home, names, settings, fast=fast, progress=note)
+        note("deleting what broken stores left")
+        removal.sweep(home)
     terminal.note(f"{what} removed{WORDS_LEFT * (fast and bool(folders))}")
     return 0
 

@@ -40,7 +40,8 @@ def command(runs: tuple[str, ...], yes: bool, fast: bool) -> int:
     if not yes:
         terminal.confirm(f"remove {what}: {', '.join(folder.name for folder in found[:4])}{' …' * (len(found) > 4)}?")
     names, settings = [folder.name for folder in found], asking.settings()
-    together.remove(home, names, settings, fast=fast, progress=terminal.progress())
+    with terminal.working() as note:
+        together.remove(home, names, settings, fast=fast, progress=note)
     terminal.note(f"{what} removed{WORDS_LEFT * fast}")
     return 0
 
