@@ -163,6 +163,7 @@ bool wake(void) {
     objects_after_fork();
     maps_after_fork();
     tasks_after_fork();
+    said_after_fork();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
     return true;
 }

@@ -53,6 +53,44 @@ uint64_t provio_task_enter(uint64_t task);                  // 0: none; returns 
 uint64_t provio_task_now(void);                             // what the thread is in
 void provio_task_end(uint64_t task, const char *status);    // "ok", "error" or NULL
 
+// Two calls in one: begin a Task and enter it; enter what the thread was in before, and end the Task.
+uint64_t provio_task_in(const char *name, const char *kind);
+void provio_task_out(uint64_t task, uint64_t before, const char *status);
+
+// ---- What the program knows of itself beside its Tasks. Each belongs to the Task that the thread is in. A text that
+// is NULL is left out; `kind` is a class of the ontology or of the user's own ("Hyperparameter", "Accuracy"), or any
+// word. A number returned is 0 where nothing is recorded, and such a number may be handed on: nothing is said then.
+
+// The settings that the program goes by from here on, all said between the two calls. One that was never ended is kept,
+// as incomplete.
+uint64_t provio_configuration(const char *name, const char *kind);
+void provio_configuration_end(uint64_t configuration);
+
+// A setting of a configuration, of an entity or of a Task. Names of nested ones are joined by `.`; within a name it is
+// `\.`, and `\` is `\\`. A text of more than 1 MiB is not kept: its size is.
+void provio_setting_text(uint64_t of, const char *key, const char *value);
+void provio_setting_integer(uint64_t of, const char *key, int64_t value);
+void provio_setting_real(uint64_t of, const char *key, double value);
+void provio_setting_truth(uint64_t of, const char *key, int value);
+// A value as XML Schema writes it, and the name of its type there: ("2026-01-31T12:00:00Z", "dateTime").
+void provio_setting_typed(uint64_t of, const char *key, const char *value, const char *type);
+
+// What a quantity is now. The step is the program's own counting, such as epochs; PROVIO_NO_STEP: none.
+#define PROVIO_NO_STEP INT64_MIN
+void provio_metric(const char *name, const char *kind, double value, int64_t step);
+void provio_metric_integer(const char *name, const char *kind, int64_t value, int64_t step);
+
+// The file or folder at a path is a saved state; and the metrics that it was saved with.
+uint64_t provio_checkpoint(const char *path, int64_t step);
+void provio_metric_of(uint64_t checkpoint, const char *name, const char *kind, double value, int64_t step);
+
+// A thing that no file shows, such as a row of a database; `identifier` tells it from all others in every run. What was
+// used and generated here is a thing, or the file or folder at a path, which no call shows to be so; the other is 0, or
+// NULL.
+uint64_t provio_entity(const char *name, const char *kind, const char *identifier);
+void provio_used(uint64_t thing, const char *path);
+void provio_generated(uint64_t thing, const char *path);
+
 int provio_recording(void); // 0: whatever is said is not heard, now; a child of vfork, say
 uint64_t provio_now(void);  // 0 where nothing is recorded
 

@@ -276,6 +276,7 @@ static inline void text_bytes(struct text *text, const void *bytes, size_t size)
 size_t path_append(char *room, size_t at, const char *path);
 void text_string(struct text *text, const char *string);
 void text_number(struct text *text, uint64_t value);
+void text_real(struct text *text, double value); // real.c
 bool text_plain(const char *bytes, size_t size);
 size_t name_room(const char *bytes, size_t size);
 // ` ; property "bytes"`, or with `encoded` as the property where the bytes are not UTF-8
@@ -611,6 +612,8 @@ bool numbered_so(const struct thread *thread, uint32_t number);
 void scopes_begin(struct thread *thread, bool made);
 uint32_t number_next(void);
 void tasks_after_fork(void);
+bool task_is_own(uint64_t task);
+void said_after_fork(void); // said.c
 void text_task(struct text *text, uint64_t scope);
 static inline size_t task_room(uint64_t scope) {
     return likely(scope == 0) ? 0 : sizeof " ; " TERM_task " <../t>" + digits_at_most(scope);

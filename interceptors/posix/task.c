@@ -12,6 +12,10 @@ uint64_t tasks_of_parent;
 enum { KNOWN = 1024 };
 static _Atomic uint64_t going[KNOWN];
 
+bool task_is_own(uint64_t task) {
+    return task > tasks_of_parent && task <= relaxed(tasks);
+}
+
 static bool goes_on(uint64_t task) {
     return atomic_load(&going[task % KNOWN]) == task;
 }
@@ -120,8 +124,7 @@ uint64_t provio_task_enter(uint64_t task) {
     struct thread *thread = hearing();
     if (thread == NULL) return 0;
     uint64_t before = scope_of(thread);
-    bool own = task > tasks_of_parent && task <= relaxed(tasks);
-    scope_set(thread, own ? task : 0, false);
+    scope_set(thread, task_is_own(task) ? task : 0, false);
     return before;
 }
 
@@ -137,7 +140,7 @@ static void heirs_look(void) {
 }
 
 void provio_task_end(uint64_t task, const char *status) {
-    struct thread *thread = task <= tasks_of_parent || task > relaxed(tasks) ? NULL : hearing();
+    struct thread *thread = task_is_own(task) ? hearing() : NULL;
     struct block block;
     if (thread == NULL) return;
     uint64_t known = task;
@@ -153,6 +156,18 @@ void provio_task_end(uint64_t task, const char *status) {
         block_commit(&block);
     }
     thread->depth--;
+}
+
+// Two calls in one, for layers to which each costs more than what it does.
+uint64_t provio_task_in(const char *name, const char *kind) {
+    uint64_t task = provio_task_begin(&(struct provio_task){.name = name, .kind = kind});
+    if (task != 0) provio_task_enter(task);
+    return task;
+}
+
+void provio_task_out(uint64_t task, uint64_t before, const char *status) {
+    provio_task_enter(before);
+    provio_task_end(task, status);
 }
 
 // ---- threads that are made within a Task

@@ -40,13 +40,30 @@ class Task(ctypes.Structure):
 
 
 _pointer, _text, _int = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
-_time = _bytes = ctypes.c_uint64
+_time = _bytes = _handle = ctypes.c_uint64
+_integer, _real = ctypes.c_int64, ctypes.c_double
 # Name: result, parameters; as in provio.h.
 FUNCTIONS: dict[str, Any] = {
-    "task_begin": (ctypes.c_uint64, ctypes.POINTER(Task)),
-    "task_enter": (ctypes.c_uint64, ctypes.c_uint64),
-    "task_now": (ctypes.c_uint64,),
-    "task_end": (None, ctypes.c_uint64, _text),
+    "task_begin": (_handle, ctypes.POINTER(Task)),
+    "task_enter": (_handle, _handle),
+    "task_now": (_handle,),
+    "task_end": (None, _handle, _text),
+    "task_in": (_handle, _text, _text),
+    "task_out": (None, _handle, _handle, _text),
+    "configuration": (_handle, _text, _text),
+    "configuration_end": (None, _handle),
+    "setting_text": (None, _handle, _text, _text),
+    "setting_integer": (None, _handle, _text, _integer),
+    "setting_real": (None, _handle, _text, _real),
+    "setting_truth": (None, _handle, _text, _int),
+    "setting_typed": (None, _handle, _text, _text, _text),
+    "metric": (None, _text, _text, _real, _integer),
+    "metric_integer": (None, _text, _text, _integer, _integer),
+    "metric_of": (None, _handle, _text, _text, _real, _integer),
+    "checkpoint": (_handle, _text, _integer),
+    "entity": (_handle, _text, _text, _text),
+    "used": (None, _handle, _text),
+    "generated": (None, _handle, _text),
     "recording": (_int,),
     "now": (_time,),
     "function": (_int, _text, _text),
