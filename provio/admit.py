@@ -6,21 +6,21 @@ it states of another run, of another host's processes, or of things that are no 
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 
 from provio.facts import Damage, Record
+from provio.patterns import pattern
 from provio.vocab import NS, superclasses, vocabulary
 
 LONGEST = 1 << 24  # characters of a text: a command line is at most some MB, and three times that as it is written
 TOLD = 3  # of each file, this many damages are named one by one
-DEVICE = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
-SHA256 = re.compile(r"[0-9a-f]{64}")
+DEVICE = pattern(r"[0-9]{1,10}:[0-9]{1,10}")
+SHA256 = pattern(r"[0-9a-f]{64}")
 # Whose values are IRIs of the same host.
 REFERENCES = ("object", "source", "about", "inFile", "virtualSource", "task", "partOf")
-EXTENTS = re.compile(r"(?:(?:[0-9]{1,20}|\*)(?: (?:[0-9]{1,20}|\*))*)?")
-TOKEN = re.compile(r"[0-9A-Fa-f]{1,64}")
+EXTENTS = pattern(r"(?:(?:[0-9]{1,20}|\*)(?: (?:[0-9]{1,20}|\*))*)?")
+TOKEN = pattern(r"[0-9A-Fa-f]{1,64}")
 FORMS = {
     "device": DEVICE, "sha256": SHA256, "shape": EXTENTS, "maxShape": EXTENTS, "chunks": EXTENTS, "token": TOKEN,
 }  # fmt: skip

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from provio.plain import plain
 from provio.vocab import NS, PROV, XSD, vocabulary
 
 Records = dict[str, dict[str, str]]
@@ -44,7 +44,7 @@ class _Unknown(Exception):
     """A line of no form that is read here."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain(frozen=True, slots=True)
 class _Statement:
     """What one statement of a shape says: its properties' names, and where their values are in a match; before them is
     the subject. Those of `iris` are IRIs; `fixed` are the same in each line."""
@@ -56,7 +56,7 @@ class _Statement:
     fixed: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@plain(frozen=True, slots=True)
 class _Shape:
     line: re.Pattern[str]
     prefixes: frozenset[str]

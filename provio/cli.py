@@ -15,24 +15,18 @@ from typing import NoReturn
 # What is loaded now stays: to look through it for garbage again and again takes a twentieth of the time of a question.
 gc.set_threshold(50_000, 20, 20)
 
-import click  # noqa: E402
-
-from provio import __version__, terminal  # noqa: E402
+from provio import run_options, terminal  # noqa: E402
 from provio.errors import ProvioError  # noqa: E402
-from provio.usage import Verbs  # noqa: E402
 
 
 def main() -> NoReturn:
     """Run the command line and exit."""
     terminal.have_streams()
     try:
-        code = cli.main(args=sys.argv[1:] or ["--help"], standalone_mode=False)
+        code = _carried_out(sys.argv[1:])
         sys.stdout.flush()
-    except (click.exceptions.Abort, KeyboardInterrupt):
+    except KeyboardInterrupt:
         code = 130
-    except click.ClickException as error:
-        terminal.complain(*_told(error))
-        code = 125 if sys.argv[1:2] == ["run"] else error.exit_code
     except ProvioError as error:
         terminal.complain(str(error))
         code = error.exit_code
@@ -52,27 +46,14 @@ def main() -> NoReturn:
     os._exit(code if isinstance(code, int) else 0)
 
 
-def _told(error: click.ClickException) -> tuple[str, str]:
-    """What is wrong with a call, and where it is explained."""
-    context: click.Context | None = getattr(error, "ctx", None)
-    hint = f" (see {context.command_path} --help)" if context else ""
-    if context and type(error).__name__ == "NoArgsIsHelpError" and isinstance(context.command, click.Group):
-        return f"{context.command_path}: say {', or '.join(context.command.list_commands(context))}", hint
-    return error.format_message(), hint
+def _carried_out(arguments: list[str]) -> object:
+    """Do what is called: a plain `run` without click, which takes twice as long to load as a bare Python to start."""
+    plain = arguments[:1] == ["run"] and "_PROVIO_COMPLETE" not in os.environ
+    call = run_options.read(arguments[1:]) if plain else None
+    if call:
+        from provio import watching
 
+        return watching.watched(call)
+    from provio import usage
 
-@click.group(
-    cls=Verbs,
-    subcommand_metavar="VERB ...",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="`provio help VERB` explains one, with examples.",
-)
-@click.version_option(__version__, "-V", "--version", message="provio %(version)s")
-def cli() -> None:
-    """Where did this data come from, and what was it made into?
-
-    \b
-      provio run -- python3 decimate.py in.h5 out.h5     watch a command
-      provio lineage out.h5                              where did it come from?
-      provio lineage --forward in.h5                     what was it made into?
-    """
+    return usage.called(arguments or ["--help"])

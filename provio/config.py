@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +18,7 @@ from provio import given_file
 from provio.endpoints import ACCOUNTS, SERVER, SERVERS, STORES, Account, Endpoints
 from provio.errors import ConfigError
 from provio.owners import trusted_beside
-from provio.plain import plain
+from provio.plain import Field, field, plain
 from provio.settings import (
     BOOLEAN,
     DOMAINS,
@@ -56,14 +55,14 @@ class Key:
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return "PROVIO_" + re.sub(r"[.-]", "_", self.name).upper()
+        return "PROVIO_" + self.name.replace(".", "_").replace("-", "_").upper()
 
 
 def _row(name: str, kind: Kind, default: object, says: str, concludes: bool = False, secret: bool = False) -> Any:
     return field(default_factory=lambda: default, metadata={"key": Key(name, kind, says, concludes, secret)})
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Config:
     """What is set. This is the table of keys: a new one is one row here (and docs/settings.md, made from it).
 
@@ -179,8 +178,9 @@ class Config:
 KEEP_OUT = ("exclude", "include", "redact.add")
 # What a project's file may not set: it may come with the project, from anybody.
 USERS_OWN = ("redact.keep", "servers", "credentials")
-FIELDS = {f.metadata["key"].name: f.name for f in fields(Config) if "key" in f.metadata}
-KEYS: dict[str, Key] = {f.metadata["key"].name: f.metadata["key"] for f in fields(Config) if "key" in f.metadata}
+_ROWS = {name: row.metadata["key"] for name, row in vars(Config).items() if isinstance(row, Field) and row.metadata}
+FIELDS = {key.name: name for name, key in _ROWS.items()}
+KEYS: dict[str, Key] = {key.name: key for key in _ROWS.values()}
 VARIABLES = {key.variable: key for key in KEYS.values()}
 
 

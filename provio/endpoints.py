@@ -88,5 +88,5 @@ ACCOUNTS = Kind("a table of tables with the keys user, password", lambda v: _tab
 STORES = Kind(
     "a list of folders and servers (in a variable with `:` between)",
     texts("a list of servers, and of folders, each a .provio or what holds one", is_path, _store),
-    re.compile(PLACE).findall,
+    lambda text: re.findall(PLACE, text),
 )

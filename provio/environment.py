@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import platform
 import pwd
 import re
 import struct
@@ -15,18 +14,22 @@ from pathlib import Path
 from provio.plain import plain
 from provio.redact import without_passwords
 
-JOB_VARIABLES = re.compile(
-    r"(SLURM|PBS|LSB|LSF|FLUX|PALS|OMPI_COMM_WORLD|PMI|PMIX)_[A-Z0-9_]*|COBALT_JOBID|JOB_ID|SGE_TASK_ID"
-)
+# Of batch jobs: those that begin so, and go on in capitals.
+JOB_FAMILIES = tuple("SLURM_ PBS_ LSB_ LSF_ FLUX_ PALS_ OMPI_COMM_WORLD_ PMI_ PMIX_".split())
 # Loaded modules, and the roots that installed software names: lineage hides what was read below them.
-SOFTWARE_VARIABLES = re.compile(
-    r"LOADEDMODULES|_LMFILES_|CONDA_PREFIX|CONDA_DEFAULT_ENV|VIRTUAL_ENV|EBROOT\w*|R_LIBS\w*|JULIA_DEPOT_PATH"
+SOFTWARE_FAMILIES = ("EBROOT", "R_LIBS")
+VARIABLES = frozenset(
+    "COBALT_JOBID JOB_ID SGE_TASK_ID "
+    "LOADEDMODULES _LMFILES_ CONDA_PREFIX CONDA_DEFAULT_ENV VIRTUAL_ENV JULIA_DEPOT_PATH".split()
 )
 JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
 FS_IOC_GETFSUUID = 0x80111500  # linux/fs.h, since 6.9: struct fsuuid2 { __u8 len; __u8 uuid[16]; }
-SHARED = re.compile(
-    r"nfs4?|cifs|smb3?|lustre|gpfs|beegfs|ceph|fuse\.(ceph|glusterfs|sshfs)|panfs|pvfs2|orangefs|9p|virtiofs"
+SHARED = frozenset(
+    "nfs nfs4 cifs smb smb3 lustre gpfs beegfs ceph fuse.ceph fuse.glusterfs fuse.sshfs panfs pvfs2 orangefs 9p "
+    "virtiofs".split()
 )
+NAMED = "PRETTY_NAME="
+CPU = ("model name", "Model", "cpu")
 NOT_STORAGE = frozenset(
     "proc sysfs cgroup cgroup2 devpts mqueue debugfs tracefs securityfs pstore bpf configfs fusectl autofs binfmt_misc "
     "efivarfs hugetlbfs rpc_pipefs nsfs selinuxfs".split()
@@ -72,16 +75,17 @@ def host() -> str:
 
 def system_facts() -> dict[str, str]:
     """Host, operating system, kernel and processor."""
-    return {"host": host(), "system": _os_name(), "kernel": platform.release(), "cpu": _cpu()}
+    return {"host": host(), "system": _os_name(), "kernel": os.uname().release, "cpu": _cpu()}
 
 
 def job_variables() -> dict[str, str]:
     """Batch-job variables and loaded modules."""
-    return {
-        name: value
-        for name, value in sorted(os.environ.items())
-        if JOB_VARIABLES.fullmatch(name) or SOFTWARE_VARIABLES.fullmatch(name)
-    }
+    return {name: value for name, value in sorted(os.environ.items()) if name in VARIABLES or _is_of_family(name)}
+
+
+def _is_of_family(name: str) -> bool:
+    job = name.startswith(JOB_FAMILIES) and name == name.upper()
+    return (job or name.startswith(SOFTWARE_FAMILIES)) and name.isascii() and name.replace("_", "").isalnum()
 
 
 def job_id() -> str | None:
@@ -141,7 +145,7 @@ def mount_of(folder: Path) -> Mount | None:
 
 
 def _domain(point: bytes, device: str, kind: str, source: str) -> str:
-    if SHARED.fullmatch(kind):
+    if kind in SHARED:
         return source
     return _uuid(point, device) or f"{machine_domain()}.{device}"
 
@@ -168,7 +172,7 @@ def _uuid(point: bytes, device: str) -> str | None:
 
 def _octal(text: bytes) -> bytes:
     r"""Undo mountinfo's escapes: `\040` is a space."""
-    return re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), text)
+    return text if b"\\" not in text else re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), text)
 
 
 def _read(path: str) -> str:
@@ -179,15 +183,19 @@ def _read(path: str) -> str:
 
 
 def _os_name() -> str:
-    try:
-        return platform.freedesktop_os_release()["PRETTY_NAME"]
-    except (OSError, KeyError):
-        return platform.system()
+    """As os-release(5) has it: a file of assignments, as a shell reads them."""
+    text = _read("/etc/os-release") or _read("/usr/lib/os-release")
+    found = [line[len(NAMED) :] for line in text.splitlines() if line.startswith(NAMED)]
+    if not found:
+        return os.uname().sysname
+    name = found[-1].rstrip()
+    name = name[1:-1] if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'" else name
+    return re.sub(r"\\([\\$\"'`])", r"\1", name) if "\\" in name else name
 
 
 def _cpu() -> str:
-    match = re.search(r"^(?:model name|Model|cpu)\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
-    return match[1] if match else platform.machine()
+    said = (line.partition(":") for line in _read("/proc/cpuinfo").splitlines())
+    return next((value.strip() for name, _, value in said if name.rstrip() in CPU and value), os.uname().machine)
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import bisect
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from provio.digests import Digests
 from provio.packed import Packed
-from provio.plain import plain
+from provio.plain import field, plain
 from provio.statx import Facts as Facts  # noqa: PLC0414
 from provio.statx import Record as Record  # noqa: PLC0414
 from provio.vocab import RUN_BASE as RUN_BASE  # noqa: PLC0414

@@ -13,9 +13,12 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from provio import environment, runfiles, turtle
-from provio.facts import Record
+
+if TYPE_CHECKING:
+    from provio.facts import Record
 
 STARTED_IN = rb"(?:^|\0)PROVIO_TRACE=[^;\0]*;[^;\0]*;[^;\0]*;([0-9a-f-]{36});"
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from provio import turtle
 from provio.facts import Access, Event, Member, Process
 from provio.identity import member_iri
 from provio.lineage.model import Conclusions, MemberVersion, Phase
+from provio.plain import plain
 
 Pair = tuple[str, str | None]
 TEXTS = ("shape", "datatype", "chunks", "filters")
 SUMMED = frozenset({"Close"})  # over all objects: of each one it says nothing, but how long all of them took
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Hand:
     """What `provio.graph` writes with: a typed node and its properties, an I/O activity, an access's counters,
     a program where programs are recorded."""

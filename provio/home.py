@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from provio import owners, runfiles
 from provio.errors import NotAllowed, NothingKnown
+from provio.patterns import pattern
+from provio.plain import plain
 
 NAME = ".provio"
-RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+RUN_ID = pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CACHEDIR_TAG = (
     "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is kept by provio; backups may leave it out.\n"
 )
@@ -27,7 +27,7 @@ CACHEDIR_TAG = (
 LEFT_WORDS = "words of runs that were removed are left in the store's tables"
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Home:
     """A `.provio` folder; `server` is the URL of the store, where that is not in the folder."""
 

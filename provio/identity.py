@@ -5,11 +5,11 @@ A file version is what `stat` says it is. `Identity` knows one run's mounts; eve
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from provio import turtle
+from provio.patterns import pattern
 from provio.plain import plain
 from provio.statx import Facts, Record
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:  # at run time they are dear to load, and a question has none
     from provio.facts import Opening, Process, Trace
 
 BASE = "https://w3id.org/provio/"
-TASK = re.compile(r"(?<=/)t\d+/$")
-FINER = re.compile(r"/phase/\d+/\d+$")
+TASK = pattern(r"(?<=/)t\d+/$")
+FINER = pattern(r"/phase/\d+/\d+$")
 FILES = 4096  # names that are kept at hand
-LOOPBACK = re.compile(r"127\.|\[0:0:0:0:0:0:0:1\]")
+LOOPBACK = pattern(r"127\.|\[0:0:0:0:0:0:0:1\]")
 
 
 @plain(frozen=True)

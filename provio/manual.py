@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from provio import usage, verbs
-from provio.cli import cli
+from provio.usage import cli
 
 HEAD = """# Commands
 

@@ -10,7 +10,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from provio.home import Home
 from provio.intake import Prepared
 from provio.lock import Lock
 from provio.merge_job import Job, Read
-from provio.plain import plain
+from provio.plain import field, plain
 from provio.store import Writer, open_writer, served, writing
 from provio.vocab import provio
 

@@ -138,6 +138,8 @@ def in_script(text: str) -> str:
 
 def named(text: str) -> bool:
     """Tell whether a text names a program that takes such secrets."""
+    if not any(name in text for name in PROGRAMS):
+        return False
     return any(found[0] in PROGRAMS for found in re.finditer(r"(?<![\w.-])[\w-]+", text))
 
 

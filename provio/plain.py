@@ -6,12 +6,28 @@ one is compiled, and the others are the same for all. That nobody assigns to a f
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import MISSING, Field, field
+from collections.abc import Callable, Mapping
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, TypeVar, dataclass_transform
 
 Class = TypeVar("Class", bound=type)
+MISSING = object()
+
+
+class Field:
+    """A field that is made anew for each instance; `metadata` says more of it."""
+
+    __slots__ = ("default_factory", "metadata")
+
+    def __init__(self, default_factory: Callable[[], Any], metadata: Mapping[str, Any]) -> None:
+        self.default_factory = default_factory
+        self.metadata = metadata
+
+
+def field(*, default_factory: Callable[[], Any], metadata: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """Say how a field is made."""
+    return Field(default_factory, metadata)
 
 
 @dataclass_transform(field_specifiers=(field,))
@@ -21,22 +37,28 @@ def plain(*, frozen: bool = False, slots: bool = False) -> Callable[[Class], Cla
     def make(cls: Class) -> Class:
         names = tuple(cls.__annotations__)
         defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
-        methods: dict[str, Any] = {
-            "__init__": _init(names, defaults),
-            "__eq__": _equal,
-            "__repr__": _shown,
-            "_names": names,
-        }
-        methods |= {"_values": staticmethod(attrgetter(*names)), "__hash__": _hash if frozen else None}
+        methods: dict[str, Any] = {"__eq__": _equal, "__repr__": _shown, "__hash__": _hash if frozen else None}
+        methods |= {"_names": names, "_values": staticmethod(attrgetter(*names))}
         kept = {name: value for name, value in cls.__dict__.items() if name not in names}
-        if not slots:
-            for name, value in methods.items():
-                setattr(cls, name, value)
-            return cls
-        kept = {name: value for name, value in kept.items() if name not in ("__dict__", "__weakref__")}
-        return type(cls)(cls.__name__, cls.__bases__, {**kept, **methods, "__slots__": names})
+        if slots:
+            kept = {name: value for name, value in kept.items() if name not in ("__dict__", "__weakref__")}
+            cls = type(cls)(cls.__name__, cls.__bases__, {**kept, "__slots__": names})
+        for name, value in methods.items():
+            setattr(cls, name, value)
+        _make_later(cls, names, defaults)
+        return cls
 
     return make
+
+
+def _make_later(cls: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> None:
+    """Have `__init__` compiled when there is a first instance: of half of the classes a process has none."""
+
+    def first(self: Any, *arguments: Any, **named: Any) -> None:
+        cls.__init__ = _init(names, defaults)
+        cls.__init__(self, *arguments, **named)
+
+    cls.__init__ = first
 
 
 def _init(names: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
@@ -45,7 +67,7 @@ def _init(names: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., Non
     arguments, lines = ["self"], []
     for name in names:
         default = defaults.get(name, MISSING)
-        if isinstance(default, Field):
+        if hasattr(default, "default_factory"):  # of a field, the standard library's too
             space[f"make_{name}"] = default.default_factory
             arguments.append(f"{name}=missing")
             lines.append(f" self.{name} = make_{name}() if {name} is missing else {name}")

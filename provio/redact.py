@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from provio import passwords, turtle
 from provio.passwords import REDACTED
+from provio.patterns import pattern
 from provio.plain import plain
 
 if TYPE_CHECKING:
@@ -27,21 +28,21 @@ WORDS = frozenset(
     "token secret password passwd pwd passphrase credential credentials auth authorization bearer cookie apikey".split()
 )
 # `--pass` and its like; one digit is which pass of an encoder it is.
-PASS = re.compile(r"((admin|cert|db|database|ftp|http|key|login|proxy|root|smtp|user)-?)?pass")
+PASS = pattern(r"((admin|cert|db|database|ftp|http|key|login|proxy|root|smtp|user)-?)?pass")
 # Each part is bounded: a text may be of megabytes, and meant to take long.
-ADDRESS = re.compile(r"(//)([^/?#@\s:'\"]{0,256})(:?)([^/?#\s'\"]{0,4096})@")
-HEADER = re.compile(r"(?i)\b((?:proxy-)?authorization|cookie|x-[\w-]{0,40}(?:key|token))(\s{0,9}:\s{0,9})[^'\"]+")
-ASSIGNED = re.compile(r"(?<![^\s;&|(\"'])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
-GIVEN = re.compile(r"(?<![^\s;&|(\"'])(--?)([A-Za-z][\w.-]*)(=|\s{1,99})(?!-)(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
+ADDRESS = pattern(r"(//)([^/?#@\s:'\"]{0,256})(:?)([^/?#\s'\"]{0,4096})@")
+HEADER = pattern(r"(?i)\b((?:proxy-)?authorization|cookie|x-[\w-]{0,40}(?:key|token))(\s{0,9}:\s{0,9})[^'\"]+")
+ASSIGNED = pattern(r"(?<![^\s;&|(\"'])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
+GIVEN = pattern(r"(?<![^\s;&|(\"'])(--?)([A-Za-z][\w.-]*)(=|\s{1,99})(?!-)(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
 # `?token=…&` in an address, `user=ada,password=…` of a mount, `host=h password=…` of a database.
-INNER = re.compile(r"(?<![^?&,;\s\"'])([A-Za-z][\w.-]{0,99})=([^\s,;&#\"']+)")
+INNER = pattern(r"(?<![^?&,;\s\"'])([A-Za-z][\w.-]{0,99})=([^\s,;&#\"']+)")
 # `password = "…"` and `"password": "…"` of a program's text.
-QUOTED = re.compile(
+QUOTED = pattern(
     r"""\b([A-Za-z_]\w{0,99})(["']?\s{0,9}[=:]\s{0,9}[rbufRBUF]{0,2})("[^"\n]{1,4096}"|'[^'\n]{1,4096}')"""
 )
-OPTION = re.compile(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
+OPTION = pattern(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
 # What has none of these is let through at once.
-SUSPECT = re.compile(r"@|=|(?i:TOKEN|SECRET|PASS|PWD|KEY|CREDENTIAL|AUTH|BEARER|COOKIE)")
+SUSPECT = "@ = token secret pass pwd key credential auth bearer cookie".split()
 
 
 @plain(frozen=True)
@@ -60,8 +61,9 @@ class Redaction:
 
     def arguments(self, arguments: Iterable[bytes]) -> list[bytes]:
         """Return a command line without its secrets."""
-        words = passwords.without(a.decode("latin-1") for a in arguments)
-        return [text.encode("latin-1") for text in self._argued(words)]
+        words = [argument.decode("latin-1") for argument in arguments]
+        kept = self._argued(passwords.without(words)) if self._may_hold(" ".join(words)) else words
+        return [text.encode("latin-1") for text in kept]
 
     def source(self, text: str) -> str:
         """Return a program's text without the secrets that are written in it."""
@@ -70,12 +72,15 @@ class Redaction:
             secret = self._is_secret(match[1], _is_secret_option(match[1]))
             return f"{match[1]}{match[2]}{match[3][0]}{REDACTED}{match[3][0]}" if secret else match[0]
 
-        return self._inside(QUOTED.sub(quoted, text)) if self.add or SUSPECT.search(text) else text
+        return self._inside(QUOTED.sub(quoted, text)) if self.add or _is_suspect(text) else text
 
     def command_line(self, encoded: str) -> str:
         """Return a command line as the trace format writes it, without its secrets."""
-        suspect = self.add or SUSPECT.search(encoded) or passwords.named(encoded)
-        return _command_line(self, encoded) if suspect else encoded
+        return _command_line(self, encoded) if self._may_hold(encoded) else encoded
+
+    def _may_hold(self, command_line: str) -> bool:
+        """Whether a command line is to be looked at at all."""
+        return bool(self.add) or _is_suspect(command_line) or passwords.named(command_line)
 
     def _argued(self, arguments: Iterator[str]) -> Iterator[str]:
         follows = ""
@@ -138,6 +143,11 @@ def _command_line(redaction: Redaction, encoded: str) -> str:
     from provio.facts import decode_argv  # dear, and who records has loaded none of it
 
     return turtle.encode_argv(redaction.arguments(decode_argv(encoded)))
+
+
+def _is_suspect(text: str) -> bool:
+    folded = text.casefold()
+    return any(word in folded for word in SUSPECT)
 
 
 def _address(match: re.Match[str]) -> str:

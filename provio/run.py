@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import resource
 import signal
 import stat
 import struct
@@ -18,7 +17,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from types import FrameType
 
@@ -27,7 +25,7 @@ from provio.errors import CannotRecord, ProvioError
 from provio.executable import Unwatchable, found_program, unwatchable
 from provio.home import Home, find_or_make
 from provio.needs import needed
-from provio.plain import plain
+from provio.plain import field, plain
 from provio.redact import Redaction
 from provio.runfiles import put
 from provio.vocab import NS, RUN_BASE
@@ -239,6 +237,8 @@ def end_as(end: End) -> int:
         return end.exit_code or 0
     if end.signal not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(end.signal, signal.SIG_DFL)
+    import resource  # seldom wanted
+
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     os.kill(os.getpid(), end.signal)
     return 128 + end.signal

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -39,6 +38,7 @@ from provio.facts import (
     path_of,
 )
 from provio.packed import Packed
+from provio.patterns import pattern
 from provio.runfiles import RunFile
 from provio.trace_members import Members, adopt, is_container
 from provio.vocab import NS, local_name, vocabulary
@@ -47,11 +47,11 @@ RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 Records = dict[str, Record]
 AFTER = ("settled.ttl", "hashes.ttl")  # what was found after the run
 TRIALS = 4  # to find where the good part of a damaged file ends
-IMAGE = re.compile(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
-TASK = re.compile(r"/t[0-9]{1,20}$")
+IMAGE = pattern(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
+TASK = pattern(r"/t[0-9]{1,20}$")
 FEW = 30  # files
 _asked = count()
-NUMBER = re.compile(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of stacked file systems
+NUMBER = pattern(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of stacked file systems
 
 
 def read_run(folder: Path) -> Trace:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from functools import lru_cache
 from urllib.parse import quote, quote_from_bytes
 
+from provio.patterns import pattern
+
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PATH_SAFE = "/-._~!$&'()*+,;=:@"
-_SPECIAL = re.compile(r'[\x00-\x1f"\\\x7f\ud800-\udfff\ufffe\uffff]')
+_SPECIAL = pattern(r'[\x00-\x1f"\\\x7f\ud800-\udfff\ufffe\uffff]')
 # Of UTF-8: C0 but what lays out a document, DEL, C1, and the marks and overrides of direction; no letters.
-_OBEYED = re.compile(
+_OBEYED = pattern(
     rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8b\x8e\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf"
 )
-_PLAIN_PATH = re.compile(rb"[A-Za-z0-9/\-._~!$&'()*+,;=:@]*")
-_PLAIN_SEGMENT = re.compile(r"[A-Za-z0-9\-._~]*")
+_PLAIN_PATH = pattern(rb"[A-Za-z0-9/\-._~!$&'()*+,;=:@]*")
+_PLAIN_SEGMENT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
@@ -28,7 +29,9 @@ def _escape(match: re.Match[str]) -> str:
 
 def literal(text: str) -> str:
     """Return `text` as a quoted literal, valid in N-Triples and Turtle; lone surrogates become U+FFFD."""
-    return f'"{_SPECIAL.sub(_escape, text)}"' if _SPECIAL.search(text) else f'"{text}"'
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{_SPECIAL.sub(_escape, text)}"'
 
 
 def inert(document: bytes) -> bytes:
@@ -64,6 +67,8 @@ def instant_text(ns: int) -> str:
 @lru_cache(maxsize=4096)
 def _second(seconds: int) -> str:
     """Return the whole seconds of an instant, nothing before the year 1000; a run's are few."""
+    from datetime import UTC, datetime  # dear, and who records needs no calendar
+
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
@@ -75,7 +80,7 @@ def segment(text: str | bytes) -> str:
     """Return one path segment of an IRI, percent-encoded."""
     if isinstance(text, bytes):
         return quote_from_bytes(text, safe="-._~")
-    return text if _PLAIN_SEGMENT.fullmatch(text) else quote(text, safe="-._~")
+    return text if _PLAIN_SEGMENT.issuperset(text) else quote(text, safe="-._~")
 
 
 def path_iri(path: bytes) -> str:

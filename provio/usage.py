@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from provio import terminal, verbs
+from provio import __version__, terminal, verbs
 
 # In the order in which people come to need them; a verb that is in none stands under the last.
 GROUPS = {
@@ -98,3 +98,40 @@ def meant(name: str, rest: list[str]) -> str:
         words = [name, *rest] if len(rest) < 4 else [name, *rest[:3], "…"]
         return f": did you mean provio run -- {' '.join(shlex.quote(word) if word != '…' else word for word in words)}?"
     return ""
+
+
+@click.group(
+    cls=Verbs,
+    subcommand_metavar="VERB ...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="`provio help VERB` explains one, with examples.",
+)
+@click.version_option(__version__, "-V", "--version", message="provio %(version)s")
+def cli() -> None:
+    """Where did this data come from, and what was it made into?
+
+    \b
+      provio run -- python3 decimate.py in.h5 out.h5     watch a command
+      provio lineage out.h5                              where did it come from?
+      provio lineage --forward in.h5                     what was it made into?
+    """
+
+
+def called(arguments: list[str]) -> Any:
+    """Carry out a call; return its exit code, with what is wrong with the call itself told."""
+    try:
+        return cli.main(args=arguments, standalone_mode=False)
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        terminal.complain(*_told(error))
+        return 125 if arguments[:1] == ["run"] else error.exit_code
+
+
+def _told(error: click.ClickException) -> tuple[str, str]:
+    """What is wrong with a call, and where it is explained."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    hint = f" (see {context.command_path} --help)" if context else ""
+    if context and type(error).__name__ == "NoArgsIsHelpError" and isinstance(context.command, click.Group):
+        return f"{context.command_path}: say {', or '.join(context.command.list_commands(context))}", hint
+    return error.format_message(), hint

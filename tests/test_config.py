@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -37,9 +36,7 @@ def write(folder: Path, text: str) -> Path:
 
 def values(found: Config) -> dict[str, Any]:
     """Every value, by the name of its field."""
-    return {
-        f.name: getattr(found, f.name) for f in dataclasses.fields(found) if f.name not in ("sources", "conclusions")
-    }
+    return {name: value for name, value in vars(found).items() if name not in ("sources", "conclusions")}
 
 
 DEFAULTS = {

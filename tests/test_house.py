@@ -11,8 +11,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
     owners
-    errors plain folders cycles components sparql vocab turtle statx digests packed facts admit trace_members blocks
-    runfiles trace_hash content
+    errors patterns plain folders cycles components sparql vocab turtle statx digests packed facts admit
+    trace_members blocks runfiles trace_hash content
     given_file settings switches endpoints config config_file home sharing lock passwords redact
     environment executable limits trace needs going run session pressing hdf5_signs hdf5_unseen settle identity present
     lineage
@@ -23,7 +23,7 @@ FLOORS = """
     ancestry contraction roots stale why impact
     validate recorded notebook verify tracking reports show_member runs stats parameters view exports
     ranks batch containers doctor stopping
-    terminal asking completion verbs api usage cli manual settings_page
+    terminal asking run_options watching completion verbs api usage cli manual settings_page
 """.split()
 
 # Links to the repository's own folders: they have rules of their own.

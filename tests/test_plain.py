@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
-from provio.plain import plain
+from provio.plain import field, plain
 
 
 @plain(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Open:
 class Model:
     name: str
     size: int = 3
-    inner: list[int] = field(default_factory=list)
+    inner: list[int] = dataclasses.field(default_factory=list)
 
 
 def test_as_a_dataclass() -> None:

@@ -7,19 +7,18 @@ an earlier one is recorded or a run was going on, is a Gap.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import field
 
 from provio import turtle
 from provio.across.known import Facts
 from provio.graph import Graph
 from provio.identity import without_task
 from provio.lineage.model import TICK
-from provio.plain import plain
+from provio.patterns import pattern
+from provio.plain import field, plain
 
-VERSION = re.compile(r"(?P<inode>.*/version/[^/]+/(?P<number>\d+)\.-?\d+)\.(?P<mtime>-?\d+)\.\d+")
+VERSION = pattern(r"(?P<inode>.*/version/[^/]+/(?P<number>\d+)\.-?\d+)\.(?P<mtime>-?\d+)\.\d+")
 RunAt = Callable[[int], str | None]
 # What holds of a part of a phase as of the whole.
 SAME = ("partOf", "prov:wasAssociatedWith", "carriedFrom", "continuedFrom", "launchedBy", "prov:wasInformedBy")

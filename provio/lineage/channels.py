@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import field
 from itertools import accumulate
 
 from provio.components import components
@@ -21,7 +20,7 @@ from provio.lineage.code import kernels
 from provio.lineage.launchers import is_launcher
 from provio.lineage.model import Conclusions
 from provio.lineage.sockets import Ends
-from provio.plain import plain
+from provio.plain import field, plain
 
 ENDLESS = 1 << 63
 MAKES = frozenset({b"make", b"gmake", b"remake"})

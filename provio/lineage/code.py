@@ -18,6 +18,7 @@ from provio.facts import Facts, Opening, Process, Trace
 from provio.identity import Identity
 from provio.lineage.interpreters import rule_of, script_of
 from provio.lineage.model import Code, ProgramFacts
+from provio.patterns import pattern
 from provio.settings import Interpreter
 
 SYSTEM = tuple(b"/etc /dev /usr /bin /boot /lib /lib32 /lib64 /opt /sbin /sys /proc /var /cvmfs".split())
@@ -27,8 +28,8 @@ SLASH = ord("/")
 _PACKAGE = Path(__file__).resolve().parent.parent
 OWN = tuple(os.fsencode(room) for room in (_PACKAGE, (_PACKAGE / "interceptors").resolve()))
 # Where IPython keeps what was typed.
-HISTORY = re.compile(rb"/profile_[^/]+/history\.sqlite(-[a-z]+)?$")
-ROOT_VARIABLES = re.compile(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
+HISTORY = pattern(rb"/profile_[^/]+/history\.sqlite(-[a-z]+)?$")
+ROOT_VARIABLES = pattern(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
 
 
 def programs(trace: Trace, identity: Identity, settings: Config) -> dict[str, ProgramFacts]:

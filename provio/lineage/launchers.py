@@ -7,16 +7,15 @@ Ranks of one host speak to each other through memory whose messages cannot be to
 
 from __future__ import annotations
 
-import re
-
 from provio.facts import Opening, Process, Trace
 from provio.lineage.model import Conclusions
+from provio.patterns import pattern
 
 LAUNCHERS = frozenset(
     {b"orterun", b"orted", b"prterun", b"prte", b"prted", b"mpiexec.hydra", b"hydra_pmi_proxy", b"hydra_bstrap_proxy"}
 )
-SESSION = re.compile(rb"/(ompi|prte|openmpi-sessions)[.-][^/]+/")
-MEMORY = re.compile(rb"/dev/shm/(vader_segment|sm_segment|osc_rdma|mpich_shar|Intel_MPI|psm[23]?_shm)[^/]*")
+SESSION = pattern(rb"/(ompi|prte|openmpi-sessions)[.-][^/]+/")
+MEMORY = pattern(rb"/dev/shm/(vader_segment|sm_segment|osc_rdma|mpich_shar|Intel_MPI|psm[23]?_shm)[^/]*")
 
 
 def is_launcher(process: Process) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import field
 
 from provio.facts import Facts, Opening, Process, Record
 from provio.identity import member_iri
-from provio.plain import plain
+from provio.plain import field, plain
 
 # A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
 TICK = 20_000_000

@@ -14,10 +14,11 @@ from provio.lineage.growing import read_on_the_way
 from provio.lineage.launchers import of_ranks
 from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, Version, inode_of
 from provio.lineage.reads import Changed, doubt, name_unread, narrow
+from provio.patterns import pattern
 
 PROT_READ, PROT_WRITE = 1, 2
 STAMP_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})  # a store through a map changes a file's time there
-COMPILED = re.compile(rb"(.*/)__pycache__/([^/.]+)\.[^/]*\.pyc(\.\d+)?", re.DOTALL)
+COMPILED = pattern(rb"(.*/)__pycache__/([^/.]+)\.[^/]*\.pyc(\.\d+)?", re.DOTALL)
 HANDS_ON = frozenset({"Fork", "Spawn", "Exec"})
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
 
-from provio.plain import plain
+from provio.plain import field, plain
 from provio.stats.activity import Activity
 from provio.vocab import RUN_BASE
 

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from provio.errors import Busy as Busy
 from provio.errors import StoreError
+from provio.home import Home
 
 if TYPE_CHECKING:
     import pyoxigraph as ox
 
     from provio.config import Config
-    from provio.home import Home
     from provio.lock import Lock
 
     Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
@@ -215,9 +215,7 @@ def writing(home: Home) -> Iterator[None]:
 
 def served(home: Home, settings: Config | None) -> Home:
     """Return a `.provio` as one whose store is where the settings say: what is merged is noted for each store."""
-    from dataclasses import replace
-
-    return replace(home, server=settings.store) if settings and settings.store else home
+    return Home(home.path, settings.store) if settings and settings.store else home
 
 
 def check_version(home: Home) -> None:

@@ -47,7 +47,7 @@ def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
     elif session.recorded() and not session.is_over():
         text, word = b"", f"this shell is recorded already, as run {(session.recorded() or ('',))[0]}: nothing to do"
     else:
-        from provio.verbs.run import prepared
+        from provio.watching import prepared
 
         recording = prepared(session.caller(), settings)
         text = session.begun(recording, kind)

@@ -47,7 +47,7 @@ def _kind(folder: Path) -> Iterator[Finding]:
     mount = environment.mount_of(folder)
     if mount is None or mount.file_system in SAFE_FOR_MAPS:
         return
-    network = environment.SHARED.fullmatch(mount.file_system)
+    network = mount.file_system in environment.SHARED
     what = f"{os.fsdecode(mount.point)} is {'a network file system' if network else 'of a kind'} ({mount.file_system})"
     shared = shared_memory().parent
     if os.access(shared, os.W_OK):

@@ -1,0 +1,185 @@
+"""`provio run` carried out: its call in, the command's own output and end out, and a recorded run left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from provio import config, environment, run, switches, terminal
+from provio import home as homes
+from provio.errors import Busy, CannotRecord, ProvioError
+from provio.home import share
+from provio.lock import Lock
+from provio.pressing import presses
+from provio.redact import Redaction
+
+if TYPE_CHECKING:
+    from provio.config import Config
+    from provio.run import Recording
+    from provio.run_options import Call
+
+MANY = 500  # runs among which there may be some to pack
+
+
+def watched(call: Call) -> int:
+    """Watch a command, have its run merged, and return its exit code (or end by its signal).
+
+    Raises CannotRecord where it is to be recorded or not started (`--strict`), and cannot be.
+    """
+    arguments = [os.fsencode(argument) for argument in call.command]
+    record = [*call.on, *(f"-{word}" for word in call.off)] or None
+    flags: dict[str, object] = {"name": call.name, "campaign": call.campaign, "detail": call.detail}
+    flags |= {"record": record, "hash": call.hashed}
+    flags |= {"include": call.include or None, "exclude": call.exclude or None}
+    forgive = None if call.strict else (lambda _: None) if call.quiet else terminal.complain
+    try:
+        settings = config.load(homes.project_folders(), flags, forgive)
+        recording = prepared(arguments, settings)
+    except Exception as error:
+        if call.strict:
+            raise CannotRecord(str(error)) from error
+        if not call.quiet:
+            terminal.complain(f"not recording: {error}")
+        recording, settings = None, config.Config()
+    end = run.watch(arguments, recording, (lambda _: None) if call.quiet else terminal.complain)
+    if recording:
+        try:
+            word = _after(recording, end, call.no_merge, settings)
+        except Exception as error:  # whatever is wrong with the record, the command ended as it did
+            word = f"run {recording.run_id} is kept, but: {error}"
+        if word and not call.quiet:
+            terminal.complain(word)
+    return run.end_as(end)
+
+
+def prepared(arguments: list[bytes], settings: Config) -> Recording:
+    """Return the run of a command line that is to be recorded as the settings say."""
+    detailed = run.Detail(settings.detail, switches.changes(settings.record), _limits(settings))
+    redaction = Redaction(settings.redact_add, settings.redact_keep)
+    names = settings.name or None, detailed, settings.campaign or None
+    return run.prepare(arguments, *names, redaction, settings.hdf5, settings.domains)
+
+
+def _limits(settings: Config) -> tuple[str, ...]:
+    """What `include` and `exclude` say, relative to the project's folder."""
+    if not (settings.include or settings.exclude):
+        return ()
+    from provio import limits
+
+    return limits.limits(settings.include, settings.exclude, homes.find_or_make().project)
+
+
+def _after(recording: Recording, end: Any, no_merge: bool, settings: Config) -> str:
+    """Finish a run that ended, and have it merged where nobody else is merging; return the line to say of it."""
+    what, home = f"run {recording.run_id}", recording.home
+    try:
+        run.write_run(recording, end)
+        apart = no_merge or environment.job_id()
+        lock = None if apart else Lock(home, wait=False)
+    except Busy:
+        return _leave(recording, settings, True, f"{what}: pending in {home.path} (the store is busy)")
+    except (OSError, ProvioError) as error:
+        return f"{what} is kept, but: {error}"
+    if lock is None:
+        return _leave(recording, settings, False, f"{what}: pending in {home.path}")
+    return _apart(lambda: _merged(recording, lock, settings), lock, recording.run_id)
+
+
+def _leave(recording: Recording, settings: Config, then_merge: bool, word: str) -> str:
+    """Leave a run pending: at once, but for what has to be looked at now."""
+    if _hashes(recording, settings) or presses(str(run.host_folder(recording))):
+        return _apart(lambda: _settled(recording, settings, then_merge, word), None, recording.run_id)
+    share(recording.home, recording.folder)
+    return word
+
+
+def _apart(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
+    """Do what is dear after the command in a process of its own: however it ends, the command's end is passed on.
+
+    Returns the line that it has to say.
+    """
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        gc.disable()  # it ends before that pays
+        try:
+            word = work()
+        except BaseException as error:
+            word = f"run {run_id} is kept, but: {str(error) or type(error).__name__}"
+        os.write(tell, os.fsencode(word[:4000]))  # what a pipe takes without waiting
+        os._exit(0)
+    os.close(tell)
+    if lock:
+        lock.close()
+    try:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except KeyboardInterrupt:
+        status = 130
+    if status:
+        return f"run {run_id} is kept; merging it failed (it ended with {status}): provio merge tries again"
+    return os.fsdecode(os.read(told, 1 << 16))
+
+
+def _settled(recording: Recording, settings: Config, then_merge: bool, word: str) -> str:
+    """Look at what only now can be told of a run that is left pending, and have hashed what it wrote."""
+    from provio.settle import settled
+    from provio.trace import read_run
+
+    with recording.home.closed():
+        settled(read_run(recording.folder))
+    share(recording.home, recording.folder)
+    return word + _hashed(recording, settings, then_merge)
+
+
+def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
+    """Merge a run that ended; return the line to say of it."""
+    from provio.merge import merge
+    from provio.reports.text import plural
+    from provio.settle import settled
+    from provio.store import served
+    from provio.trace import read_run
+
+    with recording.home.closed():
+        trace = settled(read_run(recording.folder))
+    share(recording.home, recording.folder)
+    count = f"{plural(len(trace.processes), 'process', 'processes')}, {plural(_files(trace), 'file')}"
+    if not trace.processes:
+        count = "no process that read or wrote a file"
+    try:
+        outcome = merge(recording.home, [recording.folder], known=trace, lock=lock, wait=False, settings=settings)
+    finally:
+        follow = _hashed(recording, settings, True)
+    if settings.pack and len(os.listdir(recording.home.runs)) > MANY:
+        from provio import packing  # dear, and seldom wanted
+
+        if packing.crowded(served(recording.home, settings), time.time()):
+            packing.begin(recording.home)
+    damaged = f"; {outcome.damages[0]}" if outcome.damages else ""
+    return f"run {recording.run_id}: {count}, recorded in {recording.home.path}{damaged}{follow}"
+
+
+def _hashed(recording: Recording, settings: Config, then_merge: bool) -> str:
+    """Have what a run wrote hashed by a process that nobody waits for; return what to say of that."""
+    if not _hashes(recording, settings):
+        return ""
+    from provio import hashing
+
+    if settings.hash:
+        hashing.ask(recording.home, recording.run_id)
+    hashing.begin(recording.home, then_merge=then_merge)
+    return "; hashes follow" if settings.hash else ""
+
+
+def _hashes(recording: Recording, settings: Config) -> bool:
+    """Whether hashes are wanted, of this run or of others: told without loading what computes them."""
+    try:
+        return settings.hash or any(name != "lock" for name in os.listdir(recording.home.path / "hashing"))
+    except OSError:
+        return False
+
+
+def _files(trace: Any) -> int:
+    return len({o.path for o in trace.openings() if o.kind == "FileVersion" and o.path})

@@ -1,0 +1,108 @@
+"""The options of `provio run` are read without click as click reads them, and a run loads nothing that it does not
+need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+from conftest import Project
+
+from provio.run_options import OPTIONS, Call, read
+from provio.verbs import load
+
+PLAIN = (
+    "true",
+    "-- true",
+    "-- -x --quiet",
+    "true -- --quiet",
+    "make -j4 --no-merge",
+    "-- --",
+    "--name n true",
+    "--name=a=b --name last -- true",
+    "--name= true",
+    "--campaign c --detail call --quiet --no-merge --strict -- sh -c x",
+    "--detail=file true",
+    "--record stat --record=list --no-record pipe true",
+    "--include /a --exclude b* --include=c true",
+    "--hash true",
+    "--hash --no-hash true",
+    "--no-hash true",
+)
+ODD = (
+    "",
+    "--",
+    "--quiet",
+    "--help",
+    "-h",
+    "--help true",
+    "--nme n true",
+    "--nam n true",
+    "--name",
+    "--name -- true",
+    "--quiet=yes true",
+    "--detail most true",
+    "--record stats true",
+    "-q true",
+    "- true",
+    "--no-quiet true",
+)
+
+
+def by_click(words: list[str]) -> Call:
+    """What click reads."""
+    command = load("run")
+    context = command.make_context("run", list(words))
+    return Call(**context.params)
+
+
+@pytest.mark.parametrize("line", PLAIN)
+def test_a_plain_call_is_read_as_click_reads_it(line: str) -> None:
+    assert read(line.split()) == by_click(line.split())
+
+
+def test_every_option_is_in_a_plain_call() -> None:
+    words = {word.partition("=")[0] for line in PLAIN for word in line.split()}
+    assert {word for option in OPTIONS for word in (option.written, option.off) if word} <= words
+
+
+@pytest.mark.parametrize("line", ODD)
+def test_any_other_call_is_left_to_click(line: str) -> None:
+    """It says what is wrong, or helps; and in no case is read otherwise."""
+    assert read(line.split()) is None
+
+
+@pytest.mark.parametrize("line", [line for line in ODD if line not in ("- true", "--name -- true")])
+def test_what_is_left_to_click_is_no_call(line: str) -> None:
+    with pytest.raises((click.ClickException, click.exceptions.Exit)):
+        by_click(line.split())
+
+
+@pytest.mark.parametrize("options", [["--no-merge"], []])
+def test_a_run_loads_only_what_it_needs(project: Project, options: list[str]) -> None:
+    """What takes long to load, and a run or its merge has no use for, is not loaded."""
+    script = (
+        f"import sys; sys.argv[1:] = ['run', '--quiet', *{options}, '--', 'true']; from provio.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", script], cwd=project.path, env=project.env, text=True,
+        capture_output=True, check=True,
+    )  # fmt: skip
+    loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert {"provio.run", "provio.watching"} <= loaded
+    assert ("provio.merge" in loaded) is (not options)
+    dear = {
+        "click",
+        "dataclasses",
+        "inspect",
+        "platform",
+        "rdflib",
+        "networkx",
+        "h5py",
+        "tomllib",
+        "tempfile",
+    }
+    assert dear & loaded == set()
+    assert not options or {"pyoxigraph", "provio.facts", "provio.trace", "datetime", "hashlib"} & loaded == set()
