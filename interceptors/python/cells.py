@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import tasks
+from . import following, tasks
 
 
 class Cells:
@@ -39,7 +39,7 @@ class Cells:
 
 def watch(shell: Any) -> None:
     """Make each cell of a shell a Task."""
-    tasks.follow()
+    following.follow()
     cells = Cells(shell)
     shell.events.register("pre_run_cell", cells.before)
     shell.events.register("post_run_cell", cells.after)

@@ -7,122 +7,76 @@ recorded, none does anything.
 from __future__ import annotations
 
 import functools
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import tasks
+from . import recorder, sayings
+from .activities import NOTHING, Activity
+
+OFF = recorder.off()  # as it was when this was loaded: to ask each time costs more than all the rest
 
 
-def _call(name: str, *arguments: Any) -> int:
-    """Have the recorder say something, where it knows how; return the number that it gave, or 0."""
-    function = getattr(tasks._shim(), name, None)
-    return int(function(*arguments) or 0) if function else 0
-
-
-def quiet(function: Any) -> Any:
-    """Let nothing that goes wrong reach the program."""
-
-    @functools.wraps(function)
-    def said(*arguments: Any, **named: Any) -> int:
-        try:
-            return int(function(*arguments, **named))
-        except Exception:
-            return 0
-
-    return said
-
-
-class activity(tasks.task):  # noqa: N801 (a function, to who uses it)
-    """Do what follows in a Task: `with provio.activity("train", fold=3):`. Attributes are settings of the Task."""
-
-    __slots__ = ("attributes",)
-
-    def __init__(self, name: str, kind: str | None = None, **attributes: Any) -> None:
-        super().__init__(name, kind)
-        self.attributes = attributes
-
-    def __enter__(self) -> int:
-        begun = super().__enter__()
-        if begun and self.attributes:
-            _settings(begun, self.attributes)
-        return begun
+def activity(name: Any, kind: str | None = None, **attributes: Any) -> Any:
+    """Do what follows in an activity: `with provio.activity("train", fold=3):`. Attributes are its settings."""
+    return NOTHING if OFF else Activity(name, kind, attributes)
 
 
 def task(function: Callable[..., Any] | None = None, *, name: str | None = None, **attributes: Any) -> Any:
-    """Make each call of a function an activity: `@provio.task`, or `@provio.task(name="fit", fold=3)`."""
+    """Make each call of a function an activity: `@provio.task`, or `@provio.task(name="fit", fold=3)`.
+
+    The function may be a method, a coroutine or a generator.
+    """
     if function is None:
         return functools.partial(task, name=name, **attributes)
-    called = name or getattr(function, "__qualname__", None) or type(function).__name__
+    if OFF:
+        return function
+    from .decorated import decorated
 
-    @functools.wraps(function)
-    def within(*arguments: Any, **named: Any) -> Any:
-        with activity(called, **attributes):
-            return function(*arguments, **named)
-
-    return within
+    return decorated(function, name, attributes)
 
 
-@quiet
 def configuration(values: Any, kind: str | None = None, name: str | None = None) -> int:
-    """Say which settings the program goes by from here on; return the Configuration's number, or 0."""
-    number = _call("configuration", tasks._text(name), tasks._text(kind))
-    if number:
-        _settings(number, values)
-        _call("configuration_end", number)
-    return number
+    """Say which settings the program goes by from here on; return the Configuration's number, or 0.
+
+    `values` is a mapping, a dataclass, a namespace of argparse, a configuration of OmegaConf or Hydra, or a file or
+    text of TOML, YAML, JSON or INI; `kind` a class of configurations, such as `Hyperparameter`.
+    """
+    return 0 if OFF else _quietly(sayings.configuration, values, kind, name)
 
 
-@quiet
-def metric(name: str, value: float, step: int | None = None, kind: str | None = None) -> int:
+def metric(name: str, value: float, step: int | None = None, kind: str | None = None) -> None:
     """Say what a quantity is now: `provio.metric("accuracy", 0.93, step=7)`."""
-    return _call("metric", tasks._text(name), tasks._text(kind), float(value), -1 if step is None else int(step))
+    if not OFF:
+        _quietly(sayings.metric, name, value, step, kind)
 
 
-@quiet
 def checkpoint(path: Any, step: int | None = None, metrics: Mapping[str, float] | None = None) -> int:
-    """Say that the file or folder at a path is a checkpoint; return its number, or 0."""
-    number = _call("checkpoint", os.fsencode(os.path.abspath(path)), -1 if step is None else int(step))
-    for name, value in (metrics or {}).items():
-        _call("metric_of", number, tasks._text(name), None, float(value))
-    return number
+    """Say that the file or folder at a path is a saved state, of which step and metrics; return its number, or 0."""
+    return 0 if OFF else _quietly(sayings.checkpoint, path, step, metrics)
 
 
-@quiet
-def entity(name: str, kind: str | None = None, **attributes: Any) -> int:
-    """Say that there is something that no file shows; return its number, for `used` and `generated`."""
-    number = _call("entity", tasks._text(name), tasks._text(kind))
-    _settings(number, attributes)
-    return number
+def entity(name: str, kind: str | None = None, identifier: str | None = None, **attributes: Any) -> int:
+    """Say that there is something that no file shows, such as a row of a database; return its number, for `used` and
+    `generated`, or 0. `identifier` tells it from all others, in every run; attributes are its settings."""
+    return 0 if OFF else _quietly(sayings.entity, name, kind, identifier, attributes)
 
 
-@quiet
-def used(what: Any) -> int:
-    """Say that what an entity's number, or a path, stands for was used here."""
-    return _call("used", what if isinstance(what, int) else os.fsencode(os.path.abspath(what)))
+def used(*things: Any) -> None:
+    """Say what was used here: numbers that `entity` returned, or paths of files and folders."""
+    if not OFF:
+        _quietly(sayings.used, things)
 
 
-@quiet
-def generated(what: Any) -> int:
-    """Say that what an entity's number, or a path, stands for was made here."""
-    return _call("generated", what if isinstance(what, int) else os.fsencode(os.path.abspath(what)))
+def generated(*things: Any) -> None:
+    """Say what was made here: numbers that `entity` returned, or paths of files and folders."""
+    if not OFF:
+        _quietly(sayings.generated, things)
 
 
-def _settings(number: int, values: Any) -> None:
-    for key, value in _flat(values):
-        kinds = {bool: "truth", int: "integer", float: "real"}
-        _call("setting_" + kinds.get(type(value), "text"), number, tasks._text(key), _plain(value))
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (bool, int, float)) else tasks._text(str(value))
-
-
-def _flat(values: Any, above: str = "") -> Iterator[tuple[str, Any]]:
-    values = vars(values) if hasattr(values, "__dict__") and not isinstance(values, Mapping) else values
-    for key, value in values.items():
-        name = above + str(key).replace("\\", "\\\\").replace(".", "\\.")
-        if isinstance(value, Mapping):
-            yield from _flat(value, name + ".")
-        else:
-            yield name, value
+def _quietly(say: Callable[..., Any], *arguments: Any) -> int:
+    """Let nothing that goes wrong reach the program."""
+    try:
+        found = recorder.recorder()
+        return 0 if found is None else say(found, *arguments) or 0
+    except Exception:
+        return 0

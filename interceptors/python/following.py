@@ -1,0 +1,129 @@
+"""What a thread does for several, by turns: each belongs to the Task that it was said in.
+
+Callbacks and tasks of asyncio, and what is handed to a pool of threads, are followed from when the program has loaded
+what does them. Threads are followed by the shim; where it is not in the process, here.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import threading
+import weakref
+from typing import Any
+
+from . import recorder, tasks
+from .shim import Shim
+
+_followed: set[str] = set()
+_late: list[Any] = []  # the loop that ran before it was followed, and what its thread was in
+
+
+def follow() -> None:
+    """Follow all of it, loaded or not."""
+    for module in FOLLOWED:
+        importlib.import_module(module)
+    follow_loaded()
+
+
+def follow_loaded() -> None:
+    """Follow what is loaded by now."""
+    if len(_followed) == len(FOLLOWED):
+        return
+    for module, begin in FOLLOWED.items():
+        if module not in _followed and module in sys.modules:
+            _followed.add(module)
+            begin(sys.modules[module])
+
+
+def _asyncio(events: Any) -> None:
+    handle = events.Handle
+    if getattr(handle._run, "provio", False):
+        return
+    run, loop = handle._run, events._get_running_loop()
+    if loop is not None:
+        _late[:] = weakref.ref(loop), tasks.now()
+
+    @functools.wraps(run)
+    def run_within(self: Any) -> Any:
+        before = _entered(self)
+        try:
+            return run(self)
+        finally:
+            _back(before)
+
+    run_within.provio = True  # type: ignore[attr-defined]
+    handle._run = run_within
+
+
+def _entered(handle: Any) -> int:
+    """Enter what a callback was said in; return what its loop is in."""
+    try:
+        before = tasks.now()
+        if _late and _late[0]() is handle._loop:
+            before = _late[1]
+        scope = handle._context.get(tasks.SCOPE, before)
+        if scope != before:
+            tasks.enter(scope)
+        return before
+    except Exception:
+        return 0
+
+
+def _back(before: int) -> None:
+    try:
+        if tasks.now() != before:
+            tasks.enter(before)
+    except Exception:
+        return
+
+
+def _pool(thread: Any) -> None:
+    pool = thread.ThreadPoolExecutor
+    submit = pool.submit
+
+    def submit_within(self: Any, function: Any, /, *arguments: Any, **named: Any) -> Any:
+        task = tasks.now()
+        if not task:
+            return submit(self, function, *arguments, **named)
+        return submit(self, _within, task, function, *arguments, **named)
+
+    functools.update_wrapper(submit_within, submit)
+    pool.submit = submit_within
+
+
+def _within(task: int, function: Any, /, *arguments: Any, **named: Any) -> Any:
+    before = tasks.enter(task)
+    try:
+        return function(*arguments, **named)
+    finally:
+        _back(before)
+
+
+def _threads(module: Any) -> None:
+    """A thread is in what it was started in."""
+    if isinstance(recorder.recorder(), Shim):
+        return
+    thread = module.Thread
+    start, begin = thread.start, thread._bootstrap_inner
+    made: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(start)
+    def start_within(self: Any) -> None:
+        task = tasks.now()
+        if task:
+            made[self] = task
+        start(self)
+
+    @functools.wraps(begin)
+    def begin_within(self: Any) -> None:
+        task = made.pop(self, 0)
+        if task:
+            tasks.enter(task)
+        begin(self)
+
+    thread.start, thread._bootstrap_inner = start_within, begin_within
+
+
+FOLLOWED = {"asyncio.events": _asyncio, "concurrent.futures.thread": _pool, threading.__name__: _threads}

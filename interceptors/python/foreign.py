@@ -1,0 +1,70 @@
+"""Asks what a program wrote without suffering for it: a function of its own in, the answer or Refused out.
+
+An object's `__repr__` or `__iter__` may raise, or never end. What is Python of it is stopped when its time is over;
+what is not (a sleep, a loop in C) cannot be.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+SECONDS = 0.1
+LONGEST = 1000  # characters of what an object says of itself
+
+
+class Refused(Exception):
+    """There is no answer."""
+
+
+class _Late(BaseException):
+    """No `except Exception` of the program's is to catch it."""
+
+
+def asked(function: Callable[..., Any], *arguments: Any, seconds: float = SECONDS) -> Any:
+    """Return what a function returns; raises Refused where it raises, or goes on for too long."""
+    before, until = sys.gettrace(), time.monotonic() + seconds
+
+    def watch(*_: Any) -> Any:
+        if time.monotonic() > until:
+            raise _Late
+        return watch
+
+    sys.settrace(watch)
+    try:
+        return function(*arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        raise Refused from None
+    finally:
+        sys.settrace(before)
+
+
+def name_of(kind: Any) -> str:
+    """Return the name of a class, with its module's where that is not Python's own."""
+    module, name = (str(type.__getattribute__(kind, word)) for word in ("__module__", "__qualname__"))
+    return name if module == "builtins" else f"{module}.{name}"
+
+
+def description(value: Any) -> str:
+    """Return what an object says of itself, where that tells it from others the next time too; else the name of its
+    class."""
+    try:
+        text = asked(repr, value)
+    except Refused:
+        text = ""
+    said = str.__str__(text)[: LONGEST + 1] if isinstance(text, str) else ""
+    own = said and len(said) <= LONGEST and " at 0x" not in said
+    return said if own else name_of(type(value)) + _shape(value)
+
+
+def _shape(value: Any) -> str:
+    try:
+        shape = asked(getattr, value, "shape")
+    except Refused:
+        return ""
+    sizes = shape if type(shape) is tuple and len(shape) <= 64 else ()
+    return " of shape " + " ".join(map(str, sizes)) if sizes and all(type(size) is int for size in sizes) else ""

@@ -1,0 +1,184 @@
+"""What has parts, and which: an object in, its keys and values out, by what sort of thing it is.
+
+Nothing is compared, and an attribute of an object is asked for only under `foreign`. Libraries are known by the names
+of their modules, and never imported.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from .foreign import Refused, asked
+
+MOST_ITEMS = 100  # of an array, each of which becomes a setting; a larger one is told of in words
+INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
+REAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?|[+-]?(inf|nan)")
+MOST_BYTES = 64 * 1024 * 1024  # of an array that is digested
+
+
+class Parts:
+    """Keys and values, one after the other; `named` where the keys are names. What raises meanwhile ends them."""
+
+    def __init__(self, pairs: Iterable[Any], named: bool = True) -> None:
+        self.pairs = pairs
+        self.named = named
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            pairs = asked(iter, self.pairs)
+            while True:
+                pair = asked(next, pairs, None)
+                if pair is None:
+                    return
+                key, value = pair
+                yield key, value
+        except (Refused, TypeError, ValueError):
+            yield "…", "more, which cannot be told"
+
+
+class Sure(Parts):
+    """The same, of Python's own, which does not raise."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.pairs)
+
+
+def parts(value: Any) -> Parts | None:
+    """Return what a value consists of; None where it is one thing."""
+    kind = type(value)
+    if kind is dict:
+        return Sure(list(value.items()))
+    if kind in (list, tuple):
+        return Sure(enumerate(list(value)), named=False)
+    for matches, take in SORTS:
+        try:
+            if matches(kind):
+                found: Parts | None = take(value)
+                return found
+        except Exception:  # noqa: S112 (it may be of another sort all the same)
+            continue
+    return None
+
+
+def is_array(kind: type) -> bool:
+    """Whether it is a class of arrays, or of their elements."""
+    return _of(*ARRAYS)(kind) and hasattr(kind, "shape")
+
+
+def content(value: Any) -> bytes:
+    """Return the bytes of an array; raises ValueError where they are too many to be looked at."""
+    value = value.detach().cpu().numpy() if _module(type(value)) == "torch" else value
+    if value.nbytes > MOST_BYTES:
+        raise ValueError
+    return bytes(value.tobytes())
+
+
+def _module(kind: Any) -> str:
+    return str(type.__getattribute__(kind, "__module__")).partition(".")[0]
+
+
+def _names(value: Any, names: Iterable[str]) -> Parts:
+    return Parts([(name, _attribute(value, name)) for name in names])
+
+
+def _attribute(value: Any, name: str) -> Any:
+    try:
+        return asked(getattr, value, name)
+    except Refused:
+        return "(cannot be told)"
+
+
+def _variables(value: Any) -> Parts:
+    return Parts(list(asked(vars, value).items()))
+
+
+def _mapping(value: Any) -> Parts:
+    return Parts(_items(value))
+
+
+def _items(value: Any) -> Iterator[Any]:
+    for key in value:
+        yield key, value[key]
+
+
+def _omegaconf(value: Any) -> Parts | None:
+    to_container = sys.modules["omegaconf"].OmegaConf.to_container
+    try:
+        plain = asked(lambda: to_container(value, resolve=True), seconds=1)
+    except Refused:  # it leads to what is not there
+        plain = asked(lambda: to_container(value, resolve=False), seconds=1)
+    return parts(plain)
+
+
+def sections(value: Any) -> Any:
+    """Return the sections of an INI file, each with its values and those of DEFAULT."""
+    found = {name: value.items(name, raw=True) for name in value.sections()} or {
+        "DEFAULT": list(value.defaults().items())
+    }
+    return {name: {key: value_of(text) for key, text in pairs} for name, pairs in found.items()}
+
+
+def value_of(text: Any) -> Any:
+    """Return what a text of an INI file stands for, where it is written like a number, `true` or `false`."""
+    if type(text) is not str:  # a key without a value
+        return text
+    if INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if REAL.fullmatch(text) else {"true": True, "false": False}.get(text.lower(), text)
+
+
+def _class(value: type) -> Parts:
+    names = [name for name in vars(value) if not name.startswith("__")]
+    plain = [(name, vars(value)[name]) for name in names]
+    return Parts([(name, each) for name, each in plain if not callable(each) and not hasattr(type(each), "__get__")])
+
+
+def _set(value: Any) -> Parts:
+    items = list(frozenset.__iter__(value) if isinstance(value, frozenset) else set.__iter__(value))
+    try:
+        items = asked(sorted, items)
+    except Refused:
+        items = asked(lambda: sorted(items, key=repr))
+    return Parts(enumerate(items), named=False)
+
+
+def _array(value: Any) -> Parts | None:
+    shape = asked(getattr, value, "shape")
+    size = 1
+    for length in shape:
+        size *= int(length)
+    return Parts(enumerate(asked(value.tolist)), named=False) if shape and size <= MOST_ITEMS else None
+
+
+def _of(*modules: str) -> Callable[[Any], bool]:
+    return lambda kind: any(_module(base) in modules for base in kind.__mro__)
+
+
+def _under(base: type) -> Callable[[Any], bool]:
+    return lambda kind: issubclass(kind, base)
+
+
+def _has(word: str) -> Callable[[Any], bool]:
+    return lambda kind: hasattr(kind, word)
+
+
+ARRAYS = ("numpy", "torch", "jax", "jaxlib", "cupy", "tensorflow")
+SORTS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
+    (_of("omegaconf"), _omegaconf),
+    (is_array, _array),
+    (_of("configparser"), lambda value: parts(sections(value))),
+    (_under(Mapping), _mapping),
+    (_has("__dataclass_fields__"), lambda value: _names(value, list(type(value).__dataclass_fields__))),
+    (_has("__attrs_attrs__"), lambda value: _names(value, [each.name for each in type(value).__attrs_attrs__])),
+    (_has("_fields"), lambda value: _names(value, list(type(value)._fields))),
+    (_of("argparse", "types", "pydantic"), _variables),
+    (_has("flag_values_dict"), lambda value: Parts(list(asked(value.flag_values_dict).items()))),
+    (_under(type), _class),
+    (_under(list), lambda value: Parts(enumerate(list.__iter__(value)), named=False)),
+    (_under(tuple), lambda value: Parts(enumerate(tuple.__iter__(value)), named=False)),
+    (lambda kind: issubclass(kind, (set, frozenset)), _set),
+    (lambda kind: kind is range, lambda value: Parts(enumerate(value), named=False) if len(value) < 10 else None),
+)
