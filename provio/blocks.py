@@ -27,8 +27,11 @@ KINDS = {
     "_": " +",
     "I": f"<({NAME})>",
     "D": rf'"({TEXT})"\^\^xsd:dateTime',
+    "X": r'"([A-Za-z0-9.+-]*)"\^\^xsd:double',
     "T": f'"({TEXT})"',
     "B": "(true|false)",
+    "E": r"([+-]?[0-9]+(?:\.[0-9]*)?[eE][+-]?[0-9]+)",
+    "M": "(-[0-9]{1,20})",
     "0": "([0-9]{1,20})",
     "N": "((?:prov)?:[A-Za-z][A-Za-z0-9]*)",
     "a": "a(?= )",
@@ -36,7 +39,9 @@ KINDS = {
     ".": r"\.",
 }
 TOKENS = [(kind, re.compile(look)) for kind, look in KINDS.items()]
-STATEMENT = r"I_[aN]_[INTDB0](?:_?;_?[aN]_[INTDB0])*_\."
+STATEMENT = r"I_[aN]_[INTDXBEM0](?:_?;_?[aN]_[INTDXBEM0])*_\."
+# What a `:value` of each kind is; of a text nothing is noted.
+VALUES = {"D": "dateTime", "X": "double", "B": "boolean", "E": "double", "M": "integer", "0": "integer"}
 LINE = re.compile(rf"{STATEMENT}(?:_{STATEMENT})*")
 
 
@@ -187,7 +192,7 @@ class _Maker:
         if kind in "_;.":
             self.pattern += KINDS[kind]
             return
-        if kind in "ND":
+        if kind in "NDX":
             self.prefixes.add(text.partition(":")[0] if kind == "N" else "xsd")
         if self.place % 2:
             self.property = text
@@ -212,9 +217,11 @@ class _Maker:
         if kind == "N":
             self.fixed[name] = _word(text, name == "a" and self.property == "a")
             self.pattern += re.escape(text)
-        elif self.property == "a":
+        elif self.property == "a" or (kind in "XEM" and name != "value"):
             raise _Unknown
         else:
+            if name == "value" and kind in VALUES:
+                self.fixed["valueType"] = VALUES[kind]
             self.names.append(name)
             if kind == "I":
                 self.iris.append(name)

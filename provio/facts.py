@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 from provio.digests import Digests
 from provio.packed import Packed
 from provio.plain import field, plain
+from provio.said import Said
 from provio.statx import Facts as Facts  # noqa: PLC0414
 from provio.statx import Record as Record  # noqa: PLC0414
 from provio.vocab import RUN_BASE as RUN_BASE  # noqa: PLC0414
@@ -350,6 +351,7 @@ class Process:
     failures: list[Failure] = field(default_factory=list)
     containers: list[Opening] = field(default_factory=list)  # what a library opened that knows what is in a file
     within: list[Event] = field(default_factory=list)  # what befell names in such files
+    told: dict[str, int] = field(default_factory=dict)  # when it last told of something, by the Task that it was in
     # What was once told of it.
     _arguments: list[bytes] | None = None
     _started: int | None = None
@@ -401,7 +403,7 @@ class Process:
         return min(known or [o.opened for o in self.openings if o.opened] + [e.at for e in self.events] or [0])
 
     def _last_moment(self) -> int:
-        moments = [self.started, *(e.at for e in self.events), int(self.record.get("endedNs", 0))]
+        moments = [self.started, *(e.at for e in self.events), int(self.record.get("endedNs", 0)), *self.told.values()]
         if self.image == "task":  # what it left open is not its own to close
             return max([*moments, *(m for o in self.openings for a in o.accesses for m in (a.last_read, a.last_write))])
         for opening in self.openings:
@@ -485,6 +487,7 @@ class Trace:
     unwatched: list[Unwatched] = field(default_factory=list)
     hashes: dict[tuple[str, int, int, int, int], Hash] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
+    said: Said = field(default_factory=Said)
 
     @property
     def iri(self) -> str:

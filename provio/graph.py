@@ -9,6 +9,7 @@ from functools import cache
 from provio import turtle
 from provio.facts import Access, Event, Opening, Process, Task, Thread, Trace, path_of
 from provio.graph_members import Hand, MemberGraph
+from provio.graph_said import SaidGraph
 from provio.home import RUN_ID
 from provio.identity import Identity
 from provio.lineage.model import Code, Conclusions, Phase, Strand, Version
@@ -149,6 +150,7 @@ class _Writer:
             yield self.inside.activities(process)
         yield self._versions()
         yield self.inside.members()
+        yield SaidGraph(self.trace, self.out, self.graph.say, self.graph.lines.append).nodes()
         yield self._rest()
 
     def _run(self) -> Iterator[None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from provio import across, redact, turtle
-from provio.across import content
+from provio.across import beside
 from provio.across.known import CONTENT
 from provio.config import Config
 from provio.errors import ProvioError
@@ -20,7 +20,7 @@ from provio.plain import plain
 from provio.store import Writer
 from provio.vocab import PROV, RDF
 
-RULES = 4  # raised where the same trace files give another graph: what an older provio merged is merged anew
+RULES = 5  # raised where the same trace files give another graph: what an older provio merged is merged anew
 
 
 @plain()
@@ -37,8 +37,10 @@ class Prepared:
 def prepare(trace: Trace, settings: Config) -> Prepared:
     """Conclude what follows from a run alone; the pieces are made as they are taken."""
     identity = Identity(trace)
+    redaction = redact.Redaction(settings.redact_add, settings.redact_keep)
+    redact.said(trace, redaction)
     conclusions = conclude(trace, identity, settings)
-    redact.trace(trace, redact.Redaction(settings.redact_add, settings.redact_keep))
+    redact.trace(trace, redaction)
     pieces = triples(trace, identity, conclusions)
     return Prepared(bundle_iri(trace.iri), pieces, index_of(trace, settings), across.Open.of(conclusions))
 
@@ -51,43 +53,43 @@ def put(store: Writer, run: Prepared, runs: across.Runs, derived: across.Derived
     """
     graph = run.graph
     keys = across.touched_in(store, graph)
-    equal = content.touched(store, graph)
+    before = beside.touched(store, graph)
     try:
         store.replace(graph, run.pieces)
         runs.renew(store, graph)
         _renew_across(store, graph, keys | run.open.beside(runs), runs, derived)
-        store.index([*_renewed(store, graph, equal), *run.index])
+        store.index([*_renewed(store, graph, before), *run.index])
     except (OSError, ProvioError):
         raise
     except Exception:
-        _forget(store, [graph], keys, equal | content.touched(store, graph), runs)
+        _forget(store, [graph], keys, before.with_(beside.touched(store, graph)), runs)
         raise
 
 
 def copy(store: Writer, graph: str, run: str, content_hash: str, document: str) -> None:
     """Put a run's graph (N-Triples) as another store has it in place of what there was, and conclude as `put` does."""
     keys = across.touched_in(store, graph)
-    equal = content.touched(store, graph)
+    before = beside.touched(store, graph)
     store.replace(graph, [document])
     keys |= across.touched_in(store, graph)
     _renew_across(store, graph, keys, across.Runs.of(store), across.Derived(store))
-    store.index([*_renewed(store, graph, equal), *_entry(graph, run, content_hash)])
+    store.index([*_renewed(store, graph, before), *_entry(graph, run, content_hash)])
 
 
 def forget(store: Writer, graphs: Iterable[str], progress: Callable[[int], None] = lambda _: None) -> None:
     """Take runs' graphs out of the store, and all that followed from them; `progress` is told how many are out."""
     graphs, runs = list(graphs), across.Runs.of(store)
-    keys, equal = across.during(store, graphs, runs), content.touched(store, *graphs)
+    keys, before = across.during(store, graphs, runs), beside.touched(store, *graphs)
     for graph in graphs:
         keys |= across.shared(store, graph) | across.disputed(store, graph)
-    _forget(store, graphs, keys, equal, runs, progress)
+    _forget(store, graphs, keys, before, runs, progress)
 
 
 def _forget(
     store: Writer,
     graphs: list[str],
     keys: set[str],
-    equal: dict[str, set[str]],
+    before: beside.Touched,
     runs: across.Runs,
     progress: Callable[[int], None] = lambda _: None,
 ) -> None:
@@ -97,7 +99,7 @@ def _forget(
         store.drop(graph)
         runs.renew(store, graph)
     across.Derived(store).renew(store, keys, across.conclude(store, sorted(keys), runs))
-    if content.renew(store, None, equal):
+    if beside.renew(store, None, before):
         store.index(_bundle(CONTENT))
 
 
@@ -109,9 +111,9 @@ def _renew_across(store: Writer, graph: str, keys: set[str], runs: across.Runs, 
     derived.renew(store, keys, across.conclude(store, sorted(keys), runs))
 
 
-def _renewed(store: Writer, graph: str, before: dict[str, set[str]]) -> list[str]:
-    """Say anew what equal content says; return what the index then says of that."""
-    return _bundle(CONTENT) if content.renew(store, graph, before) else []
+def _renewed(store: Writer, graph: str, before: beside.Touched) -> list[str]:
+    """Say anew what equal content and equal values say; return what the index then says of that."""
+    return _bundle(CONTENT) if beside.renew(store, graph, before) else []
 
 
 def hash_of(content_hash: str, settings: Config) -> str:

@@ -16,6 +16,7 @@ from provio import passwords, turtle
 from provio.passwords import REDACTED
 from provio.patterns import pattern
 from provio.plain import plain
+from provio.values import TEXT, Value
 
 if TYPE_CHECKING:
     from provio.facts import Trace
@@ -117,11 +118,28 @@ class Redaction:
     def _is_secret(self, name: str, usual: bool) -> bool:
         return (usual or _matches(name, self.add)) and not _matches(name, self.keep)
 
+    def setting(self, name: str, value: str) -> str:
+        """Return what may be said of the value of a setting: its name is the last part of it."""
+        last = re.split(r"(?<!\\)\.", name)[-1]
+        return REDACTED if value and self._is_secret(last, _is_secret_option(last, value)) else without_passwords(value)
+
 
 def without_passwords(text: str) -> str:
     """Return a text without the passwords of addresses in it; a user without one stays, unless it is a web address's:
     there it is a token."""
     return ADDRESS.sub(_address, text) if "@" in text else text
+
+
+def said(found: Trace, redaction: Redaction) -> None:
+    """Take the secrets out of what programs told of, before anything is concluded from it: not even a hash of one is
+    kept."""
+    for settings in found.said.holders():
+        for name, value in settings.items():
+            text = redaction.setting(name, value.text)
+            if text != value.text:
+                settings[name] = Value(TEXT, text)
+    for entity in found.said.entities.values():
+        entity.name, entity.identifier = without_passwords(entity.name), without_passwords(entity.identifier)
 
 
 def trace(found: Trace, redaction: Redaction) -> None:

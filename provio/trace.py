@@ -10,6 +10,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 
@@ -41,9 +42,11 @@ from provio.packed import Packed
 from provio.patterns import pattern
 from provio.runfiles import RunFile
 from provio.trace_members import Members, adopt, is_container
-from provio.vocab import NS, local_name, vocabulary
+from provio.trace_said import USES, Sayings
+from provio.vocab import NS, XSD, local_name, vocabulary
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+STRING = pyoxigraph.NamedNode(XSD + "string")
 Records = dict[str, Record]
 AFTER = ("settled.ttl", "hashes.ttl")  # what was found after the run
 TRIALS = 4  # to find where the good part of a damaged file ends
@@ -70,7 +73,7 @@ def read_run(folder: Path) -> Trace:
     }
     settled: Records = {}
     late: deque[dict[str, Packed]] = deque()
-    members = Members()
+    members, sayings = Members(), Sayings(partial(_process, trace))
     for file in source.files(run):
         if file.gap is not None:
             digests.add((file.host, file.name), os.fsencode(file.gap))
@@ -81,12 +84,13 @@ def read_run(folder: Path) -> Trace:
         if file.name in AFTER:
             settled.update(records)
         else:
-            late.append(_assemble(trace, records, members))
+            late.append(_assemble(trace, records, members, sayings))
     openings = {opening.iri: opening for opening in trace.openings()} | members.containers
     members.place()
     threads = {thread.iri: thread for process in trace.processes.values() for thread in process.threads}
     while late:
-        _attach(trace, late.popleft(), openings, threads, members)
+        _attach(trace, late.popleft(), openings, threads, (members, sayings))
+    trace.said = sayings.placed()
     for process in {id(one.process): one.process for one in members.containers.values()}.values():
         adopt(process)
     _attach_settled(trace, settled, openings)
@@ -197,7 +201,10 @@ def _records(data: bytes, records: Records | None = None) -> Records:
         if predicate == RDF_TYPE:
             record["a"] = value[skip:] if value.startswith(NS) else value
         elif predicate.startswith(NS):
-            record[predicate[skip:]] = value
+            name = predicate[skip:]
+            record[name] = value
+            if name == "value" and getattr(triple.object, "datatype", STRING) != STRING:
+                record["valueType"] = local_name(triple.object.datatype.value)
     return records
 
 
@@ -221,7 +228,7 @@ CLOSE = ("closedNs", "closedMtimeNs", "closedCtimeNs", "closedSize", "closedLink
 OPENED = frozenset({"FileVersion", "Directory", "Pipe", "Socket", "File"})
 
 
-def _assemble(trace: Trace, records: Records, members: Members) -> dict[str, Packed]:
+def _assemble(trace: Trace, records: Records, members: Members, sayings: Sayings) -> dict[str, Packed]:
     """Make processes, threads, openings and events of a file's records; return its accesses and closes for later."""
     later: dict[str, Packed] = {}
     for iri, record in records.items():
@@ -240,7 +247,7 @@ def _assemble(trace: Trace, records: Records, members: Members) -> dict[str, Pac
             _open(trace, iri, record, members)
             if "closedNs" in record:
                 later[iri] = Packed({name: record[name] for name in CLOSE if name in record})
-        elif not ("inFile" in record or "virtualSource" in record) or not members.takes(iri, record):
+        elif not (sayings.takes(iri, record) or members.takes(iri, record)):
             later[iri] = Packed(record)
     return later
 
@@ -275,9 +282,11 @@ def _open(trace: Trace, iri: str, record: Record, members: Members) -> None:
 
 
 def _attach(
-    trace: Trace, later: dict[str, Packed], openings: dict[str, Opening], threads: dict[str, Thread], members: Members
-) -> None:
+    trace: Trace, later: dict[str, Packed], openings: dict[str, Opening], threads: dict[str, Thread],
+    beside: tuple[Members, Sayings],
+) -> None:  # fmt: skip
     """Give accesses and closes to their openings, events to their processes, wherever they were written."""
+    members, sayings = beside
     accesses: dict[str, Access] = {}
     for iri, packed in later.items():
         record = packed.record()
@@ -285,11 +294,10 @@ def _attach(
         thread = threads.get(_parent_iri(iri))
         if kind == "Gap":
             _gap(trace, thread, iri, record)
-        elif kind is None and iri in trace.tasks:
-            trace.tasks[iri].record.update(record)
+        elif kind in USES:
+            sayings.used_in(thread, record)
         elif kind is None or "closedNs" in record:
-            if not (members.found and members.told_later(iri, record)):
-                _close(openings.get(iri), record)
+            _told_later(trace, iri, record, openings, members)
         elif kind == "AccessSizes":
             access, _, side = iri.rpartition("/")
             if access in accesses:  # which comes before it, in the same file
@@ -299,6 +307,13 @@ def _attach(
             _turn(accesses, iri, record)
         elif thread:
             _of_thread(openings, thread, iri, record, accesses, members)
+
+
+def _told_later(trace: Trace, iri: str, record: Record, openings: dict[str, Opening], members: Members) -> None:
+    if "a" not in record and iri in trace.tasks:
+        trace.tasks[iri].record.update(record)
+    elif not (members.found and members.told_later(iri, record)):
+        _close(openings.get(iri), record)
 
 
 def _turn(accesses: dict[str, Access], iri: str, record: Record) -> None:

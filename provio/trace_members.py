@@ -22,6 +22,8 @@ class Members:
 
     def takes(self, iri: str, record: Record) -> bool:
         """Keep what a record says, if it is of an object inside a file."""
+        if not ("inFile" in record or "virtualSource" in record):
+            return False
         if "virtualSource" in record and "object" in record:
             self.shown.append((record["object"], record["virtualSource"]))
             return True

@@ -5,6 +5,7 @@ Each act takes a millisecond. A file is what a dictionary says; its versions are
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -91,6 +92,7 @@ class Process:
         self.serial, self.accesses = count(1), count(1)
         self.open: list[Handle | Plain] = []
         self.tasks, self.task = count(1), ""
+        self.told = {letter: count(1) for letter in "gmce"}
         base = f"{RUN_BASE}{run.id}/{HOST}/{pid}.1.0/0/"
         self.lines = [
             f"@prefix : <{NS}> . @base <{base}> .\n",
@@ -116,6 +118,55 @@ class Process:
         self.run.tick()
         self.say(f"<{self.task}> :endedNs {self.run.now} ; :status {turtle.literal(status)}")
         self.task = back
+
+    def configure(
+        self, configuration: str, kind: str = "", whole: bool = True, /, **settings: str | float | bool
+    ) -> None:
+        """Say that the program goes by settings from here on; not `whole`: it ended before all were said."""
+        name = self._tell("g", "Configuration", [f":name {turtle.literal(configuration)}", *_kind(kind)])
+        self._settings(name, settings)
+        if whole:
+            self.say(f"<{name}> :complete true")
+
+    def metric(self, metric: str, value: float, step: int | None = None, kind: str = "", of: str = "") -> None:
+        """Say what a quantity is now; `of`: given with a checkpoint."""
+        said = [f":name {turtle.literal(metric)}", *_kind(kind), f":value {_value(value)}"]
+        said += [f":step {step}"] if step is not None else []
+        self._tell("m", "Metric", said + ([f":partOf <{of}>"] if of else []))
+
+    def checkpoint(self, path: str, step: int | None = None, **metrics: float) -> None:
+        """Say that a file or folder holds a state to go on from."""
+        said = [f":path {turtle.literal(path)}", *([f":step {step}"] if step is not None else [])]
+        name = self._tell("c", "Checkpoint", said)
+        for metric, value in metrics.items():
+            self.metric(metric, value, of=name)
+
+    def entity(self, named: str, kind: str = "", identifier: str = "", /, **settings: str | float | bool) -> str:
+        """Tell of something that no file shows; return its name."""
+        said = [f":name {turtle.literal(named)}", *_kind(kind)]
+        said += [f":identifier {turtle.literal(identifier)}"] if identifier else []
+        name = self._tell("e", "DataObject", said)
+        self._settings(name, settings)
+        return name
+
+    def used(self, what: str, made: bool = False) -> None:
+        """Say that the program used something that it told of, or a file (or `made` it)."""
+        at, kind = self.run.tick(), "GeneratedSaid" if made else "UsedSaid"
+        about = f":path {turtle.literal(what)}" if what.startswith("/") else f":object <{what}>"
+        within = f" ; :task <{self.task}>" if self.task else ""
+        self.say(f"<e{next(self.accesses)}> a :{kind} ; :at {at} ; {about}{within}")
+
+    def _tell(self, letter: str, kind: str, said: list[str]) -> str:
+        self.run.tick()
+        name = f"../{letter}{next(self.told[letter])}"
+        within = [f":task <{self.task}>"] if self.task else []
+        self.say(" ; ".join([f"<{name}> a :{kind}", f":startedNs {self.run.now}", *said, *within]))
+        return name
+
+    def _settings(self, name: str, settings: dict[str, str | float | bool]) -> None:
+        for number, (key, value) in enumerate(settings.items(), 1):
+            about = f":partOf <{name}> ; :name {turtle.literal(key)} ; :value {_value(value)}"
+            self.say(f"<{name}/{number}> a :Setting ; {about}")
 
     def fork(self) -> Process:
         """Make a child."""
@@ -211,6 +262,20 @@ def _side(side: str, moments: list[int]) -> str:
         f":{side}s {number:016} ; :{side}Bytes {number * 512:016} ; :{side}Elapsed {number * 7:016} ; "
         f":last{title} {last:016} ; :first{title} {first:016} ; :{side}Longest {7 if moments else 0:016}"
     )
+
+
+def _kind(kind: str) -> list[str]:
+    return [f":kind {turtle.literal(kind)}"] if kind else []
+
+
+def _value(value: str | float | bool) -> str:
+    """A value as a trace has it, of its type."""
+    if isinstance(value, str):
+        return turtle.literal(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        text = {math.inf: "INF", -math.inf: "-INF"}.get(value, "NaN")
+        return f'"{text}"^^<{turtle.XSD}double>'
+    return f"{value:E}" if isinstance(value, float) else str(value).lower()
 
 
 def closing(file: File, moment: int) -> str:

@@ -10,7 +10,9 @@ from provio.vocab import NS, PROV
 
 # The graph of what follows from several runs together. It asserts nothing of its own: it is computed from the runs'.
 DERIVED = "https://w3id.org/provio/derived"
-CONTENT = "https://w3id.org/provio/derived/content"  # what equal content says, apart: it is renewed by its own rules
+CONTENT = (
+    "https://w3id.org/provio/derived/content"  # what equal content and equal values say, apart: by rules of their own
+)
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 

@@ -8,6 +8,7 @@
     reads         which of two contents was read
     names         what files were called
     reigns        contents that have one key, told apart
+    said          what programs said that they went by, used and made
     launchers     what is said to the ranks of a parallel program, and is no data
     channels      who wrote to and read from which pipe or connection, and which of its bytes
     phases        where a process is cut, what carried on, who launched whom
@@ -19,6 +20,7 @@
     members       which finer phase made each object, and what it keeps of another
     pipes         segments between phases
     blind         what programs that could not be watched may have done
+    saved         what checkpoints are, and what was in force
     answers       which pipes are the system's answers
 
 `conclude` runs them in this order over one run's trace.
@@ -41,6 +43,8 @@ from provio.lineage.names import name
 from provio.lineage.phases import cut, tie
 from provio.lineage.pipes import connect
 from provio.lineage.reigns import part
+from provio.lineage.said import say
+from provio.lineage.saved import save
 from provio.lineage.spans import gather
 from provio.lineage.strands import begin, join, strands
 from provio.lineage.versions import attribute
@@ -58,12 +62,14 @@ def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -
     gather(trace, identity, conclusions, noise, ends)
     name(trace, identity, conclusions)
     part(trace, conclusions)
+    say(trace, identity, conclusions)
     channels = channels_of(trace, identity, conclusions)
     begin(channels, conclusions)
     cut(trace, channels, conclusions)
     tie(trace, conclusions)
     join(conclusions)
     attribute(conclusions)
+    save(trace, conclusions)
     members(trace, identity, channels, conclusions)
     connect(trace, channels, conclusions)
     suspect(whole, conclusions, ends)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from provio.facts import Facts, Opening, Process, Record
 from provio.identity import member_iri
+from provio.lineage.sayings import Sayings
 from provio.plain import field, plain
 
 # A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
@@ -271,6 +272,7 @@ class Conclusions:
     read_as: dict[str, str] = field(default_factory=dict)  # an object as a process met it → what it read of it
     made_as: dict[str, str] = field(default_factory=dict)  # and what it made of it
     shown: dict[tuple[str, str], None] = field(default_factory=dict)  # (a version, another of which it shows a part)
+    said: Sayings = field(default_factory=Sayings)
     known: set[str] = field(default_factory=set)  # versions whose maker said what it did to the objects inside
 
     def member(self, file: str, kind: str, path: bytes, name: bytes | None, record: Record) -> MemberVersion:

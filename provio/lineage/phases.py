@@ -213,9 +213,12 @@ def within(moments: list[int], start: int, end: int) -> bool:
 
 
 def _seen(conclusions: Conclusions) -> dict[str, set[int]]:
-    """For each writer, the moments at which its unfinished output was read, by another process or by itself."""
+    """For each writer, the moments at which its unfinished output was read, by another process or by itself, and at
+    which it made what no file shows."""
     known = writings(conclusions)
     found: dict[str, set[int]] = {}
+    for writer, moment in conclusions.said.made:
+        found.setdefault(writer, set()).add(moment)
     for iri, last in _last_taken(conclusions).items():
         version = conclusions.versions.get(iri)
         writing = known.get(inode_of(version.facts)) if version else None

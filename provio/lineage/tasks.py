@@ -54,6 +54,9 @@ class _Divider:
         self.processes = {"": _process(process, process.iri, process.image_number, process.record, process.threads)}
         for task in tasks:
             self.processes[task.iri] = _of_task(process, task)
+        for name, moment in process.told.items():
+            told = self.processes[self.known(name)].told
+            told[""] = max(moment, told.get("", 0))
         self.copies: dict[tuple[int, str], Opening] = {}
         taken = self._taken()
         divided = {id(one): self._opening(one, _Inside(one), taken.get(id(one), ())) for one in process.containers}

@@ -1,0 +1,248 @@
+"""What programs say of themselves: from traces that are told to the graph, and what is asked of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import assert_valid
+from told import File, Process, Run
+
+from provio import config
+from provio.home import Home
+from provio.merge import merge
+from provio.removal import remove
+from provio.store import open_reader
+from provio.vocab import NS
+
+Ask = Callable[[str], list[tuple[str, ...]]]
+REVISIONS = """SELECT DISTINCT ?late ?early { ?l prov:wasRevisionOf ?e ; prov:wasDerivedFrom ?e .
+    ?l prov:hadMember/provio:value ?late . ?e prov:hadMember/provio:value ?early }"""
+VERSIONS = "SELECT DISTINCT ?value ?n { ?c provio:version ?n ; prov:hadMember/provio:value ?value }"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    folder = tmp_path / ".provio"
+    folder.mkdir(mode=0o700)
+    return Home(folder)
+
+
+def asked(home: Home, *runs: Run) -> Ask:
+    """Write and merge runs; return how the store is asked."""
+    for run in runs:
+        run.write()
+    assert merge(home).damages == []
+    assert_valid(home.path)
+    reader = open_reader(home)
+    return lambda query: sorted(tuple(row.values()) for row in reader.rows(query))
+
+
+def configured(home: Home, number: int, *values: float | str, program: str = "train.py") -> Run:
+    """A run of a program that goes by one value after the other."""
+    run = Run(home, number)
+    process = run.process(program)
+    for value in values:
+        process.configure("args", lr=value)
+    return run
+
+
+def test_values_keep_their_types(home: Home) -> None:
+    run = Run(home, 1)
+    settings = {"lr": 1e-3, "epochs": 3, "name": "x", "flag": True, "none": float("nan"), "low": float("-inf")}
+    run.process("train.py").configure("args", "Hyperparameter", **settings)
+    ask = asked(home, run)
+    found = ask("""SELECT ?name ?value (REPLACE(STR(DATATYPE(?value)), '.*#', '') AS ?type) {
+        ?c a provio:Hyperparameter, provio:Configuration ; prov:hadMember ?s .
+        ?s provio:name ?name ; provio:value ?value }""")
+    assert found == [
+        ("epochs", "3", "integer"), ("flag", "true", "boolean"), ("low", "-INF", "double"),
+        ("lr", "0.001", "double"), ("name", "x", "string"), ("none", "NaN", "double"),
+    ]  # fmt: skip
+    assert ask("SELECT ?name { ?s provio:name ?name ; provio:value ?v FILTER(?v < 0.01) }") == [("low",), ("lr",)]
+
+
+@pytest.mark.slow
+def test_equal_values_are_one_version_in_any_run_and_order(home: Home) -> None:
+    runs = [Run(home, number) for number in range(4)]
+    orders = [{"a": 1, "b": "x"}, {"b": "x", "a": 1}, {"a": 1.0, "b": "x"}, {"a": "1", "b": "x"}]
+    for run, settings in zip(runs, orders, strict=True):
+        run.process("train.py").configure("args", **settings)
+    ask = asked(home, *runs)
+    versions = [version for _, version in ask("SELECT ?run ?c { ?run a provio:Run ; provio:hadConfiguration ?c }")]
+    assert len(versions) == 4
+    assert len(set(versions)) == 3  # 1, 1.0 and "1" are told apart, and compare as the numbers that they are
+    alike = ask("SELECT DISTINCT ?c { ?c prov:hadMember [ provio:name 'a' ; provio:value ?v ] FILTER(?v = 1) }")
+    assert len(alike) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_a_changed_version_revises_the_one_before(home: Home, order: tuple[int, ...]) -> None:
+    """Whatever the order of merges: 1 → 2 → 1 → 3 in one run, 2 → 4 in the next; another program's are its own."""
+    runs = [configured(home, 1, 1, 2, 1, 3), configured(home, 2, 2, 4), configured(home, 3, 2, 1, program="other")]
+    for number in order:
+        ask = asked(home, runs[number])
+    assert ask(REVISIONS) == [("2", "1"), ("3", "1"), ("4", "2")]
+    assert ask(VERSIONS) == [("1", "1"), ("2", "2"), ("3", "3"), ("4", "4")]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_removed_leaves_what_would_have_been(home: Home) -> None:
+    runs = [configured(home, 1, 1, 2), configured(home, 2, 2, 3), configured(home, 3, 1, 3)]
+    asked(home, *runs)
+    remove(home, [runs[0].id], config.Config())
+    reader = open_reader(home)
+    found = sorted(tuple(row.values()) for row in reader.rows(REVISIONS))
+    assert found == [("1", "3"), ("3", "2")]
+    assert_valid(home.path)
+
+
+def test_a_killed_program_leaves_what_it_had_said(home: Home) -> None:
+    run = Run(home, 1)
+    run.process("train.py").configure("args", "", False, lr=1, epochs=2)
+    run.process("train.py").configure("args", lr=1, epochs=2)
+    ask = asked(home, run)
+    assert len(ask("SELECT ?c { ?c a provio:Configuration ; provio:complete false }")) == 1
+    assert len(ask("SELECT ?c { ?c a provio:Configuration }")) == 2
+
+
+def test_metrics_keep_their_order_and_their_step(home: Home) -> None:
+    run = Run(home, 1)
+    process = run.process("train.py")
+    process.begin("train")
+    for step, value in enumerate((0.5, 0.25, 0.75)):
+        process.metric("accuracy", value, step, "Accuracy")
+    process.finish()
+    process.metric("wall", 9, kind="Seconds")
+    ask = asked(home, run)
+    train = "?task a provio:Task ; provio:name 'train' ; provio:hadMetric ?m ."
+    found = ask(f"SELECT ?at ?step ?v {{ {train} ?m provio:step ?step ; provio:value ?v ; prov:generatedAtTime ?at }}")
+    assert [row[1:] for row in found] == [("0", "0.5"), ("1", "0.25"), ("2", "0.75")]
+    assert ask("SELECT ?kind ?v { ?m a provio:Metric ; provio:kind ?kind ; provio:value ?v }") == [("Seconds", "9")]
+    assert len(ask("SELECT ?m { ?m a provio:Metric, provio:Accuracy ; prov:wasGeneratedBy/provio:partOf ?t }")) == 3
+    assert len(ask("SELECT ?m { ?run a provio:Run ; provio:hadMetric ?m }")) == 4
+
+
+def save(process: Process, file: File, step: int, **metrics: float) -> None:
+    process.plain(file, "w").write().close()
+    process.checkpoint(file.path, step, **metrics)
+
+
+CHECKPOINTS = """SELECT ?step ?size ?lr ?metric ?value { ?c a provio:Checkpoint ; provio:step ?step ;
+    prov:hadMember/provio:inode ?size . OPTIONAL { ?c provio:hadConfiguration/prov:hadMember [ provio:value ?lr ] }
+    OPTIONAL { ?c provio:hadMetric [ provio:name ?metric ; provio:value ?value ] } }"""
+
+
+def test_each_save_is_its_own_version_under_what_was_in_force(home: Home) -> None:
+    run, model = Run(home, 1), File("/data/model.pt")
+    process = run.process("train.py")
+    for step in (1, 2):
+        process.configure("args", lr=step)
+        process.metric("loss", 1 / step, step)
+        save(process, model, step, accuracy=step / 10)
+        process.metric("loss", 99, step)
+    ask = asked(home, run)
+    known = {row[0]: row[2:] for row in ask(CHECKPOINTS) if row[3] == "loss"}
+    assert known == {"1": ("1", "loss", "1"), "2": ("2", "loss", "0.5")}
+    assert len(ask("SELECT DISTINCT ?v { ?c a provio:Checkpoint ; prov:hadMember ?v }")) == 2
+    assert [row[-1] for row in ask(CHECKPOINTS) if row[3] == "accuracy"] == ["0.1", "0.2"]
+
+
+def test_of_several_threads_each_has_what_its_own_task_said(home: Home) -> None:
+    """The Task's own first, then those that it is a part of, then the process."""
+    run = Run(home, 1)
+    process = run.process("train.py")
+    process.configure("args", lr=0)
+    process.metric("loss", 0.5)
+    for number in (1, 2):
+        process.begin(f"fold {number}")
+        if number == 1:
+            process.configure("args", lr=number)
+        process.begin("validate")
+        process.metric("loss", float(number))
+        process.finish(back=f"../t{3 * number - 2}")
+        process.begin("save")
+        save(process, File(f"/data/{number}.pt"), number)
+        process.finish()
+    ask = asked(home, run)
+    assert [row[0:1] + row[2:] for row in ask(CHECKPOINTS)] == [("1", "1", "loss", "1"), ("2", "0", "loss", "2")]
+
+
+@pytest.mark.slow
+def test_a_folder_is_the_files_below_it_that_were_there(home: Home) -> None:
+    run = Run(home, 1)
+    process = run.process("train.py")
+    files = [File(f"/data/iter_1/mp_rank_0{rank}/model.pt") for rank in range(2)]
+    process.plain(File("/data/iter_10/model.pt"), "w").write().close()
+    for file in files:
+        process.plain(file, "w").write().close()
+    process.checkpoint("/data/iter_1/", 1)
+    process.plain(File("/data/iter_1/later"), "w").write().close()
+    ask = asked(home, run)
+    members = "?c a provio:Checkpoint ; prov:hadMember/prov:specializationOf/provio:path ?path"
+    assert ask(f"SELECT ?path {{ {members} }}") == [(file.path,) for file in files]
+
+
+def test_what_no_file_shows_takes_part(home: Home) -> None:
+    """A row that was made from a, then used, then changed: x comes from the first state, the second from b, too."""
+    run = Run(home, 1)
+    process = run.process("load.py")
+    row = process.entity("patients/7", "Row", age=41)
+    process.plain(File("/data/a")).read().close()
+    process.used(row, made=True)
+    process.plain(File("/data/b")).read().close()
+    again = process.entity("patients/7", "Row")
+    process.used(again, made=True)
+    reader = run.process("model.py")
+    reader.used(process.entity("other", "Row"))
+    ask = asked(home, run)
+    from_ = """?e a provio:DataObject ; provio:name 'patients/7' ; prov:wasGeneratedBy ?p .
+        ?p prov:used/prov:specializationOf/provio:path ?path"""
+    assert [row[1:] for row in ask(f"SELECT ?e ?path {{ {from_} }}")] == [("/data/a",), ("/data/b",)]
+    assert ask("SELECT ?kind ?age { ?e provio:kind ?kind ; prov:hadMember [ provio:name 'age' ; provio:value ?age ] }")
+
+
+def test_secrets_are_not_kept(home: Home) -> None:
+    run = Run(home, 1)
+    process = run.process("train.py")
+    process.configure("args", **{"wandb.api_key": "geheim", "url": "https://ada:geheim@host", "max_tokens": 5})
+    process.entity("postgres://ada:geheim@host/table", "Row")
+    ask = asked(home, run)
+    assert ask("SELECT ?s { ?s ?p ?o FILTER(CONTAINS(STR(?o), 'geheim') || CONTAINS(STR(?s), 'geheim')) }") == []
+    assert ask("SELECT ?v { ?s provio:name 'max_tokens' ; provio:value ?v }") == [("5",)]
+
+
+@pytest.mark.slow
+def test_hostile_names_break_nothing(home: Home) -> None:
+    run = Run(home, 1)
+    process = run.process("train.py")
+    names = ["", ">", '"', "a b\n", "\u202e", "x" * 5000, "ключ", "a\\.b", "%2F"]
+    process.configure('"> <x', "No such > kind", **dict.fromkeys(names, 1))
+    process.metric("> .", 1.5, kind="<")
+    process.entity("<>", ">", "\x00<")
+    process.checkpoint("/data/a\x01b")
+    ask = asked(home, run)
+    kept = ask("SELECT ?name { ?c a provio:Configuration ; prov:hadMember/provio:name ?name }")
+    assert {name for (name,) in kept} == set(names) - {""}
+
+
+@pytest.mark.slow
+def test_users_subclasses_are_what_programs_name(home: Home, tmp_path: Path) -> None:
+    words = tmp_path / "own.ttl"
+    words.write_text(f"""@prefix : <https://lab.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        :LearningRate rdfs:subClassOf <{NS}Hyperparameter> . :Row rdfs:subClassOf <{NS}DataObject> .""")
+    run = Run(home, 1)
+    process = run.process("train.py")
+    process.configure("args", "LearningRate", lr=1)
+    process.entity("7", "https://lab.example/Row")
+    process.entity("8", "LearningRate")
+    run.write()
+    assert merge(home, settings=config.Config(ontology=(str(words),))).damages == []
+    rows = open_reader(home).rows("SELECT ?c { ?x a ?c FILTER(STRSTARTS(STR(?c), 'https://lab.example/')) }")
+    assert sorted(row["c"] for row in rows) == ["https://lab.example/LearningRate", "https://lab.example/Row"]
+    assert_valid(home.path)
+    rows = open_reader(home).rows("SELECT ?n ?k { ?x provio:kind ?k ; provio:name ?n }")
+    assert [tuple(row.values()) for row in rows] == [("8", "LearningRate")]
