@@ -142,7 +142,7 @@ def test_junit_and_dot_are_what_they_say(recorded: Project) -> None:
 
 @pytest.mark.slow
 def test_the_page_holds_names_as_text(recorded: Project) -> None:
-    """No element but the page's own, whatever the files are called (test_view draws such a page in a browser)."""
+    """No element but the page's own, whatever the files are called (test_page draws such a page in a browser)."""
     output = recorded.path / "page.html"
     recorded.provio("view", "sum", "-o", str(output))
     page = output.read_text(encoding="utf-8")

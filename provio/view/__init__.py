@@ -1,13 +1,14 @@
 """The graph as a page: a lineage document goes in, one self-contained HTML page comes out.
 
-`page` says what is shown of each node and edge, `layout` where it stands, `templates/` how it looks.
+`page` makes it of the lineage component (`component`, `provio/templates/`), which draws; `packing` makes a large
+document small, `shortened` a very large one.
 """
 
 from provio.document import LineageDocument
 
 
-def render(document: LineageDocument, title: str) -> str:
+def render(document: LineageDocument, title: str, *, level: str = "file", most: int = 1500) -> str:
     """Return one HTML page, to be written in UTF-8; it needs no network. `title` is plain text."""
     from provio.view import page
 
-    return page.render(document, title)
+    return page.render(document, title, level=level, most=most)

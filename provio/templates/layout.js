@@ -1,0 +1,217 @@
+/* Sizes and edges in, positions out: layers along the data's way (Sugiyama, Tagawa and Toda 1981): cycles opened,
+ * longest-path layers, sources drawn up to what uses them, crossings reduced by barycentres, and in each layer the positions
+ * nearest to the neighbours' that keep order and distances (isotonic regression, by pooling adjacent violators). From left to
+ * right where that is legible in the window, else downwards, else in rows like lines of text. Same graph, same picture. */
+"use strict";
+(() => {
+  const BETWEEN_LAYERS = 64, BESIDE = 20, BETWEEN_BLOCKS = 24, BETWEEN_ROWS = 48, LEGIBLE = 0.7, LIGHT = 0.01;
+
+  /* sizes: [[width, height]]; edges: [[from, to]] of places in sizes; light: a Set of places that stand near the others
+   * without pulling them out of line; room: [width, height] of the window. Out: { x, y, size, across, scale }. */
+  function arrange(sizes, edges, light = new Set(), room = [1240, 640]) {
+    const links = opened(sizes.length, edges);
+    const { layers, bent, bends } = layered(sizes.length, links);
+    const ordered = uncrossed(layers, bent, sizes.length + bends);
+    const place = (across, wrap) => arranged(sizes, ordered, bent, light, room, across, wrap);
+    const right = place(true, false);
+    if (right.scale >= LEGIBLE) return right;
+    const down = place(false, false);
+    return down.scale >= LEGIBLE ? down : place(true, true);
+  }
+
+  // Without loops and repeats; those that close a cycle, as a walk in the given order meets them, are turned round.
+  function opened(count, edges) {
+    const after = Array.from({ length: count }, () => []), seen = new Set(), links = [];
+    for (const [from, to] of edges) {
+      const key = from * count + to;
+      if (from === to || seen.has(key)) continue;
+      seen.add(key);
+      after[from].push(to);
+    }
+    const state = new Uint8Array(count);
+    const into = new Int32Array(count);
+    for (const ends of after) for (const to of ends) into[to]++;
+    const starts = [...Array(count).keys()].sort((a, b) => (into[a] > 0) - (into[b] > 0) || a - b);
+    const known = new Set();
+    const link = (from, to) => { const key = from * count + to; if (!known.has(key)) { known.add(key); links.push([from, to]); } };
+    for (const start of starts) {
+      if (state[start]) continue;
+      const walk = [[start, 0]];
+      state[start] = 1;
+      while (walk.length) {
+        const top = walk.at(-1), [node, at] = top;
+        if (at === after[node].length) { state[node] = 2; walk.pop(); continue; }
+        top[1]++;
+        const to = after[node][at];
+        if (state[to] === 1) link(to, node);
+        else {
+          link(node, to);
+          if (!state[to]) { state[to] = 1; walk.push([to, 0]); }
+        }
+      }
+    }
+    return links;
+  }
+
+  function layered(count, links) {
+    const before = Array.from({ length: count }, () => []), after = Array.from({ length: count }, () => []);
+    for (const [from, to] of links) { after[from].push(to); before[to].push(from); }
+    const level = new Int32Array(count), left = before.map((one) => one.length);
+    const waiting = [...left.keys()].filter((node) => !left[node]);
+    for (let at = 0; at < waiting.length; at++) for (const to of after[waiting[at]]) {
+      level[to] = Math.max(level[to], level[waiting[at]] + 1);
+      if (!--left[to]) waiting.push(to);
+    }
+    for (let node = 0; node < count; node++) if (!before[node].length && after[node].length) level[node] = Math.min(...after[node].map((to) => level[to])) - 1;
+    const layers = Array.from({ length: level.reduce((most, one) => Math.max(most, one), -1) + 1 }, () => []);
+    for (let node = 0; node < count; node++) layers[level[node]].push(node);
+    const leaps = links.reduce((sum, [from, to]) => sum + level[to] - level[from] - 1, 0);
+    if (leaps > Math.max(4000, 4 * count)) return { layers, bent: links, bends: 0 };
+    const bent = [];
+    let next = count;
+    for (const [from, to] of links) {
+      let last = from;
+      for (let middle = level[from] + 1; middle < level[to]; middle++) {
+        layers[middle].push(next);
+        bent.push([last, next]);
+        last = next++;
+      }
+      bent.push([last, to]);
+    }
+    return { layers, bent, bends: next - count };
+  }
+
+  function neighbours(links, count) {
+    const before = Array.from({ length: count }, () => []), after = Array.from({ length: count }, () => []);
+    for (const [from, to] of links) { after[from].push(to); before[to].push(from); }
+    return [before, after];
+  }
+
+  // Each layer in the order of its neighbours' mean places; the best of some sweeps to and fro.
+  function uncrossed(layers, links, count) {
+    const [before, after] = neighbours(links, count);
+    const current = layers.map((layer) => [...layer]), place = new Int32Array(count), in_ = new Int32Array(count);
+    current.forEach((layer, number) => layer.forEach((node) => { in_[node] = number; }));
+    let best = layers, fewest = crossings(current, after, in_);
+    for (let sweep = 0; sweep < (count > 3000 ? 4 : 12) && fewest; sweep++) {
+      const down = sweep % 2 === 0, near = down ? before : after, step = down ? 1 : -1;
+      for (let number = down ? 1 : current.length - 2; number >= 0 && number < current.length; number += step) {
+        current[number - step].forEach((node, at) => { place[node] = at; });
+        const mean = new Map(current[number].map((node, at) => {
+          const known = near[node].filter((other) => in_[other] === number - step);
+          return [node, known.length ? known.reduce((sum, other) => sum + place[other], 0) / known.length : at];
+        }));
+        current[number].sort((a, b) => mean.get(a) - mean.get(b));
+      }
+      const crossed = crossings(current, after, in_);
+      if (crossed < fewest) { best = current.map((layer) => [...layer]); fewest = crossed; }
+    }
+    return best;
+  }
+
+  // How many pairs of links between adjacent layers cross, counted with a Fenwick tree.
+  function crossings(layers, after, in_) {
+    let total = 0;
+    for (let number = 0; number + 1 < layers.length; number++) {
+      const place = new Map(layers[number + 1].map((node, at) => [node, at]));
+      const counts = new Int32Array(place.size + 1);
+      let met = 0;
+      for (const node of layers[number]) {
+        const ends = after[node].filter((end) => in_[end] === number + 1).map((end) => place.get(end) + 1);
+        for (const end of ends) { let below = 0; for (let at = end; at > 0; at -= at & -at) below += counts[at]; total += met - below; }
+        for (const end of ends) for (let at = end; at <= place.size; at += at & -at) counts[at]++;
+        met += ends.length;
+      }
+    }
+    return total;
+  }
+
+  function arranged(sizes, layers, links, light, room, across, wrap) {
+    const extents = sizes.map(([width, height]) => across ? [width, height] : [height, width]);
+    const blocks = layers.flatMap((layer) => folded(layer, extents, room, across));
+    const beside = besides(blocks, links, extents, light);
+    const most = wrap ? Math.ceil(Math.sqrt(blocks.length)) : 1;
+    let best = null;
+    for (let rows = 1; rows <= most; rows++) {
+      const tried = centred(inRows(blocks, extents, beside, rows), sizes, room, across);
+      if (!best || tried.scale > best.scale) best = tried;
+    }
+    return best;
+  }
+
+  // A layer with far more nodes than a window shows, in several blocks side by side; its bends are let go.
+  function folded(layer, extents, room, across) {
+    const real = layer.filter((node) => node < extents.length);
+    if (!real.length) return [layer];
+    const along = real.reduce((sum, node) => sum + extents[node][0], 0) / real.length + BETWEEN_BLOCKS;
+    const beside = real.reduce((sum, node) => sum + extents[node][1], 0) / real.length + BESIDE;
+    const aspect = across ? room[1] / room[0] : room[0] / room[1];
+    const most = Math.max(Math.ceil(Math.sqrt(real.length * along / beside * aspect)), across ? 14 : 7);
+    const count = Math.ceil(real.length / most);
+    return count === 1 ? [layer] : Array.from({ length: count }, (_, first) => real.filter((_, at) => at % count === first));
+  }
+
+  function besides(blocks, links, extents, light) {
+    const count = links.reduce((most, [a, b]) => Math.max(most, a + 1, b + 1), extents.length);
+    const [before, after] = neighbours(links, count);
+    const placed = new Float64Array(count).fill(NaN), within = new Uint8Array(count);
+    for (const block of blocks) for (const node of block) within[node] = 1;
+    const near = before.map((one, node) => [...one, ...after[node]].filter((other) => within[other] && !light.has(other)));
+    for (let sweep = 0; sweep <= (count > 3000 ? 4 : 12); sweep++) {
+      for (const block of sweep % 2 ? [...blocks].reverse() : blocks) {
+        const wanted = block.map((node) => {
+          let sum = 0, known = 0;
+          for (const other of near[node]) if (placed[other] === placed[other]) { sum += placed[other]; known++; }
+          return known ? sum / known : placed[node] || 0;
+        });
+        nearest(wanted, block.map((node) => extents[node]?.[1] ?? 0), block.map((node) => light.has(node) ? LIGHT : 1)).forEach((at, one) => { placed[block[one]] = at; });
+      }
+    }
+    return placed;
+  }
+
+  // Positions in order, apart by the extents, with the least weighted sum of squared distances to the wanted ones.
+  function nearest(wanted, extents, weights) {
+    const offsets = [0], pools = [];
+    for (let at = 1; at < extents.length; at++) offsets.push(offsets[at - 1] + (extents[at - 1] + extents[at]) / 2 + BESIDE);
+    wanted.forEach((want, at) => {
+      let pool = [(want - offsets[at]) * weights[at], weights[at], 1];
+      while (pools.length && pools.at(-1)[0] / pools.at(-1)[1] >= pool[0] / pool[1]) { const last = pools.pop(); pool = [pool[0] + last[0], pool[1] + last[1], pool[2] + last[2]]; }
+      pools.push(pool);
+    });
+    return pools.flatMap(([total, weight, count]) => Array(count).fill(total / weight)).map((base, at) => base + offsets[at]);
+  }
+
+  function inRows(blocks, extents, beside, rows) {
+    const real = blocks.map((block) => block.filter((node) => node < extents.length));
+    const widest = real.map((block) => block.reduce((most, node) => Math.max(most, extents[node][0]), 0));
+    const length = widest.reduce((sum, one) => sum + one + BETWEEN_LAYERS, 0);
+    const placed = [];
+    let base = 0, begun = 0, passed = 0, row = [];
+    real.forEach((block, place) => {
+      for (const node of block) row.push([node, passed - begun + widest[place] / 2]);
+      passed += widest[place] + BETWEEN_LAYERS;
+      if (place + 1 === blocks.length || passed - begun > length / rows - BETWEEN_LAYERS) {
+        let top = Infinity, low = -Infinity;
+        for (const [node] of row) { top = Math.min(top, beside[node] - extents[node][1] / 2); low = Math.max(low, beside[node] + extents[node][1] / 2); }
+        for (const [node, along] of row) placed[node] = [along, base + beside[node] - top];
+        base += row.length ? low - top + BETWEEN_ROWS : 0;
+        begun = passed;
+        row = [];
+      }
+    });
+    return placed;
+  }
+
+  // Rounded, with the picture's middle at the origin; `scale` is how much of its size it keeps in the window.
+  function centred(placed, sizes, room, across) {
+    const x = placed.map((at) => across ? at[0] : at[1]), y = placed.map((at) => across ? at[1] : at[0]);
+    const ends = (at, axis) => sizes.reduce(([low, high], size, node) => [Math.min(low, at[node] - size[axis] / 2), Math.max(high, at[node] + size[axis] / 2)], [Infinity, -Infinity]);
+    const [left, right] = sizes.length ? ends(x, 0) : [0, 0], [top, low] = sizes.length ? ends(y, 1) : [0, 0];
+    const round = (value) => Math.round(value * 10) / 10;
+    return { x: x.map((at) => round(at - (left + right) / 2)), y: y.map((at) => round(at - (top + low) / 2)), size: [right - left, low - top], across,
+      scale: Math.min(1, room[0] / Math.max(right - left, 1), room[1] / Math.max(low - top, 1)) };
+  }
+
+  Object.assign(provioLineage, { arrange, layered, uncrossed });
+})();

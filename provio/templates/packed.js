@@ -1,0 +1,36 @@
+/* The text that provio/view/packing.py writes in; a lineage document out. */
+"use strict";
+provioLineage.unpack = async (text) => {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const whole = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+  const column = (packed) => {
+    if (packed.plain) return packed.plain;
+    if (packed.of) { const unique = column(packed.of); return packed.at.map((at) => unique[at]); }
+    const forms = packed.forms.map((form) => form?.split("\0").map((part, at) => at ? [Number(part.slice(0, part.indexOf(";"))), part.slice(part.indexOf(";") + 1)] : part));
+    const before = forms.map((form) => form ? new Array(form.length).fill(0) : []);
+    let at = 0;
+    return packed.lines.map((line) => {
+      const form = forms[line], last = before[line];
+      if (!form) return null;
+      let made = form[0];
+      for (let hole = 1; hole < form.length; hole++) {
+        const by = packed.numbers[at++];
+        let now = typeof by === "number" && typeof last[hole] === "number" ? last[hole] + by : BigInt(last[hole]) + BigInt(by);
+        if (typeof now === "number" && now > Number.MAX_SAFE_INTEGER) now = BigInt(last[hole]) + BigInt(by);
+        last[hole] = now;
+        made += String(now).padStart(form[hole][0], "0") + form[hole][1];
+      }
+      return made;
+    });
+  };
+  const keys = Object.keys(whole.nodes), columns = keys.map((key) => column(whole.nodes[key]));
+  const nodes = Array.from({ length: whole.count }, (_, at) => {
+    const node = {};
+    keys.forEach((key, one) => { if (columns[one][at] !== null) node[key] = columns[one][at]; });
+    if (node.label === undefined) node.label = node.path.slice(node.path.lastIndexOf("/") + 1);
+    return node;
+  });
+  const sums = (list) => { let sum = 0; return list.map((by) => sum += by); };
+  const [subjects, predicates, objects] = [sums(whole.edges[0]), column(whole.edges[1]), sums(whole.edges[2])];
+  return { ...whole.head, nodes, edges: subjects.map((at, one) => ({ subject: nodes[at].iri, predicate: predicates[one], object: nodes[objects[one]].iri })) };
+};

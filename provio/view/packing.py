@@ -1,0 +1,91 @@
+"""A lineage document made small: a document in, a text of a few dozen bytes a file out, which packed.js reads again.
+
+Each key of the nodes is a column. Numbers inside texts are kept as their differences from the line before (IRIs and
+names differ in their numbers alone), texts that recur are kept once, edges are places of nodes; the whole is deflated
+(RFC 1951) and in base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+from provio.document import LineageDocument
+
+DIGITS: Final = re.compile(r"[0-9]+")
+HEAD: Final = ("target", "targets", "direction", "gaps", "hidden", "control", "changed")
+
+
+def packed(document: LineageDocument) -> str:
+    """Return the text; a node's label is left out where its path ends in it."""
+    nodes = sorted(document["nodes"], key=lambda node: (node["type"], node.get("path", ""), node["iri"]))
+    place = {node["iri"]: at for at, node in enumerate(nodes)}
+    rows: list[dict[str, Any]] = [dict(node) for node in nodes]
+    for row in rows:
+        if row.get("path", "").rsplit("/", 1)[-1] == row["label"]:
+            del row["label"]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    known = sorted(
+        (place[edge["subject"]], edge["predicate"], place[edge["object"]])
+        for edge in document["edges"]
+        if edge["subject"] in place and edge["object"] in place
+    )
+    whole = {
+        "head": {key: document[key] for key in HEAD if key in document},
+        "count": len(rows),
+        "nodes": {key: _column([row.get(key) for row in rows]) for key in keys},
+        "edges": [
+            _differences([one[0] for one in known]),
+            _column([one[1] for one in known]),
+            _differences([one[2] for one in known]),
+        ],
+    }
+    text = json.dumps(whole, separators=(",", ":"), ensure_ascii=True).encode()
+    return base64.b64encode(zlib.compress(text, 9)).decode()
+
+
+def _column(values: Sequence[Any]) -> Any:
+    """Values as they are; few different ones once each with their places; texts apart from their numbers."""
+    if not all(isinstance(value, str) or value is None for value in values):
+        return {"plain": values}
+    unique = dict.fromkeys(values)
+    if len(unique) * 4 < len(values):
+        at = {value: place for place, value in enumerate(unique)}
+        return {"of": _column(list(unique)), "at": [at[value] for value in values]}
+    return _texts(values)
+
+
+def _texts(values: Sequence[str | None]) -> dict[str, Any]:
+    """Forms (texts with their numbers taken out), the form of each line, and the numbers, each less the one before."""
+    forms: dict[str | None, int] = {}
+    before: dict[int, list[int]] = {}
+    lines: list[int] = []
+    numbers: list[int] = []
+    for value in values:
+        found = [] if value is None else DIGITS.findall(value)
+        form = None if value is None else _form(value)
+        number = forms.setdefault(form, len(forms))
+        now = [int(digits) for digits in found]
+        last = before.get(number, [0] * len(now))
+        lines.append(number)
+        numbers += [one - other for one, other in zip(now, last, strict=True)]
+        before[number] = now
+    return {"forms": list(forms), "lines": lines, "numbers": [n if abs(n) < 2**53 else str(n) for n in numbers]}
+
+
+def _form(value: str) -> str:
+    r"""`shot-007.h5` is `shot-\x003;.h\x00;`: a number with zeros before it keeps its width."""
+
+    def hole(found: re.Match[str]) -> str:
+        digits = found[0]
+        return f"\x00{len(digits)};" if digits[0] == "0" and len(digits) > 1 else "\x00;"
+
+    return DIGITS.sub(hole, value.replace("\x00", "\ufffd"))
+
+
+def _differences(values: Sequence[int]) -> list[int]:
+    return [value - before for before, value in zip([0, *values], values, strict=False)]

@@ -1,0 +1,365 @@
+"""The page and its lineage component in a real Chromium: drawn, searched, folded, chosen, switched, walked by keys."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+import browsers
+import documents
+import pytest
+from browsers import Browser
+from conftest import Project
+
+from provio.view import render
+
+pytestmark = pytest.mark.slow
+ITEMS = "given.handle.items()"
+FILL = {"file": "#e3eefb", "process": "#fdeccf", "program": "#ece4f9", "target": "#2b6cb0"}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    yield from browsers.started(tmp_path_factory.mktemp("browser"))
+
+
+@pytest.fixture(autouse=True)
+def silent(browser: Browser) -> Iterator[None]:
+    """Whatever a test does, the console says nothing, and nothing is asked of any network."""
+    browser.window()
+    yield
+    assert browser.complaints() == []
+    assert browser.requests() == []
+
+
+def names(browser: Browser) -> list[str]:
+    return sorted(item["name"] for item in browser.ask(ITEMS))
+
+
+def item(browser: Browser, name: str, **more: object) -> dict:
+    found = [one for one in browser.ask(ITEMS) if one["name"] == name and more.items() <= one.items()]
+    assert found, names(browser)
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "kinds"),
+    [
+        (documents.chain_document, {"file", "process", "program", "target"}),
+        (documents.hostile_document, {"file", "process", "program", "target"}),
+        (documents.wide_document, {"file", "process", "program", "target"}),
+        (documents.long_document, {"file", "process", "target"}),
+        (documents.lone_document, {"target"}),
+    ],
+)
+def test_it_is_drawn(browser, make, kinds):
+    """Pixels, not only elements; dark where the system is, and where it is asked for."""
+    browser.open(render(make(), "title"))
+    seen = browser.colours()
+    assert {kind for kind in kinds if seen[FILL[kind]] < 100} == set()
+    assert seen["#f8fafc"] > 200_000
+    browser.press("d")
+    assert browser.colours()["#0c1117"] > 200_000
+    browser.window(dark=True)
+    browser.open(render(make(), "title"))
+    assert browser.colours()["#0c1117"] > 200_000
+
+
+def test_a_packed_document_is_the_very_document(browser):
+    """What the page takes out of the packed text is what was put in, hostile names and great numbers included."""
+    for document in (documents.wide_document(2100), documents.hostile_document()):
+        document["nodes"][0]["modified"] = "2026-11-20T08:00:00.000120Z"
+        document["nodes"][0]["size"] = 2**53 + 2
+        document["nodes"][0]["iri"] += "/0012.1795296625900658661.007"
+        document["target"] = document["nodes"][0]["iri"]
+        from provio.view.packing import packed
+
+        browser.open(render(documents.lone_document(), "x"))
+        found = browser.ask(f"JSON.stringify(await provioLineage.unpack({json.dumps(packed(document))}))")
+        again = json.loads(found)
+        key = lambda node: json.dumps(node, sort_keys=True)  # noqa: E731
+        assert sorted(again["nodes"], key=key) == sorted(document["nodes"], key=key)
+        known = {node["iri"] for node in document["nodes"]}
+        edges = [one for one in document["edges"] if {one["subject"], one["object"]} <= known]
+        assert sorted(again["edges"], key=key) == sorted(edges, key=key)
+
+
+def test_search_finds(browser):
+    """By name, path or command; Enter chooses the first, the arrow keys the next; what is folded away is opened."""
+    browser.open(render(documents.wide_document(), "all.h5"))
+    assert "shot-01234.segy" not in names(browser)
+    browser.press("/", *"shot-01234")
+    assert browser.ask("[...document.querySelectorAll('.results b')].map((one) => one.textContent)") == [
+        "shot-01234.segy"
+    ]
+    browser.press("\ue007")
+    assert "shot-01234.segy" in names(browser)
+    assert browser.ask("document.querySelector('.details h2').textContent") == "shot-01234.segy"
+    found = item(browser, "shot-01234.segy")
+    assert 0 < found["x"] < 1280 - 340
+    assert 100 < found["y"] < 800
+    assert browser.ask("given.handle.search('make.py 40').length") == 2
+    assert browser.ask("given.handle.search('no such thing')") == []
+
+
+def test_a_click_shows_details_and_exactly_the_ancestors(browser):
+    """Command line, times, bytes, IRIs and a query; what is drawn strongly is the lineage of what was clicked."""
+    document = documents.chain_document()
+    browser.open(render(document, "xcorr.h5"))
+    one = item(browser, "decimate.py", kind="process")
+    browser.click(one["x"], one["y"])
+    panel = browser.ask("document.querySelector('.details').innerText")
+    for said in (
+        "python3 decimate.py --factor 10",
+        "2026-11-20 12:16:02 UTC",
+        "412 ms",
+        "12 on node07",
+        "/phase/1",
+        "SELECT",
+    ):
+        assert said in panel
+    labels = {node["iri"]: node["label"] for node in document["nodes"]}
+    marked = browser.ask("given.handle.marked()")
+    assert {labels[iri] for iri in marked["back"]} == {"WestSac.h5", "tdms2h5.py", "WestSac.bin"}
+    assert {labels[iri] for iri in marked["on"]} == {"decimate.h5", "xcorr.py", "xcorr.h5"}
+    browser.click(640, 640)
+    assert browser.ask("document.querySelector('.details').hidden")
+    file = item(browser, "WestSac.h5")
+    browser.click(file["x"], file["y"])
+    assert "52 MB (52,431,200 bytes)" in browser.ask("document.querySelector('.details').innerText")
+
+
+def test_what_is_carried_is_an_ancestor_and_what_launched_is_none(browser):
+    document = documents.carried_document()
+    document["nodes"].append(documents.phase(40, document["nodes"][3], "sh", "", ""))
+    document["edges"].append(documents.edge(document["nodes"][1], "launchedBy", document["nodes"][-1]))
+    browser.open(render(document, "y"))
+    ways = browser.ask(f"[...given.handle.ways({json.dumps(document['target'])}).back]")
+    assert set(ways) == {node["iri"] for node in document["nodes"] if node["label"] in ("a", "b", "y-yesterday")} | {
+        documents.RUN + "31/phase/1",
+        documents.RUN + "32/phase/1",
+    }
+
+
+def test_ancestors_are_those_that_lineage_names(browser, project: Project):
+    """For each file of a recorded run, what the page marks is what `provio lineage` prints, one way and the other."""
+    (project.path / "in").write_text("3\n1\n2\n")
+    project.run(
+        "sort in > s; python3 -c \"a = open('in').read(); open('x', 'w').write(a); b = open('s').read(); "
+        "open('y', 'w').write(b)\"; cat x y | gzip > z.gz; cp -p y kept; sort -o s s; cat s kept > end; echo 1 >> end"
+    )
+    project.provio("view", "-o", "run.html")
+    browser.go((project.path / "run.html").as_uri())
+    for name in ("s", "x", "y", "z.gz", "kept", "end", "in"):
+        for way, option in (("back", []), ("on", ["--forward"])):
+            answer = json.loads(project.provio("lineage", name, *option, "--as", "json").stdout)
+            wanted = {node["iri"] for node in answer["nodes"] if node["type"] != "Program"} - {answer["target"]}
+            found = browser.ask(f"[...given.handle.ways({json.dumps(answer['target'])}).{way}]")
+            assert set(found) == wanted, (name, way)
+
+
+def test_folds_open_and_close(browser):
+    """By click, by key and by the button of what is open; a fold says how many; never more than the limit is drawn."""
+    browser.open(render(documents.wide_document(), "all.h5"))
+    assert names(browser) == ["all.h5", "gather.py", "gather.py", "make.py", "make.py", "shots/", "shots/"]
+    fold = item(browser, "shots/", count=1805)
+    browser.click(fold["x"], fold["y"])
+    inner = [one for one in browser.ask(ITEMS) if one["fold"] and "…" in one["name"]]
+    assert sum(one["count"] for one in inner) == 1805
+    browser.ask(f"given.handle.choose({json.dumps(inner[0]['id'])})")
+    browser.press("\ue007")
+    assert sum(not one["fold"] and one["name"].startswith("shot-") for one in browser.ask(ITEMS)) == inner[0]["count"]
+    assert browser.ask("document.querySelectorAll('.chips button').length") == 2
+    browser.ask("document.querySelector('.chips button').click()")
+    assert item(browser, "shots/", count=1805)["fold"]
+    browser.press("g")
+    assert len(browser.ask(ITEMS)) == 7
+    small = render(documents.wide_document(), "all.h5", most=90)
+    browser.open(small)
+    for one in browser.ask(ITEMS):
+        if one["fold"]:
+            browser.ask(f"given.handle.open({json.dumps(one['id'])})")
+            assert len(browser.ask(ITEMS)) <= 90 + 2
+
+
+def test_a_small_graph_folds_when_asked(browser):
+    browser.open(render(documents.hostile_document(), "x"))
+    before = len(browser.ask(ITEMS))
+    browser.ask("document.querySelector('button.fold').click()")
+    assert len(browser.ask(ITEMS)) < before
+    browser.ask("document.querySelector('button.fold').click()")
+    assert len(browser.ask(ITEMS)) == before
+
+
+def test_levels(browser):
+    """Processes alone keep the order of the data; files come back; what is inside files has its own level."""
+    browser.open(render(documents.chain_document(), "xcorr.h5"))
+    browser.ask("document.querySelector('[data-id=process]').click()")
+    assert names(browser) == ["decimate.py", "tdms2h5.py", "xcorr.h5", "xcorr.py"]
+    first = item(browser, "tdms2h5.py", kind="process")
+    on = browser.ask(f"[...given.handle.ways({json.dumps(first['id'])}).on].length")
+    assert on == 3
+    browser.press("l")
+    assert "WestSac.h5" in names(browser)
+    browser.open(render(documents.chain_document(), "xcorr.h5", level="process"))
+    assert "WestSac.h5" not in names(browser)
+
+
+def test_time_line(browser):
+    """Each process has its bar, in the order of their starts; a click on one chooses it."""
+    browser.open(render(documents.chain_document(), "xcorr.h5"))
+    assert browser.colours()["#a8670c"] < 2_000
+    browser.press("t")
+    assert browser.ask("document.querySelector('.provio-lineage').dataset.tab") == "times"
+    assert browser.colours()["#e9eef5"] + browser.colours()["#f8fafc"] > 200_000
+    top = browser.ask("document.querySelector('canvas.times').getBoundingClientRect().top")
+    browser.click(40, top + 26 + 24 * 2 + 12)
+    assert browser.ask("document.querySelector('.details h2').textContent") == "xcorr.py"
+    browser.press("\ue013")
+    assert browser.ask("document.querySelector('.details h2').textContent") == "decimate.py"
+    browser.open(render(documents.wide_document(6000), "all.h5"))
+    browser.press("t")
+    browser.click(40, top + 26 + 12)
+    assert browser.ask("given.handle.chosen()") is None
+
+
+def test_keys_walk_along_the_data(browser):
+    browser.open(render(documents.chain_document(), "xcorr.h5"))
+    heading = "document.querySelector('.details h2')?.textContent"
+    browser.ask("document.querySelector('canvas.graph').focus()")
+    walked = []
+    for key in ("\ue012", "\ue012", "\ue012", "\ue014"):
+        browser.press(key)
+        walked.append(browser.ask(heading))
+    assert walked == ["xcorr.h5", "xcorr.py", "decimate.h5", "xcorr.py"]
+    assert browser.ask("document.querySelector('.spoken').textContent") == "process xcorr.py"
+    browser.press("\ue00c")
+    assert browser.ask("given.handle.chosen()") is None
+    width = item(browser, "xcorr.h5")["width"]
+    browser.press("+")
+    assert item(browser, "xcorr.h5")["width"] > width * 1.2
+    browser.press("f")
+    assert abs(item(browser, "xcorr.h5")["width"] - width) < 0.1
+
+
+def test_it_says_what_it_is_to_a_screen_reader(browser):
+    """Each control has a name; switches say which is pressed."""
+    browser.open(render(documents.chain_document(), "xcorr.h5"))
+    controls = "[...document.querySelectorAll('button, input, canvas, [role]')]"
+    nameless = f"{controls}.filter((one) => !one.ariaLabel && !one.textContent.trim() && !one.title)"
+    assert browser.ask(f"{nameless}.map((one) => one.outerHTML)") == []
+    pressed = browser.ask("[...document.querySelectorAll('[aria-pressed=true]')].map((one) => one.textContent)")
+    assert pressed == ["Graph", "Files"]
+
+
+def test_hostile_names_stay_text(browser):
+    """Nothing runs, no element is made of a name, and details show a name as it is, with what would act written out."""
+    document = documents.hostile_document()
+    browser.open(render(document, documents.HOSTILE[1]))
+    for node in document["nodes"]:
+        browser.ask(f"given.handle.choose({json.dumps(node['iri'])})")
+        assert browser.ask("document.querySelectorAll('img, .provio-lineage b i, h2 *, dd *, script').length") == 2
+    assert browser.ask("String(window.hurt)") == "undefined"
+    path = next(node for node in document["nodes"] if "\u202e" in node.get("path", ""))
+    browser.ask(f"given.handle.choose({json.dumps(path['iri'])})")
+    assert "right\\u202etfel\\u202c" in browser.ask("document.querySelector('dd.path').textContent")
+    browser.press("/", *"script>")
+    assert browser.ask("document.querySelector('.results b').textContent") == "script>"
+
+
+def test_more_is_added_as_one_walks(browser):
+    """What an explorer fetches: nodes and edges join the picture, and what is chosen stays chosen."""
+    document = documents.chain_document()
+    near = {document["target"]} | {node["iri"] for node in document["nodes"][:3]}
+    first = {
+        **document,
+        "nodes": [node for node in document["nodes"] if node["iri"] in near],
+        "edges": [edge for edge in document["edges"] if {edge["subject"], edge["object"]} <= near],
+    }
+    browser.open(render(first, "xcorr.h5"))
+    more = json.dumps({key: document[key] for key in ("nodes", "edges")})
+    browser.ask(
+        "provioLineage(document.getElementById('graph'), {...given.head, nodes: given.nodes, edges: given.edges}, "
+        f"{{ expand: async (iri, way) => {{ window.asked = [iri, way]; return {more} }} }})"
+        f".choose({json.dumps(document['target'])})"
+    )
+    browser.ask("document.querySelector('button.expand.backward').click()")
+    assert browser.ask("window.asked") == [document["target"], "backward"]
+    assert browser.ask("document.querySelector('.spoken').textContent") == "7 more"
+    assert "4 in all" not in browser.ask("document.querySelector('.details').innerText")
+    assert "6 in all" in browser.ask("document.querySelector('.details').innerText")
+
+
+SHAPES = {
+    "one": (1, []),
+    "none joined": (30, []),
+    "chain": (7, [(n, n + 1) for n in range(6)]),
+    "long chain": (2000, [(n, n + 1) for n in range(1999)]),
+    "star": (2000, [(n, 0) for n in range(1, 2000)]),
+    "diamond": (4, [(0, 1), (0, 2), (1, 3), (2, 3)]),
+    "cycle": (3, [(0, 1), (1, 2), (2, 0), (0, 0)]),
+    "complete": (12, list(combinations(range(12), 2))),
+    "web": (2000, [(n, (n * 7 + k * 131) % 2000) for n in range(2000) for k in (1, 2)]),
+}
+
+
+def overlaps(x, y, sizes):
+    """Pairs of nodes whose boxes touch, by sweeping along x."""
+    boxes = sorted((x[n] - w / 2, x[n] + w / 2, y[n], h) for n, (w, h) in enumerate(sizes))
+    active, found = [], 0
+    for left, right, at, height in boxes:
+        active = [box for box in active if box[0] > left]
+        found += sum(abs(at - other) < (height + tall) / 2 for _, other, tall in active)
+        active.append((right, at, height))
+    return found
+
+
+def arranged(browser: Browser, sizes, edges, light=()) -> dict:
+    given = ", ".join(json.dumps(one) for one in (sizes, edges))
+    return browser.ask(f"provioLineage.arrange({given}, new Set({json.dumps(list(light))}))")
+
+
+def test_layout(browser):
+    """Every node has a place, no two overlap, twice is the same, and data goes one way where there is room."""
+    browser.open(render(documents.lone_document(), "x"))
+    for shape, (count, edges) in SHAPES.items():
+        sizes = [(90.0 + n % 5 * 30, 46.0) for n in range(count)]
+        layout = arranged(browser, sizes, edges)
+        assert len(layout["x"]) == count
+        assert overlaps(layout["x"], layout["y"], sizes) == 0, shape
+        assert arranged(browser, sizes, edges) == layout
+        if shape in ("chain", "diamond"):
+            axis = layout["x" if layout["across"] else "y"]
+            assert all(axis[a] < axis[b] for a, b in edges)
+
+
+def test_a_chain_is_straight(browser):
+    """Files and processes on one line; a light node beside it does not bend it."""
+    browser.open(render(documents.lone_document(), "x"))
+    y = arranged(browser, [(100, 46)] * 4, [(0, 1), (1, 2), (3, 1)], [3])["y"]
+    assert max(y[:3]) - min(y[:3]) < 1
+    assert abs(y[3] - y[1]) > 40
+
+
+def test_layers_and_crossings(browser):
+    """Long links get bends; a crossing that need not be is undone; a source stands just before its user."""
+    browser.open(render(documents.lone_document(), "x"))
+    found = browser.ask("provioLineage.layered(4, [[0, 1], [1, 2], [0, 2], [3, 2]])")
+    assert [[n for n in layer if n < 4] for layer in found["layers"]] == [[0], [1, 3], [2]]
+    assert len(found["bent"]) == 5
+    assert browser.ask("provioLineage.uncrossed([[0, 1], [2, 3]], [[0, 3], [1, 2]], 4)") in (
+        [[0, 1], [3, 2]],
+        [[1, 0], [2, 3]],
+    )
+
+
+def test_narrow(browser):
+    """On a telephone nothing is wider than the window, and details leave room for the graph."""
+    browser.window(browsers.NARROW)
+    browser.open(render(documents.chain_document(), "xcorr.h5"))
+    browser.ask(f"given.handle.choose({json.dumps(documents.chain_document()['target'])})")
+    assert browser.ask("document.documentElement.scrollWidth") <= 390
+    assert browser.ask("document.querySelector('.stage').clientHeight") > 150
+    assert re.search("xcorr", browser.ask("document.querySelector('.details').innerText"))
