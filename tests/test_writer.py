@@ -9,8 +9,10 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -74,22 +76,109 @@ EACH: Steps = [
 ]
 
 
+LEAST = -(2**63)
+SAYINGS: Steps = [
+    ["task_in", "tr\u00e4in", None],
+    ["configuration", "args", 'Hyper"parameter'],
+    ["setting_text", "$1", "a\\.b", "x\n\u00e4"],
+    ["setting_text", "$1", None, None],
+    ["setting_text", "$1", "not UTF-8", "\udcff %"],
+    ["setting_text", "$1", "large", "x" * 100_000],
+    ["setting_integer", "$1", "k" * 70_000, LEAST],
+    ["setting_integer", "$0", "\u00e4" * 40_000, 2**63 - 1],
+    ["setting_truth", "$1", "truth", 2],
+    ["setting_truth", "$1", "truth", 0],
+    ["setting_typed", "$1", "since", "2026-01-31", "date"],
+    ["setting_typed", "$1", "since", "2026-01-31", "no date"],
+    ["setting_typed", "$1", "since", "\u00e4", "date"],
+    ["setting_typed", "$1", "since", None, None],
+    *[["setting_real", "$1", "real", value] for value in (0.0, -0.0, 0.1, 1e22, 1e-7, 5e-324, 123456.0, -2.5e300)],
+    ["setting_real", "$1", "real", float("nan")],
+    ["setting_real", "$1", "real", float("-inf")],
+    ["configuration_end", "$1"],
+    ["configuration_end", "$1"],
+    ["metric", "accuracy", "Accuracy", 0.93, 7],
+    ["metric", None, None, 1.5, LEAST],
+    ["metric_integer", "count", None, -3, -1],
+    ["checkpoint", "./model//step7", 7],
+    ["checkpoint", "s3://bucket/a b", LEAST],
+    ["checkpoint", None, 8],
+    ["checkpoint", "x" * 9000, 8],
+    ["metric_of", "$29", "loss", None, 0.25, LEAST],
+    ["metric_of", 0, "loss", None, 0.25, LEAST],
+    ["entity", "row", "Row", "db:7"],
+    ["entity", None, None, None],
+    ["setting_text", "$35", "table", "runs"],
+    ["used", "$35", None],
+    ["used", "$0", None],
+    ["generated", 0, "."],
+    ["generated", "$29", "nowhere"],
+    ["begin", "inner", "cell", 'f("x")\n', 4],
+    ["task_enter", "$42"],
+    ["metric", "within", None, 1, 1],
+    ["task_out", "$42", "$43", "error"],
+    ["metric", "outer", None, 1, 1],
+    ["task_enter", 12345],
+    ["task_now"],
+    ["metric", "in none", None, 1, 1],
+    ["setting_truth", 999, "of nothing", 1],
+    ["setting_truth", 2**63 + 5, "of nothing", 1],
+    ["task_end", "$0", None],
+    ["task_end", "$0", "ok"],
+    ["task_end", "$1", "ok"],
+    ["fork"],
+    ["setting_truth", "$1", "of its parent's", 1],
+    ["task_enter", "$0"],
+    ["metric", "child's", None, 1, 1],
+    ["configuration", "child's", None],
+    ["task_in", "child's", None],
+    ["configuration_end", "$59"],
+]
+# HDF5 by turns within Tasks and without.
+WITHIN: Steps = [
+    *FUNCTIONS,
+    ["file", OPEN, "./data.h5", 66, "now"],
+    ["member", "$7", DATASET],
+    ["member", "$7", LINK],
+    ["begin", "one", None, None, 0],
+    ["task_in", "other", None],
+    *[
+        step
+        for task in ("$10", "$11", 0, "$10", "$11")
+        for step in [
+            ["task_enter", task],
+            ["read", "$8", READ, 16, "now"],
+            ["write", "$8", WRITE, 16, "now"],
+            ["counted", "$8", OPEN, "now"],
+            ["copied", "$8", "$9", COPY, "now"],
+            ["failed", "$8", READ, 5, "now"],
+            ["failed", None, OPEN, 0, "now"],
+            ["resized", "$8", RESIZE, "3 3", "now"],
+        ]
+    ],
+]
+
+
 def tell(trace: Trace, kind: str, steps: Steps, work: Path, code: int = 0, python: str = sys.executable) -> list[str]:
     """Have a story told, by the shim or by the writer; return what the trace holds of it."""
     own = Trace(trace.root / kind, trace.shim, detail=trace.detail)
     env = own.environment(TELLER=kind)
     if kind == "writer":
         del env["LD_PRELOAD"]
-    command = [python, TOLD, json.dumps(steps)]
-    done = subprocess.run(command, cwd=work, env=env, capture_output=True, timeout=120, text=True)
+    told = json.dumps(steps)
+    done = subprocess.run([python, TOLD], input=told, cwd=work, env=env, capture_output=True, timeout=120, text=True)
     assert (done.returncode, done.stderr) == (code, "")
     return story(own)
 
 
 TIMES = re.compile(
-    r"(:(?:at|elapsed|\w+Elapsed|\w+Longest|longest|last\w*|first\w*|openedNs|closedNs|replacedNs|startedNs|epochNs"
+    r"(:(?:at|elapsed|\w+Elapsed|\w+Longest|longest|last\w*|first\w*|openedNs|closedNs|replacedNs|startedNs|endedNs|epochNs"
     r'|\w*[pP]id|tid|startTick) +|/node/|startedAtTime ")[0-9TZ:.-]+'
 )
+
+
+SAID = re.compile(r"<\.\./[tgmce]\d|<e\d+> a :(Used|Generated)Said")
+FACTS = re.compile(r" ; :mtimeNs \d+ ; :ctimeNs \d+")
 
 
 def begun(path: Path) -> tuple[int, int, str]:
@@ -109,6 +198,9 @@ def story(trace: Trace) -> list[str]:
     known: dict[str, str] = {}
     kept = []
     for line in lines:
+        if SAID.match(line):
+            kept.append(FACTS.sub("", TIMES.sub(r"\1", re.sub(r"^<e\d+>", "<e>", line))))
+            continue
         if "@base" in line:  # another thread's, with accesses and events of its own
             known = {name: given for name, given in known.items() if name[0] == "o"}
         subject = line[1:].partition(">")[0]
@@ -117,7 +209,11 @@ def story(trace: Trace) -> list[str]:
             known.setdefault(named, named[0] + str(sum(one[0] == named[0] for one in known)))
         elif not line.startswith("@prefix"):
             continue
-        kept.append(TIMES.sub(r"\1", "".join(known.get(part, part) for part in re.split(r"([oaef]\d+(?=[>/]))", line))))
+        kept.append(
+            TIMES.sub(
+                r"\1", "".join(known.get(part, part) for part in re.split(r"([oaf]\d+(?=[>/])|\be\d+(?=>))", line))
+            )
+        )
     return kept
 
 
@@ -129,6 +225,15 @@ def test_both_write_the_same(trace: Trace, work: Path, detail: str) -> None:
     told = tell(trace, "writer", EACH, work)
     assert told == tell(trace, "shim", EACH, work)
     assert len(told) > 15
+
+
+@pytest.mark.parametrize("steps", [SAYINGS, WITHIN], ids=["of itself", "within Tasks"])
+def test_both_say_the_same(trace: Trace, work: Path, steps: Steps) -> None:
+    """What a program says of itself, and what its Tasks do."""
+    (work / "data.h5").write_text("data")
+    told = tell(trace, "writer", steps, work)
+    assert told == tell(trace, "shim", steps, work)
+    assert len(told) > 20
 
 
 def starts(python: str) -> bool:
@@ -148,11 +253,13 @@ def test_every_python_from_3_8_on_writes_it(trace: Trace, work: Path) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_both_write_the_same_at_random(trace: Trace, work: Path, seed: int) -> None:
-    """500 steps in any order, on twenty objects, before and after a fork: what files grow by, sizes and turns too."""
+    """500 steps in any order, on twenty objects and in four Tasks, before and after a fork: what files grow by, sizes,
+    turns and what is said between, too."""
     chance = random.Random(seed)
     (work / "data.h5").write_text("data")
     steps: Steps = [*FUNCTIONS, ["file", OPEN, "data.h5", 2, "now"]]
     steps += [["member", "$7", {**DATASET, "path": f"/d{i}" * chance.randrange(1, 40)}] for i in range(20)]
+    steps += [["begin", f"task{i}", None, None, i] for i in range(4)]
     for i in range(500):
         one, other = (f"${chance.randrange(8, 28)}" for _ in range(2))
         size = chance.choice([0, 1, 100, 101, 5000, 10**6, 10**10])
@@ -165,6 +272,9 @@ def test_both_write_the_same_at_random(trace: Trace, work: Path, seed: int) -> N
                     ["copied", one, other, COPY, "now"],
                     ["failed", one, WRITE, chance.randrange(3), "now"],
                     ["resized", one, RESIZE, str(i), "now"],
+                    ["task_enter", chance.choice([0, *(f"${task}" for task in range(28, 32))])],
+                    ["metric", "m", None, struct.unpack("<d", struct.pack("<Q", chance.getrandbits(64)))[0], i],
+                    ["setting_real", f"${chance.randrange(28, 32)}", str(i), chance.gauss(0, 1) * 10**-i],
                     ["fork"] if i % 100 == 99 else ["replaced", one, "now"],
                 ]
             )
@@ -215,6 +325,50 @@ def test_threads_have_files_and_hand_them_on(trace: Trace, work: Path) -> None:
     assert sum(one.count for one in counts(facts)) == 6000
     assert len(of_class(facts, "Thread")) == 13
     assert 2 <= len(trace.files()) <= 6
+
+
+HEIRS = """
+import os, sys, threading
+sys.path.insert(0, sys.argv[1])
+if sys.argv[2] == "writer":
+    from python import writer
+    told = writer.found()
+else:
+    from python import shim
+    told = shim.Shim(shim.found())
+task, said, ended = told.task_in(b"parent", None), threading.Event(), threading.Event()
+def heir():
+    told.metric(b"within", None, 1.0, 1)
+    said.set()
+    ended.wait()
+    told.metric(b"after", None, 1.0, 1)
+def other(name):
+    task = told.task_in(name, None)
+    for step in range(200):
+        told.metric(name, None, 1.0, step)
+    told.task_out(task, 0, b"ok")
+threads = [threading.Thread(target=heir), *(threading.Thread(target=other, args=(b"task%d" % i,)) for i in range(2))]
+[one.start() for one in threads]
+said.wait()
+told.task_out(task, 0, b"ok")
+ended.set()
+[one.join() for one in threads]
+told.metric(b"outside", None, 1.0, 1)
+"""
+
+
+@pytest.mark.parametrize("teller", ["writer", "shim"])
+def test_threads_are_in_tasks_of_their_own_or_in_those_they_were_made_in(trace: Trace, work: Path, teller: str) -> None:
+    """Each says what belongs to its own Task; an heir's is left when it ends."""
+    env = alone(trace) if teller == "writer" else trace.environment()
+    subprocess.run([sys.executable, "-c", HEIRS, INTERCEPTORS, teller], cwd=work, env=env, check=True, timeout=60)
+    facts = trace.facts()
+    metrics = of_class(facts, "Metric").values()
+    found = Counter((one["name"], facts.get(one.get("task", ""), {}).get("name")) for one in metrics)
+    assert found == {
+        ("within", "parent"): 1, ("after", None): 1, ("outside", None): 1,
+        ("task0", "task0"): 200, ("task1", "task1"): 200,
+    }  # fmt: skip
 
 
 HANDLER = """

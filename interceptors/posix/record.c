@@ -170,7 +170,7 @@ static provio_object *file_new(struct thread *thread, int function, const char *
 }
 
 // The name of what is no file, such as an address of the network, stays as it is.
-static size_t file_name(char *room, const char *path) {
+size_t path_or_address(char *room, const char *path) {
     if (strstr(path, "://") == NULL) return path_join(room, AT_FDCWD, path);
     size_t length = strlen(path);
     if (length >= PATH_ROOM) return 0;
@@ -185,7 +185,7 @@ provio_object *provio_file(int function, const char *path, unsigned flags, uint6
     uint64_t ended = now(thread);
     char *room = pool_take(&scratches);
     if (room == NULL) return NULL;
-    size_t length = file_name(room, path);
+    size_t length = path_or_address(room, path);
     provio_object *file = NULL;
     if (length > 0 && !path_ignored(room, length)) {
         if (!(flags & PROVIO_NO_FILE)) statx_facts(AT_FDCWD, path, 0, &facts);

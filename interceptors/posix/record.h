@@ -33,6 +33,7 @@ static inline bool function_known(int function) {
     return (unsigned)function < API_NAMED + REGISTERED && relaxed(registered[function - API_NAMED].length) != 0;
 }
 
+size_t path_or_address(char *room, const char *path); // path_join(), but for what is no file
 uint64_t announce_anew(struct thread *thread, provio_object *object, uint64_t parents);
 
 // Its number in this process: what a parent announced is announced anew in its child, at its first use there.

@@ -64,12 +64,15 @@ void text_reference(struct text *text, const char *property, uint64_t handle) {
 
 // ---- texts
 
-// Cut where it is too long, and not within a character.
-struct words words_of(const char *bytes) {
+struct words words_cut(const char *bytes, size_t longest) {
     if (bytes == NULL) return (struct words){NULL, 0};
-    size_t size = strnlen(bytes, LONGEST_NAME), least = size < LONGEST_NAME ? size : size - 3;
+    size_t size = strnlen(bytes, longest), least = size < longest ? size : size - 3;
     while (size > least && (bytes[size] & 0xc0) == 0x80) size--;
     return (struct words){bytes, size};
+}
+
+struct words words_of(const char *bytes) {
+    return words_cut(bytes, LONGEST_NAME);
 }
 
 size_t words_room(struct words words) {
@@ -163,16 +166,24 @@ static uint64_t checkpoint_said(struct thread *thread, const char *path, size_t 
     return handle;
 }
 
-// A name that is left out is not told.
+// The whole of a path that may be told, to be given back; NULL: there is none.
+static char *path_told(const char *path, size_t *length) {
+    char *room = path == NULL || left_out(CLASS_FILE) ? NULL : pool_take(&scratches);
+    *length = room == NULL ? 0 : path_or_address(room, path);
+    if (*length > 0 && !path_ignored(room, *length)) return room;
+    if (room != NULL) pool_give(&scratches, room);
+    return NULL;
+}
+
 uint64_t provio_checkpoint(const char *path, int64_t step) {
     struct thread *thread = hearing();
+    size_t length;
     if (thread == NULL) return 0;
     if (path == NULL) return checkpoint_said(thread, "", 0, step);
-    char *room = pool_take(&scratches);
-    size_t length = room == NULL ? 0 : path_join(room, AT_FDCWD, path);
-    bool told = length > 0 && !path_ignored(room, length);
-    uint64_t handle = told ? checkpoint_said(thread, room, length, step) : 0;
-    if (room != NULL) pool_give(&scratches, room);
+    char *told = path_told(path, &length);
+    if (told == NULL) return 0;
+    uint64_t handle = checkpoint_said(thread, told, length, step);
+    pool_give(&scratches, told);
     return handle;
 }
 
@@ -236,11 +247,12 @@ static void event_said(const char *term, uint64_t thing, const char *path, size_
 }
 
 static void thing_or_path(const char *term, uint64_t thing, const char *path) {
+    size_t length;
     if (thing != 0 && handle_is_own(thing) && thing >> LETTER != 0) event_said(term, thing, "", 0);
-    char *room = path == NULL || !watching() ? NULL : pool_take(&scratches);
-    size_t length = room == NULL ? 0 : path_join(room, AT_FDCWD, path);
-    if (length > 0 && !path_ignored(room, length)) event_said(term, 0, room, length);
-    if (room != NULL) pool_give(&scratches, room);
+    char *told = hearing() == NULL ? NULL : path_told(path, &length);
+    if (told == NULL) return;
+    event_said(term, 0, told, length);
+    pool_give(&scratches, told);
 }
 
 void provio_used(uint64_t thing, const char *path) {

@@ -16,6 +16,7 @@ struct words {
     const char *bytes; // NULL: nothing is said
     size_t size;
 };
+struct words words_cut(const char *bytes, size_t longest); // not within a character
 struct words words_of(const char *bytes);
 size_t words_room(struct words words);
 void text_words(struct text *text, const char *property, const char *encoded, struct words words);

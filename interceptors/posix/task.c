@@ -1,6 +1,6 @@
 // Tasks (provio.h): a thread says what it does now, and what it does belongs there.
 #include "hand.h"
-#include "record.h"
+#include "said.h"
 
 static _Atomic uint32_t numbers;
 static struct thread *_Atomic newest;
@@ -77,19 +77,12 @@ void text_task(struct text *text, uint64_t scope) {
 
 // ---- what a layer above says
 
-static size_t room_of(const char *words) {
-    return words == NULL ? 0 : 32 + name_room(words, strlen(words));
-}
-
-static void text_words(struct text *text, const char *property, const char *encoded, const char *words) {
-    if (words != NULL) text_name(text, property, encoded, words, strlen(words));
-}
-
 static bool task_said(struct thread *thread, uint64_t number, const struct provio_task *task) {
     uint64_t within = scope_of(thread), time = now(thread);
     struct block block;
-    size_t room = room_of(task->name) + room_of(task->kind) + room_of(task->source) + 192;
-    if (!block_begin(thread, &block, room)) return false;
+    struct words name = words_of(task->name), kind = words_of(task->kind);
+    struct words source = words_cut(task->source, LONGEST_VALUE);
+    if (!block_begin(thread, &block, words_room(name) + words_room(kind) + words_room(source) + 192)) return false;
     TEXT(&block.text, " <../t");
     text_number(&block.text, number);
     TEXT(&block.text, "> a " TERM_Task);
@@ -99,9 +92,9 @@ static bool task_said(struct thread *thread, uint64_t number, const struct provi
         text_number(&block.text, within);
         TEXT(&block.text, ">");
     }
-    text_words(&block.text, TERM_name, TERM_nameEncoded, task->name);
-    text_words(&block.text, TERM_kind, TERM_kindEncoded, task->kind);
-    text_words(&block.text, TERM_sourceText, TERM_sourceTextEncoded, task->source);
+    text_words(&block.text, TERM_name, TERM_nameEncoded, name);
+    text_words(&block.text, TERM_kind, TERM_kindEncoded, kind);
+    text_words(&block.text, TERM_sourceText, TERM_sourceTextEncoded, source);
     if (task->number != 0) TEXT_NUMBER(&block.text, TERM_number, task->number);
     TEXT(&block.text, " .");
     block_commit(&block);
@@ -141,17 +134,18 @@ static void heirs_look(void) {
 
 void provio_task_end(uint64_t task, const char *status) {
     struct thread *thread = task_is_own(task) ? hearing() : NULL;
+    struct words words = words_of(status);
     struct block block;
     if (thread == NULL) return;
     uint64_t known = task;
     if (atomic_compare_exchange_strong(&going[task % KNOWN], &known, 0)) heirs_look();
     thread->depth++;
-    if (block_begin(thread, &block, 96 + room_of(status))) {
+    if (block_begin(thread, &block, 96 + words_room(words))) {
         TEXT(&block.text, " <../t");
         text_number(&block.text, task);
         TEXT(&block.text, "> " TERM_endedNs " ");
         text_number(&block.text, now(thread));
-        text_words(&block.text, TERM_status, TERM_status, status);
+        text_words(&block.text, TERM_status, TERM_status, words);
         TEXT(&block.text, " .");
         block_commit(&block);
     }

@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from . import surroundings, text
-from .thread import FACTS_ROOM, Process, Thread, name_room, text_facts
+from .thread import FACTS_ROOM, Process, Thread, Within, name_room, text_facts
 
 TERMS = frozenset(
     "Read Write Create Open Close Flush Fsync List Stat Copy Link Delete Rename Truncate Allocate Resize".split()
@@ -79,6 +79,7 @@ class Held:
     def __init__(self, process: Process) -> None:
         self.process = process
         self.threads: list[Thread] = []
+        self.within = Within()
 
     def free(self) -> Thread:
         """Return one that nothing interrupted."""
@@ -93,6 +94,7 @@ class Held:
         except IndexError:
             thread = Thread(self.process)
         self.threads.append(thread)
+        thread.within = self.within
         return thread
 
     def __del__(self) -> None:
@@ -118,12 +120,16 @@ class Objects:
     def thread(self) -> Thread:
         """Return who writes: the calling thread, of this process."""
         if self.process.pid != os.getpid():
-            self.process = Process(self.settings, True)
-            self.local = threading.local()
+            self.forked()
         held = getattr(self.local, "held", None)
         if held is None:
             held = self.local.held = Held(self.process)
         return held.free()
+
+    def forked(self) -> None:
+        """Go on in a child."""
+        self.process = Process(self.settings, True)
+        self.local = threading.local()
 
     @quiet
     def _recording(self, _: Thread) -> bool:
@@ -208,7 +214,8 @@ class Objects:
         self._announce_file(thread, file, function, started, ended - started)
         return file
 
-    def _ignored(self, path: bytes) -> bool:
+    def ignored(self, path: bytes) -> bool:
+        """Whether nothing is to be said of a file."""
         folders = (self.settings.home, self.settings.folder)
         own = any(path == folder or path.startswith(folder + b"/") for folder in folders)
         if own or "file" in self.settings.off or not self.settings.limits:
@@ -230,7 +237,7 @@ class Objects:
     def file(self, thread: Thread, function: int, path: Any, flags: int, started: int) -> Object | None:
         """Say that a file was opened or created, with flags as of open(2)."""
         ended, whole = thread.now(), surroundings.absolute(text.to_bytes(path))
-        if not self.known(function) or not whole or len(whole) > LONGEST_PATH or self._ignored(whole):
+        if not self.known(function) or not whole or len(whole) > LONGEST_PATH or self.ignored(whole):
             return None
         facts, before = None if flags & NO_FILE else surroundings.statx(whole), self.looked.pop(whole, None)
         if facts is not None and before is not None and before.same_file(facts):
@@ -242,7 +249,7 @@ class Objects:
         """Say it of the file behind a descriptor."""
         ended, facts = thread.now(), surroundings.statx(b"", fd)
         path = surroundings.link(f"/proc/self/fd/{fd}")
-        if facts is None or not self.known(function) or self._ignored(path):
+        if facts is None or not self.known(function) or self.ignored(path):
             return None
         path = path if path.startswith(b"/") else b""
         if not facts.links and path.endswith(b" (deleted)"):

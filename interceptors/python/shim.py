@@ -99,6 +99,7 @@ class Shim:
             if not hasattr(self, name):
                 setattr(self, name, function)
         self._numbers: dict[str, int] = {}
+        self._begin = library.provio_task_begin
         self._function, self._member = library.provio_function, library.provio_member
 
     def function(self, name: str, term: str) -> int:
@@ -106,6 +107,11 @@ class Shim:
         if name not in self._numbers:
             self._numbers[name] = self._function(name.encode(), term.encode())
         return self._numbers[name]
+
+    def begin(self, name: Any = None, kind: Any = None, source: Any = None, number: int = 0) -> int:
+        """Begin a Task within the one that the thread is in; return its number. It is not entered yet."""
+        task = Task(_encoded(name), _encoded(kind), _encoded(source), number)
+        return int(self._begin(ctypes.byref(task)))
 
     def member(self, file: Any, **told: Any) -> Any:
         """Say what there is to know of a member of a file."""

@@ -6,11 +6,9 @@ Where nothing is recorded, every function does nothing and a Task is 0.
 from __future__ import annotations
 
 import contextvars
-import ctypes
 from typing import Any
 
 from . import recorder
-from .shim import Task
 from .words import optional, text
 
 SCOPE: contextvars.ContextVar[int] = contextvars.ContextVar("provio_task", default=0)
@@ -21,8 +19,7 @@ def begin(name: Any, kind: Any = None, source: str | None = None, number: int = 
     found = recorder.recorder()
     if found is None:
         return 0
-    task = Task(text(name), optional(kind), optional(source), max(0, number))
-    return int(found.task_begin(ctypes.byref(task)))
+    return int(found.begin(text(name), optional(kind), optional(source), max(0, number)))
 
 
 def enter(task: int) -> int:

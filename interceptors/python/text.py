@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import math
 from typing import Any
 
 ESCAPED = {byte: b"\\u00%02X" % byte for byte in (*range(0x20), 0x7F)}
 ESCAPED.update({0x22: b'\\"', 0x5C: b"\\\\"})
+LONGEST_NAME = 1 << 16
 PLAIN = bytes(byte for byte in range(0x20, 0x7F) if byte not in b'"\\')
 KEPT = bytes(byte for byte in range(0x21, 0x7F) if byte not in b'%"\\')
 
@@ -46,6 +48,37 @@ def name(word: str, value: bytes, encoded: str | None = None) -> bytes:
 def number(word: str, value: int) -> bytes:
     """Return ` ; :word 12`."""
     return b" ; :%s %d" % (word.encode(), value)
+
+
+def word(word: str, value: Any, longest: int = LONGEST_NAME, encoded: str | None = None) -> bytes:
+    """Return a name, cut where it is too long and not within a character; nothing of None."""
+    if value is None:
+        return b""
+    data = to_bytes(value)
+    size = min(len(data), longest)
+    least = size if len(data) < longest else size - 3
+    while size > least and data[size : size + 1] and data[size] & 0xC0 == 0x80:
+        size -= 1
+    return name(word, data[:size], encoded or word + "Encoded")
+
+
+def task(number: int) -> bytes:
+    """Return ` ; :task <../t3>`; nothing of 0."""
+    return b" ; :task <../t%d>" % number if number else b""
+
+
+def real(value: float) -> bytes:
+    """Return a number of floating point as a literal: the fewest digits that are read back as the same."""
+    if math.isnan(value) or math.isinf(value):
+        shown = "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
+        return b'"%s"^^xsd:double' % shown.encode()
+    shown, _, power = repr(float(value)).partition("e")
+    sign, shown = ("-", shown[1:]) if shown[0] == "-" else ("", shown)
+    whole, _, part = shown.partition(".")
+    digits = (whole + part).lstrip("0")
+    exponent = int(power or 0) + len(digits) - 1 - len(part) if digits else 0
+    digits = digits.rstrip("0") or "0"
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}".encode()
 
 
 def date(nanoseconds: int) -> bytes:

@@ -131,6 +131,16 @@ class Process:
         return said, name_room(executable) + name_room(cwd)
 
 
+class Within:
+    """The Task that one of Python's threads is in; of one that it inherited, the Tasks that have not ended yet."""
+
+    __slots__ = ("going", "task")
+
+    def __init__(self) -> None:
+        self.task = 0
+        self.going: set[int] | None = None
+
+
 class Thread:
     """A thread that writes, or what interrupted it meanwhile: a handler of a signal."""
 
@@ -139,6 +149,7 @@ class Thread:
         self.live: Live | None = None
         self.calls: Live | None = None
         self.busy = False
+        self.within = Within()
         self.begin()
 
     def begin(self) -> None:
@@ -156,6 +167,13 @@ class Thread:
         """Return the time, which never goes back."""
         self.latest = max(self.latest, time.time_ns())
         return self.latest
+
+    def scope(self) -> int:
+        """Return the Task that it is in; 0: none."""
+        within = self.within
+        if within.going is not None and within.task not in within.going:
+            within.task, within.going = 0, None
+        return within.task
 
     def began(self, started: int, now: int) -> int:
         """Return when a call began that is told of now: not before its thread did, nor later than now."""

@@ -13,7 +13,8 @@ from typing import Any
 from . import surroundings, text
 from .counting import COUNTED, COUNTER, READING, WRITING, Counters, counted
 from .live import Block
-from .record import Object, Objects, quiet
+from .record import Object, quiet
+from .statements import Statements
 from .thread import Thread, name_room
 
 FEW = 64  # counters of a thread, before those of what was released are swept
@@ -28,7 +29,7 @@ def found(environment: dict[str, str] | None = None) -> Writer | None:
         return None
 
 
-class Writer(Objects):
+class Writer(Statements):
     """All functions of `provio.h` without their prefix."""
 
     # ---- counted
@@ -37,6 +38,7 @@ class Writer(Objects):
         self, thread: Thread, key: Any, object_: Object | None, make: Callable[[], Counters | None]
     ) -> Counters | None:
         """Return the counters of a key, made where there are none."""
+        key = (*key, thread.scope())
         counters = thread.counters.get(key)
         if counters is None:
             counters = make()
@@ -55,7 +57,8 @@ class Writer(Objects):
 
     def _when(self, thread: Thread) -> bytes:
         who = b"" if "thread" in self.settings.off else b" ; prov:wasAssociatedWith <>"
-        return who + b' ; prov:startedAtTime "%s"^^xsd:dateTime' % text.date(thread.now())
+        when = b' ; prov:startedAtTime "%s"^^xsd:dateTime' % text.date(thread.now())
+        return who + when + text.task(thread.scope())
 
     def _access(self, thread: Thread, serial: int, side: str, function: int) -> Counters | None:
         number = next(thread.accesses)
@@ -106,6 +109,7 @@ class Writer(Objects):
             number = next(thread.accesses)
             if source:
                 head = b" <a%d> a :Copy ; :source <../o%d> ; :object <../o%d>" % (number, source, serial)
+                head += text.task(thread.scope())
             else:
                 head = self._head(thread, number, serial) + b" ; :operation :%s" % term.encode()
             words = counted(COUNTED, self.settings.off)
@@ -174,7 +178,7 @@ class Writer(Objects):
         started = thread.began(started, ended)
         block = b" <e%d> a :%s" % (next(thread.events), term.encode()) + text.number("at", started - thread.epoch)
         block += b"" if "duration" in self.settings.off else text.number("elapsed", ended - started)
-        block += self.api("api", function) + about
+        block += self.api("api", function) + text.task(thread.scope()) + about
         room = 192 + 64
         for word, value, encoded in said:
             if value is not None:

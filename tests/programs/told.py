@@ -1,4 +1,5 @@
-"""Tells a layer's story, in a run that is recorded: steps in as JSON, each a function of provio.h and its arguments.
+"""Tells a layer's story, in a run that is recorded: steps in as JSON on standard input, each a function of provio.h and
+its arguments.
 
 `$TELLER` says who writes: `shim` or `writer`. In a step `"$0"` is what the first step returned and `"now"` the time;
 `"fork"` goes on in a child, `"kill"` is the end.
@@ -49,4 +50,4 @@ def main(steps):
     os._exit(0)
 
 
-main(json.loads(sys.argv[1]))
+main(json.load(sys.stdin))
