@@ -17,11 +17,10 @@ itself (`docs/api.md`).
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import os
-
     from provio.api import Store as Store
     from provio.interceptors.python import said
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     checkpoint, entity, used, generated = said.checkpoint, said.entity, said.used, said.generated
 
 __version__ = "0.1.0"
+_loaded = os.getpid()  # a fork of it is of its run
 SAID = frozenset("activity task configuration metric checkpoint entity used generated".split())
 
 
@@ -44,8 +44,15 @@ def __getattr__(name: str) -> Any:
         package.__path__ = [__path__[0] + "/interceptors"]
         sys.modules["_provio"] = package
     said = importlib.import_module("_provio.python.said")
+    said.recorder.beginning = _begin
     globals().update({each: getattr(said, each) for each in SAID})
     return globals()[name]
+
+
+def _begin() -> str | None:
+    from provio import own_run
+
+    return own_run.begin(_loaded)
 
 
 def open(path: str | os.PathLike[str] | None = None, *, timeout: float | None = None) -> Store:  # noqa: A001

@@ -37,8 +37,9 @@ from provio.settings import (
 from provio.switches import RECORD
 
 FILE = "provio.toml"
-# Variables that are no settings: where the record lies, which file is the project's, what the shim is told.
-OTHER_VARIABLES = ("PROVIO_HOME", "PROVIO_CONFIG", "PROVIO_TRACE")
+# Variables that are no settings: where the record lies, which file is the project's, what the shim is told, whether
+# what programs say of themselves is heard.
+OTHER_VARIABLES = ("PROVIO_HOME", "PROVIO_CONFIG", "PROVIO_TRACE", "PROVIO_OFF")
 
 
 @plain(frozen=True)
@@ -88,6 +89,13 @@ class Config:
         BOOLEAN,
         False,
         "SHA-256 of what a run wrote, and of inputs of unknown origin that may be copies of it, computed after it",
+    )
+    own_runs: bool = _row(
+        "own_runs",
+        BOOLEAN,
+        True,
+        "a program that says what it does, and was not started by `provio run`, has a run of its own "
+        "(docs/how-to/python-programs.md)",
     )
     pack: bool = _row(
         "pack", BOOLEAN, True, "a run that is finished and merged becomes one compressed file (docs/upkeep.md)"

@@ -121,14 +121,16 @@ def prepare(
     redaction: Redaction = NOTHING_MORE,
     hdf5: str = "auto",
     domains: Mapping[str, str] | None = None,
+    home: Home | None = None,
 ) -> Recording:
-    """Make the run folder and write `run.ttl`; raises CannotRecord with the reason where that cannot be."""
-    if not SHIM.exists():
+    """Make the run folder and write `run.ttl`, in the `.provio` that is found from here or in one that needs no shim;
+    raises CannotRecord with the reason where that cannot be."""
+    if home is None and not SHIM.exists():
         raise CannotRecord(
             f"the shim {SHIM} is missing: install provio again with a C compiler (pip install --force-reinstall provio)"
         )
     try:
-        home = find_or_make()
+        home = home or find_or_make()
         run_id = uuid7()
         with home.closed(), _whole_or_gone(home.runs / run_id) as folder:
             mounts = environment.mounts(domains=domains)

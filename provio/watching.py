@@ -18,6 +18,7 @@ from provio.redact import Redaction
 
 if TYPE_CHECKING:
     from provio.config import Config
+    from provio.home import Home
     from provio.run import Recording
     from provio.run_options import Call
 
@@ -55,12 +56,13 @@ def watched(call: Call) -> int:
     return run.end_as(end)
 
 
-def prepared(arguments: list[bytes], settings: Config) -> Recording:
-    """Return the run of a command line that is to be recorded as the settings say."""
+def prepared(arguments: list[bytes], settings: Config, home: Home | None = None) -> Recording:
+    """Return the run of a command line that is to be recorded as the settings say, in the `.provio` that is found from
+    here, or another."""
     detailed = run.Detail(settings.detail, switches.changes(settings.record), _limits(settings))
     redaction = Redaction(settings.redact_add, settings.redact_keep)
     names = settings.name or None, detailed, settings.campaign or None
-    return run.prepare(arguments, *names, redaction, settings.hdf5, settings.domains)
+    return run.prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home)
 
 
 def _limits(settings: Config) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ DEFAULTS = {
     "exclude": (),
     "hdf5": "auto",
     "hash": False,
+    "own_runs": True,
     "pack": True,
     "stores": (),
     "queries": (),

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from .warned import warn
+
 OFF = "PROVIO_OFF"
 TRACE = "PROVIO_TRACE"
 beginning: Callable[[], str | None] | None = None  # begins a run; returns what PROVIO_TRACE is to be then
@@ -59,11 +61,20 @@ def _which() -> Any:
     if os.environ.get(TRACE):
         # It may be there and silent: then so is all else of its process.
         return None if hasattr(ctypes.PyDLL(None), "provio_recording") else writer.found()
-    begun = beginning() if beginning else None
+    begun = _begun()
     if not begun:
         return None
     os.environ[TRACE] = begun
     return writer.found()
+
+
+def _begun() -> str | None:
+    """Begin a run of the program's own; return what PROVIO_TRACE is to be."""
+    try:
+        return beginning() if beginning else None
+    except Exception as error:
+        warn("run", f"what the program says is not recorded: {error}")
+        return None
 
 
 def _forked() -> None:

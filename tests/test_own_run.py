@@ -1,0 +1,109 @@
+"""A program that says what it does, and was not started by `provio run`, has one run of its own, whatever it starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+SAYS = 'import provio; provio.metric("loss", 0.5, step=1); print("done")'
+FORKS = """
+import os, provio
+children = []
+for number in range(4):
+    child = os.fork()
+    if child == 0:
+        provio.metric("child's", number)
+        raise SystemExit
+    children.append(child)
+for child in children:
+    os.waitpid(child, 0)
+provio.metric("parent's", 1)
+"""
+SPAWNS = """
+import multiprocessing, subprocess, sys, provio
+
+def work(number):
+    import provio
+    provio.metric("worker's", number)
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        pool.map(work, range(4))
+    provio.metric("own", 1)
+    subprocess.run([sys.executable, "-c", 'import provio; provio.metric("other", 1)'], check=True)
+"""
+
+
+def said(project: Project, program: str, code: int = 0, **env: str) -> str:
+    """Run a program in Python that provio does not watch; return what it printed."""
+    (project.path / "program.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=project.path, env=project.env | env, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    assert not done.stderr or code, done.stderr
+    return done.stdout
+
+
+def heads(project: Project) -> list[Path]:
+    return sorted((project.path / ".provio" / "runs").glob("*/run.ttl"))
+
+
+def test_it_says_what_it_is_and_that_its_files_are_not_seen(project: Project) -> None:
+    assert said(project, SAYS) == "done\n"
+    (head,) = heads(project)
+    text = head.read_text()
+    assert ':commandLine "' in text
+    assert ":endedNs " in text
+    assert "was not started by `provio run --`" in text
+    assert head.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_one_that_is_killed_has_no_end(project: Project) -> None:
+    said(project, SAYS + "\nimport os; os.kill(os.getpid(), 9)", code=-9)
+    (head,) = heads(project)
+    assert ":endedNs " not in head.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [FORKS, SPAWNS], ids=["forks", "spawns"])
+def test_what_it_starts_is_of_the_same_run(project: Project, program: str) -> None:
+    said(project, program)
+    assert len(heads(project)) == 1
+
+
+@pytest.mark.slow
+def test_ranks_of_one_program_share_a_run(project: Project) -> None:
+    launcher = f"""
+import os, subprocess, sys
+ranks = [subprocess.Popen([sys.executable, "-c", {SAYS!r}], env=os.environ | {{"PMI_RANK": str(n)}}) for n in range(4)]
+sys.exit(any([rank.wait() for rank in ranks]))
+"""
+    said(project, launcher)
+    assert len(heads(project)) == 1
+
+
+def test_it_does_not_where_it_is_not_wanted(project: Project) -> None:
+    said(project, SAYS, PROVIO_OFF="1")
+    said(project, SAYS, PROVIO_OWN_RUNS="false")
+    assert not heads(project)
+
+
+def test_to_say_nothing_makes_no_run(project: Project) -> None:
+    said(project, "import provio\n@provio.task\ndef f(): ...\nprovio.activity('never begun')")
+    assert not heads(project)
+
+
+def test_where_none_can_be_made_the_program_is_told_once_and_goes_on(project: Project) -> None:
+    (project.path / "file").touch()
+    done = subprocess.run(
+        [sys.executable, "-c", SAYS + "; provio.metric('b', 2)"], cwd=project.path, capture_output=True, text=True,
+        env=project.env | {"PROVIO_HOME": str(project.path / "file" / "x")}, timeout=120, check=True,
+    )  # fmt: skip
+    assert done.stdout == "done\n"
+    assert done.stderr.count("ProvioWarning") == 1
