@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, new_project
 from io_patterns import PAIRS
+from test_across import start, wait_for
 from workers import made_once
 
 from provio.facts import RUN_BASE
@@ -156,6 +157,27 @@ def test_what_was_not_recorded_is_no_zero(project: Project) -> None:
     shown = project.provio("stats").stdout
     assert re.search(r"^read +POSIX +\? ", shown, re.MULTILINE)
     assert "! calls, bytes and times were not recorded (--detail file)" in shown
+
+
+@pytest.mark.slow
+def test_of_failed_calls_alone_no_time_is_told(project: Project) -> None:
+    """They are counted; nothing took 0 ns."""
+    project.provio("run", "--quiet", "--no-record", "duration", "--", "cat", "gone", code=1)
+    assert "1 process, 1 thread with I/O: POSIX 1 failed call\n" in project.provio("stats").stdout
+
+
+@pytest.mark.slow
+def test_a_run_that_goes_on_is_told(project: Project) -> None:
+    """Its figures are of what it did until now, and no longer when it has ended."""
+    going = "! still going on: figures are of what was done until now\n"
+    project.sh("echo 1 > a; mkfifo held")
+    running = start(project, "sh", "-c", "cat a > b; read line < held")
+    wait_for(project.path / "b", b"1")
+    assert going in project.provio("stats").stdout
+    assert going[2:] in project.provio("stats", "--as", "csv").stderr
+    (project.path / "held").write_text("\n")
+    assert running.wait(60) == 0
+    assert going not in project.provio("stats").stdout
 
 
 @pytest.mark.slow

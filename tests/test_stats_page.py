@@ -45,6 +45,23 @@ def test_single_calls_say_which_way_they_go(project: Project) -> None:
     assert re.search(r"^pread\d* +POSIX +8 ", project.provio("stats", "--by", "latency").stdout, re.MULTILINE)
 
 
+@pytest.mark.slow
+def test_single_calls_without_durations_are_counted(project: Project) -> None:
+    """Which way they went is known, on the page too; no time is."""
+    (project.path / "in").write_bytes(b"x" * 1000)
+    project.provio(
+        "run", "--quiet", "--detail", "call", "--no-record", "duration", "--", sys.executable, "-S", "-c", BACKWARDS
+    )
+    rows = list(csv.DictReader(project.provio("stats", "--by", "latency", "--as", "csv").stdout.splitlines()))
+    row = next(row for row in rows if row["api"].startswith("pread"))
+    assert (row["calls"], row["median"], row["longest"]) == ("8", "", "")
+    assert float(row["consecutive"]) == pytest.approx(3 / 7, abs=1e-4)
+    shown = project.provio("stats", "--by", "latency").stdout
+    assert re.search(r"^pread\d* +POSIX +8 +\? +\? +\? +\? +43%", shown, re.MULTILINE)
+    project.provio("stats", "-o", "page.html")
+    assert "Single calls" in (project.path / "page.html").read_text()
+
+
 def test_percentiles_are_the_nearest_ranks() -> None:
     assert [calls.percentile(list(range(1, 101)), share) for share in (50, 95, 99)] == [50, 95, 99]
     assert [calls.percentile([7], share) for share in (50, 99)] == [7, 7]

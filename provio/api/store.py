@@ -219,7 +219,7 @@ class Store:
         reader = self._open()
         graphs = [bundle_iri(RUN_BASE + asking.run_id(reader, name)) for name in run]
         seen: Reader = Confined(reader, graphs) if graphs else reader
-        return stats.figures(seen)
+        return stats.figures(seen, home=self._home)
 
     def graph(self, run: str | None = None) -> Any:
         """Return a run's graph as an `rdflib.Graph`, or all graphs, each under its name, as an `rdflib.Dataset`."""

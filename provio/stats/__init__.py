@@ -26,6 +26,7 @@ from provio.stats.recorded import Recorded
 from provio.stats.tally import Tally
 
 if TYPE_CHECKING:
+    from provio.home import Home
     from provio.stats.across import Spread
     from provio.store import Reader
 
@@ -86,9 +87,20 @@ class Figures:
         return rows.of(self, ways or ("operation",))
 
 
-def figures(reader: Reader, times: bool = False) -> Figures:
+def figures(reader: Reader, times: bool = False, home: Home | None = None) -> Figures:
     """Return the figures of all runs that a reader sees (`provio.store.Confined` sees some); with `times`, what a time
-    line needs."""
+    line needs; with the `home` of the runs, which of them still go on."""
     from provio.stats import reading
 
-    return Figures(reading.load(reader, times))
+    recorded = reading.load(reader, times)
+    if home:
+        _still_going(recorded, home)
+    return Figures(recorded)
+
+
+def _still_going(recorded: Recorded, home: Home) -> None:
+    from provio import going, trace
+
+    for run in recorded.runs.values():
+        folder = home.runs / run.id
+        run.going = not run.end and folder.is_dir() and going.going(folder, trace.read_head(folder))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,19 +22,20 @@ if TYPE_CHECKING:
 BASE = re.compile(rb"@base <([^>\s]{1,4000})>|:epochNs ([0-9]{1,19})\b")
 LINE = re.compile(
     rb"@base <([^>\s]{1,4000})>|<(a[0-9]{1,18})/([rw])[0-9]{1,18}> :offset ([0-9]{1,19});:bytes ([0-9]{1,19});"
-    rb":at ([0-9]{1,19});:elapsed ([0-9]{1,19}) \."
+    rb":at ([0-9]{1,19})(?:;:elapsed ([0-9]{1,19}))? \."
 )
 SIDES = {b"r": "read", b"w": "write"}
 
 
 class Call(NamedTuple):
-    """One read or write: the IRI of the I/O activity that it is part of; when, in ns since 1970, and for how long."""
+    """One read or write: the IRI of the I/O activity that it is part of; when, in ns since 1970; for how long, where
+    that was recorded."""
 
     activity: str
     offset: int
     bytes: int
     at: int
-    elapsed: int
+    elapsed: int | None
 
 
 def of_run(folder: Path) -> Iterator[Call]:
@@ -66,7 +68,8 @@ def _lines(data: bytes, epochs: dict[str, int]) -> Iterator[Call]:
             base = declared.decode(errors="replace")
             epoch = epochs.get(base, 0)
         elif epoch:
-            yield Call(f"{base}{access.decode()}/{SIDES[side]}", int(offset), int(size), epoch + int(at), int(took))
+            lasted = int(took) if took else None
+            yield Call(f"{base}{access.decode()}/{SIDES[side]}", int(offset), int(size), epoch + int(at), lasted)
 
 
 def spans(recorded: Recorded, calls: Iterable[Call]) -> list[Span]:
@@ -78,30 +81,31 @@ def spans(recorded: Recorded, calls: Iterable[Call]) -> list[Span]:
         if one and (one.thread or one.process):
             thread, file = one.thread or one.process or "", what_file(recorded, one)[0] or ""
             write = one.kind == "Write"
-            found.append(Span(thread, call.at, call.at + call.elapsed, call.bytes, write, 1, file))
+            found.append(Span(thread, call.at, call.at + (call.elapsed or 0), call.bytes, write, 1, file))
     return found
 
 
 @plain()
 class Latency:
-    """Of the calls of one function: percentiles of their times in ns; the shares of them that began where the one
-    before ended, further on, and further back (the first of each opening is none of these)."""
+    """Of the calls of one function: percentiles of their times in ns, where recorded; the shares of them that began
+    where the one before ended, further on, and further back (the first of each opening is none of these)."""
 
     api: str | None
     layer: str
     calls: int
-    median: int
-    percentile_95: int
-    percentile_99: int
-    longest: int
+    median: int | None
+    percentile_95: int | None
+    percentile_99: int | None
+    longest: int | None
     consecutive: float | None
     forward: float | None
     backward: float | None
 
 
 def latencies(recorded: Recorded, calls: Iterable[Call]) -> list[Latency]:
-    """Return what the calls of each function come to, those that took longest in all first."""
+    """Return what the calls of each function come to, those that took longest in all first, or are the most."""
     known: dict[str, Activity] = {one.iri: one for one in recorded.activities}
+    counts = Counter[tuple[str | None, str]]()
     times: dict[tuple[str | None, str], list[int]] = {}
     ways: dict[tuple[str | None, str], list[int]] = {}
     ends: dict[str, int] = {}
@@ -110,20 +114,22 @@ def latencies(recorded: Recorded, calls: Iterable[Call]) -> list[Latency]:
         if one is None:
             continue
         place = one.api, one.layer
-        times.setdefault(place, []).append(call.elapsed)
+        counts[place] += 1
+        if call.elapsed is not None:
+            times.setdefault(place, []).append(call.elapsed)
         way = ways.setdefault(place, [0, 0, 0])
         end = ends.get(call.activity)
         if end is not None:
             way[0 if call.offset == end else 1 if call.offset > end else 2] += 1
         ends[call.activity] = call.offset + call.bytes
-    order = sorted(times, key=lambda place: -sum(times[place]))
-    return [_latency(place, sorted(times[place]), ways[place]) for place in order]
+    order = sorted(counts, key=lambda place: (-sum(times.get(place, ())), -counts[place]))
+    return [_latency(place, counts[place], sorted(times.get(place, ())), ways[place]) for place in order]
 
 
-def _latency(place: tuple[str | None, str], times: list[int], ways: list[int]) -> Latency:
+def _latency(place: tuple[str | None, str], count: int, times: list[int], ways: list[int]) -> Latency:
     shares = [round(number / sum(ways), 4) if sum(ways) else None for number in ways]
-    middle, most, nearly = (percentile(times, share) for share in (50, 95, 99))
-    return Latency(*place, len(times), middle, most, nearly, times[-1], *shares)
+    middle, most, nearly, longest = (percentile(times, share) if times else None for share in (50, 95, 99, 100))
+    return Latency(*place, count, middle, most, nearly, longest, *shares)
 
 
 def percentile(values: list[int], share: int) -> int:

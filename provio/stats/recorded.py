@@ -43,6 +43,7 @@ class Run:
     start: str = ""
     end: str = ""
     detail: str = "op"
+    going: bool = False
 
     @property
     def id(self) -> str:

@@ -56,8 +56,8 @@ def head(figures: Figures, unicode: bool) -> str:
         span = [moment(known[0].start), *([moment(known[-1].start)] if len(known) > 1 else [])]
         lines[0] += ", " + " to ".join(span) + (f", {took}" if took else "")
     threads = len({one.thread for one in figures.recorded.activities if one.thread})
-    times = [(group.layer, group.tally.of("nanoseconds")) for group in figures.totals()]
-    said = ", ".join(f"{layer} {UNKNOWN if time is None else elapsed(time)}" for layer, time in times)
+    times = [f"{group.layer} {_time(group.tally)}" for group in figures.totals()]
+    said = ", ".join(times)
     processes = len(figures.recorded.processes)
     who = [plural(processes, "process", "processes")] if processes else []
     who += [plural(threads, "thread")] if threads else []
@@ -66,6 +66,14 @@ def head(figures: Figures, unicode: bool) -> str:
     else:
         lines.append("no reads or writes were recorded")
     return "".join(printable(line, unicode) + "\n" for line in lines)
+
+
+def _time(tally: Tally) -> str:
+    """How long calls took; of failed ones alone no time is known, for these are counted apart."""
+    if tally.errors and not (tally.of("calls") or tally.partly("calls")):
+        return plural(tally.errors, "failed call")
+    time = tally.of("nanoseconds")
+    return UNKNOWN if time is None else elapsed(time)
 
 
 def whole(figures: Figures, unicode: bool = True) -> str:
@@ -205,7 +213,8 @@ def latency_cells(found: Sequence[Latency]) -> tuple[list[str], list[list[str]]]
     header = ["api", "layer", "calls", "median", "95 %", "99 %", "longest", "in order", "forward", "back"]
     rows = [
         [one.api or UNKNOWN, one.layer, f"{one.calls:,}",
-         *map(elapsed, (one.median, one.percentile_95, one.percentile_99, one.longest)),
+         *(UNKNOWN if time is None else elapsed(time)
+           for time in (one.median, one.percentile_95, one.percentile_99, one.longest)),
          *("" if share is None else f"{share:.0%}" for share in (one.consecutive, one.forward, one.backward))]
         for one in found
     ]  # fmt: skip

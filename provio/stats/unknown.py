@@ -13,6 +13,9 @@ def words(recorded: Recorded) -> list[str]:
     """Return what was not recorded, or not seen; nothing where figures are whole."""
     said = []
     runs = list(recorded.runs.values())
+    going = [run for run in runs if run.going]
+    if going:
+        said.append(f"still going on{_of(going, runs)}: figures are of what was done until now")
     gaps = sum(recorded.gaps.values())
     if gaps:
         said.append(f"{plural(gaps, 'gap')}{_of(list(recorded.gaps), runs)}: what could not be seen is in no figure")

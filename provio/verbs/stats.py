@@ -67,6 +67,7 @@ def command(
              provio stats last -o report.html
              provio stats --campaign das --by rank --by api --as csv > ranks.csv
     """
+    from provio import home as homes
     from provio.stats import figures
     from provio.store import Confined
 
@@ -80,7 +81,7 @@ def command(
     chosen = _runs(store, names, every, campaign, name)
     if across and len(chosen) < 2:
         raise click.UsageError("--across needs several runs: name them, or say --campaign, --name or --all")
-    found = figures(Confined(store, chosen), times=output is not None)
+    found = figures(Confined(store, chosen), times=output is not None, home=homes.find())
     if output is not None:
         _page(store, found, output)
         return 0
