@@ -3,6 +3,7 @@ alone."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import shlex
@@ -10,7 +11,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import SHIM, Project, provio_command
@@ -23,6 +26,26 @@ SAME = {
     "bash": "set -o pipefail; printf 'b\\na\\n' | sort | tee out | tr a-z A-Z; cat out; false | cat",
     "stdin": "cat; echo done >&2",
 }
+
+
+@pytest.fixture
+def start(project: Project) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """A function that starts `provio run` on a command; what it started is ended with the test, however that ends."""
+    started: list[subprocess.Popen[str]] = []
+
+    def starting(*command: str | Path, **options: Any) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*provio_command(), "run", "--quiet", "--", *command],
+            cwd=project.path, env=project.env, text=True, start_new_session=True, **options,
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield starting
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def unwatched(script: str, folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
@@ -219,13 +242,10 @@ def test_descriptors_are_inherited(project: Project) -> None:
     assert done.stdout == "content\n"
 
 
-def test_sigterm_reaches_the_command(project: Project) -> None:
+def test_sigterm_reaches_the_command(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
     """A signal sent to provio is passed on, and the command's own answer to it is the end."""
     script = "trap 'echo got it; exit 5' TERM; touch ready; while :; do sleep 0.05; done"
-    process = subprocess.Popen(
-        [*provio_command(), "run", "--quiet", "--", "bash", "-c", script],
-        cwd=project.path, env=project.env, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = start("bash", "-c", script, stdout=subprocess.PIPE)
     _wait_for(project.path / "ready")
     process.terminate()
     out, _ = process.communicate(timeout=30)
@@ -234,14 +254,13 @@ def test_sigterm_reaches_the_command(project: Project) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT])
 @pytest.mark.slow
-def test_an_interrupt_sent_to_provio_alone_reaches_the_command(project: Project, number: signal.Signals) -> None:
+def test_an_interrupt_sent_to_provio_alone_reaches_the_command(
+    project: Project, start: Callable[..., subprocess.Popen[str]], number: signal.Signals
+) -> None:
     """What a terminal would send to all is passed on where it was sent to provio alone."""
     script = "trap 'echo got it; exit 5' INT QUIT; touch ready; while :; do sleep 0.05; done"
-    process = subprocess.Popen(
-        [*provio_command(), "run", "--quiet", "--", "bash", "-c", script],
-        cwd=project.path, env=project.env, stdout=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
-    )  # fmt: skip
+    own = {"preexec_fn": lambda: signal.signal(number, signal.SIG_DFL)}
+    process = start("bash", "-c", script, stdout=subprocess.PIPE, **own)
     _wait_for(project.path / "ready")
     process.send_signal(number)
     out, _ = process.communicate(timeout=30)
@@ -275,11 +294,17 @@ def test_a_terminal_interrupts_the_command_and_not_provio(project: Project) -> N
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # a caller in the background may ignore it
         command = [*provio_command(), "run", "--quiet", "--", "sh", "-c", "touch ready; exec sleep 30"]
         os.execve(command[0], command, project.env)
-    _wait_for(project.path / "ready")
-    time.sleep(0.3)
-    os.write(terminal, b"\x03")
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
+    try:
+        _wait_for(project.path / "ready")
+        time.sleep(0.3)
+        os.write(terminal, b"\x03")
+        _, status = os.waitpid(pid, 0)
+    except BaseException:
+        os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    finally:
+        os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGINT
     assert project.count("?run a provio:Run ; provio:signal 2") == 1
 
@@ -292,7 +317,9 @@ def test_a_run_inside_a_run_is_its_child(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_sigkill_in_the_middle_of_writes_loses_nothing(project: Project, tmp_path: Path) -> None:
+def test_sigkill_in_the_middle_of_writes_loses_nothing(
+    project: Project, tmp_path: Path, start: Callable[..., subprocess.Popen[str]]
+) -> None:
     """Killed in the middle of 100,000 writes: the graph's count is the file's size by the write's size, or one less."""
     binary = tmp_path / "writes"
     source = tmp_path / "writes.c"
@@ -302,11 +329,7 @@ def test_sigkill_in_the_middle_of_writes_loses_nothing(project: Project, tmp_pat
         "for (int i = 0; i < 100000; i++) { if (write(f, b, sizeof b) != sizeof b) return 1; usleep(1); } return 0; }"
     )
     subprocess.run(["cc", "-O2", "-o", binary, source], check=True)
-    process = subprocess.Popen(
-        [*provio_command(), "run", "--quiet", "--", "sh", "-c", f"echo $$ > pid; exec {binary}"],
-        cwd=project.path,
-        env=project.env,
-    )
+    process = start("sh", "-c", f"echo $$ > pid; exec {binary}")
     out = project.path / "out"
     _wait_for(out)
     while out.stat().st_size < 64 * 2000:
