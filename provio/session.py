@@ -124,11 +124,17 @@ def _as_before(env: Mapping[str, str], settings: Config) -> dict[str, str | None
     left: dict[str, str | None] = {"PROVIO_TRACE": None}
     for name, own in (("LD_PRELOAD", SHIM.name), ("ASAN_OPTIONS", ASAN), ("PYTHONPATH", SITE.name)):
         if name in env:
-            kept = ":".join(part for part in env[name].split(":") if os.path.basename(part) != own)
-            left[name] = kept or None
+            left[name] = ":".join(_without(env[name].split(":"), own)) or None
     if env.get("PROVIO_HDF5") == settings.hdf5:
         left["PROVIO_HDF5"] = None
     return left
+
+
+def _without(parts: list[str], own: str) -> list[str]:
+    """A variable's parts without what the session put there; of equal options the user's own comes first, and stays."""
+    places = [place for place, part in enumerate(parts) if os.path.basename(part) == own]
+    gone = places[-1:] if own == ASAN else places
+    return [part for place, part in enumerate(parts) if place not in gone]
 
 
 def _read(name: str) -> bytes:

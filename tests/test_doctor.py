@@ -135,6 +135,14 @@ def test_the_program_is_not_started(project: Project) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("make", "remedy"), [("mkdir", "name a program in it"), ("mkfifo", "name a program")])
+def test_what_can_never_be_executed_is_not_to_be_made_executable(project: Project, make: str, remedy: str) -> None:
+    """A folder, a FIFO: another name is wanted, not chmod."""
+    project.sh(f"{make} thing")
+    assert findings(project, "./thing", code=1)["program"][0]["remedy"] == remedy
+
+
+@pytest.mark.slow
 def test_scripts_whose_interpreter_is_gone(project: Project) -> None:
     """A wrong `#!`, and a file that nobody may execute."""
     script = project.path / "script"

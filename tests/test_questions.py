@@ -608,3 +608,12 @@ def test_control_is_counted_as_it_would_be_shown(project: Project) -> None:
     nodes = project.lineage("out", "--via", "control")["nodes"]
     assert [node["label"] for node in nodes if node.get("via") == "control" and "depth" in node] == ["list"]
     assert project.lineage("out")["control"] == 1
+
+
+@pytest.mark.slow
+def test_commands_are_shown_as_they_were_typed(project: Project) -> None:
+    """An argument with spaces, an empty one, a per cent sign: none is encoded."""
+    project.watch("python3", "-c", 'open("made", "w").write("50% of it")', "")
+    answer = json.loads(project.provio("query", "who-wrote", "made", "--as", "json").stdout)
+    command = 'python3 -c \'open("made", "w").write("50% of it")\' \'\''
+    assert [row["command"]["value"] for row in answer["results"]["bindings"]] == [command]

@@ -105,6 +105,15 @@ def test_other_variables_stay(project: Project) -> None:
 
 
 @pytest.mark.slow
+def test_an_option_of_the_user_s_own_is_there_afterwards(project: Project) -> None:
+    """Also the one that a session adds to ASAN_OPTIONS."""
+    project.env["ASAN_OPTIONS"] = "verify_asan_link_order=0:detect_leaks=0"
+    done = script(project, BEGIN["bash"], "echo $ASAN_OPTIONS", ended(BEGIN["bash"]), "echo $ASAN_OPTIONS")
+    before = "verify_asan_link_order=0:detect_leaks=0"
+    assert done.stdout.splitlines() == [f"{before}:verify_asan_link_order=0", before]
+
+
+@pytest.mark.slow
 def test_nested_sessions_and_runs(project: Project) -> None:
     """A second `provio env` changes nothing, also in a script that the session starts; a run within is one of its own
     beside it; the end of a session that is not one is refused."""

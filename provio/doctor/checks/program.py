@@ -29,9 +29,7 @@ def look(place: Place) -> Iterator[Finding]:
     name = os.fsdecode(place.command[0])
     path = found_program(place.command[0])
     if not path:
-        there = os.path.exists(name)
-        what = "cannot be executed" if there else "is not found"
-        yield problem(f"{name} {what}", "chmod +x it" if there else "look at its name, at PATH, at loaded modules")
+        yield problem(*_missing(name))
         return
     chain = list(executable.chain(path))
     shown = " → ".join(os.fsdecode(file) for file in chain)
@@ -43,6 +41,17 @@ def look(place: Place) -> Iterator[Finding]:
         yield problem(f"{shown} {blind.reason}: what it reads and writes is not seen", REMEDIES[blind.reason])
     else:
         yield from _taken(shown, chain[-1])
+
+
+def _missing(name: str) -> tuple[str, str]:
+    """What is wrong with a name that exec finds no program by, and what to do."""
+    if "/" not in name or not os.path.exists(name):
+        return f"{name} is not found", "look at its name, at PATH, at loaded modules"
+    if os.path.isdir(name):
+        return f"{name} is a folder", "name a program in it"
+    if not os.path.isfile(name):
+        return f"{name} is no plain file", "name a program"
+    return f"{name} cannot be executed", "chmod +x it"
 
 
 def _taken(shown: str, path: bytes) -> Iterator[Finding]:
