@@ -25,6 +25,7 @@ demo: $(VENV)/examples $(SHIM)  ## install, run the example pipeline under provi
 
 test: $(VENV)/test $(SHIM)  ## install what the tests need, then run all of them
 	@.ci/needs
+	@.ci/learning $(BIN)/python
 	$(PYTEST)
 
 quick: $(VENV)/test $(SHIM)  ## the tests of every day: all but the slow ones

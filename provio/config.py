@@ -26,6 +26,7 @@ from provio.settings import (
     FOLDERS,
     INTERPRETERS,
     NAMES,
+    RECOGNISED,
     SECONDS,
     TEXT,
     Interpreter,
@@ -83,6 +84,9 @@ class Config:
         choice("auto", "h5py", "off"),
         "auto",
         "who says what is done inside HDF5 files: whoever can, the Python layer alone, or nobody (docs/hdf5.md)",
+    )
+    recognise: str = _row(
+        "recognise", RECOGNISED, "on", "whether the calls of libraries say what a program does (docs/recognised.md)"
     )
     hash: bool = _row(
         "hash",

@@ -90,6 +90,7 @@ class Recording:
     gap: list[tuple[str, str]] = field(default_factory=list)
     held: int = -1
     hdf5: str = "auto"
+    recognise: str = "on"
 
     @property
     def folder(self) -> Path:
@@ -122,6 +123,7 @@ def prepare(
     hdf5: str = "auto",
     domains: Mapping[str, str] | None = None,
     home: Home | None = None,
+    recognise: str = "on",
 ) -> Recording:
     """Make the run folder and write `run.ttl`, in the `.provio` that is found from here or in one that needs no shim;
     raises CannotRecord with the reason where that cannot be."""
@@ -137,7 +139,7 @@ def prepare(
             trace_folder = _trace_folder(folder, run_id, mounts)
             started = time.time_ns()
             recording = Recording(home, run_id, command, name, started, trace_folder, detail, campaign, redaction)
-            recording.hdf5 = hdf5
+            recording.hdf5, recording.recognise = hdf5, recognise
             host_folder(recording).mkdir()
             recording.held = going.hold(folder)
             recording.facts = _facts(recording)
@@ -198,6 +200,8 @@ def _watched(program: bytes, recording: Recording, refuses: bool, env: Mapping[b
         found[b"ASAN_OPTIONS"] = b":".join(option for option in sanitizer if option)
     if recording.hdf5 != "auto":
         found[b"PROVIO_HDF5"] = recording.hdf5.encode()
+    if recording.recognise != "on":
+        found[b"PROVIO_RECOGNISE"] = recording.recognise.encode()
     if b":" not in os.fsencode(SITE) and (recording.hdf5 == "h5py" or (python and recording.hdf5 == "auto")):
         found[b"PYTHONPATH"] = b":".join(filter(None, (os.fsencode(SITE), env.get(b"PYTHONPATH", b""))))
     return found

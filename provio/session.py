@@ -127,6 +127,8 @@ def _as_before(env: Mapping[str, str], settings: Config) -> dict[str, str | None
             left[name] = ":".join(_without(env[name].split(":"), own)) or None
     if env.get("PROVIO_HDF5") == settings.hdf5:
         left["PROVIO_HDF5"] = None
+    if env.get("PROVIO_RECOGNISE") == settings.recognise:
+        left["PROVIO_RECOGNISE"] = None
     return left
 
 

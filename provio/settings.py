@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from provio.plain import plain
 
 LONGEST = 1e9  # seconds: thirty years
+LIBRARIES = "on, off, or a list of libraries, - before each to leave out"
 LIST = 60  # columns: a longer list in a line of complaint buries what it says
 YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
@@ -205,6 +206,18 @@ def choice(*words: str) -> Kind:
     return Kind(", ".join(words), check)
 
 
+def _recognised(value: object) -> str:
+    """`on`, `off`, or what is left out, as a variable has it: `-torch,-click`."""
+    if value in (True, False, "on", "off"):
+        return "on" if value in (True, "on") else "off"
+    return ",".join(texts(LIBRARIES, lambda text: text[:1] == "-" and text[1:].isidentifier())(value))
+
+
+def _recognised_text(text: str) -> object:
+    return YES_OR_NO.get(text.strip().lower(), [part.strip() for part in text.split(",") if part.strip()])
+
+
+RECOGNISED = Kind(LIBRARIES, _recognised, _recognised_text)
 BOOLEAN = Kind("true or false", boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)

@@ -62,7 +62,7 @@ def prepared(arguments: list[bytes], settings: Config, home: Home | None = None)
     detailed = run.Detail(settings.detail, switches.changes(settings.record), _limits(settings))
     redaction = Redaction(settings.redact_add, settings.redact_keep)
     names = settings.name or None, detailed, settings.campaign or None
-    return run.prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home)
+    return run.prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise)
 
 
 def _limits(settings: Config) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ DEFAULTS = {
     "include": (),
     "exclude": (),
     "hdf5": "auto",
+    "recognise": "on",
     "hash": False,
     "own_runs": True,
     "pack": True,

@@ -249,7 +249,7 @@ static bool search(char *room, const char *name) {
 
 // ---- the environment
 
-static const char *own_name(void) {
+const char *own_name(void) {
     const struct link_map *map = _r_debug.r_map;
     while (map != NULL && map->l_ld != _DYNAMIC) map = map->l_next;
     return map == NULL || map->l_name == NULL ? "" : map->l_name;

@@ -399,6 +399,7 @@ DIR *provio_opendir(const char *path) {
     struct thread *thread = settings.list && watching() ? thread_self() : NULL;
     uint64_t started = thread == NULL ? 0 : now(thread);
     DIR *result = REAL(opendir)(path);
+    if (unlikely(relaxed(python_waits))) python_ask();
     if (thread != NULL && result != NULL)
         object_open(API_opendir, dirfd(result), AT_FDCWD, path, O_RDONLY | O_DIRECTORY, started, false);
     else if (thread != NULL)

@@ -358,6 +358,7 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     if (thread == NULL) return NULL;
     uint64_t elapsed = now(thread) - started;
     struct facts facts;
+    if (unlikely(relaxed(python_waits))) python_ask();
     if (unlikely(settings.limited) && (path != NULL || dirfd != -1) && descriptor_left_out(fd, dirfd, path))
         return table_ignore(fd);
     const char *kind = statx_facts(fd, "", AT_EMPTY_PATH, &facts) ? kind_of(facts.mode) : TERM_File;

@@ -150,6 +150,7 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
     // A key beyond the first 32 would make pthread_setspecific allocate.
     thread_key_made = pthread_key_create(&thread_key, thread_end) == 0 && thread_key < 32;
     process.started = wall_clock();
+    python_look();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
 }
 

@@ -372,8 +372,8 @@ enum class {
 };
 
 extern struct settings {
-    const char *run, *host, *home, *folder;
-    size_t home_length, folder_length;
+    const char *run, *host, *home, *folder, *layer; // layer: what provio puts into a Python; NULL: this is none
+    size_t home_length, folder_length, layer_length;
     bool watched, time_stamp_counter, stat, list; // the last two: classes that are recorded only when asked for
     bool limited;                                 // there are paths that are left out
     uint32_t off;                                 // classes that are left out, a bit each
@@ -976,6 +976,7 @@ void launch_begin(struct launch *launch, int dirfd, const char *path, int flags,
 void launch_end(struct launch *launch);
 void launch_returned(void);
 const char *shell_reason(void);
+const char *own_name(void);
 void launch_say(struct launch *launch, int api, const char *shown);
 void launch_failed(struct launch *launch, int api, int error);
 void event_unwatched(struct launch *launch, int api, int pid);
@@ -983,6 +984,10 @@ void event_withdraw(struct block *block);
 pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started); // children.c
 void event_gap(int api, const char *reason, const char *path);
 void callers_unloaded(void); // ../hdf5/library.c
+
+extern _Atomic bool python_waits; // python.c: a Python that has not begun yet
+void python_look(void);
+void python_ask(void);
 
 // ---- confine.c: what keeps the shim from its files later on
 

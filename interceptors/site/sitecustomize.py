@@ -1,4 +1,5 @@
-"""Waits for the import of h5py, in a Python where nothing else sees it; then comes the program's own sitecustomize.
+"""Waits for the import of h5py and of what `recognising.py` waits for, in a Python where nothing else does; then comes
+the program's own sitecustomize.
 
 This folder is on PYTHONPATH for such a Python alone. Nothing of it is left in sys.path or sys.modules.
 """
@@ -56,6 +57,16 @@ def _watch(here, module):
     importlib.import_module("_provio.hdf5").watch(module)
 
 
+def _recognise(place):
+    from _frozen_importlib_external import SourceFileLoader
+
+    loader = SourceFileLoader("_provio.recognising", place + "/recognising.py")
+    loader.set_data = lambda *_, **__: None
+    names = {"__name__": "_provio.recognising"}
+    exec(loader.get_code("_provio.recognising"), names)  # noqa: S102
+    names["begin"](place)
+
+
 def _begin():
     here = __file__.rpartition("/")[0]
     sys.path[:] = [entry for entry in sys.path if entry != here]
@@ -63,6 +74,10 @@ def _begin():
     waiting = any(type(finder).__name__ == _Waiting.__name__ for finder in sys.meta_path)
     if sys.version_info >= (3, 8) and not waiting:
         sys.meta_path.insert(0, _Waiting())
+        try:
+            _recognise(here.rpartition("/")[0])
+        except Exception:
+            pass
 
 
 _begin()
