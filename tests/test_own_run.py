@@ -71,6 +71,28 @@ def test_one_that_is_killed_has_no_end(project: Project) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("watched", [True, False], ids=["under provio run", "by itself"])
+def test_every_metric_before_a_kill_is_there(project: Project, watched: bool) -> None:
+    program = """
+import os, provio
+with provio.activity("train"):
+    for step in range(1000):
+        provio.metric("loss", 1 / (step + 1), step=step)
+        if step == 700:
+            os.kill(os.getpid(), 9)
+"""
+    if watched:
+        (project.path / "program.py").write_text(program)
+        project.watch(sys.executable, "program.py", code=None)
+    else:
+        said(project, program, code=-9)
+    rows = project.rows("""
+        SELECT ?step ?value { ?m a provio:Metric ; provio:name "loss" ; provio:value ?value ; provio:step ?step .
+            ?t a provio:Task ; provio:name "train" ; provio:hadMetric ?m } ORDER BY ?step""")
+    assert [(int(row["step"]), float(row["value"])) for row in rows] == [(n, 1 / (n + 1)) for n in range(701)]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [FORKS, SPAWNS], ids=["forks", "spawns"])
 def test_what_it_starts_is_of_the_same_run(project: Project, program: str) -> None:
     said(project, program)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import shapes
+from .foreign import Refused, asked
 
 MOST = 16 * 1024 * 1024  # bytes
 
@@ -24,7 +25,10 @@ class Unreadable(Exception):
 
 def read(what: Any) -> tuple[str | None, Any]:
     """Return the name of a configuration file (None: of a text) and what it holds; raises Unreadable."""
-    text = os.fsdecode(what)
+    try:
+        text = asked(os.fsdecode, what)
+    except Refused:
+        raise Unreadable("it has no path") from None
     named = not isinstance(what, str) or not ("\n" in text or text.lstrip()[:1] in ("{", "["))
     if named and (ending_of(text) or os.path.isfile(text)):
         return os.path.basename(text), parsed(_content(text), ending_of(text))

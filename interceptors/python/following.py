@@ -1,7 +1,7 @@
 """What a thread does for several, by turns: each belongs to the Task that it was said in.
 
 Callbacks and tasks of asyncio, and what is handed to a pool of threads, are followed from when the program has loaded
-what does them. Threads are followed by the shim; where it is not in the process, here.
+what does them. Threads are followed by the shim, or the writer.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-import threading
 import weakref
 from typing import Any
 
-from . import recorder, tasks
-from .shim import Shim
+from . import tasks
 
 _followed: set[str] = set()
 _late: list[Any] = []  # the loop that ran before it was followed, and what its thread was in
@@ -101,29 +99,4 @@ def _within(task: int, function: Any, /, *arguments: Any, **named: Any) -> Any:
         _back(before)
 
 
-def _threads(module: Any) -> None:
-    """A thread is in what it was started in."""
-    if isinstance(recorder.recorder(), Shim):
-        return
-    thread = module.Thread
-    start, begin = thread.start, thread._bootstrap_inner
-    made: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-
-    @functools.wraps(start)
-    def start_within(self: Any) -> None:
-        task = tasks.now()
-        if task:
-            made[self] = task
-        start(self)
-
-    @functools.wraps(begin)
-    def begin_within(self: Any) -> None:
-        task = made.pop(self, 0)
-        if task:
-            tasks.enter(task)
-        begin(self)
-
-    thread.start, thread._bootstrap_inner = start_within, begin_within
-
-
-FOLLOWED = {"asyncio.events": _asyncio, "concurrent.futures.thread": _pool, threading.__name__: _threads}
+FOLLOWED = {"asyncio.events": _asyncio, "concurrent.futures.thread": _pool}

@@ -44,8 +44,9 @@ def asked(function: Callable[..., Any], *arguments: Any, seconds: float = SECOND
 
 
 def name_of(kind: Any) -> str:
-    """Return the name of a class, with its module's where that is not Python's own."""
-    module, name = (str(type.__getattribute__(kind, word)) for word in ("__module__", "__qualname__"))
+    """Return the name of a class or function, with its module's where that is not Python's own."""
+    found = type.__getattribute__ if isinstance(kind, type) else getattr
+    module, name = (str(found(kind, word)) for word in ("__module__", "__qualname__"))
     return name if module == "builtins" else f"{module}.{name}"
 
 

@@ -5,6 +5,7 @@ What cannot be kept is warned of, once for each sort of thing.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +15,7 @@ from .foreign import Refused, asked, name_of
 from .settings import say
 from .values import number
 from .warned import warn
-from .words import encoded, optional, text
+from .words import optional, text
 
 NO_STEP = -(2**63)
 STEPS = range(NO_STEP + 1, 2**63)
@@ -61,7 +62,7 @@ def _step(step: Any) -> int:
         whole = step if type(step) is int else number(step)
     except Refused:
         whole = 0.5
-    if int(whole) == whole and int(whole) in STEPS:
+    if math.isfinite(whole) and int(whole) == whole and int(whole) in STEPS:
         return int(whole)
     warn("step", f"a step is not recorded: {_shown(step)} is no whole number of 64 bits")
     return NO_STEP
@@ -126,4 +127,4 @@ def _path(value: Any) -> bytes | None:
 
 
 def _shown(value: Any) -> str:
-    return encoded(value)[:80].decode("utf-8", "replace") if type(value) is str else text(value)[:80].decode()
+    return text(value)[:80].decode("utf-8", "replace")

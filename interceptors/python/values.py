@@ -109,7 +109,10 @@ def told(value: Any) -> tuple[str, Any]:
         return _array(value)
     if kind.__module__ == "decimal":
         return "real", float(asked(float, value))
-    return "text", _as_text(value, kind)
+    try:
+        return "text", _as_text(value, kind)
+    except Refused:
+        return "text", description(value)
 
 
 def _as_text(value: Any, kind: type) -> str:

@@ -21,10 +21,12 @@ FEW = 64  # counters of a thread, before those of what was released are swept
 
 
 def found(environment: dict[str, str] | None = None) -> Writer | None:
-    """Return the writer, where a run is recorded."""
+    """Return the writer, where a run is recorded: one for all layers in a process."""
     try:
         settings = surroundings.settings(dict(os.environ) if environment is None else environment)
-        return None if settings is None else Writer(settings)
+        if settings is None:
+            return None
+        return _made.get(settings) or _made.setdefault(settings, Writer(settings))
     except Exception:
         return None
 
@@ -211,3 +213,6 @@ class Writer(Statements):
         if serial:
             said = [("path", path, "pathEncoded"), ("name", name, "nameEncoded")]
             self._event(thread, "Delete", b" ; :inFile <../o%d>" % serial, function, started, said)
+
+
+_made: dict[surroundings.Settings, Writer] = {}
