@@ -25,6 +25,12 @@ static void tell(const char *path) {
     dataset = provio_member(provio_file(function, path, O_RDWR, provio_now()), &said);
 }
 
+// The shim's clock is measured over the first ten milliseconds of its use, which not every call at every level is.
+static void measure_clock(void) {
+    double until = nanoseconds() + 5e7;
+    for (long i = 0; provio_now != NULL && (i < 1000 || nanoseconds() < until); i++) sum += (long)provio_now();
+}
+
 __attribute__((noinline)) void measured(const char *what, const char *path, int fd, FILE *stream, long count) {
     if (strcmp(what, "pread") == 0)
         for (long i = 0; i < count; i++) sum += pread(fd, data, sizeof data, i % 256 * 4096);
@@ -46,6 +52,7 @@ int main(int count, char **arguments) {
     for (int i = 0; i < 64; i++) sum += (long)fread(data, 64, 1, stream), sum += getc(stream);
     tell(arguments[2]);
     WARM_UP(sum += pread(fd, data, sizeof data, 0));
+    measure_clock();
     for (int i = 0; i < 64 && dataset != NULL; i++) provio_write(dataset, function, 8, provio_now());
     measured(arguments[1], arguments[2], fd, stream, atol(arguments[3]));
     return 0;
