@@ -13,7 +13,7 @@ from provio import __version__, terminal, verbs
 # In the order in which people come to need them; a verb that is in none stands under the last.
 GROUPS = {
     "Record": ("run", "env", "kernel"),
-    "Ask": ("lineage", "why", "impact", "runs", "show", "query", "stats", "view", "export"),
+    "Ask": ("lineage", "why", "impact", "runs", "show", "query", "stats", "view", "serve", "export"),
     "Keep": ("verify", "validate", "merge", "backup", "prune", "rm"),
     "Set up": ("init", "config", "doctor", "completion", "help"),
 }

@@ -23,7 +23,7 @@ FLOORS = """
     ancestry contraction roots stale why impact
     validate recorded notebook verify tracking reports show_member runs stats parameters view exports
     ranks batch containers doctor stopping
-    terminal asking run_options watching own_run completion verbs api usage cli manual settings_page
+    terminal asking run_options watching own_run completion serve verbs api usage cli manual settings_page
 """.split()
 
 # Links to the repository's own folders: they have rules of their own.

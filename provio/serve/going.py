@@ -1,0 +1,81 @@
+"""The server as a whole: a record, an address and a token in; it answers until it is told to end, then cleans up."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from provio.errors import ProvioError
+from provio.home import Home
+from provio.serve import MISSING, binary
+from provio.serve.access import Address, Guard
+from provio.serve.front import LARGEST, Front
+from provio.serve.keeper import Keeper
+
+THREADS = 24
+CONNECTIONS = 200
+ENDS = (signal.SIGTERM, signal.SIGHUP)
+
+
+def serve(home: Home, place: Address, secret: str, seconds: float, begun: Callable[[str], None]) -> None:
+    """Serve a record until KeyboardInterrupt or SIGTERM; `begun` is told the page's address when it answers.
+
+    Raises ProvioError where the address is taken, nothing is merged, or what it needs is not installed.
+    """
+    listen = _waitress()
+    binary.find()
+    with _ended():
+        keeper = None
+        server = _listening(listen, place)
+        try:
+            host, port = str(server.effective_host), int(server.effective_port)
+            found = Address(place.host or host, port, place.own)
+            keeper = Keeper(home, seconds)
+            server.application = Front(keeper, Guard(place.own, secret, str(port)), seconds, str(home.project))
+            begun(found.url)
+            server.run()
+        finally:
+            server.close()
+            if keeper:
+                keeper.close()
+
+
+def _waitress() -> Any:
+    try:
+        import waitress
+    except ImportError:
+        raise ProvioError(MISSING) from None
+    log = logging.getLogger("waitress")
+    log.addHandler(logging.NullHandler())
+    log.propagate = False  # who asked what is nobody's business
+    return waitress
+
+
+def _listening(waitress: Any, place: Address) -> Any:
+    try:
+        return waitress.create_server(
+            lambda *_: [], host=place.host, port=place.port, threads=THREADS, connection_limit=CONNECTIONS,
+            max_request_body_size=LARGEST, max_request_header_size=1 << 16, ident=None,
+            clear_untrusted_proxy_headers=True,
+        )  # fmt: skip
+    except OSError as error:
+        where, free = f"{place.host}:{place.port}", "--bind 127.0.0.1:0: any that is free"
+        raise ProvioError(f"cannot listen at {where} ({error.strerror}): name another ({free})") from None
+
+
+@contextlib.contextmanager
+def _ended() -> Iterator[None]:
+    """A signal to end is as Ctrl-C, so that all is cleaned up."""
+
+    def end(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, end) for number in ENDS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

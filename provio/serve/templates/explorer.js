@@ -1,0 +1,386 @@
+/* The explorer: provio's own questions at /api/, SPARQL at /query, and the lineage component, which draws.
+ *
+ * Where one is stands behind the # of the address: runs · ask · file=IRI · run=ID · sums=ID · program=IRI.
+ * All text of an answer is set as text, never as markup.
+ */
+"use strict";
+(() => {
+  const VERSION = "https://w3id.org/provio/version/", RUN = "https://w3id.org/provio/run/";
+  const NAMES = { "https://w3id.org/provio/ns#": "provio:", "http://www.w3.org/ns/prov#": "prov:",
+    "http://www.w3.org/2001/XMLSchema#": "xsd:", "http://www.w3.org/1999/02/22-rdf-syntax-ns#": "rdf:", "http://www.w3.org/2000/01/rdf-schema#": "rdfs:" };
+  const SHOWN = 1000; // rows of an answer
+  const by = (id) => document.getElementById(id);
+  const within = (id, what) => document.querySelector(`#${id} ${what}`);
+  let handle = null, going = 0;
+
+  function make(name, attributes = {}, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+      else made.setAttribute(key, value);
+    }
+    made.append(...children.map((child) => (typeof child === "number" ? String(child) : child)));
+    return made;
+  }
+  const text = (value) => make("bdi", {}, value === null || value === undefined ? "" : String(value));
+  const link = (hash, ...children) => make("a", { href: hash }, ...children);
+  const to = (view, value) => `#${view}=${encodeURIComponent(value)}`;
+
+  async function asked(what, values = {}, signal) {
+    const answer = await fetch(`/api/${what}?${new URLSearchParams(values)}`, { signal });
+    if (answer.status === 401) location.reload();
+    const said = await answer.json();
+    if (!answer.ok) throw new Error(said.error);
+    return said;
+  }
+
+  function say(line) {
+    by("said").textContent = line;
+    by("said").hidden = !line;
+  }
+
+  /* ---- figures as people read them ---- */
+  const whole = new Intl.NumberFormat("en");
+  function bytes(number) {
+    if (number === null || number === undefined) return "?";
+    let unit = 0, value = number;
+    while (value >= 1000 && unit < 5) { value /= 1000; unit += 1; }
+    return `${unit ? value.toFixed(1) : value} ${["B", "kB", "MB", "GB", "TB", "PB"][unit]}`;
+  }
+  function seconds(value) {
+    if (value === null || value === undefined) return "";
+    if (value < 1) return `${(value * 1000).toPrecision(3)} ms`;
+    return value < 120 ? `${value.toFixed(1)} s` : value < 7200 ? `${(value / 60).toFixed(0)} min` : `${(value / 3600).toFixed(1)} h`;
+  }
+  const moment = (value) => (value ? `${value.slice(0, 10)} ${value.slice(11, 19)}` : "");
+
+  function table(columns, rows) {
+    const head = make("tr", {}, ...columns.map(([name, kind]) => make("th", { scope: "col", class: kind || "" }, name)));
+    const body = rows.map((row) => make("tr", {}, ...row.map((cell, place) =>
+      make("td", { class: columns[place][1] || "" }, cell instanceof Node ? cell : text(cell)))));
+    return make("table", {}, make("thead", {}, head), make("tbody", {}, ...body));
+  }
+
+  /* ---- search ---- */
+  const words = by("words"), found = by("found");
+  let waiting = null, before = null, at = -1;
+
+  function close() {
+    found.hidden = true;
+    words.setAttribute("aria-expanded", "false");
+    words.removeAttribute("aria-activedescendant");
+    at = -1;
+  }
+
+  function option(name, place) {
+    const slash = name.text.lastIndexOf("/");
+    const isRun = name.kind === "run";
+    const shown = make("span", { class: "text", title: name.text.slice(0, 500) },
+      isRun || slash < 0 ? make("b", {}, text(name.text)) : make("b", {}, text(name.text.slice(slash + 1))), " ",
+      make("span", { class: "facts" }, isRun || slash < 0 ? "" : text(name.text.slice(0, slash + 1))));
+    const made = make("li", { role: "option", id: `found-${place}`, "aria-selected": "false", onclick: () => pick(name) },
+      make("span", { class: "kind" }, name.kind), shown);
+    made.name = name;
+    return made;
+  }
+
+  function pick(name) {
+    close();
+    words.blur();
+    location.hash = name.kind === "run" ? to("run", name.iri.slice(RUN.length)) : name.kind === "program" ? to("program", name.iri) : to("file", name.iri);
+  }
+
+  function mark(place) {
+    const options = [...found.querySelectorAll('[role="option"]')];
+    if (!options.length) return;
+    at = (place + options.length) % options.length;
+    options.forEach((one, index) => one.setAttribute("aria-selected", String(index === at)));
+    options[at].scrollIntoView({ block: "nearest" });
+    words.setAttribute("aria-activedescendant", options[at].id);
+  }
+
+  async function search() {
+    if (before) before.abort();
+    if (!words.value.trim()) return close();
+    before = new AbortController();
+    try {
+      const answer = await asked("search", { words: words.value, limit: 30 }, before.signal);
+      const more = answer.count > answer.found.length ? [make("li", { class: "none" }, `${whole.format(answer.count)}${answer.more ? " and more" : ""} found: say more of the name`)] : [];
+      found.replaceChildren(...answer.found.map(option), ...more);
+      if (!answer.found.length) found.replaceChildren(make("li", { class: "none" }, "no file, run or program has this in its name"));
+      found.hidden = false;
+      words.setAttribute("aria-expanded", "true");
+      at = -1;
+      if (answer.found.length) mark(0);
+    } catch (error) {
+      if (error.name !== "AbortError") say(error.message);
+    }
+  }
+
+  words.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(search, 120);
+  });
+  words.addEventListener("keydown", (event) => {
+    const options = found.querySelectorAll('[role="option"]');
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); mark(at + (event.key === "ArrowDown" ? 1 : -1)); }
+    else if (event.key === "Enter" && !found.hidden && options[at]) { event.preventDefault(); pick(options[at].name); }
+    else if (event.key === "Escape") close();
+  });
+  words.addEventListener("focus", () => { if (words.value && found.hidden) search(); });
+  document.addEventListener("click", (event) => { if (!event.target.closest(".find")) close(); });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !event.target.closest("input, textarea, select, .provio-lineage")) { event.preventDefault(); words.focus(); words.select(); }
+  });
+
+  /* ---- light and dark ---- */
+  const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  function theme(name) {
+    document.documentElement.dataset.theme = name;
+    if (handle) handle.theme(name);
+  }
+  by("theme").addEventListener("click", () => {
+    theme(dark() ? "light" : "dark");
+    try { localStorage.setItem("provio-theme", document.documentElement.dataset.theme); } catch { /* none is kept */ }
+  });
+  try { if (localStorage.getItem("provio-theme")) theme(localStorage.getItem("provio-theme")); } catch { /* none is kept */ }
+
+  /* ---- the graph ---- */
+  const walked = (iri, direction, most) => asked("lineage", { target: iri, direction, depth: 1, ...(most ? { most } : {}) });
+
+  async function expand(iri, direction) {
+    const answer = await walked(iri, direction);
+    note(answer.more);
+    return answer;
+  }
+
+  const note = (more) => say(more ? `${whole.format(more)} more are not drawn here: ask for them, or search` : "");
+
+  function drawn(document_, title, doing) {
+    show("graph");
+    const element = make("div", {});
+    element.style.height = "100%";
+    by("picture").replaceChildren(element);
+    within("graph", "h1").replaceChildren(text(title));
+    within("graph", ".title .doing").replaceChildren(...doing);
+    handle = provioLineage(element, document_, { expand, chosen });
+    if (document.documentElement.dataset.theme) handle.theme(document.documentElement.dataset.theme);
+    summary(document_);
+    explorer.handle = handle;
+  }
+
+  function summary(document_) {
+    const files = document_.nodes.filter((node) => node.path && node.type !== "Program").length;
+    const parts = [`${whole.format(files)} file${files === 1 ? "" : "s"}`, document_.hidden ? `${whole.format(document_.hidden)} of the system hidden` : "",
+      document_.gaps && document_.gaps.length ? `${whole.format(document_.gaps.length)} gaps` : ""];
+    within("graph", ".facts").textContent = parts.filter(Boolean).join(" · ");
+  }
+
+  function chosen(node) {
+    const doing = within("graph", ".title .doing");
+    doing.querySelectorAll(".of-chosen").forEach((one) => one.remove());
+    if (!node) return;
+    const button = (name, hash) => doing.append(make("button", { type: "button", class: "of-chosen", onclick: () => { location.hash = hash; } }, name));
+    if (node.run) button("Its run", to("run", node.run.slice(RUN.length)));
+    if (node.iri && node.iri.startsWith(VERSION)) button("Start from here", to("file", node.iri));
+  }
+
+  async function file(iri) {
+    const [back, on] = await Promise.all([walked(iri, "backward"), walked(iri, "forward")]);
+    const node = back.nodes.find((one) => one.iri === back.target) || {};
+    drawn(back, node.path || iri, []);
+    handle.add(on);
+    await handle.drawn;
+    handle.fit();
+    note(back.more + on.more);
+  }
+
+  async function run(id) {
+    const answer = await asked("run", { run: id });
+    drawn(answer, answer.title, [make("button", { type: "button", onclick: () => { location.hash = to("sums", id); } }, "Statistics")]);
+    note(answer.more);
+  }
+
+  /* ---- lists of runs ---- */
+  const COLUMNS = [["Started (UTC)", "short"], ["Took", "number"], ["Ended", "short second"], ["Name", "second"], ["Command", ""]];
+  const row = (one) => [link(to("run", one.run), text(moment(one.start) || one.run)), seconds(one.seconds), one.end, [one.name, one.campaign].filter(Boolean).join(" · "),
+    link(to("run", one.run), text(one.command))];
+
+  function listed(title, answer, more) {
+    show("list");
+    within("list", "h1").replaceChildren(text(title));
+    within("list", ".facts").textContent = `${whole.format(answer.count)} run${answer.count === 1 ? "" : "s"}`;
+    within("list", ".scroll").replaceChildren(table(COLUMNS, answer.runs.map(row)));
+    within("list", ".more").hidden = !more || answer.runs.length >= answer.count;
+  }
+
+  async function runs() {
+    const answer = await asked("runs");
+    const about = await asked("about");
+    document.title = `provio ${about.record}`;
+    listed(about.record, answer, true);
+    within("list", ".more").onclick = async () => {
+      const next = await asked("runs", { skip: answer.runs.length });
+      answer.runs.push(...next.runs);
+      listed(about.record, answer, true);
+    };
+  }
+
+  async function program(iri) {
+    listed(decodeURI(iri.slice(iri.indexOf("/program/") + 9)).replace(/^[^/]*/, ""), await asked("program", { program: iri }), false);
+  }
+
+  /* ---- statistics of a run ---- */
+  async function sums(id) {
+    const answer = await asked("statistics", { run: id });
+    show("sums");
+    within("sums", "h1").replaceChildren(text(`Run ${answer.run}`));
+    within("sums", ".doing").replaceChildren(make("button", { type: "button", onclick: () => { location.hash = to("run", answer.run); } }, "Graph"));
+    const facts = make("dl", {}, ...answer.facts.flatMap(([what, value]) => [make("dt", {}, what), make("dd", {}, text(value))]));
+    const operations = answer.operations.map((one) => [one.operation, one.layer, number(one.calls), number(one.errors), bytes(one.bytes_read), bytes(one.bytes_written),
+      one.nanoseconds === null ? "?" : seconds(one.nanoseconds / 1e9)]);
+    const parts = [facts, heading("By operation"), table([["Operation"], ["Layer", "second"], ["Calls", "number"], ["Failed", "number second"], ["Read", "number"], ["Written", "number"], ["Time", "number"]], operations)];
+    if (answer.slow.length) parts.push(heading("What is slow"), ...answer.slow.map((one) => make("p", {}, text(`${one.where}: ${one.evidence} `), make("span", { class: "facts" }, text(one.remedy)))));
+    for (const [what, title] of [["wrote", "Wrote most"], ["read", "Read most"]]) {
+      const files = [...answer.files[what]].sort((one, other) => other[2] - one[2]);
+      if (files.length) parts.push(heading(title), table([["Bytes", "number"], ["File"]], files.map(([, path, size]) => [bytes(size), make("a", { href: "#", onclick: (event) => { event.preventDefault(); look(path); } }, text(path))])));
+    }
+    parts.push(...answer.unknown.map((line) => make("p", { class: "warning" }, text(`! ${line}`))));
+    within("sums", ".parts").replaceChildren(...parts.map((part) => (part.tagName === "TABLE" ? make("div", { class: "scroll" }, part) : part)));
+  }
+  const heading = (title) => make("h2", {}, title);
+  const number = (value) => (value === null || value === undefined ? "?" : whole.format(value));
+
+  async function look(path) {
+    const answer = await asked("search", { words: path, limit: 50 });
+    const exact = answer.found.find((one) => one.text === path && one.kind !== "program");
+    if (exact) pick(exact);
+    else { words.value = path; words.focus(); search(); }
+  }
+
+  /* ---- questions ---- */
+  let questions = null, last = "";
+
+  async function ask() {
+    show("ask");
+    if (questions) return;
+    questions = await asked("questions");
+    by("name").replaceChildren(make("option", { value: "" }, "– your own –"), ...questions.questions.map((one) => make("option", { value: one.name }, `${one.name}: ${one.title}`)));
+    if (!by("text").value) by("text").value = "SELECT ?path (COUNT(DISTINCT ?version) AS ?versions) WHERE {\n  ?version prov:specializationOf ?file .\n  ?file provio:path ?path\n} GROUP BY ?path ORDER BY DESC(?versions) LIMIT 50";
+    form();
+  }
+
+  const named = () => questions.questions.find((one) => one.name === by("name").value);
+
+  function form() {
+    const question = named();
+    within("named", ".about").textContent = question ? question.about : "";
+    within("named", "button").hidden = !question;
+    within("named", ".values").replaceChildren(...(question ? question.parameters : []).flatMap((one) => {
+      const id = `value-${one.name}`, count = one.kind === "count" || one.kind === "integer";
+      const field = make("input", { id, name: one.name, placeholder: one.default || questions.kinds[one.kind] || "", ...(one.required ? { required: "" } : {}),
+        ...(count ? { inputmode: "numeric" } : {}), ...(one.kind === "boolean" ? { list: "truths" } : {}), autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-says` });
+      return [make("label", { for: id }, `${one.name}${one.required ? " (wanted)" : ""}`), field, make("p", { class: "says", id: `${id}-says` }, `${one.says} (${questions.kinds[one.kind] || one.kind})`)];
+    }), make("datalist", { id: "truths" }, make("option", { value: "true" }), make("option", { value: "false" })));
+    if (question) by("text").value = question.text;
+  }
+
+  by("name").addEventListener("change", form);
+  by("named").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const values = Object.fromEntries([...within("named", ".values").querySelectorAll("input")].filter((one) => one.value).map((one) => [`p.${one.name}`, one.value]));
+    try {
+      const filled = await asked("question", { name: by("name").value, ...values });
+      by("text").value = filled.text;
+      say(filled.notes.join("; "));
+      await query();
+    } catch (error) { say(error.message); }
+  });
+  by("sparql").addEventListener("submit", (event) => { event.preventDefault(); query(); });
+  by("text").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); query(); }
+  });
+
+  const sent = (sparql, accept) => fetch("/query", { method: "POST", body: sparql, headers: { "Content-Type": "application/sparql-query", Accept: accept } });
+
+  async function query() {
+    const mine = (going += 1), began = performance.now(), asking = by("text").value;
+    by("took").textContent = "asking …";
+    by("csv").disabled = true;
+    try {
+      const answer = await sent(asking, "application/sparql-results+json, text/turtle;q=0.9");
+      if (answer.status === 401) location.reload();
+      const body = await answer.text();
+      if (mine !== going) return;
+      if (!answer.ok) throw new Error(body.trim());
+      last = asking;
+      answered((answer.headers.get("Content-Type") || "").includes("json") ? JSON.parse(body) : body, performance.now() - began);
+      say("");
+    } catch (error) {
+      if (mine !== going) return;
+      by("took").textContent = "";
+      by("answer").replaceChildren();
+      say(error.message || "no answer");
+    }
+  }
+
+  function answered(answer, took) {
+    const time = ` in ${seconds(took / 1000)}`;
+    if (typeof answer === "string" || "boolean" in answer) {
+      by("answer").replaceChildren(make("pre", {}, typeof answer === "string" ? answer : answer.boolean ? "yes" : "no"));
+      by("took").textContent = `answered${time}`;
+      return;
+    }
+    const names = answer.head.vars, rows = answer.results.bindings;
+    by("answer").replaceChildren(table(names.map((name) => [name, ""]), rows.slice(0, SHOWN).map((row) => names.map((name) => cell(row[name])))));
+    by("took").textContent = `${whole.format(rows.length)} row${rows.length === 1 ? "" : "s"}${time}${rows.length > SHOWN ? `; the first ${whole.format(SHOWN)} are shown, the csv has all` : ""}`;
+    by("csv").disabled = false;
+  }
+
+  function cell(term) {
+    if (!term) return "";
+    if (term.type !== "uri") return term.value;
+    const base = Object.keys(NAMES).find((one) => term.value.startsWith(one));
+    if (base) return NAMES[base] + term.value.slice(base.length);
+    if (term.value.startsWith("file://") || term.value.startsWith(VERSION)) return link(to("file", term.value), text(term.value));
+    const run = term.value.startsWith(RUN) ? term.value.slice(RUN.length).split("/")[0] : "";
+    return run ? link(to("run", run), text(term.value)) : term.value;
+  }
+
+  by("csv").addEventListener("click", async () => {
+    const answer = await sent(last, "text/csv");
+    if (!answer.ok) return say((await answer.text()).trim());
+    const address = URL.createObjectURL(await answer.blob());
+    make("a", { href: address, download: "answer.csv" }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  });
+
+  /* ---- where one is ---- */
+  const VIEWS = { runs, ask, file, run, sums, program };
+
+  function show(id) {
+    for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== id;
+    if (id !== "graph") { by("picture").replaceChildren(); handle = explorer.handle = null; }
+  }
+
+  async function go() {
+    const [view, value] = (location.hash.slice(1) || "runs").split("=");
+    for (const one of document.querySelectorAll("header nav a")) {
+      if (one.dataset.view === view) one.setAttribute("aria-current", "page");
+      else one.removeAttribute("aria-current");
+    }
+    say("");
+    const mine = (going += 1);
+    document.body.dataset.busy = "";
+    try {
+      await (VIEWS[view] || runs)(value === undefined ? undefined : decodeURIComponent(value));
+    } catch (error) {
+      if (mine === going) say(error.message || "no answer: is the server still there?");
+    }
+    delete document.body.dataset.busy;
+  }
+
+  const explorer = (window.provioExplorer = { handle: null });
+  window.addEventListener("hashchange", go);
+  go();
+})();

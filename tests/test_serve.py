@@ -1,0 +1,329 @@
+"""`provio serve`: Oxigraph's own server behind a front that refuses what is not for reading, on real sockets."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from conftest import Project, assert_valid, new_project
+from hostile import NAMES
+from serving import Site, gone, serving
+
+pytest.importorskip("waitress")
+pytest.importorskip("requests")
+
+FILES = (
+    "SELECT DISTINCT ?path { ?file a provio:File ; provio:path ?path FILTER(STRENDS(?path, '.txt')) } ORDER BY ?path"
+)
+HEAVY = "{ ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Iterator[Project]:
+    """Three steps in two runs, and files of hostile names."""
+    project = new_project(tmp_path_factory.mktemp("serve"))
+    (project.path / "raw.txt").write_text("raw\n")
+    project.run("cat raw.txt > middle.txt; tr a-z A-Z < middle.txt > done.txt")
+    project.provio("run", "--quiet", "--name", "second", "--", "cp", "done.txt", "last.txt")
+    folder = os.fsencode(project.path)
+    for name in NAMES.values():
+        Path(os.fsdecode(folder + b"/" + name)).write_bytes(b"x")
+    project.watch("sh", "-c", "find . -maxdepth 1 -type f -exec cat {} + > /dev/null")
+    yield project
+    assert_valid(project.path / ".provio")
+
+
+@pytest.fixture(scope="module")
+def site(recorded: Project) -> Iterator[Site]:
+    with serving(recorded, "--timeout", "30") as started:
+        yield started
+
+
+def test_other_clients_ask_by_the_protocol(site: Site, recorded: Project) -> None:
+    """SPARQL 1.1 Protocol: GET, POST of a form, POST of the query itself; answers in each form of results."""
+    names = ["done.txt", "last.txt", "middle.txt", "raw.txt"]
+    whole = "path\n" + "".join(f"{recorded.path}/{name}\n" for name in names)
+    assert site.query(FILES) == (200, whole)
+    form, query = urlencode({"query": FILES}), FILES.encode()
+    posted = site.ask("/query", "POST", form, Content_Type="application/x-www-form-urlencoded", Accept="text/csv")
+    direct = site.ask("/query", "POST", query, Content_Type="application/sparql-query", Accept="text/csv")
+    assert [answer[:2] for answer in (posted, direct)] == [(200, whole.replace("\n", "\r\n"))] * 2
+    found = json.loads(site.query(FILES, "application/sparql-results+json")[1])["results"]["bindings"]
+    assert [row["path"]["value"] for row in found] == [f"{recorded.path}/{name}" for name in names]
+    assert "<literal>" in site.query(FILES, "application/sparql-results+xml")[1]
+    assert site.query(FILES, "text/tab-separated-values")[1].startswith("?path\n")
+    turtle = site.query("CONSTRUCT { ?s a prov:Entity } { ?s a provio:File }", "text/turtle")
+    assert turtle[0] == 200 and "prov#Entity" in turtle[1]
+    assert site.query("ASK { ?s a provio:File }", "application/sparql-results+json")[1].endswith('"boolean":true}')
+
+
+def test_rdflib_asks(site: Site, recorded: Project) -> None:
+    store = pytest.importorskip("rdflib.plugins.stores.sparqlstore").SPARQLStore(
+        f"{site.url}query", returnFormat="json"
+    )
+    rows = store.query("SELECT ?path { ?f <https://w3id.org/provio/ns#path> ?path }")
+    assert f"{recorded.path}/done.txt" in {str(row[0]) for row in rows}
+
+
+def test_graphs_that_a_query_names_are_asked_alone(site: Site) -> None:
+    """FROM, FROM NAMED, and the protocol's own words for them; without any, all graphs are one."""
+    graphs = site.query("SELECT DISTINCT ?g { GRAPH ?g { ?r a provio:Run } } ORDER BY ?g")[1].split()[1:]
+    count = "SELECT (COUNT(DISTINCT ?r) AS ?n) %s { ?r a provio:Run }"
+    assert len(graphs) == 3
+    assert site.query(count % "") == (200, "n\n3\n")
+    assert site.query(count % f"FROM <{graphs[0]}>") == (200, "n\n1\n")
+    named = f"SELECT (COUNT(DISTINCT ?r) AS ?n) FROM NAMED <{graphs[1]}> {{ GRAPH ?g {{ ?r a provio:Run }} }}"
+    assert site.query(named) == (200, "n\n1\n")
+    assert site.query(count % "", **{"default-graph-uri": graphs[2]}) == (200, "n\n1\n")
+
+
+@pytest.mark.parametrize(
+    ("sparql", "status", "said"),
+    [
+        ("INSERT DATA { <x:a> <x:b> <x:c> }", 403, "updates are refused"),
+        ("PREFIX x: <x:> DELETE WHERE { ?s ?p ?o }", 403, "updates are refused"),
+        ("LOAD <http://127.0.0.1:1/x>", 403, "updates are refused"),
+        ("SELECT * { SERVICE <http://127.0.0.1:1/x> { ?s ?p ?o } }", 403, "SERVICE is refused"),
+        ("SELECT * { SERV\\u0049CE <http://127.0.0.1:1/x> { ?s ?p ?o } }", 403, "SERVICE is refused"),
+        ("SELECT * {", 400, "error at"),
+    ],
+)
+def test_only_reading_is_answered(site: Site, sparql: str, status: int, said: str) -> None:
+    answer = site.query(sparql)
+    assert answer[0] == status and said in answer[1]
+
+
+def test_requests_that_are_none(site: Site) -> None:
+    kinds = {"Content_Type": "application/x-www-form-urlencoded"}
+    assert site.ask("/query")[0] == 400
+    assert site.ask("/query?query=ASK%7B%7D&query=ASK%7B%7D")[0] == 400
+    assert site.ask("/query", "POST", urlencode({"update": "CLEAR ALL"}), **kinds)[0] == 403
+    assert site.ask("/query", "POST", "CLEAR ALL", Content_Type="application/sparql-update")[0] == 403
+    assert site.ask("/query", "POST", b"\xff", Content_Type="application/sparql-query")[0] == 400
+    assert site.ask("/query", "POST", "ASK {}", Content_Type="text/plain")[0] == 415
+    with socket.create_connection(("127.0.0.1", urlsplit(site.url).port), timeout=30) as large:
+        large.sendall(b"POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n\r\n")
+        assert large.recv(100).startswith(b"HTTP/1.1 413")
+    for method, path in (("PUT", "/store"), ("POST", "/update"), ("DELETE", "/query"), ("POST", "/api/runs")):
+        assert site.ask(path, method)[0] == 405
+    for path in ("/store", "/update", "/assets/../front.py", "/api/nothing", "/etc/passwd"):
+        assert site.ask(path)[0] == 404, path
+    assert site.ask("/api/lineage?target=raw.txt")[0] == 404
+    assert site.ask("/api/lineage")[0] == site.ask("/api/search?words=a&limit=x")[0] == 400
+
+
+def test_only_its_own_page_asks_in_a_browser(site: Site) -> None:
+    """A name that was made lead here, and pages of other sites."""
+    port = urlsplit(site.url).port
+    assert site.ask("/api/about", Host=f"evil.example:{port}")[0] == 403
+    assert site.ask("/api/about", Host=f"127.0.0.1.evil.example:{port}")[0] == 403
+    assert site.ask("/api/about", Host=f"localhost:{port}")[0] == 200
+    assert site.ask("/api/about", Host="[::1]:9000")[0] == 200  # through a tunnel
+    assert site.ask("/query?query=ASK%7B%7D", Origin="http://evil.example")[0] == 403
+    assert site.ask("/query?query=ASK%7B%7D", Origin="null")[0] == 403
+    assert site.ask("/query?query=ASK%7B%7D", Origin=site.url[:-1])[0] == 200
+    assert site.ask("/query?query=ASK%7B%7D", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors")[0] == 403
+    assert site.ask("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate")[0] == 200
+    headers = site.ask("/")[2]
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "*" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff" and "Access-Control-Allow-Origin" not in headers
+
+
+def test_a_file_is_found_and_walked_step_by_step(site: Site, recorded: Project) -> None:
+    """Each step is what `provio lineage --depth 1` says."""
+    iri = site.iri(recorded.path / "done.txt")
+    for direction, options in (("backward", ()), ("forward", ("--forward",))):
+        step = site.api("lineage", target=iri, direction=direction)
+        told = recorded.lineage("done.txt", "--depth", "1", *options)
+        assert step.pop("more") == 0
+        assert {node["iri"]: node for node in step.pop("nodes")} == {node["iri"]: node for node in told.pop("nodes")}
+        assert sorted(map(str, step.pop("edges"))) == sorted(map(str, told.pop("edges")))
+        assert step == told
+    whole = site.api("lineage", target=iri, depth=0, most=2)
+    assert len(whole["nodes"]) == 2 and whole["more"] > 0 and whole["target"] in {one["iri"] for one in whole["nodes"]}
+
+
+def test_every_name_is_found_by_parts_of_it(site: Site, recorded: Project) -> None:
+    found = site.api("search", words="MIDDLE project")["found"]
+    assert [(one["kind"], one["text"]) for one in found if one["kind"] == "file"] == [
+        ("file", str(recorded.path / "middle.txt"))
+    ]
+    assert [one["kind"] for one in site.api("search", words="second")["found"]] == ["run"]
+    assert "program" in {one["kind"] for one in site.api("search", words="bin/cp")["found"]}
+    assert site.api("search", words="no such name") == {"found": [], "count": 0, "more": False}
+    texts = {one["text"] for one in site.api("search", words=str(recorded.path), limit=200)["found"]}
+    for name in NAMES.values():
+        text = os.fsdecode(os.fsencode(recorded.path) + b"/" + name).encode("utf-8", "surrogateescape")
+        assert text.decode("utf-8", "replace") in {one.encode("utf-8", "replace").decode() for one in texts}, name
+
+
+def test_runs_programs_statistics(site: Site, recorded: Project) -> None:
+    runs = site.api("runs")
+    assert runs["count"] == 3 and runs["runs"][1]["name"] == "second"
+    program = next(one["iri"] for one in site.api("search", words="bin/cp")["found"] if one["kind"] == "program")
+    assert [one["name"] for one in site.api("program", program=program)["runs"]] == ["second"]
+    figures = site.api("statistics", run="second")
+    assert figures["files"]["wrote"] == [["wrote", str(recorded.path / "last.txt"), 4]]
+    assert json.loads(recorded.provio("stats", "second", "--as", "json").stdout) == figures["operations"]
+    assert site.api("run", run="second")["more"] == 0
+    assert site.ask("/api/statistics?run=none")[0] == 404
+
+
+def test_questions_are_filled_in_and_asked(site: Site, recorded: Project) -> None:
+    known = site.api("questions")["questions"]
+    one = next(question for question in known if question["name"] == "users-of-file")
+    assert [(each["name"], each["kind"], each["required"]) for each in one["parameters"]] == [("path", "path", True)]
+    text = site.api("question", name="users-of-file", **{"p.path": str(recorded.path / "done.txt")})["text"]
+    said = recorded.provio("query", "users-of-file", "done.txt", "--as", "csv").stdout
+    assert site.query(text)[1].splitlines() == said.splitlines()
+    assert site.ask("/api/question?name=users-of-file")[0] == 400
+    assert site.ask("/api/question?name=none")[0] == 404
+
+
+@pytest.mark.slow
+def test_what_takes_too_long_is_ended(recorded: Project) -> None:
+    """In whatever state it is: before a row, between rows, at a sort that heeds nothing; others are answered."""
+    with serving(recorded, "--timeout", "1") as site:
+        for heavy in (f"SELECT (COUNT(*) AS ?n) {HEAVY}", f"SELECT * {HEAVY} ORDER BY ?l ?a"):
+            status, said = site.query(heavy)
+            assert status == 504 and "no answer within 1 s" in said
+        with pytest.raises(Exception, match="IncompleteRead"):
+            site.query(f"SELECT * {HEAVY}")
+        assert _idle(site.children())
+        assert site.query(FILES)[0] == 200
+
+
+def _idle(pids: list[int], seconds: float = 30) -> bool:
+    """Whether processes come to rest: half a second without work."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        before = _worked(pids)
+        time.sleep(0.5)
+        if _worked(pids) == before:
+            return True
+    return False
+
+
+def _worked(pids: list[int]) -> int:
+    worked = 0
+    for pid in pids:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        worked += int(fields[11]) + int(fields[12])
+    return worked
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_of_it(recorded: Project, how: int) -> None:
+    """Neither a process, nor a snapshot, nor the port; not even after kill -9."""
+    with serving(recorded) as site:
+        children = site.children()
+        assert len(children) >= 3
+        code, said = site.end(how)
+        assert (code, said) == ((-9, "") if how == signal.SIGKILL else (0, ""))
+        assert gone(children)
+        assert site.process.pid
+        with socket.socket() as again:
+            again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            again.bind(("127.0.0.1", urlsplit(site.url).port))
+    kept = {entry.name for entry in (recorded.path / ".provio/snapshots").iterdir()}
+    assert kept == {"current", "merged", os.readlink(recorded.path / ".provio/snapshots/current")}
+
+
+@pytest.mark.slow
+def test_a_server_that_died_is_started_again(recorded: Project) -> None:
+    with serving(recorded) as site:
+        assert site.query(FILES)[0] == 200
+        for pid in site.children():
+            os.kill(pid, signal.SIGKILL)
+        assert site.query(FILES)[0] == 200
+        assert site.api("runs")["count"] == 3
+
+
+@pytest.mark.slow
+def test_what_is_merged_meanwhile_is_seen(project: Project) -> None:
+    """A new run, without a new start, and its snapshot alone is kept; a removed one is no more."""
+    (project.path / "a").write_text("a")
+    project.watch("cp", "a", "b")
+    with serving(project) as site:
+        assert site.api("runs")["count"] == 1
+        project.watch("cp", "b", "c")
+        _until(lambda: site.api("runs")["count"] == 2)
+        assert site.query("SELECT (COUNT(DISTINCT ?r) AS ?n) { ?r a provio:Run }")[1] == "n\n2\n"
+        assert [one["text"] for one in site.api("search", words="project/c", kind="file")["found"]] == [
+            str(project.path / "c")
+        ]
+        project.provio("rm", "--yes", "last")
+        _until(lambda: site.api("runs")["count"] == 1)
+        snapshots = project.path / ".provio/snapshots"
+        _until(lambda: {entry.name for entry in snapshots.iterdir() if entry.name.isdigit()}
+               == {os.readlink(snapshots / "current")})  # fmt: skip
+
+
+def _until(holds, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_token_is_wanted_where_one_is_set(recorded: Project, tmp_path: Path) -> None:
+    """By header, as a password, or by a session that a browser began; it stands in no command line."""
+    file = tmp_path / "token"
+    with serving(recorded, "--token", str(file)) as site:
+        token = file.read_text().strip()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600 and len(token) > 40
+        for path in ("/api/about", "/query?query=ASK%7B%7D"):
+            assert site.ask(path)[0] == 401
+            assert site.ask(path, Authorization=f"Bearer {token[:-1]}")[0] == 401
+            assert site.ask(path, Authorization=f"Bearer {token}")[0] == 200
+        assert "explorer.js" not in site.ask("/")[1]
+        form = {"Content_Type": "application/x-www-form-urlencoded"}
+        assert site.ask("/login", "POST", urlencode({"token": "x"}), **form)[0] == 403
+        status, _, headers = site.ask("/login", "POST", urlencode({"token": token}), **form)
+        assert status == 303 and "HttpOnly; SameSite=Strict" in headers["Set-Cookie"] and token not in str(headers)
+        cookie = headers["Set-Cookie"].partition(";")[0]
+        assert site.ask("/api/about", Cookie=cookie)[0] == 200
+        assert site.ask("/api/about", Cookie=cookie, Origin="http://evil.example")[0] == 403
+        for pid in (site.process.pid, *site.children()):
+            assert token.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
+        assert token not in site.end()[1]
+
+
+def test_calls_that_are_refused(recorded: Project, tmp_path: Path) -> None:
+    """Each in one line that names the remedy."""
+
+    def said(*options: str, code: int = 1, **env: str) -> str:
+        env = {**recorded.env, **env}
+        return recorded.provio("serve", *options, code=code, env=env).stderr.splitlines()[-1]
+
+    readable, short = tmp_path / "readable", tmp_path / "short"
+    readable.write_text("x" * 40)
+    short.write_text("short")
+    short.chmod(0o600)
+    assert "say --token FILE" in said("--bind", "0.0.0.0:0", code=2)
+    assert "say HOST:PORT" in said("--bind", "nonsense", code=2)
+    assert "chmod 600" in said("--bind", "0.0.0.0:0", "--token", str(readable))
+    assert "letters and digits" in said("--token", str(short))
+    assert "letters and digits" in said(PROVIO_TOKEN="short")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert "name another" in said("--bind", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert "PROVIO_STORE=" in said(PROVIO_STORE="http://127.0.0.1:1")
+    empty = tmp_path / "empty"
+    (empty / ".provio").mkdir(parents=True)
+    assert "nothing is recorded" in recorded.provio("serve", code=3, cwd=empty).stderr
