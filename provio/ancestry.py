@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from provio.describe import PREFIXES, describe, gaps, label, name_phases, noise, order, programs
 from provio.document import Edge, LineageDocument, Node, Via
 from provio.identity import is_within_files
+from provio.saved_as import checkpoints
 from provio.store import Reader
 from provio.target import Target
 from provio.ties import tied_by_code
@@ -82,6 +83,7 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
         if node["iri"] in walk.entities:
             node["depth"] = walk.entities[node["iri"]]
     _name_targets(nodes, targets)
+    _name_checkpoints(reader, nodes)
     ran = programs(reader, shown & walk.activities, walk.known)
     name_phases(nodes, ran)
     document = LineageDocument(
@@ -109,6 +111,13 @@ def _name_targets(nodes: list[Node], targets: Sequence[Target]) -> None:
             node["path"], node["label"] = target.path, label(target.iri, target.path)
         if target and target.changed and len(targets) > 1:
             node["changed"] = target.changed
+
+
+def _name_checkpoints(reader: Reader, nodes: list[Node]) -> None:
+    """Say of files that were saved as checkpoints what they were saved as."""
+    files = {node["iri"]: node for node in nodes if node["type"] == "FileVersion"}
+    for iri, saved in checkpoints(reader, files).items():
+        files[iri]["checkpoints"] = saved
 
 
 def _made(edges: Iterable[tuple[str, str, str]]) -> set[str]:

@@ -22,6 +22,7 @@ SINGLE = {
     NS + "path": "path", NS + "pathEncoded": "pathEncoded", NS + "argv": "argv", NS + "cwd": "cwd", NS + "host": "host",
     NS + "pid": "pid", NS + "exitCode": "exitCode",
     NS + "kind": "kind", NS + "number": "number", NS + "sourceText": "source", NS + "status": "status",
+    NS + "version": "version",
 }  # fmt: skip
 USES = (PROV + "used", NS + "ran")
 PART_OF, ASSOCIATED, PROGRAM, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "Program", NS + "noise"
@@ -29,7 +30,7 @@ TYPE = RDF + "type"
 UPPER = (PROV + "specializationOf", PART_OF)  # what a node is a version or a part of says more of it
 PHASE = re.compile(r"/phase/\d+$")
 RUN = re.compile(r"https://w3id\.org/provio/run/[^/]+")
-NUMBERS = frozenset({"size", "pid", "exitCode", "number"})
+NUMBERS = frozenset({"size", "pid", "exitCode", "number", "version"})
 
 
 def order(node: Node) -> tuple[int, str, str]:
@@ -141,7 +142,13 @@ def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
         return str(node["type"]).lower()
     if node.get("type") == "Phase":  # of a run without programs
         return "process"
-    return label(iri, path) or local_name(iri.rstrip("/")) or iri
+    return label(iri, path) or _named(row) or local_name(iri.rstrip("/")) or iri
+
+
+def _named(row: Properties) -> str:
+    """The name that a program gave, with the version of a configuration."""
+    name, version = (min(row.get(NS + word, ("",))) for word in ("name", "version"))
+    return f"{name} version {version}" if name and version else name
 
 
 def label(iri: str, path: str) -> str:

@@ -16,6 +16,31 @@ Via = Literal["data", "carried", "control", "code"]
 Direction = Literal["backward", "forward"]
 
 
+class Metric(TypedDict):
+    """A number that a checkpoint was saved with, as the graph has it."""
+
+    name: str
+    value: str
+    step: NotRequired[int]
+
+
+class Under(TypedDict):
+    """The version of a configuration that was in force."""
+
+    iri: str
+    name: str
+    version: NotRequired[int]
+
+
+class SavedAs(TypedDict):
+    """A checkpoint that a file version is, or is a file of."""
+
+    iri: str
+    step: NotRequired[int]
+    metrics: list[Metric]
+    configurations: list[Under]
+
+
 class Node(TypedDict):
     """An entity, an activity or a program. `type` is the class's local name; times are xsd:dateTime in UTC."""
 
@@ -44,6 +69,8 @@ class Node(TypedDict):
     source: NotRequired[str]
     status: NotRequired[str]
     changed: NotRequired[str]
+    version: NotRequired[int]
+    checkpoints: NotRequired[list[SavedAs]]
 
 
 class Edge(TypedDict):
@@ -144,6 +171,22 @@ def first_line(node: Node) -> str:
     lines = [line for line in node.get("source", "").splitlines() if line.strip()]
     line = lines[0].strip() if lines else ""
     return line[:LONGEST_LINE] + (" …" if len(lines) > 1 or len(line) > LONGEST_LINE else "")
+
+
+def saved_as(node: Node) -> list[str]:
+    """What a file version was saved as, in words: the step, the metrics, the configurations in force."""
+    found = []
+    for one in node.get("checkpoints", ()):
+        step = f", step {one['step']}" if "step" in one else ""
+        metrics = ", ".join(f"{metric['name']} {metric['value']}" for metric in one["metrics"])
+        under = ", ".join(map(_under, one["configurations"]))
+        found.append("; ".join(part for part in (f"checkpoint{step}", metrics, under) if part))
+    return found
+
+
+def _under(known: Under) -> str:
+    version = f" version {known['version']}" if "version" in known else ""
+    return (known["name"] or "configuration") + version
 
 
 def _rank(edge: Edge) -> int:

@@ -39,6 +39,7 @@ KINDS = {  # what a parameter of each type may be, in words; `provio.parameters`
     "integer": "integer",
     "count": "number of rows",
     "decimal": "decimal number",
+    "value": "value: a number, which is compared as one, true, false, or text",
     "boolean": "boolean: true or false",
     "dateTime": "time: 2026-11-20T12:15, yesterday, '2 hours ago'",
     "duration": "duration: 200 ms, 1.5 s, 2 min; in the graph, nanoseconds",

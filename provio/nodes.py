@@ -30,7 +30,7 @@ _WANTED = (
         NS + name
         for name in "sameContentAs contentFrom mapsOnto madeIn format leadsTo without name nameEncoded".split()
     ),
-    *(NS + name for name in "argv cwd host pid exitCode kind number sourceText status".split()),
+    *(NS + name for name in "argv cwd host pid exitCode kind number sourceText status version".split()),
     RDFS + "label",
 )
 _TOLD = (NS + "size", NS + "modified")  # by the name of a version, which is made of them

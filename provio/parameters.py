@@ -123,6 +123,14 @@ def _boolean(value: str, _: Store) -> tuple[str, str]:
     return value, ""
 
 
+def _value(value: str, _: Store) -> tuple[str, str]:
+    """What it is as a number or a truth value, and as a text."""
+    number = re.fullmatch(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,3})?", value)
+    kind = "double" if number or value in ("NaN", "INF", "-INF") else "boolean" if value in ("true", "false") else ""
+    text = turtle.literal(value)
+    return f"{text}^^<{XSD}{kind}> {text}" if kind else text, ""
+
+
 def _moment(value: str, _: Store) -> tuple[str, str]:
     from provio import when
 
@@ -201,6 +209,7 @@ TERMS: dict[str, Callable[[str, Store], tuple[str, str]]] = {
     "count": _count,
     "decimal": _decimal,
     "boolean": _boolean,
+    "value": _value,
     "dateTime": _moment,
     "duration": _duration,
     ANY: _any,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 
+from provio import said_of_run
 from provio.document import command_line, first_line
 from provio.errors import NothingKnown
 from provio.facts import RUN_BASE
@@ -20,6 +21,7 @@ LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?
     OPTIONAL {{ ?iri provio:name ?name }} OPTIONAL {{ ?iri provio:campaign ?campaign }}
     BIND(STRAFTER(STR(?iri), "/run/") AS ?run) }} ORDER BY ?run"""
 MANY = 40
+TITLES = {"configuration": "config", "checkpoint": "saved"}  # in the space there is
 
 
 def chosen(reader: Reader, campaign: str | None, name: str | None) -> list[str] | None:
@@ -99,7 +101,7 @@ def find(reader: Reader, name: str) -> str | None:
 
 def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     """Return what is known of a run, by the columns of the table `show`: its own facts in words, each process with its
-    pid, each file that it wrote or read with the bytes, system files left out."""
+    pid, what programs said of themselves, each file that it wrote or read with the bytes, system files left out."""
     iri = RUN_BASE + run
     said: dict[str, str] = {}
     for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}"):
@@ -125,6 +127,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     rows: list[tuple[str, str, int | None]] = [(what, value, None) for what, value in known.items() if value]
     rows += [("process", command, pid) for pid, command in _processes(reader, iri)]
     rows += [("task", text, None) for text in _tasks(reader, iri)]
+    rows += [(what, text, None) for what, text in said_of_run.rows(reader, iri)]
     rows += [("wrote", path, moved) for path, moved in _files(reader, iri, "Write")]
     return rows + [("read", path, moved) for path, moved in _files(reader, iri, "Read")]
 
@@ -144,16 +147,16 @@ def show(reader: Reader, run: str, unicode: bool = True) -> str:
     lines.append(f"system   {said.get('system', '?')}, Linux {said.get('kernel', '?')}, {said.get('cpu', '?')}")
     if "git" in said:
         lines.append(f"git      {said['git']}{' and changes' if said.get('changes') == 'true' else ''}")
-    for title in ("process", "task", "wrote", "read"):
+    for title in ("process", "task", *said_of_run.TITLES, "wrote", "read"):
         found = [(value, number or 0) for what, value, number in rows if what == title]
-        lines += [f"{title:8} {_line(title, value, number)}" for value, number in found[:MANY]]
+        lines += [f"{TITLES.get(title, title):8} {_line(title, value, number)}" for value, number in found[:MANY]]
         if len(found) > MANY:
             lines.append(f"{'':8} and {len(found) - MANY} more")
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
 
 def _line(title: str, value: str, number: int) -> str:
-    if title == "task":
+    if title in ("task", *said_of_run.TITLES):
         return value
     return f"{number:>7}  {value}" if title == "process" else f"{size(number):>9}  {cut_path(value, 60)}"
 

@@ -121,9 +121,36 @@ def notebook(home: Home) -> None:
     run.write()
 
 
+def training(home: Home) -> None:
+    """A training: twice in one run, the second time with another rate, each time saved; in the next run with the first
+    rate again and another size of batches, ended in the middle of what it is told; a table that no file shows."""
+    data, model = File("/data/train.csv", 51), File("/data/model.pt", 52)
+    first = Run(home, 1, "./train.py --lr 0.1", name="sweep", exitCode=0)
+    process = first.process("train.py")
+    table = process.entity("patients", "Table", "db/patients", rows=7)
+    process.used(table)
+    for fold, rate in enumerate((0.1, 0.01)):
+        process.begin("fit", number=fold)
+        process.configure("args", "Hyperparameter", lr=rate, batch=128, **{"optimizer.name": "adam"})
+        process.plain(data).read().close()
+        for step in (1, 2):
+            process.metric("accuracy", (fold + step) / 4, step, "Accuracy")
+        process.plain(model, "w").write().close()
+        process.checkpoint(model.path, 2, loss=0.5 / (fold + 1))
+        process.finish()
+    first.write()
+    second = Run(home, 2, "./train.py --lr 0.1 --batch 256", name="large", signal=9)
+    process = second.process("train.py")
+    process.configure("args", "Hyperparameter", lr=0.1, batch=256, **{"optimizer.name": "adam"})
+    process.configure("paths", "", False, data="/data/train.csv")
+    process.metric("accuracy", 0.9, 1, "Accuracy")
+    second.write()
+
+
 STORIES: dict[str, Callable[[Home], None]] = {
     "project": project,
     "ranks": ranks,
     "inside": inside,
     "notebook": notebook,
+    "training": training,
 }

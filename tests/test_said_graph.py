@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import assert_valid
+from conftest import Project, assert_valid
 from told import File, Process, Run
 
 from provio import config
@@ -246,3 +246,38 @@ def test_users_subclasses_are_what_programs_name(home: Home, tmp_path: Path) -> 
     assert_valid(home.path)
     rows = open_reader(home).rows("SELECT ?n ?k { ?x provio:kind ?k ; provio:name ?n }")
     assert [tuple(row.values()) for row in rows] == [("8", "LearningRate")]
+
+
+TRAINING = """
+import provio
+data = open("data.csv").read()
+provio.configuration({"optimizer": {"lr": 0.001}, "epochs": 2}, kind="Hyperparameter", name="args")
+provio.used(provio.entity("patients/7", kind="Row"))
+with provio.activity("train"):
+    for epoch in range(2):
+        provio.metric("accuracy", 0.5 + epoch / 4, step=epoch)
+        with open("model.pt", "w") as file:
+            file.write(data)
+        provio.checkpoint("model.pt", step=epoch, metrics={"loss": 0.25})
+"""
+
+
+@pytest.mark.slow
+def test_a_checkpoint_names_its_configuration_and_metrics(project: Project) -> None:
+    """The lineage of a file that was saved as one, and the run that saved it."""
+    project.sh("echo 1 > data.csv")
+    (project.path / "train.py").write_text(TRAINING)
+    project.watch("python3", "train.py")
+    nodes = {node["label"]: node for node in project.lineage("model.pt")["nodes"]}
+    assert {nodes[label]["type"] for label in ("args version 1", "patients/7")} == {"Hyperparameter", "DataObject"}
+    (saved,) = nodes["model.pt"]["checkpoints"]
+    assert saved["step"] == 1
+    assert [(one["name"], one["value"]) for one in saved["metrics"]] == [("accuracy", "0.75"), ("loss", "0.25")]
+    assert [(one["name"], one["version"]) for one in saved["configurations"]] == [("args", 1)]
+    tree = project.provio("lineage", "model.pt").stdout
+    assert "checkpoint, step 1; accuracy 0.75, loss 0.25; args version 1" in tree
+    assert "patients/7  Row, carried" in tree
+    shown = project.provio("show", "last").stdout
+    assert "config   args version 1: epochs = 2, optimizer.lr = 0.001\n" in shown
+    assert "metric   accuracy 0.75, step 1, the last of 2\n" in shown
+    assert [line.split(", ")[1] for line in shown.splitlines() if line.startswith("saved")] == ["step 0", "step 1"]

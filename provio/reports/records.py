@@ -63,8 +63,8 @@ TABLES = {
         command text its command line
     """),
     "show": _table("""
-        what text which fact: of a run `run`, `name`, `command`, `start`, `end`, … `process`, `wrote`, `read`
-        value text the fact: a command line of a process, the path of a file
+        what text which fact: of a run `run`, `name`, … `task`, `configuration`, `metric`, `checkpoint`, `wrote`, `read`
+        value text the fact: a command line of a process, the path of a file, what a program said of itself
         number integer the process's pid; how many bytes were read or written
     """),
     "lineage": _table(

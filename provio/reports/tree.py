@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
-from provio.document import ACTIVITIES, Lineage, LineageDocument, Node, command_line, first_line, targets
+from provio.document import ACTIVITIES, Lineage, LineageDocument, Node, command_line, first_line, saved_as, targets
 from provio.reports.text import (
     columns,
     cut_end,
@@ -172,7 +172,7 @@ class _Tree:
         if again:
             return [self._head(step, "above" if self._next(step.iri) else "")]
         self.shown.add(step.iri)
-        lines = [self._head(step, "")]
+        lines = [self._head(step, ""), *map(Line, saved_as(node))]
         if node["type"] in ACTIVITIES:
             lines += _command(node)
         elif not self.forward:
@@ -232,7 +232,7 @@ class _Tree:
         if node["type"] == "Program":
             marks.insert(0, "program")
         elif "path" not in node and node["label"] != node["type"].lower():
-            marks.insert(0, node["type"].lower())
+            marks.insert(0, node.get("kind") or node["type"].lower())
         facts = [size(node["size"])] if "size" in node and not where and "path" in node else []
         name = shorter_path(node.get("path") or node["label"], self.folder)
         return Line(name, _style(step, "file"), _joined([*facts, *marks]), path="path" in node)

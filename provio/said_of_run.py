@@ -1,0 +1,59 @@
+"""What the programs of a run said of themselves: a run and a store in, configurations, metrics and checkpoints, each as
+a line of text, out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from provio.reports.text import cut_path
+from provio.store import Reader
+
+TITLES = ("configuration", "metric", "checkpoint")
+SHOWN = 8  # settings of a configuration
+CONFIGURATIONS = """SELECT DISTINCT ?g ?name ?version ?whole (MIN(?at) AS ?first) { <%s> provio:hadConfiguration ?g .
+    ?use prov:entity ?g ; prov:atTime ?at . FILTER(STRSTARTS(STR(?use), "%s/"))
+    OPTIONAL { ?g provio:name ?name } OPTIONAL { ?g provio:version ?version } OPTIONAL { ?g provio:complete ?whole }
+    } GROUP BY ?g ?name ?version ?whole ORDER BY ?first"""
+SETTINGS = """SELECT DISTINCT ?name ?value { <%s> prov:hadMember ?s . ?s provio:name ?name ; provio:value ?value }
+    ORDER BY ?name"""
+METRICS = """SELECT ?name (COUNT(?m) AS ?count) (MAX(?at) AS ?last) { GRAPH <%s/bundle> {
+    <%s> provio:hadMetric ?m . ?m provio:name ?name ; prov:generatedAtTime ?at } } GROUP BY ?name ORDER BY ?name"""
+LAST = """SELECT ?name ?value ?step ?at { GRAPH <%s/bundle> { <%s> provio:hadMetric ?m .
+    ?m provio:name ?name ; provio:value ?value ; prov:generatedAtTime ?at OPTIONAL { ?m provio:step ?step } }
+    VALUES (?name ?at) { %s } }"""
+CHECKPOINTS = """SELECT DISTINCT ?c ?path ?step ?at { GRAPH <%s/bundle> { <%s> provio:hadCheckpoint ?c .
+    ?c provio:path|provio:pathEncoded ?path ; prov:generatedAtTime ?at OPTIONAL { ?c provio:step ?step } } }
+    ORDER BY ?at ?c"""
+
+
+def rows(reader: Reader, run: str) -> Iterator[tuple[str, str]]:
+    """Yield (configuration, metric or checkpoint; what to say of it); of metrics the last of each name."""
+    for row in reader.rows(CONFIGURATIONS % (run, run)):
+        if "g" in row:
+            yield "configuration", _configuration(reader, row)
+    for row in reader.rows(METRICS % (run, run)):
+        if "name" in row:
+            yield "metric", _metric(reader, run, row)
+    for row in reader.rows(CHECKPOINTS % (run, run)):
+        yield "checkpoint", cut_path(row["path"], 60) + _step(row)
+
+
+def _configuration(reader: Reader, row: dict[str, str]) -> str:
+    name = " ".join(filter(None, (row.get("name"), f"version {row['version']}" if "version" in row else "")))
+    settings = [f"{one['name']} = {one['value']}" for one in reader.rows(SETTINGS % row["g"])]
+    more = [f"and {len(settings) - SHOWN} more"] if len(settings) > SHOWN else []
+    cut_short = " (not all of it: the program ended before)" if row.get("whole") == "false" else ""
+    return f"{name}{cut_short}: {', '.join(settings[:SHOWN] + more)}"
+
+
+def _metric(reader: Reader, run: str, row: dict[str, str]) -> str:
+    from provio.turtle import XSD, literal
+
+    at = f'({literal(row["name"])} "{row["last"]}"^^<{XSD}dateTime>)'
+    last = list(reader.rows(LAST % (run, run, at)))
+    several = f", the last of {row['count']}" if int(row["count"]) > 1 else ""
+    return f"{row['name']} {last[-1]['value'] if last else '?'}{_step(last[-1]) if last else ''}{several}"
+
+
+def _step(row: dict[str, str]) -> str:
+    return f", step {row['step']}" if "step" in row else ""
