@@ -11,8 +11,8 @@ from typing import Any
 
 from . import recorder, tasks
 from .following import follow_loaded
-from .settings import say
-from .words import optional, text
+from .settings import say_attributes
+from .words import text
 
 MOST_LEFT = 1000
 _left: dict[int, int] = {}  # activities that ended before one within them: where who is in one goes back to
@@ -32,50 +32,49 @@ class Activity:
     def __enter__(self) -> Activity:
         try:
             found = recorder.recorder()
-            if found is not None:
-                self._begin(found)
+            if found is None:
+                return self
+            follow_loaded()
+            before = found.task_now()
+            number = found.task_in(text(self.name), None if self.kind is None else text(self.kind))
+            if number:
+                self._before, self._scope, self.number = before, tasks.SCOPE.set(number), number
+                if self.attributes:
+                    say_attributes(found, number, self.attributes)
         except Exception:
             return self
         return self
 
-    def _begin(self, found: Any) -> None:
-        follow_loaded()
-        before = found.task_now()
-        number = found.task_in(text(self.name), optional(self.kind))
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        number = self.number
         if not number:
             return
-        self._before, self._scope = before, tasks.SCOPE.set(number)
-        self.number = number
-        if self.attributes:
-            say(found, number, self.attributes)
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        if self.number:
-            try:
-                self._end(recorder.recorder(), b"ok" if kind is None else tasks.status(kind, value).encode())
-            except Exception:
+        try:
+            found, before = recorder.recorder(), self._before
+            status = b"ok" if kind is None else tasks.status(kind, value)
+            while before in _left:
+                before = _left[before]
+            self._reset(before)
+            if found.task_now() == number:
+                found.task_out(number, before, status)
                 return
+            found.task_end(number, status)
+            if len(_left) < MOST_LEFT:
+                _left[number] = before
+        except Exception:
+            return
 
-    def _end(self, found: Any, status: bytes) -> None:
-        number, before = self.number, self._before
-        while before in _left:
-            before = _left[before]
+    def _reset(self, before: int) -> None:
         try:
             tasks.SCOPE.reset(self._scope)
         except ValueError:  # another context ends it
             tasks.SCOPE.set(before)
-        if found.task_now() == number:
-            found.task_out(number, before, status)
-            return
-        found.task_end(number, status)
-        if len(_left) < MOST_LEFT:
-            _left[number] = before
 
     def say(self, **attributes: Any) -> None:
         """Say more of it: settings that were not known when it began."""
         if self.number:
             try:
-                say(recorder.recorder(), self.number, attributes)
+                say_attributes(recorder.recorder(), self.number, attributes)
             except Exception:
                 return
 

@@ -10,7 +10,7 @@ from typing import Any
 from . import recorder, tasks
 from .activities import Activity
 from .following import follow_loaded
-from .settings import say
+from .settings import say_attributes
 from .turns import Turns
 
 
@@ -25,7 +25,7 @@ def decorated(function: Any, name: Any, attributes: Mapping[str, Any]) -> Any:
             follow_loaded()
             number = tasks.begin(called)
             if number and attributes:
-                say(recorder.recorder(), number, attributes)
+                say_attributes(recorder.recorder(), number, attributes)
             return number
         except Exception:
             return 0

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from .values import Taken
+from .values import INTEGERS, LONGEST, Taken
 from .words import encoded, text
 
 
 def say(found: Any, number: int, values: Any) -> Taken:
     """Say each setting to the recorder; return what was taken, and what not."""
     taken = Taken()
-    said = {
-        "text": lambda name, value: found.setting_text(number, name, encoded(value)),
-        "integer": lambda name, value: found.setting_integer(number, name, value),
-        "real": lambda name, value: found.setting_real(number, name, value),
-        "truth": lambda name, value: found.setting_truth(number, name, int(value)),
-        "dateTime": lambda name, value: found.setting_typed(number, name, value.encode(), b"dateTime"),
-    }
     for name, sort, value in taken.settings(values):
-        said[sort](text(name), value)
+        if sort == "text":
+            found.setting_text(number, text(name), encoded(value))
+        elif sort == "dateTime":
+            found.setting_typed(number, text(name), value.encode(), b"dateTime")
+        else:
+            getattr(found, "setting_" + sort)(number, text(name), value)
     return taken
+
+
+def say_attributes(found: Any, number: int, attributes: Mapping[str, Any]) -> None:
+    """Say the same of a few values that are plain, as most attributes are, without looking for more in them."""
+    for name, value in attributes.items():
+        kind = type(value)
+        if "." in name or "\\" in name:
+            say(found, number, {name: value})
+        elif kind is int and value in INTEGERS:
+            found.setting_integer(number, text(name), value)
+        elif kind is float:
+            found.setting_real(number, text(name), value)
+        elif kind is str and len(value) <= LONGEST:
+            found.setting_text(number, text(name), text(value))
+        else:
+            say(found, number, {name: value})

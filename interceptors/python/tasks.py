@@ -34,18 +34,18 @@ def now() -> int:
     return int(found.task_now()) if found else 0
 
 
-def end(task: int, status: str | None = None) -> None:
+def end(task: int, status: str | bytes | None = None) -> None:
     """Say that a Task is over, and how: `ok`, `error`. Threads that were made in it leave it."""
     found = recorder.recorder() if task else None
     if found:
         found.task_end(task, optional(status))
 
 
-def status(kind: Any, value: Any) -> str:
+def status(kind: Any, value: Any) -> bytes:
     """Return how a Task is over that ends with an exception, or without (None)."""
     if kind is None or kind is GeneratorExit:
-        return "ok"
-    return "ok" if kind is SystemExit and getattr(value, "code", 1) in (None, 0) else "error"
+        return b"ok"
+    return b"ok" if kind is SystemExit and getattr(value, "code", 1) in (None, 0) else b"error"
 
 
 class task:  # noqa: N801 (a function, to who uses it)
