@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, unquote_to_bytes
 
+from provio.configured import CONFIGURATION, called, told
 from provio.document import Edge, Gap, Node
 from provio.identity import without_task
 from provio.nodes import Nodes, Properties
@@ -67,7 +68,11 @@ def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list
     known.of(wholes)
     upper = {_whole(other) for iri in iris | wholes for name in UPPER for other in said[iri].get(name, ())}
     known.of(upper | {without_task(iri) for iri in upper})
-    return [_node(iri, said) for iri in iris]
+    nodes = [_node(iri, said) for iri in iris]
+    for node in nodes:
+        if node["iri"].startswith(CONFIGURATION):
+            node["label"] = told(reader, node["iri"], node["label"])
+    return nodes
 
 
 def is_member(iri: str) -> bool:
@@ -148,7 +153,7 @@ def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
 def _named(row: Properties) -> str:
     """The name that a program gave, with the version of a configuration."""
     name, version = (min(row.get(NS + word, ("",))) for word in ("name", "version"))
-    return f"{name} version {version}" if name and version else name
+    return called(name, version) if version else name
 
 
 def label(iri: str, path: str) -> str:

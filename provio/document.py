@@ -185,7 +185,7 @@ def saved_as(node: Node) -> list[str]:
 
 
 def _under(known: Under) -> str:
-    version = f" version {known['version']}" if "version" in known else ""
+    version = f", version {known['version']}" if "version" in known else ""
     return (known["name"] or "configuration") + version
 
 

@@ -123,9 +123,8 @@ class SaidGraph:
             self._typed(state.iri, "DataObject", first.kind, _name(first.name), whole)
         if state.maker:
             self.say(state.iri, *self._made(state.maker, state.at))
-        if state.before:
-            before = f"<{state.before}>"
-            self.say(state.iri, ("prov:wasRevisionOf", before), ("prov:wasDerivedFrom", before))
+        else:
+            self.say(state.iri, ("firstUsed", turtle.instant(state.at)))
 
 
 def _name(name: str) -> Pair:

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from provio.configured import called, told
 from provio.reports.text import cut_path
 from provio.store import Reader
 
 TITLES = ("configuration", "metric", "checkpoint")
-SHOWN = 8  # settings of a configuration
 CONFIGURATIONS = """SELECT DISTINCT ?g ?name ?version ?whole (MIN(?at) AS ?first) { <%s> provio:hadConfiguration ?g .
     ?use prov:entity ?g ; prov:atTime ?at . FILTER(STRSTARTS(STR(?use), "%s/"))
     OPTIONAL { ?g provio:name ?name } OPTIONAL { ?g provio:version ?version } OPTIONAL { ?g provio:complete ?whole }
     } GROUP BY ?g ?name ?version ?whole ORDER BY ?first"""
-SETTINGS = """SELECT DISTINCT ?name ?value { <%s> prov:hadMember ?s . ?s provio:name ?name ; provio:value ?value }
-    ORDER BY ?name"""
 METRICS = """SELECT ?name (COUNT(?m) AS ?count) (MAX(?at) AS ?last) { GRAPH <%s/bundle> {
     <%s> provio:hadMetric ?m . ?m provio:name ?name ; prov:generatedAtTime ?at } } GROUP BY ?name ORDER BY ?name"""
 LAST = """SELECT ?name ?value ?step ?at { GRAPH <%s/bundle> { <%s> provio:hadMetric ?m .
@@ -39,11 +37,8 @@ def rows(reader: Reader, run: str) -> Iterator[tuple[str, str]]:
 
 
 def _configuration(reader: Reader, row: dict[str, str]) -> str:
-    name = " ".join(filter(None, (row.get("name"), f"version {row['version']}" if "version" in row else "")))
-    settings = [f"{one['name']} = {one['value']}" for one in reader.rows(SETTINGS % row["g"])]
-    more = [f"and {len(settings) - SHOWN} more"] if len(settings) > SHOWN else []
     cut_short = " (not all of it: the program ended before)" if row.get("whole") == "false" else ""
-    return f"{name}{cut_short}: {', '.join(settings[:SHOWN] + more)}"
+    return told(reader, row["g"], called(row.get("name", ""), row.get("version")) + cut_short)
 
 
 def _metric(reader: Reader, run: str, row: dict[str, str]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
+from provio.configured import CONFIGURATION
 from provio.identity import is_within_files
 from provio.nodes import Nodes, batches
 from provio.store import Reader
@@ -105,6 +106,7 @@ class Ways:
         """Return the activities and the other versions that entities lead to."""
         reader, walk = self.reader, self.walk
         found = _onward(reader, walk, frontier, USED if walk.forward else GENERATED)
+        frontier = [iri for iri in frontier if not iri.startswith(CONFIGURATION)]  # a revision keeps nothing of it
         direct = _onward(reader, walk, frontier, *BETWEEN)
         if walk.forward:
             return found, direct | _said(walk, frontier, ALTERNATE)

@@ -11,10 +11,13 @@ from conftest import Project, assert_valid
 from told import File, Process, Run
 
 from provio import config
+from provio.ancestry import Scope, lineage
+from provio.document import ACTIVITIES, AGENTS
 from provio.home import Home
 from provio.merge import merge
 from provio.removal import remove
 from provio.store import open_reader
+from provio.target import find_target
 from provio.vocab import NS
 
 Ask = Callable[[str], list[tuple[str, ...]]]
@@ -205,6 +208,43 @@ def test_what_no_file_shows_takes_part(home: Home) -> None:
     assert ask("SELECT ?kind ?age { ?e provio:kind ?kind ; prov:hadMember [ provio:name 'age' ; provio:value ?age ] }")
 
 
+def ancestors(home: Home, name: str) -> set[str]:
+    """What the newest version of a file was made from: paths of files, labels of the rest."""
+    reader = open_reader(home)
+    found = lineage(reader, [find_target(reader, name)], Scope())
+    entities = [node for node in found["nodes"] if node["type"] not in ACTIVITIES | AGENTS and node["depth"]]
+    return {node.get("path") or node["label"] for node in entities}
+
+
+def test_a_changed_configuration_is_not_made_from_the_one_before(home: Home) -> None:
+    for number in (1, 2):
+        run = Run(home, number)
+        process = run.process("train.py")
+        process.plain(File(f"/data/{number}")).read().close()
+        process.configure("args", lr=number)
+        process.plain(File(f"/data/{number}.pt"), "w").write().close()
+        asked(home, run)
+    assert ancestors(home, "/data/2.pt") == {"/data/2", "args, version 2: lr 2"}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
+def test_a_thing_with_an_identifier_is_one_in_all_runs(home: Home, order: tuple[int, ...]) -> None:
+    """What one run made of it the next one found; what was made later is no ancestor."""
+    runs = [Run(home, number) for number in range(3)]
+    for number in (0, 2):
+        maker = runs[number].process("load.py")
+        maker.plain(File(f"/data/{number}")).read().close()
+        maker.used(maker.entity("patients", "Table", "db/patients"), made=True)
+    user = runs[1].process("model.py")
+    user.used(user.entity("patients", "Table", "db/patients"))
+    user.plain(File("/data/out"), "w").write().close()
+    for number in order:
+        asked(home, runs[number])
+    assert ancestors(home, "/data/out") == {"patients", "/data/0"}
+    remove(home, [runs[0].id], config.Config())
+    assert ancestors(home, "/data/out") == {"patients"}
+
+
 def test_secrets_are_not_kept(home: Home) -> None:
     run = Run(home, 1)
     process = run.process("train.py")
@@ -269,15 +309,16 @@ def test_a_checkpoint_names_its_configuration_and_metrics(project: Project) -> N
     (project.path / "train.py").write_text(TRAINING)
     project.watch("python3", "train.py")
     nodes = {node["label"]: node for node in project.lineage("model.pt")["nodes"]}
-    assert {nodes[label]["type"] for label in ("args version 1", "patients/7")} == {"Hyperparameter", "DataObject"}
+    arguments = "args, version 1: epochs 2, optimizer.lr 0.001"
+    assert {nodes[label]["type"] for label in (arguments, "patients/7")} == {"Hyperparameter", "DataObject"}
     (saved,) = nodes["model.pt"]["checkpoints"]
     assert saved["step"] == 1
     assert [(one["name"], one["value"]) for one in saved["metrics"]] == [("accuracy", "0.75"), ("loss", "0.25")]
     assert [(one["name"], one["version"]) for one in saved["configurations"]] == [("args", 1)]
     tree = project.provio("lineage", "model.pt").stdout
-    assert "checkpoint, step 1; accuracy 0.75, loss 0.25; args version 1" in tree
+    assert "checkpoint, step 1; accuracy 0.75, loss 0.25; args, version 1" in tree
     assert "patients/7  Row, carried" in tree
     shown = project.provio("show", "last").stdout
-    assert "config   args version 1: epochs = 2, optimizer.lr = 0.001\n" in shown
+    assert f"config   {arguments}\n" in shown
     assert "metric   accuracy 0.75, step 1, the last of 2\n" in shown
     assert [line.split(", ")[1] for line in shown.splitlines() if line.startswith("saved")] == ["step 0", "step 1"]

@@ -125,6 +125,7 @@
 #define TERM_filters ":filters"
 #define TERM_first ":first"
 #define TERM_firstRead ":firstRead"
+#define TERM_firstUsed ":firstUsed"
 #define TERM_firstWrite ":firstWrite"
 #define TERM_flags ":flags"
 #define TERM_format ":format"

@@ -83,20 +83,20 @@ class _States:
         """Note that a process used it as it was, or made it what it is from here on."""
         state = self.now.get(of)
         if use.made:
-            state = self._next(of, use.at, state)
+            state = self._next(of, use.at)
             state.maker = actor
             self.out.said.made.append((actor.iri, use.at))
         elif state is None:
-            state = self._next(of, use.at, None)
+            state = self._next(of, use.at)
         self.now[of] = self.out.said.states[state.iri] = state
         if not use.made:
             self.out.inputs[actor.iri].append(Input(actor, state.iri, use.at, use.at))
 
-    def _next(self, of: str, at: int, before: State | None) -> State:
+    def _next(self, of: str, at: int) -> State:
         """Of what other runs may know, too, each state has a name of the run's own."""
         number = self.count[of] = self.count.get(of, -1) + 1
         own = of.startswith(self.run)
         name = (
             of if own and number == 0 else f"{of}~{number}" if own else f"{of}~{self.run.rpartition('/')[2]}.{number}"
         )
-        return State(name, of, at, before=before.iri if before else "")
+        return State(name, of, at)

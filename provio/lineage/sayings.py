@@ -53,7 +53,6 @@ class State:
     of: str
     at: int
     maker: Process | None = None
-    before: str = ""
 
 
 @plain()
