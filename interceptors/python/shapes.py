@@ -168,6 +168,7 @@ def _has(word: str) -> Callable[[Any], bool]:
 ARRAYS = ("numpy", "torch", "jax", "jaxlib", "cupy", "tensorflow")
 SORTS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
     (_of("omegaconf"), _omegaconf),
+    (_of("ml_collections"), lambda value: Parts(list(asked(value.items)))),
     (is_array, _array),
     (_of("configparser"), lambda value: parts(sections(value))),
     (_under(Mapping), _mapping),

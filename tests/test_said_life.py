@@ -1,0 +1,115 @@
+"""What a program says is heard in handlers, at its exit and in threads that outlive it, and never ends the program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from conftest import Project
+
+PROGRAM = """
+import atexit, signal, threading, time
+import provio
+
+class Late:
+    def __del__(self):
+        provio.metric("at shutdown", 1)
+        with provio.activity("deleted"):
+            pass
+
+def handler(*_):
+    provio.metric("in a handler", 1)
+    with provio.activity("handler") as activity:
+        activity.say(more=1)
+
+def work():
+    for number in range(100):
+        provio.metric("in a thread", number)
+
+keep = Late()
+atexit.register(provio.metric, "at exit", 1)
+threads = [threading.Thread(target=work) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+began, count = time.monotonic(), 0
+while time.monotonic() - began < 0.2:
+    with provio.activity("main", number=count):
+        provio.metric("in main", count)
+    time.sleep(0.0005)
+    count += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+def endless():
+    while True:
+        provio.metric("daemon", 1)
+        time.sleep(0.001)
+
+threading.Thread(target=endless, daemon=True).start()
+time.sleep(0.05)
+print(count)
+"""
+FIRST_IN_HANDLERS = """
+import signal, provio
+
+def handler(*_):
+    with provio.activity("handler") as activity:
+        activity.say(a=1)
+    provio.metric("m", 1)
+    assert provio.task(max) is not None
+
+signal.signal(signal.SIGALRM, handler)
+for number in range(1, 30):
+    signal.setitimer(signal.ITIMER_REAL, number / 2000)
+    provio.metric("first", number)
+signal.setitimer(signal.ITIMER_REAL, 0)
+print("done")
+"""
+
+
+def ran(project: Project, program: str, watched: bool) -> str:
+    (project.path / "program.py").write_text(program)
+    command = [sys.executable, "program.py"]
+    if watched:
+        return project.watch(*command)
+    done = subprocess.run(command, cwd=project.path, env=project.env, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def said(project: Project) -> Counter[str]:
+    return Counter(row["name"] for row in project.rows("SELECT ?name { ?m a provio:Metric ; provio:name ?name }"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("watched", [True, False], ids=["under provio run", "by itself"])
+def test_handlers_exits_and_threads(project: Project, watched: bool) -> None:
+    count = int(ran(project, PROGRAM, watched))
+    found = said(project)
+    assert (found["in main"], found["in a thread"], found["at exit"]) == (count, 400, 1)
+    assert found["in a handler"]
+    assert found["daemon"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("watched", [True, False], ids=["under provio run", "by itself"])
+def test_handlers_that_interrupt_the_first_word(project: Project, watched: bool) -> None:
+    assert ran(project, FIRST_IN_HANDLERS, watched) == "done\n"
+
+
+def test_two_threads_that_say_the_first_word_together_have_one_run(project: Project) -> None:
+    program = """
+import threading, provio
+meet = threading.Barrier(8)
+def work():
+    meet.wait()
+    provio.metric("m", 1)
+threads = [threading.Thread(target=work) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+    ran(project, program, watched=False)
+    assert len(list((project.path / ".provio" / "runs").iterdir())) == 1
+    assert said(project) == {"m": 8}
