@@ -15,7 +15,7 @@ GROUPS = {
     "Record": ("run", "env", "kernel"),
     "Ask": ("lineage", "why", "impact", "runs", "show", "query", "stats", "view", "serve", "export"),
     "Keep": ("verify", "validate", "merge", "backup", "prune", "rm"),
-    "Set up": ("init", "config", "doctor", "completion", "help"),
+    "Set up": ("init", "config", "doctor", "include", "completion", "help"),
 }
 
 

@@ -111,6 +111,28 @@ def test_a_child_has_none_of_what_its_parent_said(trace: Trace, built: Path, wor
     assert all("complete" not in one for one in of_class(facts, "Configuration").values())
 
 
+def test_the_child_of_vfork_is_not_heard(trace: Trace, built: Path, work: Path) -> None:
+    """It says what it likes, in its parent's memory: the parent goes on as if nothing had been said."""
+    assert trace.run(built / "said", "vforked", work).returncode == 0
+    facts = trace.facts()
+    (task,) = of_class(facts, "Task").values()
+    assert task["status"] == "ok"
+    (metric,) = of_class(facts, "Metric").values()
+    assert (metric["name"], facts[metric["task"]]["name"]) == ("after", "parent's")
+    assert not of_class(facts, "Setting", "Checkpoint")
+
+
+def test_what_replaces_a_program_within_a_task_begins_anew(trace: Trace, built: Path, work: Path) -> None:
+    """The exec belongs to the Task; the new program has its own, from 1 on."""
+    assert trace.run(built / "said", "replaced", work).returncode == 0
+    facts = trace.facts()
+    (replaced,) = of_class(facts, "Exec").values()
+    assert facts[replaced["task"]]["name"] == "before"
+    found = {one["name"]: one.get("status") for one in of_class(facts, "Task").values()}
+    assert found == {"before": None, "train": "ok"}
+    assert len(of_class(facts, "Metric")) == 3
+
+
 def test_what_was_said_before_a_kill_is_there(trace: Trace, built: Path, work: Path) -> None:
     assert trace.run(built / "said", "killed", work).returncode == -signal.SIGKILL
     facts = trace.facts()

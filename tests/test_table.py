@@ -42,16 +42,20 @@ def libc_names() -> set[str]:
 
 @pytest.fixture(scope="module")
 def layers() -> set[str]:
-    """What is exported for layers above the C library, and of them: provio.h, and the rows of HDF5's table."""
+    """What is exported for programs and for layers above the C library, and of them: provio.h, layer.h, and the rows
+    of HDF5's table."""
     declared = re.findall(
-        r"^\w+ [*\w ]*?\b(provio_\w+)\(|^provio_object \*(provio_\w+)\(", (POSIX / "provio.h").read_text(), re.M
+        r"^\w+ [*\w ]*?\b(provio_\w+)\(|^provio_object \*(provio_\w+)\(", (POSIX / "layer.h").read_text(), re.M
+    )
+    declared += re.findall(
+        r"^PROVIO_(?:CALL|TELL)\((?:\w+, )?(provio_\w+)(), ", (POSIX.parent / "include/provio.h").read_text(), re.M
     )
     wrapped = re.findall(r"^HDF5(?:_HAND)?\((\w+)", (POSIX.parent / "hdf5" / "calls.def").read_text(), re.M)
     return {one or other for one, other in declared} | set(wrapped)
 
 
 def test_exported_symbols_are_the_rows(exported: set[str], layers: set[str]) -> None:
-    """The shim exports each wrapped name, what provio.h declares and nothing else: no name of the program's own."""
+    """The shim exports each wrapped name, what both headers declare and nothing else: no name of the program's own."""
     assert exported - layers == {name for name, (kind, _) in rows().items() if kind != "SKIP"}
     assert exported >= layers
 

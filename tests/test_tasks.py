@@ -135,5 +135,5 @@ def test_the_header_is_for_c_plus_plus_too(tmp_path: Path) -> None:
     compiler = shutil.which("c++")
     assert compiler, "no C++ compiler"
     source = tmp_path / "a.cc"
-    source.write_text(f'#include "{ROOT}/interceptors/posix/provio.h"\nint main() {{ return 0; }}\n')
+    source.write_text(f'#include "{ROOT}/interceptors/include/provio.h"\nint main() {{ return 0; }}\n')
     subprocess.run([compiler, "-Wall", "-Werror", "-o", tmp_path / "a", source], check=True, timeout=60)

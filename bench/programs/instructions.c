@@ -6,7 +6,7 @@
 #pragma weak provio_file
 #pragma weak provio_member
 #pragma weak provio_function
-#include "../../interceptors/posix/provio.h"
+#include "../../interceptors/posix/layer.h"
 
 #include <fcntl.h>
 #include <string.h>

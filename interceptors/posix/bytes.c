@@ -73,6 +73,12 @@ __attribute__((no_sanitize("address", "thread"))) size_t strlen(const char *stri
     return (size_t)(at - string);
 }
 
+size_t strnlen(const char *string, size_t most) {
+    size_t size = 0;
+    for (; size < most && string[size] != '\0'; size++) AS_WRITTEN(string);
+    return size;
+}
+
 char *strchrnul(const char *string, int byte) {
     for (; *string != '\0' && *string != (char)byte; string++) AS_WRITTEN(string);
     return (char *)string;

@@ -1,4 +1,4 @@
-// What a layer above the C library says (provio.h): files that it has open, and the objects in them, counted as
+// What a layer above the C library says (layer.h): files that it has open, and the objects in them, counted as
 // openings are.
 #include "record.h"
 

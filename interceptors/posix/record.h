@@ -5,7 +5,7 @@
 #include "shim.h"
 
 #pragma GCC visibility push(default)
-#include "provio.h"
+#include "layer.h"
 #pragma GCC visibility pop
 
 struct provio_object {

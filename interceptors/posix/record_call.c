@@ -1,4 +1,4 @@
-// What a layer above the C library says (provio.h): its calls, counted or an event each.
+// What a layer above the C library says (layer.h): its calls, counted or an event each.
 #include "record.h"
 
 // ---- counted

@@ -1,4 +1,4 @@
-// Says what a layer above the C library would say of a file "data.h5" here, through provio.h, and prints what a trace
+// Says what a layer above the C library would say of a file "data.h5" here, through layer.h, and prints what a trace
 // must hold. `objects`: each function once or twice, the lines of facts.h. `objects write COUNT`: so many writes to one
 // dataset, and after each how many there were into the file "done". `objects threads COUNT`: four threads read one
 // dataset. `objects fork`: a child goes on with what its parent opened. `objects touch`: reads and writes, no more.
@@ -30,7 +30,7 @@
 #pragma weak provio_deleted
 #pragma weak provio_failed
 #pragma weak provio_release
-#include "../../interceptors/posix/provio.h"
+#include "../../interceptors/posix/layer.h"
 
 static int reading, writing, opening, creating, copying, deleting, renaming, resizing;
 

@@ -1,7 +1,7 @@
 // `said HOW FOLDER`: what a program says of itself (provio.h): `each` call, `reals`, `many` settings, used `wrong`, by
 // a parent and its child (`forked`), or `killed` in the middle.
 #define _GNU_SOURCE
-#include "../../interceptors/posix/provio.h"
+#include "../../interceptors/include/provio.h"
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -10,23 +10,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#pragma weak provio_task_in
-#pragma weak provio_task_out
-#pragma weak provio_configuration
-#pragma weak provio_configuration_end
-#pragma weak provio_setting_text
-#pragma weak provio_setting_integer
-#pragma weak provio_setting_real
-#pragma weak provio_setting_truth
-#pragma weak provio_setting_typed
-#pragma weak provio_metric
-#pragma weak provio_metric_integer
-#pragma weak provio_metric_of
-#pragma weak provio_checkpoint
-#pragma weak provio_entity
-#pragma weak provio_used
-#pragma weak provio_generated
 
 static void each(void) {
     uint64_t task = provio_task_in("train", "part");
@@ -118,6 +101,31 @@ static void forked(void) {
     provio_setting_truth(configuration, "yes", 1);
 }
 
+// The child of vfork borrows its parent's memory, and is not heard.
+static void vforked(void) {
+    uint64_t configuration = provio_configuration("parent's", NULL), task = provio_task_in("parent's", NULL);
+    pid_t child = vfork();
+    if (child == 0) {
+        provio_setting_truth(configuration, "no", 1);
+        provio_task_out(task, 0, "no");
+        provio_metric("no", NULL, 1, 1);
+        _exit(provio_checkpoint(".", 1) != 0 || provio_task_now() != 0);
+    }
+    int status;
+    if (waitpid(child, &status, 0) != child || status != 0) exit(3);
+    provio_metric("after", NULL, 1, 1);
+    provio_task_out(task, 0, "ok");
+}
+
+static char **again; // the arguments of another image of this program
+
+static void replaced(void) {
+    provio_task_in("before", NULL);
+    again[1] = (char *)"each";
+    execv("/proc/self/exe", again);
+    exit(4);
+}
+
 static void killed(void) {
     uint64_t configuration = provio_configuration("whole", NULL);
     provio_configuration_end(configuration);
@@ -131,9 +139,10 @@ int main(int count, char **arguments) {
     static const struct {
         const char *name;
         void (*way)(void);
-    } ways[] = {{"each", each},   {"reals", reals},   {"many", many},
-                {"wrong", wrong}, {"forked", forked}, {"killed", killed}};
+    } ways[] = {{"each", each},     {"reals", reals},     {"many", many},         {"wrong", wrong},
+                {"forked", forked}, {"vforked", vforked}, {"replaced", replaced}, {"killed", killed}};
     if (count != 3 || chdir(arguments[2]) != 0) return 2;
+    again = arguments;
     for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++)
         if (strcmp(arguments[1], ways[i].name) == 0) return ways[i].way(), 0;
     return 2;

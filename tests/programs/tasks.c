@@ -1,7 +1,8 @@
-// `tasks HOW FOLDER`: Tasks (provio.h) of one process, by `threads` of which each has one and a file of its own, `turns`
-// that one thread takes between two, `heirs` that are made within one, `children` that are, or killed in one (`killed`).
+// `tasks HOW FOLDER`: Tasks (provio.h) of one process, by `threads` of which each has one and a file of its own,
+// `turns` that one thread takes between two, `heirs` that are made within one, `children` that are, or killed in one
+// (`killed`).
 #define _GNU_SOURCE
-#include "../../interceptors/posix/provio.h"
+#include "../../interceptors/include/provio.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -12,24 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#pragma weak provio_task_begin
-#pragma weak provio_task_enter
-#pragma weak provio_task_now
-#pragma weak provio_task_end
-
 enum { ROUNDS = 500 };
 
 static uint64_t begin(const char *name) {
     struct provio_task task = {.name = name, .kind = "part", .source = "f(\"x\")\n", .number = 7};
-    return provio_task_begin == NULL ? 0 : provio_task_begin(&task);
-}
-
-static uint64_t enter(uint64_t task) {
-    return provio_task_enter == NULL ? 0 : provio_task_enter(task);
+    return provio_task_begin(&task);
 }
 
 static void end(uint64_t task) {
-    if (provio_task_end != NULL) provio_task_end(task, "ok");
+    provio_task_end(task, "ok");
 }
 
 static void put(int fd) {
@@ -54,14 +46,14 @@ static int common;
 static void *one_of_many(void *number) {
     char name[16];
     snprintf(name, sizeof name, "thread%ld", (long)number);
-    uint64_t task = begin(name), before = enter(task);
+    uint64_t task = begin(name), before = provio_task_enter(task);
     int fd = made(name);
     for (int i = 0; i < ROUNDS; i++) {
         put(fd);
         get(common);
     }
     close(fd);
-    enter(before);
+    provio_task_enter(before);
     end(task);
     return NULL;
 }
@@ -81,16 +73,16 @@ static void turns(void) {
     int fd = made("shared");
     FILE *stream = fopen("stream", "w");
     for (int i = 0; i < ROUNDS; i++) {
-        uint64_t before = enter(tasks[i % 2]);
+        uint64_t before = provio_task_enter(tasks[i % 2]);
         put(fd);
         putc_unlocked('x', stream);
         if (i % 5 == 0) { // within it, another
-            uint64_t inner = begin("inner"), outer = enter(inner);
+            uint64_t inner = begin("inner"), outer = provio_task_enter(inner);
             put(fd);
-            enter(outer);
+            provio_task_enter(outer);
             end(inner);
         }
-        enter(before);
+        provio_task_enter(before);
         put(fd);
     }
     fclose(stream);
@@ -120,10 +112,10 @@ static void heirs(void) {
     sem_init(&ended, 0, 0);
     sem_init(&go_on, 0, 0);
     uint64_t task = begin("parent");
-    enter(task);
+    provio_task_enter(task);
     pthread_create(&started, NULL, heir, NULL);
     sem_wait(&ended);
-    enter(0);
+    provio_task_enter(0);
     end(task);
     sem_post(&go_on);
     pthread_join(started, NULL);
@@ -133,15 +125,15 @@ static void heirs(void) {
 
 static void children(void) {
     uint64_t task = begin("parent");
-    enter(task);
+    provio_task_enter(task);
     pid_t forked = fork();
     if (forked == 0) {
-        if (provio_task_now != NULL && provio_task_now() != 0) _exit(6);
-        uint64_t before = enter(task); // its parent's: none of its own
-        if (before != 0 || (provio_task_now != NULL && provio_task_now() != 0)) _exit(7);
+        if (provio_task_now() != 0) _exit(6);
+        uint64_t before = provio_task_enter(task); // its parent's: none of its own
+        if (before != 0 || provio_task_now() != 0) _exit(7);
         close(made("child"));
         uint64_t own = begin("child's");
-        enter(own);
+        provio_task_enter(own);
         put(made("in child"));
         _exit(0);
     }
@@ -149,12 +141,12 @@ static void children(void) {
     if (waitpid(forked, &status, 0) != forked || status != 0) exit(8);
     if (system("echo x > shell") != 0) exit(9);
     put(made("after"));
-    enter(0);
+    provio_task_enter(0);
     end(task);
 }
 
 static void killed(void) {
-    enter(begin("killed"));
+    provio_task_enter(begin("killed"));
     put(made("before"));
     kill(getpid(), SIGKILL);
 }

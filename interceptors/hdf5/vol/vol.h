@@ -11,7 +11,7 @@
 #include <H5PLextern.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "../../posix/provio.h"
+#include "../../posix/layer.h"
 
 #include "twelve.h"
 

@@ -1,15 +1,18 @@
-// The public face of libprovio.so: how a layer above the C library says what it did, in the calling thread's file,
-// among the calls that provio saw itself, by one clock. For C and C++, found by dlsym("provio_recording") or linked
-// weakly.
+// The face of libprovio.so to a layer above the C library, by which it says what it did, in the calling thread's file,
+// among the calls that provio saw itself, by one clock; what programs may say is ../include/provio.h. For C and C++,
+// found by dlsym("provio_recording") or linked weakly.
 //
 // Every function returns at once where nothing is recorded, and takes NULL for an object. None allocates with malloc,
 // locks, prints or changes errno. Strings are copied where they are kept. Times are nanoseconds since 1970 as
 // provio_now() gives them; `started` is when the call that is told of began, and it ends when the function is called.
 // A call inside another is told of by whoever the outer one belongs to: nothing is counted twice.
-#ifndef PROVIO_H
-#define PROVIO_H
+#ifndef PROVIO_LAYER_H
+#define PROVIO_LAYER_H
 
-#include <stdint.h>
+#ifndef PROVIO_H
+#define PROVIO_PLAIN
+#endif
+#include "../include/provio.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,65 +37,6 @@ struct provio_member {
     uint64_t element_size;   // in bytes
     int created;             // not 0: by the call that is told of
 };
-
-// A Task: a named part of what this process does, such as a function, an epoch of a training, a notebook's cell. NULL
-// and 0: nothing, and it is left out.
-struct provio_task {
-    const char *name;
-    const char *kind;   // what sort of Task: "cell"
-    const char *source; // the text of the program that it carries out
-    uint64_t number;    // by the program's own counting, from 1 on
-};
-
-// Tasks nest: one begins within the Task that the thread is in, if any. What a thread does belongs to the Task that it
-// is in when it does it: to begin one is not yet to enter it. A thread that is made within a Task is in it until the
-// Task ends; a process that is started within one is launched by it. Any thread may enter a Task, and leaves it by
-// entering what it was in before. A Task that never ends is kept as it was begun.
-uint64_t provio_task_begin(const struct provio_task *task); // its number in this process; 0: not recorded
-uint64_t provio_task_enter(uint64_t task);                  // 0: none; returns what the thread was in
-uint64_t provio_task_now(void);                             // what the thread is in
-void provio_task_end(uint64_t task, const char *status);    // "ok", "error" or NULL
-
-// Two calls in one: begin a Task and enter it; enter what the thread was in before, and end the Task.
-uint64_t provio_task_in(const char *name, const char *kind);
-void provio_task_out(uint64_t task, uint64_t before, const char *status);
-
-// ---- What the program knows of itself beside its Tasks. Each belongs to the Task that the thread is in. A text that
-// is NULL is left out; `kind` is a class of the ontology or of the user's own ("Hyperparameter", "Accuracy"), or any
-// word. A number returned is 0 where nothing is recorded, and such a number may be handed on: nothing is said then.
-
-// The settings that the program goes by from here on, all said between the two calls. One that was never ended is kept,
-// as incomplete.
-uint64_t provio_configuration(const char *name, const char *kind);
-void provio_configuration_end(uint64_t configuration);
-
-// A setting of a configuration, of an entity or of a Task. Names of nested ones are joined by `.`; within a name it is
-// `\.`, and `\` is `\\`. A text of more than 1 MiB is not kept: its size is.
-void provio_setting_text(uint64_t of, const char *key, const char *value);
-void provio_setting_integer(uint64_t of, const char *key, int64_t value);
-void provio_setting_real(uint64_t of, const char *key, double value);
-void provio_setting_truth(uint64_t of, const char *key, int value);
-// A value as XML Schema writes it, and the name of its type there: ("2026-01-31T12:00:00Z", "dateTime").
-void provio_setting_typed(uint64_t of, const char *key, const char *value, const char *type);
-
-// What a quantity is now. The step is the program's own counting, such as epochs; PROVIO_NO_STEP: none.
-#define PROVIO_NO_STEP INT64_MIN
-void provio_metric(const char *name, const char *kind, double value, int64_t step);
-void provio_metric_integer(const char *name, const char *kind, int64_t value, int64_t step);
-
-// The file or folder at a path is a saved state; and the metrics that it was saved with.
-uint64_t provio_checkpoint(const char *path, int64_t step);
-void provio_metric_of(uint64_t checkpoint, const char *name, const char *kind, double value, int64_t step);
-
-// A thing that no file shows, such as a row of a database; `identifier` tells it from all others in every run. What was
-// used and generated here is a thing, or the file or folder at a path, which no call shows to be so; the other is 0, or
-// NULL.
-uint64_t provio_entity(const char *name, const char *kind, const char *identifier);
-void provio_used(uint64_t thing, const char *path);
-void provio_generated(uint64_t thing, const char *path);
-
-int provio_recording(void); // 0: whatever is said is not heard, now; a child of vfork, say
-uint64_t provio_now(void);  // 0 where nothing is recorded
 
 // How many calls of HDF5's reached the layer that stands before its libraries (interceptors/hdf5): whoever wants to
 // know whether it stands before one makes a call of that one's and asks again.
