@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint shim bench instructions vocab transcript calls clean
+.PHONY: help demo test quick lint shim bench instructions vocab transcript screenshots calls clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -54,6 +54,10 @@ vocab: $(VENV)/test  ## write the C header of the ontology's words
 
 transcript: $(VENV)/test $(SHIM)  ## carry out a new user's first half hour, write docs/first-half-hour.md
 	$(BIN)/python tests/half_hour.py > docs/.first-half-hour && mv docs/.first-half-hour docs/first-half-hour.md
+
+screenshots: $(VENV)/test $(SHIM)  ## take the pictures of the pages, write docs/*.png
+	@.ci/needs
+	PYTHONPATH=interceptors/posix $(BIN)/python tests/screenshots.py
 
 calls:  ## write the pages of calls, questions, words, commands, settings and columns
 	$(PYTHON) interceptors/posix/calls.py > docs/calls.md

@@ -47,8 +47,15 @@
     while (value >= 1000 && unit < 5) { value /= 1000; unit += 1; }
     return `${unit ? value.toFixed(1) : value} ${["B", "kB", "MB", "GB", "TB", "PB"][unit]}`;
   }
+  function binary(number) { // as `provio stats` has it
+    if (number === null || number === undefined) return "?";
+    let unit = 0, value = number;
+    while (value >= 1024 && unit < 5) { value /= 1024; unit += 1; }
+    return `${unit ? value.toFixed(1) : value} ${["B", "KiB", "MiB", "GiB", "TiB", "PiB"][unit]}`;
+  }
   function seconds(value) {
     if (value === null || value === undefined) return "";
+    if (value < 1e-3) return `${(value * 1e6).toPrecision(3)} µs`;
     if (value < 1) return `${(value * 1000).toPrecision(3)} ms`;
     return value < 120 ? `${value.toFixed(1)} s` : value < 7200 ? `${(value / 60).toFixed(0)} min` : `${(value / 3600).toFixed(1)} h`;
   }
@@ -151,6 +158,7 @@
   async function expand(iri, direction) {
     const answer = await walked(iri, direction);
     note(answer.more);
+    summary(answer);
     return answer;
   }
 
@@ -165,14 +173,20 @@
     within("graph", ".title .doing").replaceChildren(...doing);
     handle = provioLineage(element, document_, { expand, chosen });
     if (document.documentElement.dataset.theme) handle.theme(document.documentElement.dataset.theme);
+    files = new Set();
+    hidden = 0;
+    gaps = new Set();
     summary(document_);
     explorer.handle = handle;
   }
 
+  let files, gaps, hidden; // of all that was drawn so far
   function summary(document_) {
-    const files = document_.nodes.filter((node) => node.path && node.type !== "Program").length;
-    const parts = [`${whole.format(files)} file${files === 1 ? "" : "s"}`, document_.hidden ? `${whole.format(document_.hidden)} of the system hidden` : "",
-      document_.gaps && document_.gaps.length ? `${whole.format(document_.gaps.length)} gaps` : ""];
+    for (const node of document_.nodes) if (node.path && node.type !== "Program") files.add(node.iri);
+    for (const gap of document_.gaps || []) gaps.add(gap.iri);
+    hidden += document_.hidden || 0;
+    const parts = [`${whole.format(files.size)} file${files.size === 1 ? "" : "s"}`, hidden ? `${whole.format(hidden)} of the system hidden` : "",
+      gaps.size ? `${whole.format(gaps.size)} gap${gaps.size === 1 ? "" : "s"}` : ""];
     within("graph", ".facts").textContent = parts.filter(Boolean).join(" · ");
   }
 
@@ -190,6 +204,7 @@
     const node = back.nodes.find((one) => one.iri === back.target) || {};
     drawn(back, node.path || iri, []);
     handle.add(on);
+    summary(on);
     await handle.drawn;
     handle.fit();
     note(back.more + on.more);
@@ -237,7 +252,7 @@
     within("sums", "h1").replaceChildren(text(`Run ${answer.run}`));
     within("sums", ".doing").replaceChildren(make("button", { type: "button", onclick: () => { location.hash = to("run", answer.run); } }, "Graph"));
     const facts = make("dl", {}, ...answer.facts.flatMap(([what, value]) => [make("dt", {}, what), make("dd", {}, text(value))]));
-    const operations = answer.operations.map((one) => [one.operation, one.layer, number(one.calls), number(one.errors), bytes(one.bytes_read), bytes(one.bytes_written),
+    const operations = answer.operations.map((one) => [one.operation, one.layer, number(one.calls), number(one.errors), binary(one.bytes_read), binary(one.bytes_written),
       one.nanoseconds === null ? "?" : seconds(one.nanoseconds / 1e9)]);
     const parts = [facts, heading("By operation"), table([["Operation"], ["Layer", "second"], ["Calls", "number"], ["Failed", "number second"], ["Read", "number"], ["Written", "number"], ["Time", "number"]], operations)];
     if (answer.slow.length) parts.push(heading("What is slow"), ...answer.slow.map((one) => make("p", {}, text(`${one.where}: ${one.evidence} `), make("span", { class: "facts" }, text(one.remedy)))));
