@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provio.describe import PREFIXES, describe, gaps, label, name_phases, noise, order, programs
+from provio.describe import describe, gaps, label, name_phases, noise, order, programs
 from provio.document import Edge, LineageDocument, Node, Via
-from provio.identity import is_within_files
 from provio.saved_as import checkpoints
 from provio.store import Reader
 from provio.target import Target
@@ -70,7 +69,7 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     shown = {iri for iri, strength in strengths.items() if strength <= limit}
     coded = tied_by_code(walk, shown, limit) if scope.code else set()
     shown |= coded
-    made = _made(walk.edges)
+    made = made_by_programs(walk.edges)
     tied = {iri for iri in walk.entities if strengths.get(iri) == 2 and limit < 2} - coded
     looked = set() if scope.everything else (shown & set(walk.entities)) | tied
     system = noise(reader, looked, walk.edges, walk.known) - made - set(starts)
@@ -120,45 +119,9 @@ def _name_checkpoints(reader: Reader, nodes: list[Node]) -> None:
         files[iri]["checkpoints"] = saved
 
 
-def _made(edges: Iterable[tuple[str, str, str]]) -> set[str]:
+def made_by_programs(edges: Iterable[tuple[str, str, str]]) -> set[str]:
     """The files that a recorded program made: no system files, whatever others took them for."""
     return {iri for iri, predicate, _ in edges if predicate == PROV + "wasGeneratedBy" and "/version/" in iri}
-
-
-RUN_EDGES = (
-    "prov:used prov:wasGeneratedBy provio:continuedFrom provio:carriedFrom provio:launchedBy "
-    "prov:wasDerivedFrom prov:wasRevisionOf prov:alternateOf"
-)
-
-
-def run_document(reader: Reader, run: str, *, everything: bool = False) -> LineageDocument:
-    """Return all that one run did, as a lineage document whose target is the run (its id)."""
-    iri = f"https://w3id.org/provio/run/{run}"
-    query = (
-        f"""{PREFIXES} SELECT DISTINCT ?s ?p ?o {{ VALUES ?p {{ {RUN_EDGES} }} GRAPH <{iri}/bundle> {{ ?s ?p ?o }} }}"""
-    )
-    edges = {
-        (row["s"], row["p"], row["o"]): None
-        for row in reader.rows(query)
-        if not (is_within_files(row["s"]) or is_within_files(row["o"]))
-    }
-    shown = {end for subject, _, object_ in edges for end in (subject, object_)} - {iri}
-    made = _made(edges)
-    gone = set() if everything else noise(reader, shown, edges) - made
-    shown -= gone
-    nodes = describe(reader, shown)
-    ran = programs(reader, shown)
-    name_phases(nodes, ran)
-    return LineageDocument(
-        target=iri,
-        nodes=sorted(nodes, key=order) + ran[0],
-        edges=[Edge(subject=s, predicate=p, object=o) for s, p, o in sorted(edges) if s in shown and o in shown]
-        + ran[1],
-        gaps=gaps(reader, shown),
-        hidden=len(gone),
-        control=0,
-        direction="backward",
-    )
 
 
 def _strengths(walk: Walk) -> dict[str, int]:

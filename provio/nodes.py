@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from provio.store import Reader
+from provio.sweep import MANY, sweep
 from provio.turtle import instant_text
 from provio.vocab import NS, PROV, RDF, RDFS
 
@@ -33,6 +34,14 @@ _WANTED = (
     *(NS + name for name in "argv cwd host pid exitCode kind number sourceText status version".split()),
     RDFS + "label",
 )
+_OF_PROCESSES = frozenset(
+    (
+        *(PROV + name for name in "used wasAssociatedWith startedAtTime endedAtTime".split()),
+        *(NS + name for name in "partOf carriedFrom launchedBy continuedFrom".split()),
+        *(NS + name for name in "argv cwd host pid exitCode sourceText status".split()),
+    )
+)
+_OF_FILES = tuple(word for word in _WANTED if word not in _OF_PROCESSES)
 _TOLD = (NS + "size", NS + "modified")  # by the name of a version, which is made of them
 _CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each told by the form of the name
 _VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
@@ -59,8 +68,10 @@ def batches(nodes: Iterable[str]) -> Iterator[list[str]]:
 class Nodes:
     """What was read so far: a mapping from IRI to predicate to values."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, without: Iterable[str] = ()) -> None:
+        """`without`: words that nobody will ask for, and that need not be read where nodes are very many."""
         self.reader = reader
+        self._words = [word for word in _OF_FILES if word not in set(without)]
         self._said: dict[str, dict[str, dict[str, None]]] = {}
 
     def of(self, iris: Iterable[str]) -> Mapping[str, Properties]:
@@ -71,11 +82,20 @@ class Nodes:
             for iri in new:
                 self._look(iri)
             return self._said
+        if len(new) > MANY:
+            self._sweep(new)
         for batch in batches(iri for iri, told in new.items() if told):
             self._read(batch, _REST)
         for batch in batches(iri for iri, told in new.items() if not told):
             self._read(batch, _ALL)
         return self._said
+
+    def _sweep(self, new: dict[str, dict[str, dict[str, None]]]) -> None:
+        """Read what is said of versions and files at once, where they are very many, and take them out of `new`."""
+        wanted = {iri for iri in new if iri.startswith("file://") or _VERSION.fullmatch(iri)}
+        if len(wanted) > MANY and sweep(self.reader, self._said, wanted, self._words, _GENERAL):
+            for iri in wanted:
+                del new[iri]
 
     def _look(self, iri: str) -> None:
         said = self._said[iri]

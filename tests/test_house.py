@@ -18,9 +18,9 @@ FLOORS = """
     lineage
     graph_members graph_said graph across store own_words intake
     merge_job merge_readers removal merge packing hashing backup together
-    named_questions query document nodes configured saved_as describe member_origins walk walk_members ties when history
-    slips target target_members earlier paths until
-    ancestry contraction roots stale why impact
+    named_questions query document sweep nodes configured saved_as describe member_origins walk walk_members ties when
+    history slips target target_members earlier paths until
+    ancestry whole_run contraction roots stale why impact
     validate recorded notebook verify tracking reports show_member said_of_run runs stats parameters view exports
     ranks batch containers doctor stopping
     terminal asking run_options watching own_run completion serve verbs api usage cli manual settings_page

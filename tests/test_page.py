@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -13,6 +14,7 @@ import pytest
 from browsers import Browser
 from conftest import Project
 
+from provio import asking, nodes, runs, sweep, whole_run
 from provio.view import render
 
 pytestmark = pytest.mark.slow
@@ -70,8 +72,8 @@ def test_it_is_drawn(browser, make, kinds):
 def test_a_packed_document_is_the_very_document(browser):
     """What the page takes out of the packed text is what was put in, hostile names and great numbers included."""
     for document in (documents.wide_document(2100), documents.hostile_document()):
-        document["nodes"][0]["modified"] = "2026-11-20T08:00:00.000120Z"
-        document["nodes"][0]["size"] = 2**53 + 2
+        document["nodes"][0]["start"] = "2026-11-20T08:00:00.000120Z"
+        document["nodes"][0]["source"] = "0 00 1 01 " * 700
         document["nodes"][0]["iri"] += "/0012.1795296625900658661.007"
         document["target"] = document["nodes"][0]["iri"]
         from provio.view.packing import packed
@@ -363,3 +365,64 @@ def test_narrow(browser):
     assert browser.ask("document.documentElement.scrollWidth") <= 390
     assert browser.ask("document.querySelector('.stage').clientHeight") > 150
     assert re.search("xcorr", browser.ask("document.querySelector('.details').innerText"))
+
+
+def test_levels_of_a_record(browser, project: Project):
+    """One page of a run holds its files, processes, datasets and what was done; it begins where it is told to."""
+    (project.path / "in").write_text("3\n1\n2\n")
+    copy = "import h5py; f = h5py.File('x.h5', 'w'); f['a/b'] = [1, 2]; f.close(); g = h5py.File('x.h5'); "
+    project.run(f"sort in > s; python3 -c \"{copy} h = h5py.File('y.h5', 'w'); h['c'] = g['a/b'][:]; h.close()\"")
+    project.provio("view", "-o", "run.html")
+    browser.go((project.path / "run.html").as_uri())
+    assert browser.ask("[...document.querySelectorAll('[aria-label=Level] button')].map((one) => one.dataset.id)") == [
+        "file",
+        "process",
+        "dataset",
+        "io",
+    ]
+    found = {}
+    for level in ("file", "process", "dataset", "io"):
+        browser.ask(f"given.handle.level('{level}')")
+        found[level] = Counter(names(browser))
+    assert {"in", "s", "x.h5", "y.h5"} <= found["file"].keys()
+    assert not {"in", "s", "x.h5", "y.h5"} & found["process"].keys()
+    assert {"in", "s", "x.h5#/a/b", "y.h5#/c"} <= found["dataset"].keys()
+    assert not {"x.h5", "y.h5"} & found["dataset"].keys()
+    assert {"in", "s", "open"} < found["io"].keys()
+    done = [one for one in browser.ask(ITEMS) if one["kind"] == "io"]
+    assert len(done) == found["io"].total() - found["file"].total()
+    for arguments, first in (
+        (("y.h5#/c",), {"x.h5#/a/b", "y.h5#/c"}),
+        (("y.h5", "--level", "dataset"), {"x.h5#/a/b", "y.h5#/c"}),
+        (("y.h5",), {"x.h5", "y.h5"}),
+        (("s", "--level", "io"), {"in", "s", "open"}),
+    ):
+        project.provio("view", *arguments, "-o", "some.html")
+        browser.go((project.path / "some.html").as_uri())
+        assert first <= set(names(browser)), arguments
+
+
+def test_a_page_is_opened_where_it_is_asked_for(project: Project):
+    (project.path / "in").write_text("1\n")
+    project.run("cp in out")
+    project.env["BROWSER"] = "sh -c 'echo $0 > opened' %s"
+    project.provio("view", "out", "-o", "my page.html", "--open")
+    assert (project.path / "opened").read_text() == (project.path / "my page.html").as_uri() + "\n"
+
+
+def test_what_is_swept_is_what_is_looked_up(project: Project, monkeypatch: pytest.MonkeyPatch):
+    """A run of very many files is read word by word: the very same document."""
+    for name in ("a", "b,c", "d\u00e9"):
+        (project.path / name).write_text("1\n")
+    project.run(
+        "cat a b,c d\u00e9 > out; cp -p out kept; mkdir sub; mv kept sub; ls sub; ln -s out link; cat link > end"
+    )
+    monkeypatch.chdir(project.path)
+    reader = asking.reader(None)
+    run = runs.find(reader, "last")
+    one = whole_run.document(reader, run)
+    monkeypatch.setattr(nodes, "MANY", 0)
+    monkeypatch.setattr(sweep, "MOST", 1_000_000)
+    again = whole_run.document(reader, run)
+    assert again == one
+    assert {"out", "end", "b,c"} <= {node["label"] for node in one["nodes"]}

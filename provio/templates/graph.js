@@ -54,6 +54,11 @@
     const [, head, part = ""] = /^(.*?)(\.\d+)?Z?$/.exec(time);
     return Date.parse(head + "Z") + (part ? Number("0" + part) * 1000 : 0);
   };
+  // When the version was written that an IRI names: by inode, birth, modification in nanoseconds and size.
+  const modified = (iri) => {
+    const [, , time] = iri.includes("/version/") ? iri.slice(iri.lastIndexOf("/") + 1).split(".") : [];
+    return time?.length > 9 ? new Date(Number(time.slice(0, -6))).toISOString() : undefined;
+  };
   const ofFile = (iri) => iri.split("#", 1)[0];
   const kindOf = (node) => node.api !== undefined || node.count !== undefined && node.type !== "Fold" ? "io"
     : node.type === "Fold" ? KIND.get(node.of) || "file" : KIND.get(node.type) || "other";
@@ -63,16 +68,22 @@
       this.given = { target: given.target, targets: new Set(given.targets || [given.target]), gaps: new Map() };
       this.nodes = new Map();
       this.edges = new Map();
+      this.places = new Map();
       this.add(given);
     }
 
     get size() { return this.nodes.size; }
 
     add(more) {
-      for (const node of more.nodes) this.nodes.set(node.iri, { ...this.nodes.get(node.iri), ...node });
+      for (const node of more.nodes) {
+        const before = this.nodes.get(node.iri);
+        this.nodes.set(node.iri, before ? { ...before, ...node } : node);
+      }
+      const place = (iri) => this.places.get(iri) ?? (this.places.set(iri, this.places.size), this.places.size - 1);
+      const names = new Map();
       for (const edge of more.edges) {
-        const name = local(edge.predicate);
-        const key = edge.subject + "\n" + edge.object;
+        const name = names.get(edge.predicate) ?? (names.set(edge.predicate, local(edge.predicate)), local(edge.predicate));
+        const key = place(edge.subject) * 2 ** 26 + place(edge.object);
         const before = this.edges.get(key);
         if (!before || (RANK.get(name) ?? 99) < (RANK.get(before.name) ?? 99)) this.edges.set(key, { s: edge.subject, o: edge.object, name });
         if (name === "sameContentAs") this.edges.get(key).name = name;
@@ -106,8 +117,10 @@
     at(level) {
       this.writers = new Set();
       for (const { o, name } of this.edges.values()) if (/^was(Written|Created|Modified|Flushed)By$/.test(name)) this.writers.add(o);
-      const nodes = new Map([...this.nodes].filter(([, node]) => level === "io" || kindOf(node) !== "io"));
-      let edges = [...this.flows()].filter(([from, to]) => nodes.has(from) && nodes.has(to));
+      const nodes = new Map();
+      for (const [iri, node] of this.nodes) if (level === "io" || kindOf(node) !== "io") nodes.set(iri, node);
+      let edges = [];
+      for (const edge of this.flows()) if (nodes.has(edge[0]) && nodes.has(edge[1])) edges.push(edge);
       if (level === "dataset") edges = inside(nodes, edges, this.given.targets);
       else edges = outside(nodes, edges);
       if (level === "process") edges = between(nodes, edges, this.given.targets);
@@ -116,30 +129,39 @@
     }
   }
 
-  // Each object inside a file gives way to its file, which may not be a node by itself.
+  // What is inside a file has finer phases than the files have, named below these.
+  const coarse = (iri) => iri.replace(/(\/phase\/\d+)\/\d+$/, "$1");
+
+  // Each object inside a file, and each finer phase, gives way to the file and the phase; where that is no node by itself,
+  // it is made of what stands for it.
   function outside(nodes, edges) {
     const whole = new Map();
     for (const [iri, node] of nodes) {
-      if (kindOf(node) !== "part") continue;
-      const file = ofFile(iri);
-      whole.set(iri, file);
+      const part = kindOf(node) === "part", upper = part ? ofFile(iri) : coarse(iri);
+      if (upper === iri) continue;
+      const known = nodes.has(upper) && !whole.has(upper);
+      if (!part && !known) continue;
       nodes.delete(iri);
-      if (!nodes.has(file)) {
-        const path = node.path?.split("#", 1)[0];
-        nodes.set(file, { ...node, iri: file, type: "FileVersion", path, label: path ? path.replace(/.*\//, "") : node.label.split("#", 1)[0] });
-      }
+      whole.set(iri, known && !nodes.get(upper).made ? null : upper);
+      if (known) continue;
+      const path = node.path?.split("#", 1)[0];
+      nodes.set(upper, { ...node, iri: upper, type: "FileVersion", path, label: path ? path.replace(/.*\//s, "") : node.label.split("#", 1)[0], made: true });
     }
-    return whole.size ? edges.map(([from, to, tie]) => [whole.get(from) ?? from, whole.get(to) ?? to, tie]).filter(([from, to]) => from !== to) : edges;
+    if (!whole.size) return edges;
+    const end = (iri) => whole.has(iri) ? whole.get(iri) : iri;
+    return edges.map(([from, to, tie]) => [end(from), end(to), tie]).filter(([from, to]) => from !== to && from !== null && to !== null);
   }
 
-  // A file of which objects are known to have been read or written gives way to these.
+  // A file of which objects are known to have been read or written gives way to these, and a phase to its finer ones.
   function inside(nodes, edges, targets) {
     const parts = (iri) => kindOf(nodes.get(iri)) === "part";
-    const pairs = new Set(edges.flatMap(([from, to]) => parts(from) ? [ofFile(from) + "\n" + to] : parts(to) ? [from + "\n" + ofFile(to)] : []));
-    const held = new Set([...nodes.keys()].filter(parts).map(ofFile));
-    const left = edges.filter(([from, to]) => !pairs.has(from + "\n" + to));
-    const tied = new Set(left.flatMap(([from, to, tie]) => tie === "other" ? [] : [from, to]));
-    for (const iri of held) if (nodes.has(iri) && !tied.has(iri) && !targets.has(iri)) nodes.delete(iri);
+    const pairs = new Set(edges.flatMap(([from, to]) => parts(from) ? [ofFile(from) + "\n" + coarse(to)] : parts(to) ? [coarse(from) + "\n" + ofFile(to)] : []));
+    const held = new Set([...nodes.keys()].map((iri) => parts(iri) ? ofFile(iri) : coarse(iri) === iri ? "" : coarse(iri)));
+    const left = edges.filter(([from, to]) => !pairs.has(coarse(from) + "\n" + coarse(to)) || coarse(from) !== from || coarse(to) !== to);
+    const tied = new Set(left.flatMap(([from, to, tie]) => tie === "data" ? [from, to] : []));
+    for (const iri of held) if (nodes.has(iri) && !tied.has(iri) && (!targets.has(iri) || parts(iri))) nodes.delete(iri);
+    const files = new Set([...targets].filter((iri) => [...targets].some((other) => other !== iri && ofFile(other) === iri)));
+    for (const iri of files) if (!tied.has(iri)) nodes.delete(iri);
     return left.filter(([from, to]) => nodes.has(from) && nodes.has(to));
   }
 
@@ -265,7 +287,7 @@
     const kind = kindOf(node);
     const program = kind === "process" ? graph.program(node) : undefined;
     const given = words(node.argv);
-    const named = node.task ? node.label : program ? program.label : node.path && kind !== "io" ? node.path.replace(/\/+$/, "").replace(/^.*\//s, "") || "/" : node.label;
+    const named = node.task ? node.label : program ? program.label : node.path && kind === "file" ? node.path.replace(/\/+$/, "").replace(/^.*\//s, "") || "/" : node.label;
     const name = visible(named), place = visible(node.path ? node.path.slice(0, node.path.length - named.length) : "");
     const after = given.slice(given.slice(0, 4).findIndex((word) => word.replace(/^.*\//s, "") === named) + 1);
     const source = (node.source || "").trim().split("\n");
@@ -286,7 +308,8 @@
       ["Status", node.status], ["Folder", node.cwd], ["Started", moment(node.start)], ["Ended", moment(node.end)], ["Took", took(node.start, node.end)],
       ["Exit code", node.exitCode], ["Process", node.pid !== undefined && [node.pid, node.host].filter(Boolean).join(" on ")], ["Rank", node.rank],
       ["Function", node.api], ["Calls", node.count?.toLocaleString("en")], ["Bytes", node.bytes?.toLocaleString("en")], ["Elapsed", elapsed],
-      ["Size", node.size !== undefined && `${bytes(node.size)} (${node.size.toLocaleString("en")} bytes)`], ["Modified", moment(node.modified)],
+      ["Size", node.size !== undefined && `${bytes(node.size)} (${node.size.toLocaleString("en")} bytes)`], ["Modified", moment(node.modified ?? modified(node.iri))],
+      ...(node.checkpoints || []).map((one) => ["Checkpoint", [one.step !== undefined && `step ${one.step}`, ...(one.metrics || []).map((metric) => `${metric.name} ${metric.value}`)].filter(Boolean).join(", ") || "yes"]),
       ["Value", node.value], ["Step", node.step], ["Via", via[node.via]], ["Changed", node.changed], ["Run", node.run && local(node.run)],
       ...(graph.given.gaps.get(node.iri) || []).map((reason) => ["Gap", reason]),
     ].filter(([, value]) => value !== undefined && value !== "" && value !== false && value !== null).map(([key, value]) => [key, visible(value)]);

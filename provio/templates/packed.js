@@ -6,6 +6,7 @@ provioLineage.unpack = async (text) => {
   const column = (packed) => {
     if (packed.plain) return packed.plain;
     if (packed.of) { const unique = column(packed.of); return packed.at.map((at) => unique[at]); }
+    if (packed.folders) { const names = column(packed.names); return column(packed.folders).map((folder, at) => folder === null ? null : folder + names[at]); }
     const forms = packed.forms.map((form) => form?.split("\0").map((part, at) => at ? [Number(part.slice(0, part.indexOf(";"))), part.slice(part.indexOf(";") + 1)] : part));
     const before = forms.map((form) => form ? new Array(form.length).fill(0) : []);
     let at = 0;
@@ -14,11 +15,8 @@ provioLineage.unpack = async (text) => {
       if (!form) return null;
       let made = form[0];
       for (let hole = 1; hole < form.length; hole++) {
-        const by = packed.numbers[at++];
-        let now = typeof by === "number" && typeof last[hole] === "number" ? last[hole] + by : BigInt(last[hole]) + BigInt(by);
-        if (typeof now === "number" && now > Number.MAX_SAFE_INTEGER) now = BigInt(last[hole]) + BigInt(by);
-        last[hole] = now;
-        made += String(now).padStart(form[hole][0], "0") + form[hole][1];
+        const [width, text] = form[hole], digits = String(last[hole] += packed.numbers[at++]);
+        made += (digits.length < width ? digits.padStart(width, "0") : digits) + text;
       }
       return made;
     });

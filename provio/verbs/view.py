@@ -3,60 +3,122 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from provio import asking, terminal
 from provio.errors import NothingKnown
 from provio.reports.text import plural
-from provio.verbs import level_option, stoppable, store_option, walk_options
+from provio.verbs import stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from provio.document import LineageDocument
+    from provio.store import Reader
 
-OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale", "level")
+OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
+LEVELS = click.Choice(["file", "dataset", "process", "io"])
+FOLDED = "Beyond so many, fold by folder, program and rank."
+OPERATIONS = 5_000  # so many a page holds of what was done to files, where nobody asked for more
+
+
+class Drawn(NamedTuple):
+    """What is drawn, its title, the exit code, and the store that it was asked of."""
+
+    document: LineageDocument
+    title: str
+    code: int
+    reader: Reader
 
 
 @click.command("view", short_help="Draw the graph as one HTML page.")
 @click.argument("what", metavar="[FILE... | RUN]", nargs=-1)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="The page to write.")
+@click.option("--level", type=LEVELS, help="What it shows first; the page switches [default: file].")
+@click.option("--max-nodes", "most", type=click.IntRange(min=20), default=1500, show_default=True, help=FOLDED)
+@click.option("--open", "show", is_flag=True, help="Show it in your browser, too.")
 @walk_options
-@level_option
 @store_option
 @stoppable
-def command(what: tuple[str, ...], output: str, **options: Any) -> int:
+def command(what: tuple[str, ...], output: str, most: int, show: bool, **options: Any) -> int:
     """Draw the lineage of files, or a whole RUN (default: the last), as one HTML page that needs no network.
 
     \b
     Example: provio view xcorr.h5 -o lineage.html
-             provio view last -o run.html
+             provio view last -o run.html --level process
     """
-    from provio import view
+    from provio import view, whole_run
 
-    document, title, code = _of_files(what, options) if _are_files(what) else _of_run(what, options)
-    terminal.write(output, view.render(document, title).encode())
-    terminal.note(f"{output}: {plural(len(document['nodes']), 'node')}")
-    return code
+    level = options["level"]
+    drawn = (_of_files if _are_files(what) else _of_run)(what, options)
+    document = drawn.document
+    nodes = len(document["nodes"])
+    whole_run.add_operations(drawn.reader, document, None if level == "io" else OPERATIONS)
+    page = view.render(document, drawn.title, level=level or _first_level(document), most=most)
+    terminal.write(output, page.encode())
+    terminal.note(f"{output}: {plural(nodes, 'node')}")
+    if show:
+        _show(output)
+    return drawn.code
+
+
+def _first_level(document: LineageDocument) -> str:
+    """Who asked of an object inside a file wants to see what is inside."""
+    from provio.describe import is_member
+
+    return "dataset" if is_member(document["target"]) else "file"
+
+
+def _show(output: str) -> None:
+    import webbrowser
+
+    address = Path(output).absolute().as_uri()
+    if not webbrowser.open(address):
+        terminal.complain(f"no browser was found to show it: open {address}")
 
 
 def _are_files(what: tuple[str, ...]) -> bool:
     return len(what) > 1 or (bool(what) and ("/" in what[0] or "#" in what[0] or os.path.lexists(what[0])))
 
 
-def _of_files(what: tuple[str, ...], options: dict[str, Any]) -> tuple[LineageDocument, str, int]:
+def _of_files(what: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     from provio.verbs.lineage import answer
 
     which = asking.Which(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
-    roots, stale = options.pop("roots"), options.pop("stale")
+    roots, stale, level = options.pop("roots"), options.pop("stale"), options.pop("level")
     asked = asking.files(what, which)
-    document = answer(asked, options, roots=roots, stale=stale)
-    return document, ", ".join(asked.texts), 3 if asked.unknown else 0
+    walked = level if level in (None, "dataset") else "file"
+    document = answer(asked, {**options, "level": walked}, roots=roots, stale=stale)
+    if not (roots or stale or options["until"]) and walked != "dataset" and _hold_objects(asked):
+        inside = answer(asked, {**options, "level": "dataset"}, roots=False, stale=False)
+        document = _both(document, inside)
+    return Drawn(document, ", ".join(asked.texts), 3 if asked.unknown else 0, asked.reader)
 
 
-def _of_run(what: tuple[str, ...], options: dict[str, Any]) -> tuple[LineageDocument, str, int]:
-    from provio import runs
-    from provio.ancestry import run_document
+def _hold_objects(asked: asking.Asked) -> bool:
+    """Whether files are asked about in which objects are known."""
+    from provio.describe import is_member
+    from provio.verbs.lineage import leveled
+
+    if any(is_member(target.iri) for target in asked.targets):
+        return False
+    return any(is_member(target.iri) for target in leveled(asked, "dataset")[0].targets)
+
+
+def _both(whole: LineageDocument, inside: LineageDocument) -> LineageDocument:
+    """From file to file, and what is inside them, as one document: a page shows the one or the other."""
+    from provio.document import targets
+
+    known = {node["iri"] for node in whole["nodes"]}
+    nodes = [*whole["nodes"], *(node for node in inside["nodes"] if node["iri"] not in known)]
+    said = {tuple(edge.values()) for edge in whole["edges"]}
+    edges = [*whole["edges"], *(edge for edge in inside["edges"] if tuple(edge.values()) not in said)]
+    return {**whole, "nodes": nodes, "edges": edges, "targets": [*targets(whole), *targets(inside)]}
+
+
+def _of_run(what: tuple[str, ...], options: dict[str, Any]) -> Drawn:
+    from provio import runs, whole_run
 
     reader = asking.reader(None)
     chosen = runs.chosen(reader, options["campaign"], options["name"])
@@ -68,4 +130,5 @@ def _of_run(what: tuple[str, ...], options: dict[str, Any]) -> tuple[LineageDocu
     asked = [f"--{name}" for name in OF_FILES if options[name]]
     if asked:
         raise click.UsageError(f"a run is drawn whole: {' and '.join(asked)} would say which part of a file's lineage")
-    return run_document(reader, run, everything=options["everything"]), runs.title(reader, run), 0
+    document = whole_run.document(reader, run, everything=options["everything"])
+    return Drawn(document, runs.title(reader, run), 0, reader)

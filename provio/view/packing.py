@@ -12,20 +12,24 @@ import json
 import re
 import zlib
 from collections.abc import Sequence
+from operator import sub
 from typing import Any, Final
 
 from provio.document import LineageDocument
 
-DIGITS: Final = re.compile(r"[0-9]+")
+DIGITS: Final = re.compile(r"([0-9]{1,10}(?=[0-9]{9}(?![0-9]))|[0-9]{1,15})")  # no part is more than a double holds
+HOLE: Final = "\x00;"
 HEAD: Final = ("target", "targets", "direction", "gaps", "hidden", "control", "changed")
 
 
 def packed(document: LineageDocument) -> str:
-    """Return the text; a node's label is left out where its path ends in it."""
+    """Return the text; what a node's path or the name of a version tells, its label and its time, is left out."""
     nodes = sorted(document["nodes"], key=lambda node: (node["type"], node.get("path", ""), node["iri"]))
     place = {node["iri"]: at for at, node in enumerate(nodes)}
     rows: list[dict[str, Any]] = [dict(node) for node in nodes]
     for row in rows:
+        if row["type"] == "FileVersion":
+            row.pop("modified", None)
         if row.get("path", "").rsplit("/", 1)[-1] == row["label"]:
             del row["label"]
     keys = dict.fromkeys(key for row in rows for key in row)
@@ -45,7 +49,7 @@ def packed(document: LineageDocument) -> str:
         ],
     }
     text = json.dumps(whole, separators=(",", ":"), ensure_ascii=True).encode()
-    return base64.b64encode(zlib.compress(text, 9)).decode()
+    return base64.b64encode(zlib.compress(text, 6)).decode()
 
 
 def _column(values: Sequence[Any]) -> Any:
@@ -56,35 +60,36 @@ def _column(values: Sequence[Any]) -> Any:
     if len(unique) * 4 < len(values):
         at = {value: place for place, value in enumerate(unique)}
         return {"of": _column(list(unique)), "at": [at[value] for value in values]}
+    folders = [None if value is None else value[: value.rfind("/") + 1] for value in values]
+    if len(set(folders)) * 4 < len(values) and any(folders):
+        names = [value if value is None else value[value.rfind("/") + 1 :] for value in values]
+        return {"folders": _column(folders), "names": _texts(names)}
     return _texts(values)
 
 
 def _texts(values: Sequence[str | None]) -> dict[str, Any]:
-    """Forms (texts with their numbers taken out), the form of each line, and the numbers, each less the one before."""
+    r"""Forms (texts with their numbers taken out), the form of each line, the numbers, each less the one before it.
+
+    `shot-007.h5` is `shot-\x003;.h\x00;`: a number with zeros before it keeps its width,
+    and so does the rest of one that is cut.
+    """
     forms: dict[str | None, int] = {}
     before: dict[int, list[int]] = {}
     lines: list[int] = []
     numbers: list[int] = []
     for value in values:
-        found = [] if value is None else DIGITS.findall(value)
-        form = None if value is None else _form(value)
+        parts = [] if value is None else DIGITS.split(value.replace("\x00", "\ufffd"))
+        now = [int(digits) for digits in parts[1::2]]
+        parts[1::2] = [
+            f"\x00{len(digits)};" if not apart or (digits[0] == "0" and digits != "0") else HOLE
+            for apart, digits in zip(parts[::2], parts[1::2], strict=False)
+        ]
+        form = None if value is None else "".join(parts)
         number = forms.setdefault(form, len(forms))
-        now = [int(digits) for digits in found]
-        last = before.get(number, [0] * len(now))
         lines.append(number)
-        numbers += [one - other for one, other in zip(now, last, strict=True)]
+        numbers += map(sub, now, before[number]) if number in before else now
         before[number] = now
-    return {"forms": list(forms), "lines": lines, "numbers": [n if abs(n) < 2**53 else str(n) for n in numbers]}
-
-
-def _form(value: str) -> str:
-    r"""`shot-007.h5` is `shot-\x003;.h\x00;`: a number with zeros before it keeps its width."""
-
-    def hole(found: re.Match[str]) -> str:
-        digits = found[0]
-        return f"\x00{len(digits)};" if digits[0] == "0" and len(digits) > 1 else "\x00;"
-
-    return DIGITS.sub(hole, value.replace("\x00", "\ufffd"))
+    return {"forms": list(forms), "lines": lines, "numbers": numbers}
 
 
 def _differences(values: Sequence[int]) -> list[int]:

@@ -1,0 +1,49 @@
+"""What a store says of very many file versions and files: their IRIs in, all that is said of them by the words that
+such have out, read word by word.
+
+To look at each of a hundred thousand takes ten times as long as to read everything that a word says of anything, as
+long as that is not much more than what is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from provio.store import Reader
+from provio.vocab import NS, PROV, RDF, superclasses, vocabulary
+
+MANY = 10_000  # nodes: from here on a sweep is worth it
+MOST = 4  # statements of a word for each node that is wanted; a store that holds more of them is asked otherwise
+
+Said = dict[str, dict[str, dict[str, None]]]
+
+
+def sweep(reader: Reader, said: Said, wanted: Collection[str], words: Iterable[str], classes: Collection[str]) -> bool:
+    """Add to `said` what these words say of the wanted nodes and of all files, and their classes but for `classes`.
+
+    Returns False where the store holds so much more that this is not worth it: what was added of the wanted nodes may
+    then be a part, of files nothing was.
+    """
+    files: Said = {}
+    limit = MOST * len(wanted)
+    kinds = " ".join(f"<{kind}>" for kind in _entities() if kind not in classes)
+    questions = [(word, f"SELECT ?s ?o {{ ?s <{word}> ?o }} LIMIT {limit + 1}") for word in words]
+    questions.append((RDF + "type", f"SELECT ?s ?o {{ VALUES ?o {{ {kinds} }} ?s a ?o }} LIMIT {limit + 1}"))
+    for word, question in questions:
+        count = 0
+        for subject, value in reader.table(question):
+            count += 1
+            if subject in wanted:
+                said[subject].setdefault(word, {})[value] = None
+            elif subject.startswith("file://"):
+                files.setdefault(subject, {RDF + "type": {NS + "File": None}}).setdefault(word, {})[value] = None
+        if count > limit:
+            return False
+    for iri in files.keys() - said.keys():
+        said[iri] = files[iri]
+    return True
+
+
+def _entities() -> list[str]:
+    """The classes that a file, or a version of one, may have."""
+    return sorted(kind for kind in vocabulary().parents if PROV + "Entity" in superclasses(kind))
