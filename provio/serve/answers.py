@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from provio import runs
-from provio.ancestry import Scope, lineage, run_document
+from provio import runs, whole_run
+from provio.ancestry import Scope, lineage
 from provio.document import LineageDocument, Node
 from provio.errors import NothingKnown
 from provio.facts import RUN_BASE
@@ -57,7 +57,7 @@ class Answers:
     def run(self, request: Request) -> dict[str, Any]:
         """Return all that a run did as a lineage document, cut as that of a file."""
         run = self._run(request["run"])
-        document = _cut(run_document(self.store, run, everything=request["everything"]), request["most"])
+        document = _cut(whole_run.document(self.store, run, everything=request["everything"]), request["most"])
         return {**document, "title": runs.title(self.store, run)}
 
     def runs(self, request: Request) -> dict[str, Any]:
