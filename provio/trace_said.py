@@ -68,8 +68,7 @@ class Sayings:
     def _setting(self, record: Record) -> None:
         name = _text(record, "name")
         if "partOf" in record and name:
-            value = values.of(record) if "value" in record else Value(TEXT, f"({int(record.get('size', 0))} bytes)")
-            self.settings.setdefault(record["partOf"], {})[name] = value
+            self.settings.setdefault(record["partOf"], {})[name] = _value(record)
 
     def placed(self) -> Said:
         """Return all of it, each with its settings."""
@@ -93,7 +92,7 @@ class Sayings:
         elif iri[len(process.iri)] == "e":
             settings = self.settings.pop(iri, {})
             given = settings.pop("identifier", None)
-            identifier = record.get("identifier") or (given.text if given else "")
+            identifier = _text(record, "identifier") or (given.text if given else "")
             self.said.entities[iri] = Entity(iri, process.iri, at, name, kind, identifier, settings)
         _note(process, task, at)
 
@@ -116,6 +115,13 @@ def _metric(process: Process, number: str, record: Record) -> Metric:
         _step(record),
         record.get("partOf", ""),
     )
+
+
+def _value(record: Record) -> Value:
+    """The value of a setting; of one that is too long for a trace, how long it is."""
+    if "value" in record:
+        return values.of(record)
+    return Value(TEXT, _text(record, "value") or f"({int(record.get('size', 0))} bytes)")
 
 
 def _step(record: Record) -> int | None:

@@ -70,4 +70,7 @@ def _moment(text: str) -> Value:
     return Value("dateTime" if MOMENT.fullmatch(text) else TEXT, text)
 
 
-FORMS = {"integer": _integer, "decimal": _decimal, "double": _double, "boolean": _boolean, "dateTime": _moment}
+FORMS = {
+    "integer": _integer, "int": _integer, "long": _integer, "decimal": _decimal, "double": _double, "float": _double,
+    "boolean": _boolean, "dateTime": _moment,
+}  # fmt: skip

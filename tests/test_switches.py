@@ -44,6 +44,13 @@ thread.join()
 with open("out", "w") as out:
     out.write(text)
     os.fsync(out.fileno())
+import ctypes
+say, big, word = ctypes.CDLL(None), ctypes.c_int64, ctypes.c_uint64
+say.provio_configuration.restype = say.provio_entity.restype = word
+say.provio_setting_integer(word(say.provio_configuration(b"args", None)), b"lr", big(1))
+say.provio_metric(b"loss", None, ctypes.c_double(1), big(1))
+say.provio_checkpoint(None, big(1))
+say.provio_used(word(say.provio_entity(b"row", None, None)), None)
 """
 
 # What a thread file says of a class.
@@ -58,6 +65,10 @@ WRITTEN = {
     "directory": r"a :Directory|:directory true|/d\"",
     "pipe": r"a :Pipe",
     "socket": r"a :Socket",
+    "configuration": r"a :Configuration|a :Setting",
+    "metric": r"a :Metric",
+    "checkpoint": r"a :Checkpoint",
+    "entity": r"a :DataObject|a :UsedSaid",
 }
 
 # What a run's graph says of it: classes, properties, and what a path ends in.
@@ -73,6 +84,10 @@ TOLD = {
     "directory": {"/d"},
     "pipe": {"Pipe"},
     "socket": {"Socket"},
+    "configuration": {"Configuration", "Setting", "Usage", "hadConfiguration"},
+    "metric": {"Metric", "hadMetric"},
+    "checkpoint": {"Checkpoint", "hadCheckpoint"},
+    "entity": {"DataObject"},
     "environment": {"Environment"},
 }
 
@@ -89,6 +104,14 @@ with h5py.File("f.h5", "w") as f:
     g["l"] = h5py.SoftLink("/g/d")
 with h5py.File("f.h5") as f:
     f["g/d"][...]
+"""
+# What the writer in Python says of itself where there is no shim.
+SAID = """
+import provio
+provio.configuration({"lr": 1}, name="args")
+provio.metric("loss", 1.0, step=1)
+provio.checkpoint("f.h5")
+provio.used(provio.entity("row"))
 """
 
 
@@ -144,12 +167,12 @@ def test_the_layer_in_python_leaves_out_what_the_shim_does(trace: Trace, work: P
     """The writer that is there where the shim is not."""
     words = [word for word in WRITTEN if word not in ("file", "directory", "pipe", "socket")]
     trace.detail = "call"
-    h5py_trace.run(trace, HDF5, work, "python", OMPI_COMM_WORLD_RANK="3")
+    h5py_trace.run(trace, HDF5 + SAID, work, "python", OMPI_COMM_WORLD_RANK="3")
     every = [*trace.files(), *trace.folder.glob("*.calls.ttl")]
     whole = "\n".join(path.read_text() for path in every)
     assert [word for word in words if re.search(WRITTEN[word], whole)] == words
     trace.detail = ",".join(["call", *(f"-{word}" for word in words)])
-    h5py_trace.run(trace, HDF5, work, "python", OMPI_COMM_WORLD_RANK="3")
+    h5py_trace.run(trace, HDF5 + SAID, work, "python", OMPI_COMM_WORLD_RANK="3")
     new = [path for path in (*trace.files(), *trace.folder.glob("*.calls.ttl")) if path not in every]
     text = "\n".join(path.read_text() for path in new)
     assert len(new) == 2 and [word for word in words if re.search(WRITTEN[word], text)] == []

@@ -7,9 +7,10 @@ static bool is_word(const char *word, size_t length, const char *known) {
 
 // A word of `record`; with `-` before it, of what is left out. Of another release's words nothing is made.
 static void word_read(const char *word, size_t length) {
-    static const char classes[][12] = {"thread",   "program", "rank",      "process",  "api",
-                                       "duration", "file",    "directory", "pipe",     "socket",
-                                       "group",    "dataset", "attribute", "datatype", "link"};
+    static const char classes[][14] = {"thread",        "program", "rank",       "process",  "api",
+                                       "duration",      "file",    "directory",  "pipe",     "socket",
+                                       "group",         "dataset", "attribute",  "datatype", "link",
+                                       "configuration", "metric",  "checkpoint", "entity"};
     if (is_word(word, length, "stat")) settings.stat = true;
     if (is_word(word, length, "list")) settings.list = true;
     for (unsigned i = 0; *word == '-' && i < sizeof classes / sizeof *classes; i++)

@@ -120,7 +120,7 @@ static void thing_end(struct saying *saying) {
 }
 
 uint64_t provio_configuration(const char *name, const char *kind) {
-    struct saying saying = {.thread = hearing()};
+    struct saying saying = {.thread = left_out(CLASS_CONFIGURATION) ? NULL : hearing()};
     uint64_t handle = saying.thread == NULL ? 0 : handle_new('g');
     if (handle == 0 || !thing_begin(&saying, handle, TERM_Configuration, words_of(name), words_of(kind), 0)) return 0;
     thing_end(&saying);
@@ -138,7 +138,7 @@ void provio_configuration_end(uint64_t configuration) {
 }
 
 uint64_t provio_entity(const char *name, const char *kind, const char *identifier) {
-    struct saying saying = {.thread = hearing()};
+    struct saying saying = {.thread = left_out(CLASS_ENTITY) ? NULL : hearing()};
     struct words known = words_of(identifier);
     uint64_t handle = saying.thread == NULL ? 0 : handle_new('e');
     if (handle == 0 ||
@@ -176,7 +176,7 @@ static char *path_told(const char *path, size_t *length) {
 }
 
 uint64_t provio_checkpoint(const char *path, int64_t step) {
-    struct thread *thread = hearing();
+    struct thread *thread = left_out(CLASS_CHECKPOINT) ? NULL : hearing();
     size_t length;
     if (thread == NULL) return 0;
     if (path == NULL) return checkpoint_said(thread, "", 0, step);
@@ -197,7 +197,7 @@ struct metric {
 };
 
 static void metric_said(const char *name, const char *kind, const struct metric *metric) {
-    struct saying saying = {.thread = hearing()};
+    struct saying saying = {.thread = left_out(CLASS_METRIC) ? NULL : hearing()};
     if (saying.thread == NULL || (metric->of != 0 && !handle_is_own(metric->of))) return;
     struct text *text = &saying.block.text;
     if (!thing_begin(&saying, handle_new('m'), TERM_Metric, words_of(name), words_of(kind), 64)) return;

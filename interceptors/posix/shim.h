@@ -369,6 +369,10 @@ enum class {
     CLASS_ATTRIBUTE,
     CLASS_DATATYPE,
     CLASS_LINK,
+    CLASS_CONFIGURATION,
+    CLASS_METRIC,
+    CLASS_CHECKPOINT,
+    CLASS_ENTITY,
 };
 
 extern struct settings {

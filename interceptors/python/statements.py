@@ -12,6 +12,7 @@ from .thread import Thread, text_facts
 
 LONGEST_VALUE = 1 << 20
 NO_STEP = -(2**63)
+SWITCHES = {"g": "configuration", "m": "metric", "c": "checkpoint", "e": "entity"}  # words of `record`
 
 
 def _name(handle: int) -> bytes:
@@ -38,6 +39,8 @@ class Statements(Scopes):
     # ---- things
 
     def _thing(self, thread: Thread, letter: str, term: bytes, name: Any, kind: Any, said: bytes) -> int:
+        if SWITCHES[letter] in self.settings.off:
+            return 0
         handle = self.new(letter)
         block = b" " + _name(handle) + b"> a :%s" % term + text.number("startedNs", thread.now())
         block += text.word("name", name) + text.word("kind", kind) + said + _scope(thread)
