@@ -63,7 +63,7 @@ class Detail:
 
     def lost(self) -> str:
         """Why lineage may end too early, where it stands on what is left out; nothing where it does not."""
-        words = [word for word in ("file", "pipe", "socket") if self.leaves_out(word)]
+        words = [word for word in ("file", "pipe", "socket", "entity") if self.leaves_out(word)]
         words += ["what include and exclude leave out"] if self.limits else []
         return f"by its settings this was not recorded: {', '.join(words)}" if words else ""
 
