@@ -15,6 +15,7 @@ from conftest import Project
 from provio import intake
 from provio.home import Home
 from provio.merge import merge
+from provio.store import embedded
 from provio.trace import read_run
 
 
@@ -52,6 +53,27 @@ def test_a_rebuilt_store_is_the_same(project: Project) -> None:
     shutil.rmtree(project.path / ".provio" / "store")
     shutil.rmtree(project.path / ".provio" / "snapshots")
     project.provio("merge")
+    assert quads(project) == before
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_a_store_that_is_opened_again_on_the_way_is_the_same(
+    project: Project, monkeypatch: pytest.MonkeyPatch, rebuild: bool
+) -> None:
+    """Between two runs the writer closes it, so that its memory does not grow with their number."""
+    for number in range(3):
+        project.provio("run", "--no-merge", "--", "bash", "-c", f"cat a b > c{number}; echo {number} >> b")
+    project.provio("merge")
+    before = quads(project)
+    home, opened = Home(project.path / ".provio"), list[Path]()
+    monkeypatch.setattr(embedded, "FRESH", 0)
+    how = embedded._opened
+    monkeypatch.setattr(embedded, "_opened", lambda *of: opened.append(of[2]) or how(*of))
+    if not rebuild:
+        shutil.rmtree(home.store)
+    merge(home, rebuild=rebuild)
+    assert opened == [home.store.with_name("store.new") if rebuild else home.store] * 3
+    assert not list(home.store.glob("LOG.old.*"))
     assert quads(project) == before
 
 

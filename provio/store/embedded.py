@@ -27,6 +27,8 @@ VERSION = "1"
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
 KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
 PIECE = 100_000  # quads that are copied at once
+# Bytes of N-Triples after which the store is closed and opened again: until then RocksDB keeps one of twelve in memory.
+FRESH = 150_000_000
 
 
 class StoreWriter:
@@ -42,7 +44,7 @@ class StoreWriter:
         self.lock = lock or Lock(home, wait)
         self.path = _Path(home.path)
         self.changed = False
-        self.kept = 0
+        self.kept = self.loaded = 0
         try:
             _check_links(home)
             with writing(home):
@@ -60,17 +62,23 @@ class StoreWriter:
             raise
 
     def _open(self) -> ox.Store:
-        folder = home_new(self.home) if self.anew else self.home.store
         try:
-            store = _opened(ox.Store, self.path / folder.name, folder)
+            return self._opened_store()
         except Damaged:
             self.begun = True
-            folder.rename(folder.with_name(f"store.damaged-{time.time_ns()}"))
-            store = _opened(ox.Store, self.path / folder.name, folder)
-        for entry in os.scandir(folder):
+            self._folder.rename(self._folder.with_name(f"store.damaged-{time.time_ns()}"))
+            return self._opened_store()
+
+    def _opened_store(self) -> ox.Store:
+        store = _opened(ox.Store, self.path / self._folder.name, self._folder)
+        for entry in os.scandir(self._folder):
             if entry.name.startswith("LOG.old."):  # RocksDB keeps a thousand of them, of 140 KB
                 os.unlink(entry)
         return store
+
+    @property
+    def _folder(self) -> Path:
+        return home_new(self.home) if self.anew else self.home.store
 
     def _change(self) -> None:
         """Note that from here on the store holds what is not published."""
@@ -84,7 +92,7 @@ class StoreWriter:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        del self.store
+        self._close()
         self.path.close()
         share(self.home, self.home.store)
         share(self.home, self.home.snapshots)
@@ -99,12 +107,25 @@ class StoreWriter:
 
     def _load(self, graph: ox.NamedNode, piece: str | Part) -> None:
         """Load a piece: a small one as no table of its own, which costs ten times as much and has others rewritten."""
+        if self.loaded > FRESH:
+            self._open_again()
         if isinstance(piece, str) and len(piece) < SMALL:
+            self.loaded += len(piece)
             self.store.load(input=piece.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
             self._keep(len(piece))
         else:
+            self.loaded += len(piece) if isinstance(piece, str) else piece.left
             content = piece.encode() if isinstance(piece, str) else cast("IO[bytes]", piece)
             self.store.bulk_load(content, ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
+
+    def _open_again(self) -> None:
+        """Have RocksDB let go of what it holds in memory."""
+        self._close()
+        self.store = self._opened_store()
+        self.kept = self.loaded = 0
+
+    def _close(self) -> None:
+        vars(self).pop("store", None)  # none where it could not be opened again
 
     def _keep(self, size: int) -> None:
         """Have what RocksDB holds in memory written, where many small graphs have come together."""
