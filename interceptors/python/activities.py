@@ -6,13 +6,16 @@ Nothing that goes wrong here reaches the program. Where nothing is recorded, `NO
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from typing import Any
 
 from . import recorder, tasks
 from .following import follow_loaded
 from .settings import say_attributes
 from .words import text
+
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 MOST_LEFT = 1000
 _left: dict[int, int] = {}  # activities that ended before one within them: where who is in one goes back to

@@ -13,8 +13,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from . import shapes
 from .foreign import Refused, asked
+from .ini import sections
 
 MOST = 16 * 1024 * 1024  # bytes
 
@@ -91,7 +91,7 @@ def _ini(text: str) -> Any:
     parser = configparser.RawConfigParser(strict=False)
     parser.optionxform = str  # type: ignore[assignment, method-assign]
     parser.read_string(text)
-    return shapes.sections(parser)
+    return sections(parser)
 
 
 FORMATS: dict[str, Callable[[str], Any]] = {

@@ -6,13 +6,13 @@ what does them. Threads are followed by the shim, or the writer.
 
 from __future__ import annotations
 
-import functools
-import importlib
 import sys
-import weakref
-from typing import Any
 
 from . import tasks
+
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from typing import Any
 
 _followed: set[str] = set()
 _late: list[Any] = []  # the loop that ran before it was followed, and what its thread was in
@@ -20,6 +20,8 @@ _late: list[Any] = []  # the loop that ran before it was followed, and what its 
 
 def follow() -> None:
     """Follow all of it, loaded or not."""
+    import importlib
+
     for module in FOLLOWED:
         importlib.import_module(module)
     follow_loaded()
@@ -39,6 +41,9 @@ def _asyncio(events: Any) -> None:
     handle = events.Handle
     if getattr(handle._run, "provio", False):
         return
+    import functools
+    import weakref
+
     run, loop = handle._run, events._get_running_loop()
     if loop is not None:
         _late[:] = weakref.ref(loop), tasks.now()
@@ -78,6 +83,8 @@ def _back(before: int) -> None:
 
 
 def _pool(thread: Any) -> None:
+    import functools
+
     pool = thread.ThreadPoolExecutor
     submit = pool.submit
 
@@ -87,8 +94,7 @@ def _pool(thread: Any) -> None:
             return submit(self, function, *arguments, **named)
         return submit(self, _within, task, function, *arguments, **named)
 
-    functools.update_wrapper(submit_within, submit)
-    pool.submit = submit_within
+    pool.submit = functools.update_wrapper(submit_within, submit)
 
 
 def _within(task: int, function: Any, /, *arguments: Any, **named: Any) -> Any:

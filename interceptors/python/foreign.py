@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
+
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 SECONDS = 0.1
 LONGEST = 1000  # characters of what an object says of itself

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
-from collections.abc import Callable
-from typing import Any
+from _thread import allocate_lock, get_ident
 
 from .warned import warn
+
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 OFF = "PROVIO_OFF"
 TRACE = "PROVIO_TRACE"
 beginning: Callable[[], str | None] | None = None  # begins a run; returns what PROVIO_TRACE is to be then
 _found: list[Any] = []  # the one of this process, or None; empty until it was looked for
-_looking = [threading.Lock()]
+_looking = [allocate_lock()]
 _looks: list[int] = []  # the thread that looks
 
 
@@ -35,11 +38,11 @@ def recorder() -> Any:
 
 def _look() -> Any:
     """Look for it, once for all threads; a handler of a signal that interrupts that is not recorded."""
-    if _looks == [threading.get_ident()]:
+    if _looks == [get_ident()]:
         return None
     with _looking[0]:
         if not _found:
-            _looks.append(threading.get_ident())
+            _looks.append(get_ident())
             try:
                 found = _which()
             except Exception:
@@ -53,18 +56,24 @@ def _look() -> Any:
 def _which() -> Any:
     if off():
         return None
-    from . import shim, writer
+    from . import shim
 
     library = shim.found()
     if library is not None:
         return shim.Shim(library)
     if os.environ.get(TRACE):
         # It may be there and silent: then so is all else of its process.
-        return None if hasattr(ctypes.PyDLL(None), "provio_recording") else writer.found()
+        return None if hasattr(ctypes.PyDLL(None), "provio_recording") else _writer()
     begun = _begun()
     if not begun:
         return None
     os.environ[TRACE] = begun
+    return _writer()
+
+
+def _writer() -> Any:
+    from . import writer
+
     return writer.found()
 
 
@@ -79,7 +88,7 @@ def _begun() -> str | None:
 
 def _forked() -> None:
     """Nobody else looks in a child: the thread that did is its parent's."""
-    _looking[0] = threading.Lock()
+    _looking[0] = allocate_lock()
     _looks.clear()
 
 

@@ -6,12 +6,13 @@ recorded, none does anything.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from . import recorder, sayings
 from .activities import NOTHING, Activity
+
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 OFF = recorder.off()  # as it was when this was loaded: to ask each time costs more than all the rest
 
@@ -27,7 +28,7 @@ def task(function: Callable[..., Any] | None = None, *, name: str | None = None,
     The function may be a method, a coroutine or a generator.
     """
     if function is None:
-        return functools.partial(task, name=name, **attributes)
+        return lambda function: task(function, name=name, **attributes)
     if OFF:
         return function
     from .decorated import decorated

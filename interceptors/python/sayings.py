@@ -5,10 +5,7 @@ What cannot be kept is warned of, once for each sort of thing.
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Mapping
-from typing import Any
 
 from . import shapes
 from .foreign import Refused, asked, name_of
@@ -16,6 +13,11 @@ from .settings import say
 from .values import number
 from .warned import warn
 from .words import optional, text
+
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 NO_STEP = -(2**63)
 STEPS = range(NO_STEP + 1, 2**63)
@@ -62,7 +64,7 @@ def _step(step: Any) -> int:
         whole = step if type(step) is int else number(step)
     except Refused:
         whole = 0.5
-    if math.isfinite(whole) and int(whole) == whole and int(whole) in STEPS:
+    if whole - whole == 0 and int(whole) == whole and int(whole) in STEPS:  # neither infinite nor none
         return int(whole)
     warn("step", f"a step is not recorded: {_shown(step)} is no whole number of 64 bits")
     return NO_STEP

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from .values import INTEGERS, LONGEST, Taken
 from .words import encoded, text
+
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 
 def say(found: Any, number: int, values: Any) -> Taken:
@@ -17,6 +19,8 @@ def say(found: Any, number: int, values: Any) -> Taken:
             found.setting_text(number, text(name), encoded(value))
         elif sort == "dateTime":
             found.setting_typed(number, text(name), value.encode(), b"dateTime")
+        elif sort == "truth":
+            found.setting_truth(number, text(name), int(value))
         else:
             getattr(found, "setting_" + sort)(number, text(name), value)
     return taken

@@ -6,16 +6,17 @@ of their modules, and never imported.
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from _collections_abc import Mapping
 
 from .foreign import Refused, asked
 
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any
+
 MOST_ITEMS = 100  # of an array, each of which becomes a setting; a larger one is told of in words
-INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
-REAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?|[+-]?(inf|nan)")
 MOST_BYTES = 64 * 1024 * 1024  # of an array that is digested
 
 
@@ -113,21 +114,10 @@ def _omegaconf(value: Any) -> Parts | None:
     return parts(plain)
 
 
-def sections(value: Any) -> Any:
-    """Return the sections of an INI file, each with its values and those of DEFAULT."""
-    found = {name: value.items(name, raw=True) for name in value.sections()} or {
-        "DEFAULT": list(value.defaults().items())
-    }
-    return {name: {key: value_of(text) for key, text in pairs} for name, pairs in found.items()}
+def _ini(value: Any) -> Parts | None:
+    from .ini import sections
 
-
-def value_of(text: Any) -> Any:
-    """Return what a text of an INI file stands for, where it is written like a number, `true` or `false`."""
-    if type(text) is not str:  # a key without a value
-        return text
-    if INTEGER.fullmatch(text):
-        return int(text)
-    return float(text) if REAL.fullmatch(text) else {"true": True, "false": False}.get(text.lower(), text)
+    return parts(sections(value))
 
 
 def _class(value: type) -> Parts:
@@ -170,7 +160,7 @@ SORTS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
     (_of("omegaconf"), _omegaconf),
     (_of("ml_collections"), lambda value: Parts(list(asked(value.items)))),
     (is_array, _array),
-    (_of("configparser"), lambda value: parts(sections(value))),
+    (_of("configparser"), _ini),
     (_under(Mapping), _mapping),
     (_has("__dataclass_fields__"), lambda value: _names(value, list(type(value).__dataclass_fields__))),
     (_has("__attrs_attrs__"), lambda value: _names(value, [each.name for each in type(value).__attrs_attrs__])),

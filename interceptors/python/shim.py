@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from typing import Any
 
 TEXTS = (
     "kind",

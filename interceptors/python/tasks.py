@@ -6,10 +6,13 @@ Where nothing is recorded, every function does nothing and a Task is 0.
 from __future__ import annotations
 
 import contextvars
-from typing import Any
 
 from . import recorder
 from .words import optional, text
+
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from typing import Any
 
 SCOPE: contextvars.ContextVar[int] = contextvars.ContextVar("provio_task", default=0)
 

@@ -6,17 +6,18 @@ form in RDF is told of in words. No more is taken than is sensible: of the rest,
 
 from __future__ import annotations
 
-import datetime
-import enum
 import itertools
 import os
+import sys
 import time
-import types
-from collections.abc import Callable, Iterator
-from typing import Any
 
 from . import shapes
 from .foreign import Refused, asked, description, name_of
+
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
 MOST, DEEPEST, SECONDS = 10_000, 32, 1.0
 LONGEST = 16 * 1024  # characters of a text
@@ -44,11 +45,8 @@ class Taken:
         found = self._below("", value, 0)
         try:
             yield from itertools.islice(found, MOST)
-            digest, number = sha256(), 0
-            for setting in found:
-                digest.update(repr(setting).encode("utf-8", "surrogatepass"))
-                number += 1
-            rest = f"{number} more, sha256:{digest.hexdigest()}" if number else ""
+            number, digest = _digested(found)
+            rest = f"{number} more, sha256:{digest}" if number else ""
             self.left = f"{number} of {MOST + number} settings are" if number else ""
         except _Enough:
             rest, self.left = "more, which took too long to look at", "what took too long to look at is"
@@ -84,6 +82,16 @@ class Taken:
             yield above, "text", "{}" if parts.named else "[]"
 
 
+def _digested(settings: Iterator[tuple[str, str, Any]]) -> tuple[int, str]:
+    """Return how many there are, and the digest of all."""
+    number, digest = 0, None
+    for setting in settings:
+        digest = digest or sha256()
+        digest.update(repr(setting).encode("utf-8", "surrogatepass"))
+        number += 1
+    return number, digest.hexdigest() if digest else ""
+
+
 def escaped(key: Any) -> str:
     """Return a key as a part of a name."""
     text = key if type(key) is str else _words(key)
@@ -107,20 +115,28 @@ def told(value: Any) -> tuple[str, Any]:
             return plain(EXACT[base](value) if base in EXACT else value)
     if shapes.is_array(kind):
         return _array(value)
-    if kind.__module__ == "decimal":
+    if _is(kind, "decimal", "Decimal"):
         return "real", float(asked(float, value))
+    if _is(kind, "datetime", "date"):
+        return ("dateTime" if _is(kind, "datetime", "datetime") else "text"), asked(value.isoformat)
     try:
         return "text", _as_text(value, kind)
     except Refused:
         return "text", description(value)
 
 
+def _is(kind: type, module: str, name: str) -> bool:
+    """Whether it is a class of a library's, or below it: where nobody loaded that, nothing is."""
+    found = getattr(sys.modules.get(module), name, None)
+    return isinstance(found, type) and issubclass(kind, found)
+
+
 def _as_text(value: Any, kind: type) -> str:
-    if issubclass(kind, enum.Enum):
+    if _is(kind, "enum", "Enum"):
         return f"{kind.__name__}.{value._name_}"
     if hasattr(kind, "__fspath__"):
         return os.fsdecode(asked(os.fspath, value))[:LONGEST]
-    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
+    if isinstance(value, (type, type(_as_text), type(len))):
         return name_of(value)
     return description(value)
 
@@ -166,7 +182,7 @@ def _integer(value: int) -> tuple[str, Any]:
     return "text", str(value) if value.bit_length() < 4096 else f"an integer of {value.bit_length()} bits"
 
 
-# The order counts: a bool is an int, a datetime a date.
+# The order counts: a bool is an int.
 PLAIN: dict[type, Callable[[Any], tuple[str, Any]]] = {
     str: _text,
     bool: lambda value: ("truth", value),
@@ -175,8 +191,6 @@ PLAIN: dict[type, Callable[[Any], tuple[str, Any]]] = {
     type(None): lambda _: ("text", "None"),
     bytes: _bytes,
     bytearray: _bytes,
-    datetime.datetime: lambda value: ("dateTime", datetime.datetime.isoformat(value)),
-    datetime.date: lambda value: ("text", datetime.date.isoformat(value)),
 }
 
 EXACT: dict[type, Callable[[Any], Any]] = {int: int.__int__, float: float.__float__}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
+import _thread
 import os
 import sys
-import threading
-import warnings
-from collections.abc import Iterator
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 _told: set[str] = set()
-_local = threading.local()
+_local = _thread._local()
 
 
 class ProvioWarning(UserWarning):
@@ -23,8 +20,12 @@ def warn(kind: str, sentence: str) -> int:
     if kind in _told or getattr(_local, "silent", False):
         return 0
     _told.add(kind)
-    with contextlib.suppress(Exception):  # the program may have made errors of warnings
+    try:  # the program may have made errors of warnings
+        import warnings
+
         warnings.warn(f"provio: {sentence}", ProvioWarning, stacklevel=_level())
+    except Exception:
+        return 0
     return 0
 
 
@@ -36,12 +37,12 @@ def _level() -> int:
     return level
 
 
-@contextlib.contextmanager
-def silent() -> Iterator[None]:
+class silent:  # noqa: N801 (a function, to who uses it)
     """Warn of nothing meanwhile: what is said was not said by the program."""
-    before = getattr(_local, "silent", False)
-    _local.silent = True
-    try:
-        yield
-    finally:
-        _local.silent = before
+
+    def __enter__(self) -> None:
+        self.before = getattr(_local, "silent", False)
+        _local.silent = True
+
+    def __exit__(self, *_: object) -> None:
+        _local.silent = self.before

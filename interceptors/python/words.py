@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .foreign import description
+
+TYPE_CHECKING = False  # what is for types alone is dear to load
+if TYPE_CHECKING:
+    from typing import Any
 
 LONGEST = 64 * 1024  # bytes: more than one reads
 _known: dict[str, bytes] = {}  # encoded before: a program says the same names again and again
