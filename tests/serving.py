@@ -51,13 +51,13 @@ class Site:
         return next(one["iri"] for one in found if one["text"] == str(path))
 
     def children(self) -> list[int]:
-        """The processes that it started."""
-        folder = Path(f"/proc/{self.process.pid}/task")
-        found: list[int] = []
-        for task in folder.iterdir():
-            with contextlib.suppress(OSError):  # a thread that is gone by now
-                found += map(int, (task / "children").read_text().split())
-        return found
+        """The processes that it started, and that these did."""
+        found = [self.process.pid]
+        for pid in found:
+            for task in Path(f"/proc/{pid}/task").glob("*/children"):
+                with contextlib.suppress(OSError):  # a thread that is gone by now
+                    found += map(int, task.read_text().split())
+        return found[1:]
 
     def end(self, how: int = signal.SIGINT) -> tuple[int, str]:
         """Its exit code, and what it still said."""

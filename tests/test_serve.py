@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import stat
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ import pytest
 from conftest import Project, assert_valid, new_project
 from hostile import NAMES
 from serving import Site, gone, serving
+
+from provio.errors import ProvioError
+from provio.serve.binary import Binary
 
 pytest.importorskip("waitress")
 pytest.importorskip("requests")
@@ -240,6 +244,27 @@ def test_nothing_is_left_of_it(recorded: Project, how: int) -> None:
             again.bind(("127.0.0.1", urlsplit(site.url).port))
     kept = {entry.name for entry in (recorded.path / ".provio/snapshots").iterdir()}
     assert kept == {"current", "merged", os.readlink(recorded.path / ".provio/snapshots/current")}
+
+
+@pytest.mark.slow
+def test_nobody_else_reaches_the_server_behind_it(recorded: Project) -> None:
+    """It is in a network of its own, but where the kernel denies that: there, at an address of its own."""
+    folder = str(recorded.path / ".provio/snapshots/current")
+    for alone in (True, False):
+        try:
+            binary = Binary(folder, 5, (alone,))
+        except ProvioError:
+            assert alone and subprocess.run(["unshare", "-Un", "true"]).returncode  # denied
+            continue
+        apart = os.readlink(f"/proc/{binary.process.pid}/ns/net") != os.readlink("/proc/self/ns/net")
+        assert apart == alone
+        with binary.connected(5) as connection:
+            connection.sendall(b"GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        assert alone or binary.address[0] not in ("127.0.0.1", "localhost")
+        pids = [binary.process.pid]
+        binary.close()
+        assert gone(pids)
 
 
 @pytest.mark.slow

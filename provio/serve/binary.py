@@ -1,6 +1,7 @@
-"""Oxigraph's own server, `oxigraph serve-read-only`: a snapshot of the store in, the address at which it answers out.
+"""Oxigraph's own server, `oxigraph serve-read-only`: a snapshot of the store in, connections to it out.
 
-It listens at an address of its own below 127.0.0.0/8 and a port of its own, both by chance: no web page can guess them.
+It asks nobody who he is. So it has a network of its own where the kernel lets it, which nobody else is in; elsewhere it
+listens at an address of its own below 127.0.0.0/8 and a port of its own, both by chance: no web page can guess them.
 """
 
 from __future__ import annotations
@@ -12,23 +13,29 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 from provio.errors import ProvioError
 from provio.serve import MISSING
+from provio.serve.tether import ADDRESS
 
 TETHER = str(Path(__file__).with_name("tether.py"))
-TRIES = 5
+TRIES = (True, False, False, False)  # in a network of its own? A port may be taken by somebody else meanwhile.
 PATIENCE = 60.0  # seconds until it answers: a store of a billion quads opens in a few
 
 
-def tethered(command: list[str], *, piped: bool = False, folder: str | None = None) -> subprocess.Popen[bytes]:
-    """Start a process that ends with this thread; Ctrl-C at the terminal is not for it."""
+def tethered(
+    command: list[str], *, piped: bool = False, folder: str | None = None, control: int = -1
+) -> subprocess.Popen[bytes]:
+    """Start a process that ends with this thread, in a network of its own where it is given a `control`; Ctrl-C at the
+    terminal is not for it."""
     pipe = subprocess.PIPE if piped else subprocess.DEVNULL
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", TETHER, str(os.getpid()), *command],
-        stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True, bufsize=0, cwd=folder,
+        [sys.executable, "-I", "-S", TETHER, str(os.getpid()), str(control), *command], cwd=folder, bufsize=0,
+        stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True,
+        pass_fds=[control] if control >= 0 else [],
     )  # fmt: skip
 
 
@@ -42,32 +49,54 @@ def find() -> str:
 
 
 class Binary:
-    """A server at work. `seconds` is the longest that a query may take."""
+    """A server at work, over a folder. `seconds` is the longest that a query may take; `tries` says of each try to
+    start it whether it has a network of its own."""
 
-    def __init__(self, location: str, seconds: float) -> None:
-        command = [
-            find(),
-            "serve-read-only",
-            "-l",
-            location,
-            *(["--timeout-s", str(_whole(seconds))] if seconds else []),
-        ]
-        for _ in range(TRIES):
-            self.host, self.port = _free()
-            self.process = tethered([*command, "-b", f"{self.host}:{self.port}"])
+    def __init__(self, folder: str, seconds: float, tries: tuple[bool, ...] = TRIES) -> None:
+        self.lock = threading.Lock()
+        bound = ["--timeout-s", str(int(-(-seconds // 1)))] if seconds else []
+        command = [find(), "serve-read-only", "-l", ".", *bound]
+        for alone in tries:
+            self._start(command, folder, alone)
             if self._answers():
                 return
             self.close()
         raise ProvioError("Oxigraph's server does not start: see what oxigraph serve-read-only says of the store")
 
+    def _start(self, command: list[str], folder: str, alone: bool) -> None:
+        self.control: socket.socket | None = None
+        given: socket.socket | None = None
+        if alone:
+            self.control, given = socket.socketpair()
+        self.address = ADDRESS if alone else _free()
+        with given or contextlib.nullcontext():
+            number = given.fileno() if given else -1
+            where = f"{self.address[0]}:{self.address[1]}"
+            self.process = tethered([*command, "-b", where], folder=folder, control=number)
+
     def _answers(self) -> bool:
-        """Wait until it listens; False where it ended: somebody else had the port."""
+        """Wait until it listens; False where it ended."""
         begun = time.monotonic()
         while self.process.poll() is None and time.monotonic() - begun < PATIENCE:
-            with contextlib.suppress(OSError), socket.create_connection((self.host, self.port), timeout=1):
+            with contextlib.suppress(OSError):
+                self.connected(1).close()
                 return True
             time.sleep(0.01)
         return False
+
+    def connected(self, seconds: float | None) -> socket.socket:
+        """Return a connection, each of whose steps may take so long; raises OSError where nobody listens."""
+        if self.control is None:
+            return socket.create_connection(self.address, timeout=seconds)
+        with self.lock:
+            self.control.settimeout(seconds)
+            self.control.send(b"?")
+            _, found, _, _ = socket.recv_fds(self.control, 1, 1)
+        if not found:
+            raise ConnectionRefusedError
+        connection = socket.socket(fileno=found[0])
+        connection.settimeout(seconds)
+        return connection
 
     @property
     def alive(self) -> bool:
@@ -78,10 +107,8 @@ class Binary:
         """End it, and whatever it is asked."""
         self.process.kill()
         self.process.wait()
-
-
-def _whole(seconds: float) -> int:
-    return int(-(-seconds // 1))
+        if self.control:
+            self.control.close()
 
 
 def _free() -> tuple[str, int]:

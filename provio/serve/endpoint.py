@@ -140,9 +140,9 @@ class _Going:
 
     def _asked(self, body: bytes, headers: dict[str, str]) -> Reply:
         assert self.binary  # noqa: S101 - it was begun
-        self.connection = http.client.HTTPConnection(self.binary.host, self.binary.port, timeout=self._left())
-        self.connection.connect()
-        self.socket = self.connection.sock  # which the connection lets go of when the answer begins
+        self.connection = http.client.HTTPConnection("localhost")
+        # The connection lets go of it when the answer begins.
+        self.socket = self.connection.sock = self.binary.connected(self._left())
         self.connection.request("POST", "/query", body, headers)
         self.response = response = self.connection.getresponse()
         head = b""
