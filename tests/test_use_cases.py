@@ -16,7 +16,7 @@ from provio.home import Home
 
 PAGES = sorted((ROOT / "docs" / "use-cases").glob("*.md"))
 NEEDS = {"h5bench": ("h5pcc", "mpirun")}
-MODULES = {"dassa": ("h5py", "numpy", "scipy")}
+MODULES = {"dassa": ("h5py", "numpy", "scipy"), "topreco": ("numpy",), "megatron": ("torch", "tensorboard")}
 
 
 @pytest.fixture
