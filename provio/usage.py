@@ -13,9 +13,23 @@ from provio import __version__, terminal, verbs
 # In the order in which people come to need them; a verb that is in none stands under the last.
 GROUPS = {
     "Record": ("run", "env", "kernel"),
-    "Ask": ("lineage", "why", "impact", "runs", "show", "query", "stats", "view", "serve", "export"),
+    "Ask": (
+        "lineage",
+        "why",
+        "impact",
+        "runs",
+        "show",
+        "query",
+        "stats",
+        "best",
+        "checkpoint",
+        "diff",
+        "view",
+        "serve",
+        "export",
+    ),
     "Keep": ("verify", "validate", "merge", "backup", "prune", "rm"),
-    "Set up": ("init", "config", "doctor", "include", "completion", "help"),
+    "Set up": ("init", "config", "vocab", "doctor", "include", "completion", "help"),
 }
 
 

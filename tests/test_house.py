@@ -21,7 +21,8 @@ FLOORS = """
     named_questions query document sweep nodes configured saved_as describe member_origins walk walk_members ties when
     history slips target target_members earlier paths until
     ancestry whole_run contraction roots stale why impact
-    validate recorded notebook verify tracking reports show_member said_of_run runs stats parameters view exports
+    validate recorded notebook verify tracking compared config_of reports known_words show_member said_of_run runs
+    configurations best saved stats parameters view exports
     ranks batch containers doctor stopping
     terminal asking run_options watching own_run completion serve verbs api usage cli manual settings_page
 """.split()

@@ -125,6 +125,42 @@ TABLES = {
         asks text its title
         parameters text the names of what can be filled in, in their order; in brackets what need not be
     """),
+    "best": _table("""
+        value value what the metric came to at its best: a number, or text where it is none
+        step integer at which step
+        time time when
+        run text the id of the run
+        configuration text what it went by: names and versions, as in `args 2, model 1`
+        settings value the settings: in JSON an object, else `key = value` with `; ` between
+        checkpoint text the path of a checkpoint that was saved with that value
+    """),
+    "checkpoint list": _table("""
+        path text where it was saved: a file or a folder
+        step integer at which step
+        time time when
+        run text the id of the run
+        configuration text what it was saved under: names and versions
+        metrics value what metrics were then: in JSON an object, else `name = value` with `; ` between
+        settings value the settings, in the same way
+    """),
+    "checkpoint verify": _table("""
+        key text the dotted name of a setting that differs
+        checkpoint value what the checkpoint was saved under; nothing where it knows none
+        configuration value what the file says; nothing where it says none
+    """),
+    "diff": _table("""
+        configuration text the name of the configuration
+        key text the dotted name of a setting that differs
+        first value what it was in the first run; nothing where there was none
+        second value what it was in the second
+    """),
+    "vocab": _table("""
+        word text the word, with its prefix; of your own its IRI
+        kind text `class` or `property`
+        above text the words that it is below, with `, ` between
+        means text what it means
+        source text `provio`, or the file that says it
+    """),
     "validate": _table(
         """
         what text the run or file that was held against the rules

@@ -1,0 +1,95 @@
+"""`provio best`: a metric in, the configurations by what it came to under each out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from provio import asking, terminal
+from provio.verbs import FORMS, runs_options, stoppable, store_option
+
+if TYPE_CHECKING:
+    from provio.best import Best
+
+LIMIT = 20  # rows of a table
+SHOWN = 13  # characters of a run's id
+
+
+@click.command("best", short_help="List configurations by a metric.")
+@click.argument("metric", required=False)
+@click.option("--max", "low", flag_value=False, type=bool, default=None, help="The highest value is the best.")
+@click.option("--min", "low", flag_value=True, type=bool, help="The lowest value is the best [default of losses].")
+@click.option("--limit", type=click.IntRange(min=0), help="At most so many rows; 0: all [default: 20 of a table].")
+@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@runs_options
+@store_option
+@stoppable
+def command(
+    metric: str | None, low: bool | None, limit: int | None, form: str, campaign: str | None, name: str | None
+) -> int:
+    """List configurations by the best value of METRIC under each, the best first: which hyperparameters gave which
+    accuracy.
+
+    The highest value is the best, unless the name says loss or error. Each version of a configuration is a row; the
+    table shows the settings in which the rows differ.
+
+    \b
+    Example: provio best accuracy
+             provio best loss --min --campaign topreco --as json
+    """
+    from provio import best, configurations
+    from provio.settings import among
+
+    store = asking.reader(None)
+    reader = asking.confine(store, asking.Which(campaign=campaign, name=name))
+    if metric is None:
+        known = configurations.metric_names(reader)
+        raise click.UsageError(f"no metric: name one{among('', known, 'provio query metrics lists')}")
+    low = best.lowest(metric) if low is None else low
+    found = best.found(reader, metric, low)
+    most = limit if limit is not None else LIMIT if form == "table" else 0
+    shown = found[:most] if most else found
+    terminal.out(_table(shown) if form == "table" else _rows(shown, form))
+    if len(shown) < len(found):
+        terminal.note(f"and {len(found) - len(shown)} more: --limit 0 shows all")
+    return 0
+
+
+def _rows(found: list[Best], form: str) -> str:
+    from provio import compared
+    from provio.reports import records
+
+    rows = []
+    for one in found:
+        settings = {key: compared.plain(value) for each in one.configurations for key, value in each.settings.items()}
+        rows.append(
+            [compared.plain(one.metric.value), one.metric.step, one.metric.at, one.metric.run, _names(one),
+             settings if form == "json" else compared.listed(settings), one.checkpoint]
+        )  # fmt: skip
+    return records.render("best", rows, form)
+
+
+def _table(found: list[Best]) -> str:
+    from provio import compared
+    from provio.reports import rows
+    from provio.reports.text import moment, shorter_path
+
+    every = [{key: value for each in one.configurations for key, value in each.settings.items()} for one in found]
+    differ = compared.varying(every)
+    lines = [
+        [compared.text(one.metric.value), compared.text(one.metric.step), moment(one.metric.at), one.metric.run[:SHOWN],
+         _names(one), compared.listed({key: own[key] for key in differ if key in own}),
+         shorter_path(one.checkpoint, terminal.folder()) if one.checkpoint else ""]
+        for one, own in zip(found, every, strict=True)
+    ]  # fmt: skip
+    header = ["value", "step", "time", "run", "configuration", "settings", "checkpoint"]
+    kept = [place for place, name in enumerate(header) if name == "value" or any(line[place] for line in lines)]
+    return rows.align(
+        [header[place] for place in kept], [[line[place] for place in kept] for line in lines],
+        width=terminal.width(), unicode=terminal.unicode(), right=frozenset({"value", "step"}),
+    )  # fmt: skip
+
+
+def _names(one: Best) -> str:
+    return ", ".join(each.label for each in one.configurations)
