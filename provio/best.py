@@ -37,7 +37,7 @@ def found(reader: Reader, name: str, low: bool) -> list[Best]:
         names = said.metric_names(reader)
         if not names:
             raise NothingKnown("no metric is recorded: a program says provio.metric(NAME, VALUE)")
-        raise NothingKnown(f"no metric {name!r} is recorded{among(name, names, 'provio query metrics lists')}")
+        raise NothingKnown(f"no metric {name!r} is recorded{among(name, names, 'provio query metrics-of-run lists')}")
     uses = said.uses(reader)
     known = said.configurations(reader, (use.configuration for use in uses))
     force = InForce(uses, said.parents(reader), known)

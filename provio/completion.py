@@ -126,6 +126,12 @@ def _classes(_context: click.Context, _param: click.Parameter, incomplete: str) 
     return _begun((CompletionItem(name, help=says) for name, (_, says, _) in SWITCHES.items()), incomplete)
 
 
+def _words(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from provio.vocab import vocabulary
+
+    return _begun(map(CompletionItem, sorted(vocabulary().terms)), incomplete)
+
+
 def _command(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The first word is a program along PATH, or a file; the others are files."""
     if context.params.get("command") or "/" in incomplete or not incomplete:
@@ -175,7 +181,9 @@ def _recorded() -> tuple[list[str], dict[str, dict[str, str]]]:
 BY_NAME: dict[str, Completer] = {
     "campaign": _of_heads("campaign"),
     "command": _command,
+    "configuration": _files,
     "file": _files,
+    "first": _runs,
     "files": _files,
     "form": _forms,
     "key": _keys,
@@ -186,11 +194,14 @@ BY_NAME: dict[str, Completer] = {
     "off": _classes,
     "on": _classes,
     "parameters": _parameters,
+    "path": _files,
     "paths": _files,
     "question": _questions,
     "run": _runs,
     "runs": _runs,
+    "second": _runs,
     "values": _files,
     "verb": _verbs,
     "what": _runs_or_files,
+    "word": _words,
 }

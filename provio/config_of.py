@@ -19,7 +19,7 @@ def read(path: str) -> dict[str, Value]:
     try:
         found = documents.parsed(given_file.content(Path(path)).decode("utf-8-sig"), documents.ending_of(path))
     except documents.Unreadable as error:
-        remedy = "pip install pyyaml" if "yaml is not" in str(error) else "mend it, or name another"
+        remedy = 'pip install "provio[yaml]"' if "yaml is not" in str(error) else "mend it, or name another"
         raise ProvioError(f"{path}: {error}: {remedy}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ProvioError(f"{path} cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})") from None

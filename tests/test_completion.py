@@ -21,7 +21,22 @@ SHELLS = {
     "zsh": ["-f", "-i"],
     "fish": ["--no-config", "-i"],
 }
-FREE = {"age", "before", "at", "timeout", "depth", "until", "output", "store", "shared", "target", "most", "source"}
+FREE = {
+    "age",
+    "before",
+    "at",
+    "timeout",
+    "depth",
+    "until",
+    "output",
+    "store",
+    "shared",
+    "target",
+    "most",
+    "source",
+    "metric",
+    "settings",
+}
 
 
 @pytest.fixture
@@ -110,7 +125,9 @@ def test_nothing_recorded_and_somebody_elses(project: Project, tmp_path: Path) -
 @pytest.mark.parametrize("verb", verbs.names())
 def test_every_parameter_completes(verb: str) -> None:
     """By a choice of its type, by its name, or it is known to be free."""
-    for param in verbs.load(verb).params:
+    command = verbs.load(verb)
+    every = [command, *getattr(command, "commands", {}).values()]
+    for param in (param for one in every for param in one.params):
         texts = param.type in (click.STRING, click.UNPROCESSED) and not getattr(param, "is_flag", False)
         assert not texts or param.name in completion.BY_NAME or param.name in FREE, param.name
 

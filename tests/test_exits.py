@@ -57,7 +57,14 @@ WRONG = [
     ("kernel", 2, "say install"),
     ("config nope", 2, "provio config --help"),
     ("config get detial", 2, "'detail'"),
-    ("completion ksh", 2, "'fish'"),
+    ("completion ksh", 2, "fish"),
+    ("best nothing", 3, "provio.metric("),
+    ("best", 2, "name one"),
+    ("checkpoint list", 3, "provio.checkpoint("),
+    ("checkpoint find x", 2, "KEY=VALUE"),
+    ("diff first last", 3, "provio.configuration("),
+    ("diff first firts", 3, "did you mean 'first'?"),
+    ("vocab Metrc", 3, "'Metric'"),
     ("init --shared no-such-group", 1, "group"),
 ]
 
@@ -99,7 +106,9 @@ def test_each_wrong_turn_has_its_remedy(recorded: Project) -> None:
 def test_the_page_has_every_verb_and_every_code() -> None:
     """A row for each verb but `run`, 124 for those with --timeout alone, and all codes of the errors."""
     for verb in verbs.names():
-        stops = any(param.name == "timeout" for param in verbs.load(verb).params)
+        command = verbs.load(verb)
+        every = [command, *getattr(command, "commands", {}).values()]
+        stops = any(param.name == "timeout" for one in every for param in one.params)
         assert (124 in codes_of(verb)) == stops, verb
     listed = set(map(int, re.findall(r"(?m)^\| (\d+) \|", PAGE)))
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ProvioError)]

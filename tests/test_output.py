@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 from conftest import Project, new_project
+from told import Run
 
 from provio import verbs
+from provio.home import Home
 from provio.reports.records import TABLES, page, render
 
 # How each is asked, and whether its JSON is the rows themselves.
@@ -28,8 +30,13 @@ ASKED = {
     "doctor": (["doctor"], True),
     "config": (["config"], True),
     "query --list": (["query", "--list"], True),
+    "best": (["best", "loss"], True),
+    "checkpoint list": (["checkpoint", "list"], True),
+    "checkpoint verify": (["checkpoint", "verify", "/data/model", "model.json"], True),
+    "diff": (["diff", "told1", "told2"], True),
+    "vocab": (["vocab"], True),
 }
-CODES = {"verify": 1, "validate": 1, "doctor": None}
+CODES = {"verify": 1, "validate": 1, "doctor": None, "checkpoint verify": 1, "diff": 1}
 # What SPARQL 1.1 says of results; columns that follow from what is summed up together (docs/statistics.md).
 OTHER = {"query", "stats"}
 PYTHON: dict[str, Any] = {"text": str, "integer": int, "number": int | float, "boolean": bool, "time": str}
@@ -38,12 +45,21 @@ PYTHON["value"] = str | int | float | list | dict
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
-    """Two runs, one of them with a name; what the second wrote was changed since; a document that is wrong."""
+    """Two runs, one of them with a name; what the second wrote was changed since; two that are told, of trainings; a
+    document that is wrong."""
     project = new_project(tmp_path_factory.mktemp("output"))
     project.sh("echo '=1+1' > a")
     project.provio("run", "--quiet", "--name", "first", "--", "sort", "a", "-o", "b")
     project.watch("sh", "-c", "cat b > c; cat b > d")
     project.sh("echo more >> d")
+    for number in (1, 2):
+        run = Run(Home(project.path / ".provio"), number, name=f"told{number}")
+        process = run.process("train.py")
+        process.configure("args", lr=number / 2, size=number)
+        process.metric("loss", 0.5, number)
+        process.checkpoint("/data/model", number)
+        run.write()
+    (project.path / "model.json").write_text('{"lr": 7}')
     (project.path / "bad.ttl").write_text(
         "@prefix prov: <http://www.w3.org/ns/prov#> . <urn:a> a prov:Entity, prov:Activity ; prov:used <urn:e> ."
     )

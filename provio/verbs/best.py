@@ -45,7 +45,7 @@ def command(
     reader = asking.confine(store, asking.Which(campaign=campaign, name=name))
     if metric is None:
         known = configurations.metric_names(reader)
-        raise click.UsageError(f"no metric: name one{among('', known, 'provio query metrics lists')}")
+        raise click.UsageError(f"no metric: name one{among('', known, 'provio query metrics-of-run lists')}")
     low = best.lowest(metric) if low is None else low
     found = best.found(reader, metric, low)
     most = limit if limit is not None else LIMIT if form == "table" else 0
