@@ -21,22 +21,10 @@ SHELLS = {
     "zsh": ["-f", "-i"],
     "fish": ["--no-config", "-i"],
 }
-FREE = {
-    "age",
-    "before",
-    "at",
-    "timeout",
-    "depth",
-    "until",
-    "output",
-    "store",
-    "shared",
-    "target",
-    "most",
-    "source",
-    "metric",
-    "settings",
-}
+FREE = set(
+    "age at before bind depth display_name metric most output prefix python settings shared source store target "
+    "timeout until value".split()
+)
 
 
 @pytest.fixture
