@@ -119,7 +119,8 @@ def _followed(original, tell):
                 del INSIDE.call
         if outermost:
             try:
-                tell(_said(), result, *arguments, **keywords)
+                with _silent():
+                    tell(sys.modules["_provio.python.said"], result, *arguments, **keywords)
             except Exception:
                 return result
         return result
@@ -138,7 +139,8 @@ def _take_after(function, original):
     function.provio = True
 
 
-def _said():
+def _silent():
+    """Load what says things; the program did not say them, and is not warned of what is wrong with them."""
     if "_provio" not in sys.modules:
         package = type(sys)("_provio")
         package.__path__ = [PLACE[0]]
@@ -150,4 +152,4 @@ def _said():
             __import__("_provio.recognise")
         finally:
             sys.dont_write_bytecode = kept
-    return sys.modules["_provio.python.said"]
+    return sys.modules["_provio.python.warned"].silent()

@@ -61,8 +61,6 @@ def _which() -> Any:
     library = shim.found()
     if library is not None:
         return shim.Shim(library)
-    from . import writer
-
     if os.environ.get(TRACE):
         # It may be there and silent: then so is all else of its process.
         return None if hasattr(ctypes.PyDLL(None), "provio_recording") else _writer()
