@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from provio import passwords, turtle
+from provio.interceptors.python.secret_words import is_secret, parts_of
 from provio.passwords import REDACTED
 from provio.patterns import pattern
 from provio.plain import plain
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
 SECRET = "TOKEN SECRET PASSW PASSPHRASE KEY CREDENTIAL AUTH COOKIE SESSION SIGNATURE PRIVATE".split()
 # Words of a variable's name that has others beside them; PWD alone is the current folder.
 PARTS = frozenset("PASS PWD PW PAT JWT SSHPASS".split())
-# The words of an option's name (`--api-key`, `--max-tokens` has none); `key` alone is what one sorts by.
-WORDS = frozenset(
-    "token secret password passwd pwd passphrase credential credentials auth authorization bearer cookie apikey".split()
-)
-# `--pass` and its like; one digit is which pass of an encoder it is.
-PASS = pattern(r"((admin|cert|db|database|ftp|http|key|login|proxy|root|smtp|user)-?)?pass")
 # Each part is bounded: a text may be of megabytes, and meant to take long.
 ADDRESS = pattern(r"(//)([^/?#@\s:'\"]{0,256})(:?)([^/?#\s'\"]{0,4096})@")
 HEADER = pattern(r"(?i)\b((?:proxy-)?authorization|cookie|x-[\w-]{0,40}(?:key|token))(\s{0,9}:\s{0,9})[^'\"]+")
@@ -44,6 +39,7 @@ QUOTED = pattern(
 OPTION = pattern(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
 # What has none of these is let through at once.
 SUSPECT = "@ = token secret pass pwd key credential auth bearer cookie".split()
+NUMBERS = frozenset("integer decimal double boolean".split())
 
 
 @plain(frozen=True)
@@ -118,10 +114,11 @@ class Redaction:
     def _is_secret(self, name: str, usual: bool) -> bool:
         return (usual or _matches(name, self.add)) and not _matches(name, self.keep)
 
-    def setting(self, name: str, value: str) -> str:
-        """Return what may be said of the value of a setting: its name is the last part of it."""
-        last = re.split(r"(?<!\\)\.", name)[-1]
-        return REDACTED if value and self._is_secret(last, _is_secret_option(last, value)) else without_passwords(value)
+    def setting(self, name: str, value: str, number: bool = False) -> str:
+        """Return what may be said of the value of a setting: any of the names that its name is joined of may be a
+        secret's; a number is one only where the name surely is."""
+        secret = any(self._is_secret(part, is_secret(part, value, number)) for part in parts_of(name))
+        return REDACTED if value and secret else without_passwords(value)
 
 
 def without_passwords(text: str) -> str:
@@ -135,7 +132,7 @@ def said(found: Trace, redaction: Redaction) -> None:
     kept."""
     for settings in found.said.holders():
         for name, value in settings.items():
-            text = redaction.setting(name, value.text)
+            text = redaction.setting(name, value.text, value.type in NUMBERS)
             if text != value.text:
                 settings[name] = Value(TEXT, text)
     for entity in found.said.entities.values():
@@ -177,10 +174,7 @@ def _address(match: re.Match[str]) -> str:
 def _is_secret_option(name: str, value: str = "") -> bool:
     if name[:1] == "D" and _is_secret_option(name[1:], value):  # -Dpassword=…, as Java and CMake are told
         return True
-    words = re.split(r"[-_.]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower())
-    if PASS.fullmatch("-".join(words)):
-        return len(value) != 1 or not value.isdigit()
-    return not WORDS.isdisjoint(words) or (words[-1] == "key" and len(words) > 1)
+    return is_secret(name, value)
 
 
 def _matches(name: str, globs: Iterable[str]) -> bool:

@@ -236,6 +236,50 @@ def test_both_say_the_same(trace: Trace, work: Path, steps: Steps) -> None:
     assert len(told) > 20
 
 
+HIDDEN = [
+    *"password db.password PASSWORD apiKey API_KEY hf_token HF-TOKEN wandb.api_key credentials.user auth.x".split(),
+    *"privateKey aws_access_key dbpass smtp-pass user_pass pass passwords.0.secret _key_token_ Token.0".split(),
+    "my token",
+    "list\\.of.token",
+]
+SHOWN = [
+    *"key sort_key partition-key num_keys max_tokens tokenizer.type passes compass secretary author keyboard".split(),
+    *"cookies sessions \u00e4token bypass first.pass_key_of tokenless Key.a authored".split(),
+]
+
+
+def test_both_hide_the_same_secrets(trace: Trace, work: Path) -> None:
+    """What is a secret by its name is in no trace: curated names, and names of any words joined in any way."""
+    chance = random.Random(5)
+    words = "password Token key KEY pass db user api sort Auth a 7 \u00e4 secret databases cookie group".split()
+    names = ["".join(chance.choice(words) + chance.choice("._-\\ ") for _ in range(chance.randrange(1, 5)))
+             for _ in range(300)]  # fmt: skip
+    names += [
+        "".join(chance.choices("aZ.\\_-k\u00e9 7", k=6)) + "".join(chance.choices(words, k=2)) for _ in range(100)
+    ]
+    steps: Steps = [["configuration", None, None]]
+    steps += [["setting_text", "$0", name, "hunter2"] for name in HIDDEN + SHOWN + names]
+    steps += [["setting_integer", "$0", name, number] for name in HIDDEN + names for number in (7, 1234)]
+    steps += [["setting_real", "$0", name, 0.5] for name in names]
+    steps += [["setting_typed", "$0", name, "2026-01-31", "date"] for name in names]
+    steps += [["setting_text", "$0", name, value] for name in ("pass", "password") for value in ("", "7", "77", None)]
+    told = tell(trace, "writer", steps, work)
+    assert told == tell(trace, "shim", steps, work)
+    values = [line.partition(":value ")[2] for line in told if ":Setting" in line]
+    assert ["REDACTED" in value for value in values[: len(HIDDEN)]] == [True] * len(HIDDEN)
+    shown = values[len(HIDDEN) : len(HIDDEN) + len(SHOWN)]
+    assert dict(zip(SHOWN, shown, strict=True)) == dict.fromkeys(SHOWN, '"hunter2" .')
+    assert 100 < sum("REDACTED" in value for value in values) < len(values) - 100
+
+
+def test_a_number_is_no_token_but_may_be_a_password(trace: Trace, work: Path) -> None:
+    steps: Steps = [["configuration", None, None]]
+    for name in ("pad_token_id", "auth.retries", "api_key", "password", "secret.number", "pass"):
+        steps += [["setting_integer", "$0", name, 50256], ["setting_real", "$0", name, 0.5]]
+    told = [line for line in tell(trace, "shim", steps, work) if ":Setting" in line]
+    assert ["REDACTED" in line for line in told] == [False] * 6 + [True] * 6
+
+
 def starts(python: str) -> bool:
     """Whether there is such a Python."""
     return shutil.which(python) is not None and not subprocess.run([python, "-c", ""], capture_output=True).returncode

@@ -21,4 +21,6 @@ struct words words_of(const char *bytes);
 size_t words_room(struct words words);
 void text_words(struct text *text, const char *property, const char *encoded, struct words words);
 
+bool key_hides(const char *key, bool number, bool digit); // secret.c
+
 #endif

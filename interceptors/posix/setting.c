@@ -18,8 +18,25 @@ static bool setting_begin(struct block *block, uint64_t of, const char *key, siz
     return true;
 }
 
+// A secret's name alone is said.
+static void setting_hidden(uint64_t of, const char *key) {
+    struct block block;
+    if (!setting_begin(&block, of, key, 64)) return;
+    TEXT(&block.text, " ; " TERM_value " \"REDACTED\"");
+    event_end(&block);
+}
+
+static bool text_hides(const char *key, const char *value) {
+    if (value == NULL || *value == '\0') return false;
+    return key_hides(key, false, *value >= '0' && *value <= '9' && value[1] == '\0');
+}
+
 void provio_setting_text(uint64_t of, const char *key, const char *value) {
     struct block block;
+    if (text_hides(key, value)) {
+        setting_hidden(of, key);
+        return;
+    }
     size_t size = value == NULL ? 0 : strlen(value);
     bool kept = value != NULL && size <= LONGEST_VALUE;
     if (!setting_begin(&block, of, key, kept ? name_room(value, size) : 32)) return;
@@ -32,6 +49,10 @@ void provio_setting_text(uint64_t of, const char *key, const char *value) {
 
 void provio_setting_integer(uint64_t of, const char *key, int64_t value) {
     struct block block;
+    if (key_hides(key, true, value >= 0 && value <= 9)) {
+        setting_hidden(of, key);
+        return;
+    }
     if (!setting_begin(&block, of, key, 0)) return;
     TEXT(&block.text, " ; " TERM_value " ");
     text_integer(&block.text, value);
@@ -40,6 +61,10 @@ void provio_setting_integer(uint64_t of, const char *key, int64_t value) {
 
 void provio_setting_real(uint64_t of, const char *key, double value) {
     struct block block;
+    if (key_hides(key, true, false)) {
+        setting_hidden(of, key);
+        return;
+    }
     if (!setting_begin(&block, of, key, 0)) return;
     TEXT(&block.text, " ; " TERM_value " ");
     text_real(&block.text, value);
@@ -63,7 +88,7 @@ static bool is_typed(const char *value, const char *type) {
 
 void provio_setting_typed(uint64_t of, const char *key, const char *value, const char *type) {
     struct block block;
-    if (!is_typed(value, type)) {
+    if (text_hides(key, value) || !is_typed(value, type)) {
         provio_setting_text(of, key, value);
         return;
     }

@@ -8,6 +8,7 @@ from typing import Any
 from . import surroundings, text
 from .record import LONGEST_PATH, quiet
 from .scopes import LETTER, Scopes, numbered
+from .secret_words import REDACTED, hides
 from .thread import Thread, text_facts
 
 LONGEST_VALUE = 1 << 20
@@ -23,6 +24,11 @@ def _name(handle: int) -> bytes:
 
 def _scope(thread: Thread) -> bytes:
     return text.task(thread.scope()) + b" ."
+
+
+def _short(value: bytes) -> str:
+    """The beginning of a value: all that there is to know of it is whether it is one digit."""
+    return value[:2].decode("latin-1")
 
 
 def _step(step: int) -> bytes:
@@ -100,35 +106,38 @@ class Statements(Scopes):
     # ---- settings
 
     @quiet
-    def _setting(self, thread: Thread, of: int, key: Any, value: bytes) -> None:
-        if of and self.is_own(of):
-            said = b" " + _name(of) + b"/%d> a :Setting ; :partOf " % next(self.settings_made) + _name(of) + b">"
-            thread.write(said + text.word("name", key) + value + b" .", 0)
+    def _setting(self, thread: Thread, of: int, key: Any, value: bytes, told: str, number: bool = False) -> None:
+        if not of or not self.is_own(of):
+            return
+        if key is not None and hides(text.to_bytes(key).decode("utf-8", "surrogateescape"), told, number):
+            value = b' ; :value "%s"' % REDACTED.encode()
+        said = b" " + _name(of) + b"/%d> a :Setting ; :partOf " % next(self.settings_made) + _name(of) + b">"
+        thread.write(said + text.word("name", key) + value + b" .", 0)
 
     def setting_text(self, of: int, key: Any, value: Any) -> None:
         """Say a setting that is a text."""
         data = b"" if value is None else text.to_bytes(value)
         said = text.number("size", len(data)) if len(data) > LONGEST_VALUE else text.name("value", data, "valueEncoded")
-        self._setting(of, key, b"" if value is None else said)
+        self._setting(of, key, b"" if value is None else said, _short(data))
 
     def setting_integer(self, of: int, key: Any, value: int) -> None:
         """Say one that is a whole number."""
-        self._setting(of, key, text.number("value", value))
+        self._setting(of, key, text.number("value", value), str(value), number=True)
 
     def setting_real(self, of: int, key: Any, value: float) -> None:
         """Say one that is a number of floating point."""
-        self._setting(of, key, b" ; :value " + text.real(value))
+        self._setting(of, key, b" ; :value " + text.real(value), str(value), number=True)
 
     def setting_truth(self, of: int, key: Any, value: Any) -> None:
         """Say one that is true or false."""
-        self._setting(of, key, b" ; :value true" if value else b" ; :value false")
+        self._setting(of, key, b" ; :value true" if value else b" ; :value false", "")
 
     def setting_typed(self, of: int, key: Any, value: Any, kind: Any) -> None:
         """Say one of a type of XML Schema."""
         data, word = text.to_bytes(value or b""), text.to_bytes(kind or b"")
         fits = value is not None and len(data) <= LONGEST_VALUE and text.is_plain(data)
         if fits and 0 < len(word) <= 32 and word.isalpha():
-            self._setting(of, key, text.name("value", data) + b"^^xsd:" + word)
+            self._setting(of, key, text.name("value", data) + b"^^xsd:" + word, _short(data))
         else:
             self.setting_text(of, key, value)
 
