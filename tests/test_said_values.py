@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from provio.interceptors.python import documents, sayings, words
 from provio.interceptors.python.values import LONGEST, MOST, Taken
+from provio.redact import without_passwords
 
 
 class Heard:
@@ -139,6 +140,19 @@ def test_what_has_no_end_is_told_in_words() -> None:
     endless = Taken()
     assert sum(1 for _ in endless.settings(EndlessMapping())) == MOST + 1
     assert (endless.whole, endless.left) == (False, "what took too long to look at is")
+
+
+class Client:
+    def __repr__(self) -> str:
+        return "Client(api_key='sesame')"
+
+
+@pytest.mark.parametrize("text", ["postgres://ada:sesame@host/db", "see https://sesame@host/x", "ssh://ada@host"])
+def test_passwords_in_addresses_are_not_kept(text: str) -> None:
+    heard = Heard()
+    sayings.entity(heard, text, None, text, {"url": text, "client": Client()})
+    assert heard.of("setting_text")[0][2] == without_passwords(text).encode()
+    assert "sesame" not in str(heard.said)
 
 
 def test_of_very_many_the_rest_is_told_by_its_digest() -> None:

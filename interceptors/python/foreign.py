@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SECONDS = 0.1
 LONGEST = 1000  # characters of what an object says of itself
+SECRET = ("token", "secret", "passw", "passphrase", "credential", "auth", "key=", "cookie", "://")
 
 
 class Refused(Exception):
@@ -54,15 +55,15 @@ def name_of(kind: Any) -> str:
 
 
 def description(value: Any) -> str:
-    """Return what an object says of itself, where that tells it from others the next time too; else the name of its
-    class."""
+    """Return what an object says of itself, where that tells it from others the next time too, and no secret may be
+    in it; else the name of its class."""
     try:
         text = asked(repr, value)
     except Refused:
         text = ""
     said = str.__str__(text)[: LONGEST + 1] if isinstance(text, str) else ""
     own = said and len(said) <= LONGEST and " at 0x" not in said
-    return said if own else name_of(type(value)) + _shape(value)
+    return said if own and not any(word in said.lower() for word in SECRET) else name_of(type(value)) + _shape(value)
 
 
 def _shape(value: Any) -> str:

@@ -31,7 +31,11 @@ def optional(value: Any) -> bytes | None:
 
 
 def encoded(value: str) -> bytes:
-    """Return a text as bytes, no more than so many, whole characters."""
+    """Return a text as bytes, no more than so many, whole characters, without the passwords of addresses in it."""
+    if "@" in value and "//" in value:
+        from .addresses import without_passwords  # dear to load, and seldom needed
+
+        value = without_passwords(value)
     found = value.replace("\0", "").encode("utf-8", "surrogatepass")
     return found if len(found) <= LONGEST else found[:LONGEST].decode("utf-8", "ignore").encode()
 
