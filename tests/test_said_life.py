@@ -21,6 +21,7 @@ class Late:
 
 def handler(*_):
     provio.metric("in a handler", 1)
+    handled.append(1)
     with provio.activity("handler") as activity:
         activity.say(more=1)
 
@@ -28,7 +29,8 @@ def work():
     for number in range(100):
         provio.metric("in a thread", number)
 
-keep = Late()
+handled = []
+keep, begun = Late(), threading.Event()
 atexit.register(provio.metric, "at exit", 1)
 threads = [threading.Thread(target=work) for _ in range(4)]
 [thread.start() for thread in threads]
@@ -36,7 +38,7 @@ threads = [threading.Thread(target=work) for _ in range(4)]
 signal.signal(signal.SIGALRM, handler)
 signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
 began, count = time.monotonic(), 0
-while time.monotonic() - began < 0.2:
+while time.monotonic() - began < 0.2 or not handled:
     with provio.activity("main", number=count):
         provio.metric("in main", count)
     time.sleep(0.0005)
@@ -45,10 +47,11 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 def endless():
     while True:
         provio.metric("daemon", 1)
+        begun.set()
         time.sleep(0.001)
 
 threading.Thread(target=endless, daemon=True).start()
-time.sleep(0.05)
+begun.wait()
 print(count)
 """
 FIRST_IN_HANDLERS = """
