@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import click
 
 from provio import stopping, terminal
 from provio.errors import Busy, NothingKnown, ProvioError
+from provio.plain import replace
 from provio.reports.text import plural
 
 LISTS = "provio runs lists them"

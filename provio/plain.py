@@ -51,6 +51,15 @@ def plain(*, frozen: bool = False, slots: bool = False) -> Callable[[Class], Cla
     return make
 
 
+Instance = TypeVar("Instance")
+
+
+def replace(one: Instance, **values: Any) -> Instance:
+    """Return a copy of an instance with other values, as `dataclasses.replace` does."""
+    kept = {name: getattr(one, name) for name in one._names}  # type: ignore[attr-defined]
+    return type(one)(**(kept | values))
+
+
 def _make_later(cls: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> None:
     """Have `__init__` compiled when there is a first instance: of half of the classes a process has none."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -23,6 +23,7 @@ from provio.facts import RUN_BASE
 from provio.graph import bundle_iri
 from provio.home import Home
 from provio.lock import Lock
+from provio.plain import plain, replace
 from provio.store import Store, check_version, open_reader, open_writer
 from provio.vocab import local_name, provio
 
@@ -37,10 +38,12 @@ class Served:
     runs: dict[str, tuple[str, str]]
 
 
-@dataclass(frozen=True)
+@plain(frozen=True)
 class Together(Home):
     """The folder of the store of all; `sources` are the records whose runs it holds."""
 
+    path: Path
+    server: str = ""
     sources: tuple[Home, ...] = ()
     servers: tuple[Served, ...] = ()
 
