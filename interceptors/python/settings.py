@@ -37,6 +37,6 @@ def say_attributes(found: Any, number: int, attributes: Mapping[str, Any]) -> No
         elif kind is float:
             found.setting_real(number, text(name), value)
         elif kind is str and len(value) <= LONGEST:
-            found.setting_text(number, text(name), text(value))
+            found.setting_text(number, text(name), encoded(value))
         else:
             say(found, number, {name: value})
