@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -317,6 +318,63 @@ def test_a_script_and_a_spawned_child_are_heard(trace: Trace, work: Path) -> Non
     script.chmod(0o755)
     trace.run(script, cwd=work, check=True)
     assert [name for name, _ in configurations(trace)] == ["parent", "child"]
+
+
+EMBEDDED = r"""
+#include <Python.h>
+#include <fcntl.h>
+int main(void) {
+    Py_Initialize();
+    PyRun_SimpleString("import argparse; print(argparse.ArgumentParser('first').parse_args([]))");
+    PyThreadState *before = PyThreadState_Get(), *other = Py_NewInterpreter();
+    PyRun_SimpleString("import argparse; print(argparse.ArgumentParser('other').parse_args([]))");
+    Py_EndInterpreter(other);
+    PyThreadState_Swap(before);
+    Py_Finalize();
+    Py_Initialize();
+    Py_Finalize();
+    Py_Initialize();
+    PyRun_SimpleString("import argparse; print(argparse.ArgumentParser('again').parse_args([]))");
+    Py_Finalize();
+    close(open("/dev/null", O_RDONLY));
+    return 0;
+}
+"""
+
+
+def test_a_program_that_has_python_inside(trace: Trace, work: Path) -> None:
+    """Its first interpreter is heard; others, and one that begins when the first is over, are as they were."""
+    include, library = sysconfig.get_paths()["include"], sysconfig.get_config_var("LIBDIR")
+    name = f"python{sysconfig.get_config_var('LDVERSION')}"
+    if not Path(include, "Python.h").exists() or not Path(library, f"lib{name}.so").exists():
+        pytest.skip("this Python has no header, or is no library (apt-get install libpython3-dev)")
+    (work / "inside.c").write_text(EMBEDDED)
+    flags = [f"-I{include}", f"-L{library}", f"-l{name}", f"-Wl,-rpath,{library}"]
+    subprocess.run(["cc", "-w", "-o", work / "inside", work / "inside.c", *flags], check=True)
+    done = trace.run(work / "inside", env={"PYTHONHOME": sys.base_prefix}, check=True)
+    assert (done.stdout, done.stderr) == (b"Namespace()\n" * 3, b"")
+    assert [name for name, _ in configurations(trace)] == ["first"]
+
+
+INTERRUPTED = """
+import argparse, os, signal, sys, threading
+heard = []
+signal.signal(signal.SIGUSR1, lambda *_: heard.append(open("/dev/null").close()))
+threads = [threading.Thread(target=lambda: [open("/dev/null").close() for _ in range(200)]) for _ in range(3)]
+for thread in threads: thread.start()
+for _ in range(50): os.kill(os.getpid(), signal.SIGUSR1)
+for thread in threads: thread.join()
+if os.fork() == 0:
+    argparse.ArgumentParser("child").parse_args([])
+    os._exit(0)
+print(os.wait()[1], len(heard) > 0)
+argparse.ArgumentParser("parent").parse_args([])
+"""
+
+
+def test_threads_handlers_and_forks_do_not_matter(trace: Trace, work: Path) -> None:
+    assert run(trace, work, INTERRUPTED) == "0 True\n"
+    assert [name for name, _ in configurations(trace)] == ["child", "parent"]
 
 
 TRANSPARENT = """
