@@ -80,12 +80,40 @@ def of_serve(browser: Browser, project: Project) -> None:
             kept("-ask")
 
 
+def of_view(browser: Browser, project: Project) -> None:
+    """The views of `provio view`: a file's lineage, a chosen node, levels, the time line, folds; light and dark."""
+    project.sh("mkdir shots; for n in $(seq 1 200); do echo $n > shots/shot-$n.txt; done")
+    project.provio("run", "--quiet", "--", "bash", "-c", "sort -n shots/*.txt > sorted.txt; gzip -k sorted.txt")
+    project.provio("view", "summary.h5", "-o", "page.html")
+    project.provio("view", "-o", "many.html", "--max-nodes", "60")
+    known = "given.handle.items().find((one) => one.name === 'decimate.py' && one.kind === 'process')"
+    choose = f"given.handle.choose({known}.id)"
+    views = {
+        "": ("page", choose),
+        "-processes": ("page", "given.handle.level('process')"),
+        "-datasets": ("page", "given.handle.level('dataset')"),
+        "-io": ("page", "given.handle.level('io')"),
+        "-times": ("page", "given.handle.tab('times')"),
+        "-folds": ("many", "given.handle.open(given.handle.items().find((one) => one.fold && one.kind === 'file').id)"),
+        "-dark": ("page", choose),
+    }
+    for ending, size in SIZES.items():
+        for name, (page, then) in views.items():
+            browser.window(size, dark=name == "-dark")
+            browser.go((project.path / f"{page}.html").as_uri())
+            browser.ask(then)
+            browser.ask("new Promise((done) => setTimeout(done, 300))")
+            (DOCS / f"view{name}{ending}.png").write_bytes(browser.driver.get_screenshot_as_png())
+
+
 def main() -> None:
     PLACE.mkdir()
     try:
         with tempfile.TemporaryDirectory() as folder:
             for browser in browsers.started(Path(folder)):
-                of_serve(browser, pipeline(PLACE))
+                project = pipeline(PLACE)
+                of_serve(browser, project)
+                of_view(browser, project)
     finally:
         shutil.rmtree(PLACE)
 

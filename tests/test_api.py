@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from servers import Server
 import provio
 from provio.api import IRI, Rows
 from provio.errors import BadQuery, ConfigError, NothingKnown, TimedOut
+from provio.view.offline import check_offline
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m"
 
@@ -101,7 +103,11 @@ def test_a_notebook_shows_names_as_they_are(recorded: Project) -> None:
     recorded.watch("cp", "in.csv", HOSTILE)
     store = provio.open()
     rows = store.query("SELECT ?path { ?f a provio:File ; provio:path ?path FILTER(CONTAINS(?path, 'onerror')) }")
-    for page in (store.lineage(HOSTILE)._repr_html_(), rows._repr_html_()):
+    framed = store.lineage(HOSTILE)._repr_html_()
+    shown, frame = re.fullmatch(r'(?s)(.*) srcdoc="([^"]*)"(.*)', framed).group(1, 2)
+    assert shown.count('sandbox="allow-scripts"') == 1
+    check_offline(unescape(frame))
+    for page in (framed.replace(frame, ""), rows._repr_html_()):
         assert "&lt;img src=x onerror=alert(1)&gt;\\x1b[31m" in page
         assert "<img" not in page
         assert "\x1b" not in page

@@ -67,7 +67,7 @@ def test_a_cell_writes_what_another_read(jupyter: Project, notebook: Notebook) -
         "print('live:', *sorted(map(os.path.basename, lineage.paths.values())))\nlineage",
     )
     assert "live: in.csv\n" in said
-    assert '<div class="provio-lineage"><pre' in said
+    assert '<div class="provio-lineage-shown"><iframe' in said
     document = jupyter.lineage("out.csv")
     files = jupyter.files(document)
     assert "in.csv" in files["carried"]

@@ -239,6 +239,7 @@ def test_keys_walk_along_the_data(browser):
     assert browser.ask("document.querySelector('.spoken').textContent") == "process xcorr.py"
     browser.press("\ue00c")
     assert browser.ask("given.handle.chosen()") is None
+    browser.press("f")
     width = item(browser, "xcorr.h5")["width"]
     browser.press("+")
     assert item(browser, "xcorr.h5")["width"] > width * 1.2

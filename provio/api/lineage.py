@@ -19,7 +19,7 @@ class Lineage(nx.DiGraph):  # type: ignore[misc,unused-ignore]
 
     Each node has what `provio lineage --as json` says of it: type, label, and where they are known path, run, start,
     end, via, depth, size, argv, task, source …; each edge `predicate`, the IRI of the most specific relation.
-    `.document` is all of the answer, with its gaps and counts. A notebook shows it as a tree.
+    `.document` is all of the answer, with its gaps and counts. A notebook shows it as `provio view` does.
     """
 
     @classmethod

@@ -1,6 +1,6 @@
-"""Answers as a notebook shows them: rows or a lineage document in, HTML without a script or an address out.
+"""Answers as a notebook shows them: rows or a lineage document in, HTML without an address out.
 
-Names may hold anything: all of it is escaped, and what would act is written out.
+Names may hold anything: all of it is escaped, and what would act is written out. A lineage has a script, in a frame.
 """
 
 from __future__ import annotations
@@ -36,7 +36,18 @@ def table(rows: Rows) -> str:
 
 
 def lineage(document: LineageDocument) -> str:
-    """Return a lineage as the tree that `provio lineage` prints."""
+    """Return a lineage as the page of `provio view` in a frame that may ask and touch nothing around it; behind it, and
+    where a notebook that is not trusted leaves frames out, the tree that `provio lineage` prints."""
+    from provio import view
+    from provio.document import targets
+
+    asked = set(targets(document))
+    title = ", ".join(node["label"] for node in document["nodes"] if node["iri"] in asked) or document["target"]
+    frame = "width:100%;height:520px;border:1px solid #8886;border-radius:8px"
+    page = escape(view.render(document, title))
     text = escape(tree.render(document, width=None, folder=os.getcwd()))
     style = "line-height:1.35;white-space:pre;overflow-x:auto"
-    return f'<div class="provio-lineage"><pre style="{style}">{text}</pre></div>'
+    return (
+        f'<div class="provio-lineage-shown"><iframe title="Lineage" sandbox="allow-scripts" style="{frame}" '
+        f'srcdoc="{page}"></iframe><details><summary>As text</summary><pre style="{style}">{text}</pre></details></div>'
+    )

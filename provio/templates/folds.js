@@ -90,7 +90,7 @@
         if (found.size > 1 && found.size <= this.few) return fold.children = [...found].map(([one, inside]) => this.#child(fold, inside, String(name(one))));
       }
       const place = (at) => view.list[at].start && fold.kind === "process" ? view.list[at].start : view.list[at].path || view.list[at].label;
-      const sorted = members.map((at) => [place(at), at]).sort((a, b) => a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0).map(([, at]) => at);
+      const sorted = members.map((at) => [place(at).replace(/\d+/g, (digits) => digits.padStart(12, "0")), at]).sort((a, b) => a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0).map(([, at]) => at);
       const step = Math.max(this.few, Math.ceil(sorted.length / this.few));
       fold.children = [];
       for (let from = 0; from < sorted.length; from += step) {

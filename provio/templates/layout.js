@@ -7,12 +7,17 @@
   const BETWEEN_LAYERS = 64, BESIDE = 20, BETWEEN_BLOCKS = 24, BETWEEN_ROWS = 48, LEGIBLE = 0.7, LIGHT = 0.01;
 
   /* sizes: [[width, height]]; edges: [[from, to]] of places in sizes; light: a Set of places that stand near the others
-   * without pulling them out of line; room: [width, height] of the window. Out: { x, y, size, across, scale }. */
+   * without pulling them out of line; room: [width, height] of the window. Out: { x, y, size, across, scale,
+   * bends }: for each edge the points that it goes through on its way past layers between, from its start on. */
   function arrange(sizes, edges, light = new Set(), room = [1240, 640]) {
     const links = opened(sizes.length, edges);
-    const { layers, bent, bends } = layered(sizes.length, links);
+    const { layers, bent, bends, chains } = layered(sizes.length, links);
     const ordered = uncrossed(layers, bent, sizes.length + bends);
-    const place = (across, wrap) => arranged(sizes, ordered, bent, light, room, across, wrap);
+    const way = ([from, to]) => chains.get(from * sizes.length + to) || [...chains.get(to * sizes.length + from) || []].reverse();
+    const place = (across, wrap) => {
+      const { at, ...made } = arranged(sizes, ordered, bent, light, room, across, wrap);
+      return { ...made, bends: edges.map((edge) => way(edge).map((bend) => at[bend]).filter(Boolean)) };
+    };
     const right = place(true, false);
     if (right.scale >= LEGIBLE) return right;
     const down = place(false, false);
@@ -66,11 +71,12 @@
     const layers = Array.from({ length: level.reduce((most, one) => Math.max(most, one), -1) + 1 }, () => []);
     for (let node = 0; node < count; node++) layers[level[node]].push(node);
     const leaps = links.reduce((sum, [from, to]) => sum + level[to] - level[from] - 1, 0);
-    if (leaps > Math.max(4000, 4 * count)) return { layers, bent: links, bends: 0 };
-    const bent = [];
+    if (leaps > Math.max(4000, 4 * count)) return { layers, bent: links, bends: 0, chains: new Map() };
+    const bent = [], chains = new Map();
     let next = count;
     for (const [from, to] of links) {
       let last = from;
+      if (level[to] - level[from] > 1) chains.set(from * count + to, Array.from({ length: level[to] - level[from] - 1 }, (_, at) => next + at));
       for (let middle = level[from] + 1; middle < level[to]; middle++) {
         layers[middle].push(next);
         bent.push([last, next]);
@@ -78,7 +84,7 @@
       }
       bent.push([last, to]);
     }
-    return { layers, bent, bends: next - count };
+    return { layers, bent, bends: next - count, chains };
   }
 
   function neighbours(links, count) {
@@ -186,30 +192,33 @@
     const real = blocks.map((block) => block.filter((node) => node < extents.length));
     const widest = real.map((block) => block.reduce((most, node) => Math.max(most, extents[node][0]), 0));
     const length = widest.reduce((sum, one) => sum + one + BETWEEN_LAYERS, 0);
-    const placed = [];
+    const placed = [], bends = [];
     let base = 0, begun = 0, passed = 0, row = [];
     real.forEach((block, place) => {
       for (const node of block) row.push([node, passed - begun + widest[place] / 2]);
+      if (rows === 1) for (const node of blocks[place]) if (node >= extents.length) bends[node] = [passed + widest[place] / 2, beside[node]];
       passed += widest[place] + BETWEEN_LAYERS;
       if (place + 1 === blocks.length || passed - begun > length / rows - BETWEEN_LAYERS) {
         let top = Infinity, low = -Infinity;
         for (const [node] of row) { top = Math.min(top, beside[node] - extents[node][1] / 2); low = Math.max(low, beside[node] + extents[node][1] / 2); }
+        if (rows === 1 && row.length) for (const bend of bends) if (bend) bend[1] -= top;
         for (const [node, along] of row) placed[node] = [along, base + beside[node] - top];
         base += row.length ? low - top + BETWEEN_ROWS : 0;
         begun = passed;
         row = [];
       }
     });
-    return placed;
+    return [placed, bends];
   }
 
   // Rounded, with the picture's middle at the origin; `scale` is how much of its size it keeps in the window.
-  function centred(placed, sizes, room, across) {
+  function centred([placed, bends], sizes, room, across) {
     const x = placed.map((at) => across ? at[0] : at[1]), y = placed.map((at) => across ? at[1] : at[0]);
     const ends = (at, axis) => sizes.reduce(([low, high], size, node) => [Math.min(low, at[node] - size[axis] / 2), Math.max(high, at[node] + size[axis] / 2)], [Infinity, -Infinity]);
     const [left, right] = sizes.length ? ends(x, 0) : [0, 0], [top, low] = sizes.length ? ends(y, 1) : [0, 0];
     const round = (value) => Math.round(value * 10) / 10;
-    return { x: x.map((at) => round(at - (left + right) / 2)), y: y.map((at) => round(at - (top + low) / 2)), size: [right - left, low - top], across,
+    const at = bends.map((bend) => bend && [round((across ? bend[0] : bend[1]) - (left + right) / 2), round((across ? bend[1] : bend[0]) - (top + low) / 2)]);
+    return { at, x: x.map((at) => round(at - (left + right) / 2)), y: y.map((at) => round(at - (top + low) / 2)), size: [right - left, low - top], across,
       scale: Math.min(1, room[0] / Math.max(right - left, 1), room[1] / Math.max(low - top, 1)) };
   }
 

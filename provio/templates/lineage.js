@@ -122,7 +122,6 @@ function provioLineage(element, document_, options = {}) {
   }
 
   function choose(id) {
-    const before = chosen;
     if (id !== null && !folds.has(id)) {
       const near = view.instead(id);
       if (near === undefined || !folds.has(near)) return false;
@@ -133,7 +132,8 @@ function provioLineage(element, document_, options = {}) {
     else highlight();
     const item = id === null ? null : folds.item(id);
     details.show(item, view, level);
-    if (item) picture.into(id, before === null);
+    picture.size();
+    if (item) picture.into(id, false);
     spoken.textContent = item ? `${item.kindName} ${item.name}` : "";
     options.chosen?.(item && item.node ? item.node : null);
     return true;

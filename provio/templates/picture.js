@@ -64,7 +64,8 @@
       this.extent = layout.size;
       this.nodes.forEach((node, at) => { node.x = layout.x[at]; node.y = layout.y[at]; });
       this.lines = null;
-      if (keep === false || !this.fitted) this.fit();
+      this.bends = layout.bends;
+      if (keep === false || !this.fitted || !this.moved) this.fit();
       else if (old) {
         const now = this.nodes.find((node) => node.id === keep) || this.nodes.find((node) => node.id.startsWith(keep)) || this.#near(keep);
         if (now) { this.at.x += (old.x - now.x) * this.at.scale; this.at.y += (old.y - now.y) * this.at.scale; }
@@ -246,11 +247,11 @@
     #paintLines(ctx, looks, seen) {
       const many = this.edges.length > 400;
       if (!this.lines) {
-        this.lines = this.edges.map(({ from, to }) => this.#curve(this.nodes[from], this.nodes[to]));
+        this.lines = this.edges.map(({ from, to }, at) => this.#curve(this.nodes[from], this.nodes[to], this.bends[at]));
       }
       const groups = new Map();
       this.edges.forEach((edge, at) => {
-        const [ax, ay, , , , , bx, by] = this.lines[at];
+        const line = this.lines[at], [ax, ay] = line, [bx, by] = line.slice(-2);
         if (Math.max(ax, bx) + 40 < seen.left || Math.min(ax, bx) - 40 > seen.right || Math.max(ay, by) + 40 < seen.top || Math.min(ay, by) - 40 > seen.bottom) return;
         const look = this.#lineLook(edge);
         const key = edge.tie + look;
@@ -264,12 +265,16 @@
         ctx.lineWidth = look === "back" || look === "on" ? width + 1 : many ? width / 1.5 : width;
         ctx.setLineDash(many ? [] : dashes);
         ctx.beginPath();
-        for (const [ax, ay, bx, by, cx, cy, dx, dy] of lines) { ctx.moveTo(ax, ay); ctx.bezierCurveTo(bx, by, cx, cy, dx, dy); }
+        for (const line of lines) {
+          ctx.moveTo(line[0], line[1]);
+          for (let at = 2; at < line.length; at += 6) ctx.bezierCurveTo(line[at], line[at + 1], line[at + 2], line[at + 3], line[at + 4], line[at + 5]);
+        }
         ctx.stroke();
         if (!arrow || this.at.scale < 0.12) continue;
         ctx.setLineDash([]);
         ctx.beginPath();
-        for (const [, , , , cx, cy, dx, dy] of lines) {
+        for (const line of lines) {
+          const [cx, cy, dx, dy] = line.slice(-4);
           const angle = Math.atan2(dy - cy, dx - cx);
           ctx.moveTo(dx, dy);
           ctx.lineTo(dx - 9 * Math.cos(angle - 0.42), dy - 9 * Math.sin(angle - 0.42));
@@ -288,7 +293,20 @@
       return on(from, "back") && on(to, "back") ? "back" : on(from, "on") && on(to, "on") ? "on" : "dim";
     }
 
-    #curve(a, b) {
+    // From side to side, past the layers between through the points that the layout kept free: numbers as bezierCurveTo has.
+    #curve(a, b, bends = []) {
+      const points = this.across ? bends.filter(([x]) => (x - a.x) * (x - b.x) < 0) : bends.filter(([, y]) => (y - a.y) * (y - b.y) < 0);
+      if (points.length) {
+        const axis = this.across ? 0 : 1, side = this.across ? "width" : "height", sign = Math.sign(this.across ? b.x - a.x : b.y - a.y);
+        const ends = [[a.x, a.y], ...points, [b.x, b.y]];
+        ends[0][axis] += sign * a[side] / 2;
+        ends.at(-1)[axis] -= sign * b[side] / 2;
+        return ends.slice(1).reduce((line, end, at) => {
+          const [x, y] = ends[at], half = (end[axis] - ends[at][axis]) / 2;
+          line.push(...(axis ? [x, y + half, end[0], end[1] - half] : [x + half, y, end[0] - half, end[1]]), ...end);
+          return line;
+        }, [...ends[0]]);
+      }
       const across = this.across && Math.abs(b.x - a.x) > (a.width + b.width) / 2 ;
       if (across) {
         const sign = b.x > a.x ? 1 : -1, ax = a.x + sign * a.width / 2, bx = b.x - sign * b.width / 2, bend = Math.max(24, Math.abs(bx - ax) / 2) * sign;

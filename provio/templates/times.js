@@ -159,9 +159,10 @@
       if (!this.all?.length) return;
       ctx.textBaseline = "middle";
       ctx.direction = "ltr";
+      this.#paintHead(ctx, looks, width, height);
       const begin = Math.floor(this.top / ROW);
       for (let at = begin; at < this.rows.length && (at - begin) * ROW < height; at++) this.#paintRow(ctx, looks, this.rows[at], HEAD + at * ROW - this.top, width);
-      this.#paintHead(ctx, looks, width, height);
+      if (this.top) this.#paintHead(ctx, looks, width, HEAD);
     }
 
     #paintRow(ctx, looks, row, y, width) {

@@ -1,0 +1,79 @@
+"""The page of a run with 100,000 files: how long it takes to make, how large it is, and, by the browser's own clock,
+how long the first picture and each step of using it take."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from case import Place
+from measure import Spread
+from question import Figure, Question
+from variants import plain_environment
+
+PROVIO = Path(sys.executable).with_name("provio")
+FOLDERS, FILES = 100, 1000
+MAKE = f"""
+import os
+for folder in range({FOLDERS}):
+    os.makedirs(f"shots/line-{{folder:03}}")
+    for shot in range({FILES}):
+        with open(f"shots/line-{{folder:03}}/shot-{{shot:05}}.segy", "wb") as file:
+            file.write(b"x" * (shot + 1))
+"""
+FOLD = "given.handle.items().find((one) => one.fold && one.kind === 'file').id"
+FILE = "given.handle.search('shot-00777')[50]"
+STEPS = {
+    "a fold opened": f"given.handle.open({FOLD})",
+    "a file chosen, its ancestors and descendants marked": f"given.handle.choose({FILE})",
+    "the first search": "given.handle.search('shot-00778')",
+    "a search after it": "given.handle.search('shot-00779')",
+    "the whole picture fitted": "given.handle.fit()",
+}
+LEVELS = {
+    "the level of processes": "given.handle.level('process')",
+    "the level of files again": "given.handle.level('file')",
+}
+TIMED = """
+const done = arguments[0], begun = performance.now(), value = (() => %s)();
+requestAnimationFrame(() => setTimeout(() => done(performance.now() - begun)));
+"""
+
+
+def _page(place: Place, rounds: int) -> Sequence[Figure]:
+    sys.path.append(str(Path(__file__).parents[2] / "tests"))
+    import browsers
+
+    made: list[float] = []
+    drawn: list[float] = []
+    steps: dict[str, list[float]] = {step: [] for step in (STEPS | LEVELS)}
+    with tempfile.TemporaryDirectory(dir=place.data) as folder:
+        environment = {**plain_environment(), "PROVIO_HOME": f"{folder}/.provio"}
+        recorded = [PROVIO, "run", "--quiet", "--", sys.executable, "-c", MAKE]
+        subprocess.run(recorded, cwd=folder, env=environment, check=True)
+        page = Path(folder, "page.html")
+        for browser in browsers.started(Path(folder)):
+            for _ in range(rounds):
+                begun = time.perf_counter()
+                subprocess.run([PROVIO, "view", "-o", page], cwd=folder, env=environment, check=True)
+                made.append(time.perf_counter() - begun)
+                browser.go(page.as_uri())
+                drawn.append(browser.ask("given.drawn.stood"))
+                for step, script in (STEPS | LEVELS).items():
+                    steps[step].append(browser.driver.execute_async_script(TIMED % script))
+        size = page.stat().st_size / 1e6
+    title = f"page of a run that wrote {FOLDERS * FILES:,} files"
+    return [
+        Figure(f"{title}: made", Spread.of(made), "s", 10),
+        Figure(f"{title}: its size", Spread.of([size]), "MB", 5),
+        Figure(f"{title}: the first picture stands", Spread.of(drawn), "ms", 2000, 0),
+        *(Figure(f"{title}: {step}", Spread.of(steps[step]), "ms", 100, 0) for step in STEPS),
+        *(Figure(f"{title}: {step}", Spread.of(steps[step]), "ms", None, 0) for step in LEVELS),
+    ]
+
+
+QUESTIONS = [Question("page", _page, only_named=True)]
