@@ -6,10 +6,11 @@ from provio.identity import BASE
 from provio.store import Reader
 
 CONFIGURATION = BASE + "configuration/"
-SHOWN = 9  # settings, of which one more is asked for than is shown
+SHOWN = 8  # settings
+ASKED = 200  # of them: a store takes long to put very many in order
 WIDTH = 80  # columns
 SETTINGS = """SELECT DISTINCT ?name ?value { <%s> prov:hadMember ?s . ?s provio:name ?name ; provio:value ?value }
-    ORDER BY ?name LIMIT %d"""
+    LIMIT %d"""
 
 
 def called(name: str, version: object = None) -> str:
@@ -19,8 +20,7 @@ def called(name: str, version: object = None) -> str:
 
 def told(reader: Reader, iri: str, title: str) -> str:
     """Return a title with the first settings of a configuration behind it, as much as a line holds."""
-    rows = list(reader.rows(SETTINGS % (iri, SHOWN)))
-    settings = [f"{row['name']} {row['value']}" for row in rows]
-    text = f"{title}: {', '.join(settings[: SHOWN - 1])}" if settings else title
+    settings = sorted(f"{row['name']} {row['value']}" for row in reader.rows(SETTINGS % (iri, ASKED)))
+    text = f"{title}: {', '.join(settings[:SHOWN])}" if settings else title
     text = " ".join(text.split())
-    return text[: WIDTH - 2] + " …" if len(text) > WIDTH else text + " …" if len(rows) == SHOWN else text
+    return text[: WIDTH - 2] + " …" if len(text) > WIDTH else text + " …" if settings[SHOWN:] else text

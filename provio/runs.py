@@ -104,7 +104,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     pid, what programs said of themselves, each file that it wrote or read with the bytes, system files left out."""
     iri = RUN_BASE + run
     said: dict[str, str] = {}
-    for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}"):
+    for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o FILTER(isLiteral(?o)) }}"):
         said[re.sub(r".*[#/]", "", row["p"])] = row["o"]
     words = {"signal": "signal", "exitCode": "exit", "endedAtTime": "end"}
     ended = {word: said[name] for name, word in words.items() if name in said}

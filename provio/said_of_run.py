@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from provio.across.known import nanoseconds
 from provio.configured import called, told
 from provio.reports.text import cut_path
 from provio.store import Reader
@@ -14,11 +15,8 @@ CONFIGURATIONS = """SELECT DISTINCT ?g ?name ?version ?whole (MIN(?at) AS ?first
     ?use prov:entity ?g ; prov:atTime ?at . FILTER(STRSTARTS(STR(?use), "%s/"))
     OPTIONAL { ?g provio:name ?name } OPTIONAL { ?g provio:version ?version } OPTIONAL { ?g provio:complete ?whole }
     } GROUP BY ?g ?name ?version ?whole ORDER BY ?first"""
-METRICS = """SELECT ?name (COUNT(?m) AS ?count) (MAX(?at) AS ?last) { GRAPH <%s/bundle> {
-    <%s> provio:hadMetric ?m . ?m provio:name ?name ; prov:generatedAtTime ?at } } GROUP BY ?name ORDER BY ?name"""
-LAST = """SELECT ?name ?value ?step ?at { GRAPH <%s/bundle> { <%s> provio:hadMetric ?m .
-    ?m provio:name ?name ; provio:value ?value ; prov:generatedAtTime ?at OPTIONAL { ?m provio:step ?step } }
-    VALUES (?name ?at) { %s } }"""
+METRICS = """SELECT ?name ?at ?value ?step { GRAPH <%s/bundle> { <%s> provio:hadMetric ?m .
+    ?m provio:name ?name ; provio:value ?value ; prov:generatedAtTime ?at OPTIONAL { ?m provio:step ?step } } }"""
 CHECKPOINTS = """SELECT DISTINCT ?c ?path ?step ?at { GRAPH <%s/bundle> { <%s> provio:hadCheckpoint ?c .
     ?c provio:path|provio:pathEncoded ?path ; prov:generatedAtTime ?at OPTIONAL { ?c provio:step ?step } } }
     ORDER BY ?at ?c"""
@@ -29,9 +27,9 @@ def rows(reader: Reader, run: str) -> Iterator[tuple[str, str]]:
     for row in reader.rows(CONFIGURATIONS % (run, run)):
         if "g" in row:
             yield "configuration", _configuration(reader, row)
-    for row in reader.rows(METRICS % (run, run)):
-        if "name" in row:
-            yield "metric", _metric(reader, run, row)
+    for name, (count, last) in sorted(_metrics(reader, run).items()):
+        several = f", the last of {count}" if count > 1 else ""
+        yield "metric", f"{name} {last['value']}{_step(last)}{several}"
     for row in reader.rows(CHECKPOINTS % (run, run)):
         yield "checkpoint", cut_path(row["path"], 60) + _step(row)
 
@@ -41,13 +39,13 @@ def _configuration(reader: Reader, row: dict[str, str]) -> str:
     return told(reader, row["g"], called(row.get("name", ""), row.get("version")) + cut_short)
 
 
-def _metric(reader: Reader, run: str, row: dict[str, str]) -> str:
-    from provio.turtle import XSD, literal
-
-    at = f'({literal(row["name"])} "{row["last"]}"^^<{XSD}dateTime>)'
-    last = list(reader.rows(LAST % (run, run, at)))
-    several = f", the last of {row['count']}" if int(row["count"]) > 1 else ""
-    return f"{row['name']} {last[-1]['value'] if last else '?'}{_step(last[-1]) if last else ''}{several}"
+def _metrics(reader: Reader, run: str) -> dict[str, tuple[int, dict[str, str]]]:
+    """How many values each metric had, and the last of them; a store would take longer to group so many."""
+    found: dict[str, tuple[int, dict[str, str]]] = {}
+    for row in reader.rows(METRICS % (run, run)):
+        count, last = found.get(row["name"], (0, row))
+        found[row["name"]] = count + 1, max(last, row, key=lambda one: nanoseconds(one["at"]))
+    return found
 
 
 def _step(row: dict[str, str]) -> str:
