@@ -197,6 +197,16 @@ def test_ini_files_and_their_numbers(tmp_path: pathlib.Path) -> None:
     assert set(taken(parser)) == {"model.lr", "model.name", "model.other", "model.amp", "model.seed"}
 
 
+def test_omegaconf_and_yaml(tmp_path: pathlib.Path) -> None:
+    omegaconf = pytest.importorskip("omegaconf", reason="OmegaConf, which comes with Hydra, is not installed")
+    path = tmp_path / "a.yaml"
+    path.write_text("model:\n  layers: 3\n  width: ${model.layers}\nrates: [0.5, 1]\nlater: ???\n")
+    expected = {"model.layers": 3, "rates.0": 0.5, "rates.1": 1, "later": "???"}
+    assert taken(omegaconf.OmegaConf.load(path)) == expected | {"model.width": 3}
+    assert taken(documents.read(path)[1]) == expected | {"model.width": "${model.layers}"}
+    assert taken(omegaconf.OmegaConf.create({"a": "${nowhere}"})) == {"a": "${nowhere}"}
+
+
 @pytest.mark.parametrize(
     "what", ["nowhere.toml", "no such thing", "[", "{", b"\xff\xfe", 3, None, "hostile", "a: b: c:"]
 )
