@@ -93,6 +93,23 @@ def shown(browser: Browser, selector: str) -> str:
     return str(browser.ask("document.querySelector(args[0]).innerText", selector))
 
 
+def downloaded(browser: Browser, sparql: str | None = None) -> str:
+    """The csv of an answer that is shown, or of a query."""
+    if sparql is not None:
+        browser.ask("document.querySelector('#text').value = args[0]", sparql)
+        browser.ask("document.querySelector('#sparql').requestSubmit()")
+        browser.until("document.querySelector('#took').innerText.includes('row')")
+    where = {"behavior": "allow", "downloadPath": str(browser.folder)}
+    browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", where)
+    file = browser.folder / "answer.csv"
+    file.unlink(missing_ok=True)
+    browser.ask("document.querySelector('#csv').click()")
+    end = time.monotonic() + 20
+    while not file.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    return file.read_bytes().decode()
+
+
 def test_a_file_is_found_and_walked_both_ways(browser: Browser, recorded: Project) -> None:
     """One step either way at first; the next where it is asked for. Pixels, not only elements."""
     chosen(browser, "middle.txt")
@@ -132,9 +149,6 @@ def test_runs_and_their_statistics(browser: Browser, site: Site, recorded: Proje
 
 def test_a_question_is_filled_in_asked_and_downloaded(browser: Browser, site: Site, recorded: Project) -> None:
     view(browser, site, "#ask")
-    browser.driver.execute_cdp_cmd(
-        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(browser.folder)}
-    )
     browser.ask("document.querySelector('#name').value = 'users-of-file'")
     browser.ask("document.querySelector('#name').dispatchEvent(new Event('change'))")
     browser.ask("document.querySelector('#value-path').value = args[0]", str(recorded.path / "clean.txt"))
@@ -143,12 +157,7 @@ def test_a_question_is_filled_in_asked_and_downloaded(browser: Browser, site: Si
     said = recorded.provio("query", "users-of-file", "clean.txt", "--as", "csv").stdout.splitlines()
     assert shown(browser, "#took").startswith(f"{len(said) - 1} rows in ")
     assert browser.ask("[...document.querySelectorAll('#answer th')].map((one) => one.innerText).join()") == said[0]
-    browser.ask("document.querySelector('#csv').click()")
-    file = browser.folder / "answer.csv"
-    end = time.monotonic() + 20
-    while not file.exists() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert file.read_text().splitlines() == said
+    assert downloaded(browser).splitlines() == said
 
 
 def test_what_the_endpoint_refuses_is_said(browser: Browser, site: Site) -> None:
@@ -181,6 +190,13 @@ def test_hostile_names_stay_text(browser: Browser, site: Site, recorded: Project
     browser.ask("document.querySelector('#sparql').requestSubmit()")
     browser.until("document.querySelector('#took').innerText.includes('row')")
     assert "<script>alert(1)" in shown(browser, "#answer")
+    text = (
+        "SELECT DISTINCT ?name { ?f provio:path ?path BIND(STRAFTER(?path, '/hostile/') AS ?name) FILTER(?name != '') }"
+    )
+    said = recorded.provio("query", text, "--as", "csv").stdout
+    lines = set(downloaded(browser, text).replace("\r\n", "\n").split("\n"))
+    assert {line for line in said.split("\n") if line.startswith("'")} == {line for line in lines if line[:1] == "'"}
+    assert sum(line.startswith("'") for line in lines) >= 5
     assert browser.ask("document.querySelectorAll('script, img, iframe').length") == before
     assert browser.ask("document.querySelectorAll('#answer td *:not(bdi):not(a)').length") == 0
 

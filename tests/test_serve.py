@@ -328,6 +328,18 @@ def test_a_token_is_wanted_where_one_is_set(recorded: Project, tmp_path: Path) -
         assert token not in site.end()[1]
 
 
+@pytest.mark.slow
+def test_records_that_are_asked_together_are_served_together(recorded: Project, project: Project) -> None:
+    (project.path / "own.txt").write_text("own")
+    project.watch("cp", "own.txt", "copy.txt")
+    with serving(project, "--timeout", "0", PROVIO_STORES=str(recorded.path)) as site:
+        assert site.api("runs")["count"] == 4
+        assert site.api("about")["record"] == f"{project.path} and {recorded.path}"
+        for path in (recorded.path / "done.txt", project.path / "copy.txt"):
+            assert len(site.api("lineage", target=site.iri(path))["nodes"]) > 2
+        assert site.query("SELECT (COUNT(DISTINCT ?r) AS ?n) { ?r a provio:Run }") == (200, "n\n4\n")
+
+
 def test_calls_that_are_refused(recorded: Project, tmp_path: Path) -> None:
     """Each in one line that names the remedy."""
 
@@ -349,6 +361,8 @@ def test_calls_that_are_refused(recorded: Project, tmp_path: Path) -> None:
         taken.listen()
         assert "name another" in said("--bind", f"127.0.0.1:{taken.getsockname()[1]}")
     assert "PROVIO_STORE=" in said(PROVIO_STORE="http://127.0.0.1:1")
+    (tmp_path / "waitress.py").write_text("raise ImportError")
+    assert 'pip install "provio[serve]"' in said(PYTHONPATH=str(tmp_path))
     empty = tmp_path / "empty"
     (empty / ".provio").mkdir(parents=True)
     assert "nothing is recorded" in recorded.provio("serve", code=3, cwd=empty).stderr

@@ -20,8 +20,9 @@ CONNECTIONS = 200
 ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 
-def serve(home: Home, place: Address, secret: str, seconds: float, begun: Callable[[str], None]) -> None:
-    """Serve a record until KeyboardInterrupt or SIGTERM; `begun` is told the page's address when it answers.
+def serve(home: Home, what: str, place: Address, secret: str, seconds: float, begun: Callable[[str], None]) -> None:
+    """Serve a record until KeyboardInterrupt or SIGTERM, under the name `what`; `begun` is told the page's address when
+    it answers.
 
     Raises ProvioError where the address is taken, nothing is merged, or what it needs is not installed.
     """
@@ -34,7 +35,7 @@ def serve(home: Home, place: Address, secret: str, seconds: float, begun: Callab
             host, port = str(server.effective_host), int(server.effective_port)
             found = Address(place.host or host, port, place.own)
             keeper = Keeper(home, seconds)
-            server.application = Front(keeper, Guard(place.own, secret, str(port)), seconds, str(home.project))
+            server.application = Front(keeper, Guard(place.own, secret, str(port)), seconds, what)
             begun(found.url)
             server.run()
         finally:

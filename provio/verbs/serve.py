@@ -43,13 +43,13 @@ def command(bind: str, token: str | None, opened: bool, timeout: float | None) -
     secret = access.token(token)
     if not place.own and not secret:
         raise click.UsageError(f"others can reach {bind}: say --token FILE, so that not everybody is answered")
-    home, seconds = _merged(timeout)
-    going.serve(home, place, secret, seconds, lambda url: _begun(url, opened))
+    home, what, seconds = _merged(timeout)
+    going.serve(home, what, place, secret, seconds, lambda url: _begun(url, opened))
     return 0
 
 
-def _merged(timeout: float | None) -> tuple[Home, float]:
-    """The record that is served, all merged that is pending, and how long an answer may take."""
+def _merged(timeout: float | None) -> tuple[Home, str, float]:
+    """The record that is served, all merged that is pending; its name, and how long an answer may take."""
     from provio import home as homes
     from provio import together
 
@@ -60,9 +60,11 @@ def _merged(timeout: float | None) -> tuple[Home, float]:
             "PROVIO_STORE= before provio serve to serve what is kept in the folder"
         )
     asking.opened(home, configured, terminal.complain, terminal.progress)
+    what = str(home.project)
     if configured.stores:
         home = type(home)(home.path / together.NAME)
-    return home, timeout if timeout is not None else configured.timeout or SECONDS
+        what = f"{what} and {', '.join(configured.stores)}"
+    return home, what, timeout if timeout is not None else configured.timeout or SECONDS
 
 
 def _begun(url: str, opened: bool) -> None:

@@ -274,7 +274,7 @@
   }
 
   /* ---- questions ---- */
-  let questions = null, last = "";
+  let questions = null, last = null;
 
   async function ask() {
     show("ask");
@@ -319,16 +319,15 @@
   const sent = (sparql, accept) => fetch("/query", { method: "POST", body: sparql, headers: { "Content-Type": "application/sparql-query", Accept: accept } });
 
   async function query() {
-    const mine = (going += 1), began = performance.now(), asking = by("text").value;
+    const mine = (going += 1), began = performance.now();
     by("took").textContent = "asking …";
     by("csv").disabled = true;
     try {
-      const answer = await sent(asking, "application/sparql-results+json, text/turtle;q=0.9");
+      const answer = await sent(by("text").value, "application/sparql-results+json, text/turtle;q=0.9");
       if (answer.status === 401) location.reload();
       const body = await answer.text();
       if (mine !== going) return;
       if (!answer.ok) throw new Error(body.trim());
-      last = asking;
       answered((answer.headers.get("Content-Type") || "").includes("json") ? JSON.parse(body) : body, performance.now() - began);
       say("");
     } catch (error) {
@@ -347,6 +346,7 @@
       return;
     }
     const names = answer.head.vars, rows = answer.results.bindings;
+    last = answer;
     by("answer").replaceChildren(table(names.map((name) => [name, ""]), rows.slice(0, SHOWN).map((row) => names.map((name) => cell(row[name])))));
     by("took").textContent = `${whole.format(rows.length)} row${rows.length === 1 ? "" : "s"}${time}${rows.length > SHOWN ? `; the first ${whole.format(SHOWN)} are shown, the csv has all` : ""}`;
     by("csv").disabled = false;
@@ -362,10 +362,18 @@
     return run ? link(to("run", run), text(term.value)) : term.value;
   }
 
-  by("csv").addEventListener("click", async () => {
-    const answer = await sent(last, "text/csv");
-    if (!answer.ok) return say((await answer.text()).trim());
-    const address = URL.createObjectURL(await answer.blob());
+  /* As RFC 4180 has it; what a spreadsheet would take for a formula has an apostrophe before it, as of `provio query`. */
+  function field(term) {
+    if (!term) return "";
+    const isNumber = /#(integer|decimal|double|float|long|int)$/.test(term.datatype || "") && /^[+-]?[0-9.]+(e[+-]?[0-9]+)?$/i.test(term.value);
+    const harmless = /^[=+\-@\t\r]/.test(term.value) && !isNumber ? `'${term.value}` : term.value;
+    return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  }
+
+  by("csv").addEventListener("click", () => {
+    const names = last.head.vars, rows = last.results.bindings.map((row) => names.map((name) => field(row[name])));
+    const text = [names, ...rows].map((line) => `${line.join(",")}\r\n`);
+    const address = URL.createObjectURL(new Blob(text, { type: "text/csv" }));
     make("a", { href: address, download: "answer.csv" }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
   });
