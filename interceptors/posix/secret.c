@@ -27,8 +27,10 @@ static void word_end(struct part *part) {
     if (word->length < 2) return;
     word->text[word->length] = ' ';
     word->text[word->length + 1] = '\0';
-    part->sure |= strstr(sure_words, word->text) != NULL;
-    part->other |= strstr(other_words, word->text) != NULL;
+    if (strchr("abcpst", word->text[1]) != NULL) { // as all of them begin
+        part->sure |= strstr(sure_words, word->text) != NULL;
+        part->other |= strstr(other_words, word->text) != NULL;
+    }
     part->before = part->last;
     part->last = *word;
     part->now = none.now;
