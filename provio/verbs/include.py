@@ -20,7 +20,7 @@ def command() -> int:
     Example: provio include
              cc -I"$(provio include)" train.c -o train
              gfortran "$(provio include)"/provio.f90 solver.f90 -o solver
-             javac -cp /usr/share/java/jna.jar "$(provio include)"/Provio.java Train.java
+             javac -cp jna.jar "$(provio include)"/Provio.java Train.java
     """
     folder = Path(__file__).resolve().parents[1] / "interceptors" / "include"
     terminal.out(os.fsencode(folder) + b"\n")
