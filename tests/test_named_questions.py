@@ -214,9 +214,7 @@ def test_own_questions(copied: Project) -> None:
 @pytest.mark.slow
 def test_the_list_and_wrong_calls(project: Project) -> None:
     """`--list` needs no record; a name that is none, and a parameter that is none, are said."""
-    assert [line.split("\t")[0] for line in project.provio("query", "--list").stdout.splitlines()[1:]] == [
-        f'"{name}"' for name in NAMES
-    ]
+    assert [line.split("\t")[0] for line in project.provio("query", "--list").stdout.splitlines()[1:]] == NAMES
     project.watch("true")
     assert "provio query --list" in project.provio("query", "io-by-nothing", code=1).stderr
     assert "it has api" in project.provio("query", "io-by-api", "-p", "rank=1", code=1).stderr
