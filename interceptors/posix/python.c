@@ -2,36 +2,59 @@
 // in its environment or on its path, whatever its options are and whoever started it.
 #include "shim.h"
 
+#include <dlfcn.h>
+
 typedef struct python_object python_object;
 
-// Where this process is a Python, its own; else NULL. (What dlsym does not find, it says with malloc.)
-#define OWN(type, name, parameters) __attribute__((weak, visibility("default"))) extern type name parameters
-OWN(int, Py_IsInitialized, (void));
-OWN(int, Py_AddPendingCall, (int (*function)(void *), void *argument));
-OWN(python_object *, PyDict_New, (void));
-OWN(int, PyDict_SetItemString, (python_object *, const char *, python_object *));
-OWN(python_object *, PyUnicode_DecodeFSDefault, (const char *));
-OWN(python_object *, PyRun_String, (const char *, int, python_object *, python_object *));
-OWN(python_object *, PyErr_Occurred, (void));
-OWN(int, PyErr_GivenExceptionMatches, (python_object *, python_object *));
-OWN(void, PyErr_Clear, (void));
-OWN(void, Py_DecRef, (python_object *));
-OWN(python_object *, PyExc_KeyboardInterrupt, );
+// Where this process is a Python; else NULL. (The one name that the loader looks up in every process.)
+__attribute__((weak, visibility("default"))) extern int Py_IsInitialized(void);
+
+// Its functions, found once it is one: a name that dlsym does not find, it says with malloc.
+static struct {
+    int (*Py_AddPendingCall)(int (*function)(void *), void *argument);
+    python_object *(*PyDict_New)(void);
+    int (*PyDict_SetItemString)(python_object *, const char *, python_object *);
+    python_object *(*PyUnicode_DecodeFSDefault)(const char *);
+    python_object *(*PyRun_String)(const char *, int, python_object *, python_object *);
+    python_object *(*PyErr_Occurred)(void);
+    int (*PyErr_GivenExceptionMatches)(python_object *, python_object *);
+    void (*PyErr_Clear)(void);
+    void (*Py_DecRef)(python_object *);
+    python_object **PyExc_KeyboardInterrupt;
+} own;
+
+static bool own_found(void) {
+#define FIND(name)                                                                                                     \
+    own.name = dlsym(RTLD_DEFAULT, #name);                                                                             \
+    if (own.name == NULL) return false;
+    FIND(Py_AddPendingCall)
+    FIND(PyDict_New)
+    FIND(PyDict_SetItemString)
+    FIND(PyUnicode_DecodeFSDefault)
+    FIND(PyRun_String)
+    FIND(PyErr_Occurred)
+    FIND(PyErr_GivenExceptionMatches)
+    FIND(PyErr_Clear)
+    FIND(Py_DecRef)
+    FIND(PyExc_KeyboardInterrupt)
+    return true;
+#undef FIND
+}
 
 enum { FILE_INPUT = 257 };
 
 _Atomic bool python_waits;
 
-// Whoever has no Python pays for the look-ups of the loader alone.
+// Whoever has no Python pays for one look-up of the loader alone.
 void python_look(void) {
     static const char folder[] = "interceptors", first[] = "/recognising.py";
-    if (Py_IsInitialized == NULL || Py_AddPendingCall == NULL) return;
-    const char *own = own_name(), *slash = strrchr(own, '/');
+    if (Py_IsInitialized == NULL || !own_found()) return;
+    const char *shim = own_name(), *slash = strrchr(shim, '/');
     if (slash == NULL) return;
-    size_t before = (size_t)(slash + 1 - own), length = before + sizeof folder - 1;
+    size_t before = (size_t)(slash + 1 - shim), length = before + sizeof folder - 1;
     char *room = arena_take(length + sizeof first);
     if (room == NULL) return;
-    memcpy(room, own, before);
+    memcpy(room, shim, before);
     memcpy(room + before, folder, sizeof folder - 1);
     memcpy(room + length, first, sizeof first);
     if (RAW(faccessat, AT_FDCWD, (long)room, R_OK) != 0) return;
@@ -51,16 +74,16 @@ static const char beginning[] = "from _frozen_importlib_external import SourceFi
 
 static int python_begin(void *unused) {
     (void)unused;
-    python_object *names = PyDict_New(), *place = PyUnicode_DecodeFSDefault(settings.layer), *done = NULL;
-    if (names != NULL && place != NULL && PyDict_SetItemString(names, "place", place) == 0)
-        done = PyRun_String(beginning, FILE_INPUT, names, names);
-    Py_DecRef(done);
-    Py_DecRef(place);
-    Py_DecRef(names);
-    python_object *error = PyErr_Occurred();
+    python_object *names = own.PyDict_New(), *place = own.PyUnicode_DecodeFSDefault(settings.layer), *done = NULL;
+    if (names != NULL && place != NULL && own.PyDict_SetItemString(names, "place", place) == 0)
+        done = own.PyRun_String(beginning, FILE_INPUT, names, names);
+    own.Py_DecRef(done);
+    own.Py_DecRef(place);
+    own.Py_DecRef(names);
+    python_object *error = own.PyErr_Occurred();
     if (error == NULL) return 0;
-    if (PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt)) return -1; // which is the program's
-    PyErr_Clear();
+    if (own.PyErr_GivenExceptionMatches(error, *own.PyExc_KeyboardInterrupt)) return -1; // which is the program's
+    own.PyErr_Clear();
     return 0;
 }
 
@@ -70,6 +93,6 @@ void python_ask(void) {
     int error = errno;
     const char *set = getenv("PROVIO_RECOGNISE"), *off = getenv("PROVIO_OFF");
     if ((set == NULL || strcmp(set, "off") != 0) && (off == NULL || *off == '\0'))
-        Py_AddPendingCall(python_begin, NULL);
+        own.Py_AddPendingCall(python_begin, NULL);
     errno = error;
 }
