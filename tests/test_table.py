@@ -75,7 +75,7 @@ TAKEN = {
     "ftello64": "after a seek only, where offsets are asked for: the program's stream, in its own call",
     "pthread_key_create": "in the constructor",
     "pthread_setspecific": "once a thread; of the first 32 keys, which need no memory",
-    "dlsym": "in the constructor, where a library's tables cannot be read, or the process is a Python; at calls of HDF5's",
+    "dlsym": "in the constructor, where a library's tables cannot be read, or in a Python; at calls of HDF5's",
     "dlerror": "after dlsym",
 }
 # Of a Python's own, where the process is one: weak, so that any other does without.
