@@ -145,8 +145,8 @@ def test_hydra(trace: Trace, work: Path) -> None:
 
 ARRAYS = """
 import numpy as np
-np.savez("a", x=np.ones(3))
-np.savez_compressed("b.npz", x=np.ones(3))
+np.savez("a", x=np.ones(3), said=np.ones(3), result=np.ones(3))
+np.savez_compressed(file="b.npz", x=np.ones(3))
 with open("c.npz", "wb") as file:
     np.savez(file, x=np.ones(3))
 np.save("d.npy", np.ones(3))

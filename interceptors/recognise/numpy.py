@@ -1,7 +1,7 @@
 """NumPy: what `savez` writes is a checkpoint."""
 
 
-def _saved(said, result, file, *_, **__):
+def _saved(said, result, /, file, *_, **__):  # whose other keywords are names of arrays: any
     from _provio.recognise import path_of
 
     path = path_of(file)
