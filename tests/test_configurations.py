@@ -10,8 +10,9 @@ import pytest
 from conftest import Project, new_project
 from told import File, Run
 
-from provio import compared
+from provio import compared, config_of
 from provio.home import Home
+from provio.redact import Redaction
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +137,17 @@ def test_a_checkpoint_and_its_own_configuration(told: Project, name: str) -> Non
     assert told.provio("checkpoint", "verify", "/data/ckpt/2.pt", name).stdout == (
         f"/data/ckpt/2.pt was saved under {name} (args 2)\n"
     )
+
+
+def test_secrets_in_a_configuration_are_as_a_record_has_them(tmp_path: Path) -> None:
+    """They are not shown as a difference."""
+    (tmp_path / "own.json").write_text(
+        '{"db": {"password": "ada", "url": "http://ada:lovelace@db/x"}, "pad_token_id": 7, "salt": 1.5, "token": ""}'
+    )
+    assert config_of.read(str(tmp_path / "own.json"), Redaction(("SALT",), ("PASSWORD",))) == {
+        "db.password": "REDACTED", "db.url": "http://ada:REDACTED@db/x", "pad_token_id": 7, "salt": "REDACTED",
+        "token": "",
+    }  # fmt: skip
 
 
 @pytest.mark.slow

@@ -86,9 +86,11 @@ def verify(path: str, configuration: str, partial: bool, form: str) -> int:
     Example: provio checkpoint verify ckpt/iter_0000050 train.toml
     """
     from provio import compared, config_of, saved
+    from provio.redact import Redaction
     from provio.reports import records
 
-    wanted = config_of.read(configuration)
+    settings = asking.settings()
+    wanted = config_of.read(configuration, Redaction(settings.redact_add, settings.redact_keep))
     found, changed = saved.at(asking.reader(path), path)
     if changed:
         terminal.complain(f"{path}: {changed}")
