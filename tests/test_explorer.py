@@ -132,6 +132,25 @@ def test_a_file_is_found_and_walked_both_ways(browser: Browser, recorded: Projec
     assert shown(browser, "#graph h1") == str(recorded.path / "done.txt")
 
 
+SLOWLY = """void (window.fetch = ((real) => async (address, ...rest) => {
+    const answer = await real(address, ...rest);
+    if (address.startsWith("/api/run?")) await new Promise((done) => { window.letGo = done; });
+    return answer;
+})(window.fetch))"""
+
+
+def test_where_one_is_is_shown_however_late_what_was_left_is_answered(browser: Browser, site: Site) -> None:
+    browser.ask(SLOWLY)
+    browser.ask("location.hash = '#run=clean'")
+    browser.until("!!window.letGo")
+    browser.ask("location.hash = '#ask'")
+    browser.until("document.querySelector('#name').options.length > 1")
+    settled(browser)
+    browser.ask("letGo()")
+    browser.ask("new Promise((done) => setTimeout(done, 300))")
+    assert browser.ask("[...document.querySelectorAll('main > section:not([hidden])')].map((one) => one.id)") == ["ask"]
+
+
 def test_runs_and_their_statistics(browser: Browser, site: Site, recorded: Project) -> None:
     assert shown(browser, "#list .facts") == "6 runs"
     rows = browser.ask("[...document.querySelectorAll('#list tbody tr')].map((one) => one.innerText)")

@@ -11,7 +11,7 @@
   const SHOWN = 1000; // rows of an answer
   const by = (id) => document.getElementById(id);
   const within = (id, what) => document.querySelector(`#${id} ${what}`);
-  let handle = null, going = 0;
+  let handle = null, going = 0, walk = new AbortController();
 
   function make(name, attributes = {}, ...children) {
     const made = document.createElement(name);
@@ -26,7 +26,7 @@
   const link = (hash, ...children) => make("a", { href: hash }, ...children);
   const to = (view, value) => `#${view}=${encodeURIComponent(value)}`;
 
-  async function asked(what, values = {}, signal) {
+  async function asked(what, values = {}, signal = walk.signal) {
     const answer = await fetch(`/api/${what}?${new URLSearchParams(values)}`, { signal });
     if (answer.status === 401) location.reload();
     const said = await answer.json();
@@ -38,6 +38,8 @@
     by("said").textContent = line;
     by("said").hidden = !line;
   }
+
+  const failed = (error) => { if (error.name !== "AbortError") say(error.message || "no answer: is the server still there?"); };
 
   /* ---- figures as people read them ---- */
   const whole = new Intl.NumberFormat("en");
@@ -72,11 +74,18 @@
   const words = by("words"), found = by("found");
   let waiting = null, before = null, at = -1;
 
+  function unmark() { // nor is what is still looked for to be marked later
+    clearTimeout(waiting);
+    if (before) before.abort();
+    words.removeAttribute("aria-activedescendant");
+    for (const one of found.querySelectorAll('[aria-selected="true"]')) one.setAttribute("aria-selected", "false");
+    at = -1;
+  }
+
   function close() {
+    unmark();
     found.hidden = true;
     words.setAttribute("aria-expanded", "false");
-    words.removeAttribute("aria-activedescendant");
-    at = -1;
   }
 
   function option(name, place) {
@@ -107,7 +116,7 @@
   }
 
   async function search() {
-    if (before) before.abort();
+    unmark();
     if (!words.value.trim()) return close();
     before = new AbortController();
     try {
@@ -119,13 +128,11 @@
       words.setAttribute("aria-expanded", "true");
       at = -1;
       if (answer.found.length) mark(0);
-    } catch (error) {
-      if (error.name !== "AbortError") say(error.message);
-    }
+    } catch (error) { failed(error); }
   }
 
   words.addEventListener("input", () => {
-    clearTimeout(waiting);
+    unmark();
     waiting = setTimeout(search, 120);
   });
   words.addEventListener("keydown", (event) => {
@@ -242,7 +249,9 @@
   }
 
   async function program(iri) {
-    listed(decodeURI(iri.slice(iri.indexOf("/program/") + 9)).replace(/^[^/]*/, ""), await asked("program", { program: iri }), false);
+    let name = iri.slice(iri.indexOf("/program/") + 9);
+    try { name = decodeURI(name); } catch { /* it is no UTF-8: as it is */ }
+    listed(name.replace(/^[^/]*/, ""), await asked("program", { program: iri }), false);
   }
 
   /* ---- statistics of a run ---- */
@@ -258,7 +267,7 @@
     if (answer.slow.length) parts.push(heading("What is slow"), ...answer.slow.map((one) => make("p", {}, text(`${one.where}: ${one.evidence} `), make("span", { class: "facts" }, text(one.remedy)))));
     for (const [what, title] of [["wrote", "Wrote most"], ["read", "Read most"]]) {
       const files = [...answer.files[what]].sort((one, other) => other[2] - one[2]);
-      if (files.length) parts.push(heading(title), table([["Bytes", "number"], ["File"]], files.map(([, path, size]) => [bytes(size), make("a", { href: "#", onclick: (event) => { event.preventDefault(); look(path); } }, text(path))])));
+      if (files.length) parts.push(heading(title), table([["Bytes", "number"], ["File"]], files.map(([, path, size]) => [bytes(size), make("a", { href: "#", onclick: (event) => { event.preventDefault(); look(path).catch(failed); } }, text(path))])));
     }
     parts.push(...answer.unknown.map((line) => make("p", { class: "warning" }, text(`! ${line}`))));
     within("sums", ".parts").replaceChildren(...parts.map((part) => (part.tagName === "TABLE" ? make("div", { class: "scroll" }, part) : part)));
@@ -309,7 +318,7 @@
       by("text").value = filled.text;
       say(filled.notes.join("; "));
       await query();
-    } catch (error) { say(error.message); }
+    } catch (error) { failed(error); }
   });
   by("sparql").addEventListener("submit", (event) => { event.preventDefault(); query(); });
   by("text").addEventListener("keydown", (event) => {
@@ -393,14 +402,16 @@
       else one.removeAttribute("aria-current");
     }
     say("");
-    const mine = (going += 1);
+    going += 1;
+    walk.abort(); // what was asked for where one was before is not drawn here
+    const mine = (walk = new AbortController());
     document.body.dataset.busy = "";
     try {
       await (VIEWS[view] || runs)(value === undefined ? undefined : decodeURIComponent(value));
     } catch (error) {
-      if (mine === going) say(error.message || "no answer: is the server still there?");
+      if (mine === walk) failed(error);
     }
-    delete document.body.dataset.busy;
+    if (mine === walk) delete document.body.dataset.busy;
   }
 
   const explorer = (window.provioExplorer = { handle: null });
