@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provio import asking, terminal
+from provio.reports.text import plural
 from provio.verbs import FORMS, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def verify(path: str, configuration: str, partial: bool, form: str) -> int:
     width, unicode = terminal.width(), terminal.unicode()
     terminal.out(records.render("checkpoint verify", rows, form, width=width, unicode=unicode))
     if differing:
-        terminal.note(f"{len(differing)} settings differ from what {path} was saved under ({names})")
+        what = plural(len(differing), "setting differs", "settings differ")
+        terminal.note(f"{what} from what {path} was saved under ({names})")
     return 1 if differing else 0
 
 
