@@ -209,6 +209,17 @@ def test_levels(browser):
     assert "WestSac.h5" not in names(browser)
 
 
+def test_an_object_whose_name_has_points_is_described(browser):
+    """No part of its name is taken for the time of its file."""
+    document = documents.lone_document()
+    node = document["nodes"][0]
+    node["iri"] = document["target"] = node["iri"] + "#/encoder.layer.crossattention"
+    node["type"], node["label"] = "Dataset", "encoder.layer.crossattention"
+    browser.open(render(document, "x", level="dataset"))
+    assert browser.ask("given.handle.choose(args[0])", node["iri"])
+    assert browser.ask("document.querySelector('.details h2').textContent") == "encoder.layer.crossattention"
+
+
 def test_time_line(browser):
     """Each process has its bar, in the order of their starts; a click on one chooses it."""
     browser.open(render(documents.chain_document(), "xcorr.h5"))

@@ -56,8 +56,8 @@
   };
   // When the version was written that an IRI names: by inode, birth, modification in nanoseconds and size.
   const modified = (iri) => {
-    const [, , time] = iri.includes("/version/") ? iri.slice(iri.lastIndexOf("/") + 1).split(".") : [];
-    return time?.length > 9 ? new Date(Number(time.slice(0, -6))).toISOString() : undefined;
+    const [, time] = /\/version\/[^#]*\/\d+\.-?\d+\.(\d{4,13})\d{6}\.[^#/]*$/.exec(iri) || [];
+    return time ? new Date(Number(time)).toISOString() : undefined;
   };
   const ofFile = (iri) => iri.split("#", 1)[0];
   const kindOf = (node) => node.api !== undefined || node.count !== undefined && node.type !== "Fold" ? "io"
