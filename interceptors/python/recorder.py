@@ -28,7 +28,7 @@ _looks: list[int] = []  # the thread that looks
 
 def off() -> bool:
     """Whether the user wants nothing of it."""
-    return os.environ.get(OFF, "0") not in ("", "0")
+    return bool(os.environ.get(OFF))  # whatever it is, as recognisers have it
 
 
 def recorder() -> Any:
