@@ -112,10 +112,6 @@ class Files:
             found = [version for one in paths if (version := self._after(one, at))]
         return list(dict.fromkeys(found))
 
-    def latest(self, path: bytes, at: int) -> str | None:
-        """Return the version of one file at a moment."""
-        return self._at(normpath(path), at)
-
     def _below(self, path: bytes) -> Iterator[bytes]:
         if path in self.there:
             yield path

@@ -67,15 +67,10 @@
       this.bends = layout.bends;
       if (keep === false || !this.fitted || !this.moved) this.fit();
       else if (old) {
-        const now = this.nodes.find((node) => node.id === keep) || this.nodes.find((node) => node.id.startsWith(keep)) || this.#near(keep);
+        const now = this.nodes.find((node) => node.id === keep) || this.nodes.find((node) => node.id.startsWith(keep));
         if (now) { this.at.x += (old.x - now.x) * this.at.scale; this.at.y += (old.y - now.y) * this.at.scale; }
       }
       this.draw();
-    }
-
-    #near(keep) {
-      const held = this.calls.held?.(keep);
-      return this.nodes.find((node) => held?.has(node.id));
     }
 
     mark(chosen, marks) {
