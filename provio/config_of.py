@@ -13,7 +13,7 @@ from provio.compared import Value, text
 from provio.errors import ProvioError
 from provio.redact import Redaction
 
-NUMBERS = frozenset({"integer", "real", "truth"})
+NUMBERS = frozenset({"integer", "real"})
 
 
 def read(path: str, redaction: Redaction) -> dict[str, Value]:
@@ -36,7 +36,8 @@ def _kept(name: str, sort: str, value: Value, redaction: Redaction) -> Value:
     """A value as it would have been recorded: whoever says a setting hides it first, whatever the user would keep."""
     from provio.interceptors.python.secret_words import REDACTED, hides
 
+    if sort == "truth":
+        return value
     shown, number = text(value), sort in NUMBERS
-    hidden = sort != "truth" and hides(name, shown, number)
-    kept = REDACTED if hidden else redaction.setting(name, shown, number)
+    kept = REDACTED if hides(name, shown, number) else redaction.setting(name, shown, number)
     return value if kept == shown else kept

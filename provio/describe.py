@@ -21,7 +21,7 @@ PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> PREFIX rdfs: <http://ww
 SINGLE = {
     PROV + "startedAtTime": "start", PROV + "endedAtTime": "end", NS + "size": "size", NS + "modified": "modified",
     NS + "path": "path", NS + "pathEncoded": "pathEncoded", NS + "argv": "argv", NS + "cwd": "cwd", NS + "host": "host",
-    NS + "pid": "pid", NS + "exitCode": "exitCode",
+    NS + "pid": "pid", NS + "exitCode": "exitCode", NS + "rank": "rank",
     NS + "kind": "kind", NS + "number": "number", NS + "sourceText": "source", NS + "status": "status",
     NS + "version": "version",
 }  # fmt: skip
@@ -31,7 +31,7 @@ TYPE = RDF + "type"
 UPPER = (PROV + "specializationOf", PART_OF)  # what a node is a version or a part of says more of it
 PHASE = re.compile(r"/phase/\d+$")
 RUN = re.compile(r"https://w3id\.org/provio/run/[^/]+")
-NUMBERS = frozenset({"size", "pid", "exitCode", "number", "version"})
+NUMBERS = frozenset({"size", "pid", "exitCode", "number", "rank", "version"})
 
 
 def order(node: Node) -> tuple[int, str, str]:

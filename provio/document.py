@@ -59,6 +59,7 @@ class Node(TypedDict):
     host: NotRequired[str]
     pid: NotRequired[int]
     exitCode: NotRequired[int]
+    rank: NotRequired[int]
     size: NotRequired[int]
     modified: NotRequired[str]
     program: NotRequired[str]

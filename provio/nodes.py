@@ -31,14 +31,14 @@ _WANTED = (
         NS + name
         for name in "sameContentAs contentFrom mapsOnto madeIn format leadsTo without name nameEncoded".split()
     ),
-    *(NS + name for name in "argv cwd host pid exitCode kind number sourceText status version".split()),
+    *(NS + name for name in "argv cwd host pid rank exitCode kind number sourceText status version".split()),
     RDFS + "label",
 )
 _OF_PROCESSES = frozenset(
     (
         *(PROV + name for name in "used wasAssociatedWith startedAtTime endedAtTime".split()),
         *(NS + name for name in "partOf carriedFrom launchedBy continuedFrom".split()),
-        *(NS + name for name in "argv cwd host pid exitCode sourceText status".split()),
+        *(NS + name for name in "argv cwd host pid rank exitCode sourceText status".split()),
     )
 )
 _OF_FILES = tuple(word for word in _WANTED if word not in _OF_PROCESSES)

@@ -39,7 +39,7 @@ QUOTED = pattern(
 OPTION = pattern(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
 # What has none of these is let through at once.
 SUSPECT = "@ = token secret pass pwd key credential auth bearer cookie".split()
-NUMBERS = frozenset("integer decimal double boolean".split())
+NUMBERS = frozenset("integer decimal double".split())
 
 
 @plain(frozen=True)
@@ -132,6 +132,8 @@ def said(found: Trace, redaction: Redaction) -> None:
     kept."""
     for settings in found.said.holders():
         for name, value in settings.items():
+            if value.type == "boolean":  # whether there is one
+                continue
             text = redaction.setting(name, value.text, value.type in NUMBERS)
             if text != value.text:
                 settings[name] = Value(TEXT, text)

@@ -208,6 +208,21 @@ def test_what_no_file_shows_takes_part(home: Home) -> None:
     assert ask("SELECT ?kind ?age { ?e provio:kind ?kind ; prov:hadMember [ provio:name 'age' ; provio:value ?age ] }")
 
 
+def test_a_folder_that_was_used_is_the_files_that_were_read_in_it(home: Home) -> None:
+    """Of what the program saw of it by then; nothing beside them stands for the folder."""
+    run = Run(home, 1)
+    process = run.process("resume.py")
+    for name in ("/data/ckpt/a", "/data/ckpt/b", "/data/ckpt.old/c"):
+        process.plain(File(name)).read().close()
+    process.used("/data/ckpt")
+    process.plain(File("/data/x"), "w").write().close()
+    ask = asked(home, run)
+    assert ask("SELECT ?path { ?p prov:used/prov:specializationOf/provio:path ?path }") == [
+        ("/data/ckpt.old/c",), ("/data/ckpt/a",), ("/data/ckpt/b",)
+    ]  # fmt: skip
+    assert ask("SELECT ?e { ?e a provio:DataObject ; provio:name '/data/ckpt' }") == []
+
+
 def ancestors(home: Home, name: str) -> set[str]:
     """What the newest version of a file was made from: paths of files, labels of the rest."""
     reader = open_reader(home)

@@ -2,17 +2,19 @@
 // same words.
 #include "said.h"
 
-static const char sure_words[] = " secret password passwd pwd passphrase credential credentials apikey ";
+static const char sure_words[] = " secret secrets password passwords passwd pwd passphrase passphrases credential "
+                                 "credentials apikey apikeys ";
 static const char other_words[] = " token auth authorization bearer cookie ";
 static const char of_data[] =
     " column dict feature foreign group hash index join lookup map order partition primary row sort ";
+static const char keys_of[] = " access api private secret ssh ";
 static const char owners[] = " admin cert db database ftp http key login proxy root smtp user ";
 
-enum { LONGEST_WORD = 16 }; // a longer one is none of these
+enum { LONGEST_WORD = 64 }; // a longer one is none of these
 
 struct word {
     unsigned length; // with a space before and behind it
-    char text[LONGEST_WORD + 3];
+    char text[LONGEST_WORD + 4];
 };
 
 struct part {
@@ -22,9 +24,18 @@ struct part {
 };
 static const struct part none = {.now = {1, " "}};
 
+// Whether a word ends so, perhaps joined with another.
+static bool ends_in(const struct word *word, const char *text) {
+    size_t length = strlen(text);
+    return word->length > length && word->length <= LONGEST_WORD + 1 &&
+           memcmp(word->text + word->length - length, text, length) == 0;
+}
+
 static void word_end(struct part *part) {
     struct word *word = &part->now;
     if (word->length < 2) return;
+    part->sure |= ends_in(word, "password") || ends_in(word, "passwd") || ends_in(word, "secret");
+    part->other |= ends_in(word, "token");
     word->text[word->length] = ' ';
     word->text[word->length + 1] = '\0';
     if (strchr("abcpst", word->text[1]) != NULL) { // as all of them begin
@@ -38,7 +49,7 @@ static void word_end(struct part *part) {
 }
 
 static void word_add(struct word *word, char letter) {
-    if (word->length > LONGEST_WORD) return;
+    if (word->length > LONGEST_WORD + 1) return;
     word->text[word->length++] = letter >= 'A' && letter <= 'Z' ? (char)(letter | 32) : letter;
 }
 
@@ -59,7 +70,8 @@ static bool is_pass(const struct part *part) {
 static bool part_hides(const struct part *part, bool number, bool digit) {
     if (is_pass(part)) return !digit;
     bool key = part->words > 1 && is(&part->last, " key ") && strstr(of_data, part->before.text) == NULL;
-    return part->sure || (!number && (part->other || key));
+    bool keys = part->words > 1 && is(&part->last, " keys ") && strstr(keys_of, part->before.text) != NULL;
+    return part->sure || (!number && (part->other || key || keys));
 }
 
 // Whether the value of a setting is to be kept out; `digit`: it is one digit.

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 REDACTED = "REDACTED"
 # A number is no token (`pad_token_id 50256`), but may be a password.
-SURE = frozenset("secret password passwd pwd passphrase credential credentials apikey".split())
+SURE = frozenset(
+    "secret secrets password passwords passwd pwd passphrase passphrases credential credentials apikey apikeys".split()
+)
+LONGEST = 64  # bytes of a word; a longer one is none
+ENDS_SURE, ENDS = ("password", "passwd", "secret"), ("token",)  # of a word that something is joined with
 WORDS = SURE | frozenset("token auth authorization bearer cookie".split())
 # `key` alone is what one sorts by, and so is one of these.
 OF_DATA = frozenset(
     "column dict feature foreign group hash index join lookup map order partition primary row sort".split()
 )
+KEYS_OF = frozenset("access api private secret ssh".split())  # whose `keys` are secrets
 # `pass` and its like; one digit is which pass of an encoder it is.
 OWNERS = frozenset("admin cert db database ftp http key login proxy root smtp user".split())
 
@@ -28,6 +33,10 @@ def words_of(name: str) -> list[str]:
     return [word for word in "".join(parted).split(" ") if word]
 
 
+def _ends(words: list[str], ends: tuple[str, ...]) -> bool:
+    return any(word.endswith(ends) and len(word.encode("utf-8", "surrogatepass")) <= LONGEST for word in words)
+
+
 def is_pass(words: list[str]) -> bool:
     """Whether it is a `pass`, or that of something that has one."""
     if len(words) == 2:
@@ -40,10 +49,12 @@ def is_secret(name: str, value: str = "", number: bool = False) -> bool:
     words = words_of(name)
     if is_pass(words):
         return len(value) != 1 or not "0" <= value <= "9"
-    if number:
-        return not SURE.isdisjoint(words)
+    sure = not SURE.isdisjoint(words) or _ends(words, ENDS_SURE)
+    if number or sure:
+        return sure
     key = len(words) > 1 and words[-1] == "key" and words[-2] not in OF_DATA
-    return key or not WORDS.isdisjoint(words)
+    keys = len(words) > 1 and words[-1] == "keys" and words[-2] in KEYS_OF
+    return key or keys or not WORDS.isdisjoint(words) or _ends(words, ENDS)
 
 
 def parts_of(name: str) -> list[str]:

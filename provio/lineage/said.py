@@ -7,6 +7,9 @@ what it says it made is an output: a phase ends there as with files. A metric or
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+
 from provio.facts import Process, Trace
 from provio.identity import Identity
 from provio.lineage.model import Conclusions, Input, Span, Version, inode_of
@@ -22,18 +25,18 @@ def say(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
         _configured(one, trace, conclusions)
     for said in trace.said.entities.values():
         conclusions.said.kept.setdefault(entity_iri(trace.iri, said), []).append(said)
-    states = _States(trace, conclusions)
+    states, seen = _States(trace, conclusions), _Seen(conclusions.versions.values() if trace.said.uses else ())
     for use in sorted(trace.said.uses, key=lambda use: use.at):
         actor = conclusions.acting(trace.processes[use.process], use.task)
         if use.entity in trace.said.entities:
             states.use(entity_iri(trace.iri, trace.said.entities[use.entity]), use, actor)
-        elif use.path is not None and use.facts:
-            _file(use, use.facts, actor, identity, conclusions)
+        elif use.path is not None and not (inside := seen.below(use.path, use.at)) and use.facts:
+            seen.add(use.path, use.at, _file(use, use.facts, actor, identity, conclusions))
         elif use.path is not None:
-            known = None if use.made else _known(use.path, use.at, conclusions)
-            if known:
-                conclusions.inputs[actor.iri].append(Input(actor, known, use.at, use.at))
-            else:
+            known = inside or seen.at(use.path, use.at)
+            if known and not use.made:
+                conclusions.inputs[actor.iri] += [Input(actor, version, use.at, use.at) for version in known]
+            elif not inside:
                 said = Entity("", use.process, use.at, use.path.decode("utf-8", "replace"), "", "", {})
                 iri = entity_iri(trace.iri, said)
                 conclusions.said.kept.setdefault(iri, []).append(said)
@@ -48,18 +51,40 @@ def _configured(said: Configuration, trace: Trace, conclusions: Conclusions) -> 
     conclusions.inputs[actor.iri].append(Input(actor, iri, said.at, said.at))
 
 
-def _known(path: bytes, at: int, conclusions: Conclusions) -> str | None:
-    """The latest version that a file is known to have been by a moment."""
-    found: tuple[int, str | None] = 0, None
-    for version in conclusions.versions.values():
-        for (_, name), (first, _last) in version.sightings.items():
-            if name == path and found[0] < first <= at:
-                found = first, version.iri
-    return found[1]
+class _Seen:
+    """Versions by the paths at which they were seen, and since when. A folder is the files in it, as they then were."""
+
+    def __init__(self, versions: Iterable[Version]) -> None:
+        self.there: dict[bytes, list[tuple[int, str]]] = {}
+        for version in versions:
+            for (_, path), (first, _last) in version.sightings.items():
+                self.there.setdefault(path, []).append((first, version.iri))
+        self.paths = sorted(self.there)
+
+    def add(self, path: bytes, first: int, version: str) -> None:
+        """Note one more."""
+        if path not in self.there:
+            insort(self.paths, path)
+        self.there.setdefault(path, []).append((first, version))
+
+    def at(self, path: bytes, moment: int) -> list[str]:
+        """Return the latest version that a file is known to have been by a moment, if any."""
+        known = [found for found in self.there.get(path, ()) if found[0] <= moment]
+        return [max(known)[1]] if known else []
+
+    def below(self, path: bytes, moment: int) -> list[str]:
+        """Return what is known of the files in a folder."""
+        folder = path.rstrip(b"/") + b"/"
+        found: list[str] = []
+        for place in range(bisect_left(self.paths, folder), len(self.paths)):
+            if not self.paths[place].startswith(folder):
+                break
+            found += self.at(self.paths[place], moment)
+        return found
 
 
-def _file(use: Use, facts: Facts, actor: Process, identity: Identity, conclusions: Conclusions) -> None:
-    """A file whose use no call showed."""
+def _file(use: Use, facts: Facts, actor: Process, identity: Identity, conclusions: Conclusions) -> str:
+    """A file whose use no call showed; returns its version."""
     path = use.path or b""
     iri = identity.version(facts)
     version = conclusions.versions.setdefault(iri, Version(iri, facts, False, use.at))
@@ -69,6 +94,7 @@ def _file(use: Use, facts: Facts, actor: Process, identity: Identity, conclusion
         conclusions.inputs[actor.iri].append(Input(actor, iri, use.at, use.at))
     elif not any(span.inode == inode_of(facts) for span in conclusions.spans):
         conclusions.spans.append(Span(actor, inode_of(facts), use.at, use.at, use.at, None, facts))
+    return iri
 
 
 class _States:
