@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
@@ -25,6 +26,10 @@ from provio.home import Home
 from provio.store.embedded import StoreReader
 from provio.validate.check import check
 from provio.validate.rules import VIOLATION, Graph
+
+# What is started in the background by a script ignores it, and so would all that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent.parent
 SHIM = ROOT / "provio" / "libprovio.so"

@@ -91,12 +91,20 @@ class Binary:
         with self.lock:
             self.control.settimeout(seconds)
             self.control.send(b"?")
-            _, found, _, _ = socket.recv_fds(self.control, 1, 1)
+            word, found, _, _ = socket.recv_fds(self.control, 1, 1)
+        if not word:  # whoever hands out connections is gone: nobody reaches it any more
+            self.process.kill()
         if not found:
             raise ConnectionRefusedError
         connection = socket.socket(fileno=found[0])
         connection.settimeout(seconds)
         return connection
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether it ends in so long: one that was killed may be some time about it."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        return not self.alive
 
     @property
     def alive(self) -> bool:

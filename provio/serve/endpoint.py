@@ -136,7 +136,14 @@ class _Going:
             except (OSError, http.client.HTTPException):
                 if last:  # the server was ended twice, by this query it seems
                     raise Refused(503, ENDED) from None
+                self._lost(self.binary)
         raise AssertionError
+
+    def _lost(self, binary: Binary) -> None:
+        """Let go of what was asked of a server that did not answer, which may be about to end."""
+        if self.connection:
+            self.connection.close()
+        binary.ends_within(1)
 
     def _asked(self, body: bytes, headers: dict[str, str]) -> Reply:
         assert self.binary  # noqa: S101 - it was begun

@@ -21,9 +21,9 @@ SECONDS = 60.0
 @click.option("--token", type=click.Path(dir_okay=False), metavar="FILE",
               help="Answer who knows the token in FILE (made where there is none); or set PROVIO_TOKEN.")  # fmt: skip
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS",
+@click.option("--timeout", "longest", type=click.FloatRange(min=0), metavar="SECONDS",
               help="How long an answer may take; 0: as it may [default: what is set, else 60].")  # fmt: skip
-def command(bind: str, token: str | None, opened: bool, timeout: float | None) -> int:
+def command(bind: str, token: str | None, opened: bool, longest: float | None) -> int:
     """Serve what is recorded to a browser, and to any client of SPARQL 1.1 at /query; nothing can be changed.
 
     What is pending is merged first; what is merged later is seen without a new start. An address that others can reach
@@ -43,7 +43,7 @@ def command(bind: str, token: str | None, opened: bool, timeout: float | None) -
     secret = access.token(token)
     if not place.own and not secret:
         raise click.UsageError(f"others can reach {bind}: say --token FILE, so that not everybody is answered")
-    home, what, seconds = _merged(timeout)
+    home, what, seconds = _merged(longest)
     going.serve(home, what, place, secret, seconds, lambda url: _begun(url, opened))
     return 0
 
