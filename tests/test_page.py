@@ -186,6 +186,18 @@ def test_folds_open_and_close(browser):
             assert len(browser.ask(ITEMS)) <= 90 + 2
 
 
+def test_ranks_of_a_record_fold_by_rank(browser, project: Project):
+    """What each rank of a parallel program ran is a fold of its own inside the program's."""
+    (project.path / "in").write_text("1")
+    job = "OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=$r sh -c 'for i in $(seq 13); do sort in -o o-$r-$i; done'"
+    project.run(f"for r in 0 1 2; do export r; {job}; done")
+    project.provio("view", "--max-nodes", "20", "-o", "ranks.html")
+    browser.go((project.path / "ranks.html").as_uri())
+    browser.ask(f"given.handle.open({json.dumps(item(browser, 'sort', count=39)['id'])})")
+    found = {one["name"]: one["count"] for one in browser.ask(ITEMS) if one["name"].startswith("rank ")}
+    assert found == {"rank 0": 13, "rank 1": 13, "rank 2": 13}
+
+
 def test_a_small_graph_folds_when_asked(browser):
     browser.open(render(documents.hostile_document(), "x"))
     before = len(browser.ask(ITEMS))

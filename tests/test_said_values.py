@@ -11,6 +11,7 @@ import decimal
 import enum
 import itertools
 import math
+import os
 import pathlib
 import types
 from typing import Any
@@ -184,6 +185,12 @@ def test_large_ones_are_told_by_their_digests() -> None:
 def test_texts_of_formats(text: str) -> None:
     expected = {"optimizer.lr": 0.001, "optimizer.name": "adam", "batch": 256, "amp": True}
     assert taken(documents.read(text)[1]) == expected
+
+
+def test_a_fifo_is_no_configuration_and_keeps_nobody_waiting(tmp_path: pathlib.Path) -> None:
+    os.mkfifo(tmp_path / "x.json")
+    with pytest.raises(documents.Unreadable, match="no regular file"):
+        documents.read(tmp_path / "x.json")
 
 
 def test_ini_files_and_their_numbers(tmp_path: pathlib.Path) -> None:

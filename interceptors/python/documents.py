@@ -10,6 +10,7 @@ import configparser
 import importlib
 import json
 import os
+import stat
 from collections.abc import Callable
 from typing import Any
 
@@ -45,8 +46,12 @@ def ending_of(path: str) -> str:
 
 def _content(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            data = file.read(MOST + 1) if os.path.isfile(path) else b""
+        # A FIFO would keep the program waiting.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            data = file.read(MOST + 1) if regular else b""
+        if not regular:
+            raise Unreadable(f"{path} is no regular file")
         if len(data) > MOST:
             raise Unreadable(f"{path} is larger than {MOST} bytes")
         return data.decode("utf-8-sig")
