@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import struct
 import time
@@ -76,10 +77,27 @@ class Browser:
         return found[0]
 
     def press(self, *keys: str) -> None:
+        self.press_to_leave(*keys)
+        self.ask("1")
+
+    def press_to_leave(self, *keys: str) -> None:
+        """Press what leads to another page: in this one nothing can be waited for."""
         from selenium.webdriver.common.action_chains import ActionChains
 
         ActionChains(self.driver).send_keys(*keys).perform()
-        self.ask("1")
+
+    def arrived(self, without: str) -> None:
+        """Wait for a page that is loaded and has no such element."""
+        from selenium.common.exceptions import WebDriverException
+
+        deadline = time.monotonic() + 60
+        there = "return document.readyState === 'complete' && !document.querySelector(arguments[0])"
+        while time.monotonic() < deadline:
+            with contextlib.suppress(WebDriverException):  # between two pages
+                if self.driver.execute_script(there, without):
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"{without} is still there")
 
     def click(self, x: float, y: float) -> None:
         """The mouse goes to a point of the page and presses."""

@@ -63,6 +63,16 @@ with ThreadPoolExecutor(2) as pool:
             done += [pool.map(write, [f"part {number % 2}.out"])]
     write(".out")
 """
+LATE = """
+go = threading.Event()
+with ThreadPoolExecutor(1) as pool:
+    with provio.activity("a"):
+        pool.submit(go.wait)
+        late = pool.submit(write, "a.out")
+    go.set()
+    late.result()
+    pool.submit(write, ".out").result()
+"""
 DECORATED = """
 class Model:
     @provio.task
@@ -151,6 +161,11 @@ def test_two_threads_two_activities_one_file_each(trace: Trace, work: Path) -> N
 def test_the_same_for_tasks_of_asyncio(trace: Trace, work: Path) -> None:
     found = written(trace, ASYNCIO, work)
     assert found == {("task 0", "task 0"): 40, ("task 1", "task 1"): 40, ("", ""): 41, ("above", "above"): 2}
+
+
+def test_what_is_handed_to_a_pool_belongs_to_an_activity_that_is_over(trace: Trace, work: Path) -> None:
+    """Its thread was made within that activity, and is in none afterwards."""
+    assert written(trace, LATE, work) == {("a", "a"): 1, ("", ""): 1}
 
 
 @pytest.mark.slow

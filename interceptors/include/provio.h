@@ -83,9 +83,9 @@ struct provio_task { // NULL and 0: nothing, and it is left out
 };
 
 PROVIO_CALL(uint64_t, provio_task_begin, (const struct provio_task *task), (task)) // its number; 0: not recorded
-PROVIO_CALL(uint64_t, provio_task_enter, (uint64_t task), (task))                  // 0: none; returns what it was in
-PROVIO_CALL(uint64_t, provio_task_now, (void), ())                                 // what the thread is in
-PROVIO_TELL(provio_task_end, (uint64_t task, const char *status), (task, status))  // "ok", "error" or NULL
+PROVIO_CALL(uint64_t, provio_task_enter, (uint64_t task), (task))                 // 0: none; returns what to go back to
+PROVIO_CALL(uint64_t, provio_task_now, (void), ())                                // what the thread is in
+PROVIO_TELL(provio_task_end, (uint64_t task, const char *status), (task, status)) // "ok", "error" or NULL
 
 // Two calls in one: begin a Task and enter it; enter what the thread was in before, and end the Task.
 PROVIO_CALL(uint64_t, provio_task_in, (const char *name, const char *kind), (name, kind))

@@ -42,7 +42,10 @@ void tasks_after_fork(void) {
 
 static void scope_set(struct thread *thread, uint64_t scope, bool inherited) {
     uint64_t before = thread->scope;
-    if (scope == before) return;
+    if (scope == before) {
+        thread->inherited = inherited;
+        return;
+    }
     thread->depth++;
     thread->scopes[before % SCOPES].scope = before;
     thread->scopes[before % SCOPES].number = relaxed(thread->number);
@@ -113,11 +116,16 @@ uint64_t provio_task_begin(const struct provio_task *task) {
     return number;
 }
 
+// In what is returned: the thread was made within the Task, and is in it only as long as that goes on.
+static const uint64_t INHERITED = (uint64_t)1 << 63;
+
 uint64_t provio_task_enter(uint64_t task) {
     struct thread *thread = hearing();
     if (thread == NULL) return 0;
-    uint64_t before = scope_of(thread);
-    scope_set(thread, task_is_own(task) ? task : 0, false);
+    uint64_t before = scope_of(thread), own = task & ~INHERITED;
+    if (before != 0 && thread->inherited) before |= INHERITED;
+    scope_set(thread, task_is_own(own) ? own : 0, own != task);
+    scope_of(thread); // it may have ended meanwhile
     return before;
 }
 

@@ -13,6 +13,7 @@ from .thread import Thread
 
 LETTERS = "tgmce"  # Tasks, configurations, metrics, checkpoints, entities
 LETTER = 56  # of a handle: the bits below it are the number
+INHERITED = 1 << 63  # of what to go back to: only as long as that Task goes on
 LONGEST_SOURCE = 1 << 20
 
 
@@ -92,8 +93,11 @@ class Scopes(Objects):
     def task_enter(self, thread: Thread, task: int) -> int:
         """Have what the thread does belong to a Task (0: to none); return what it was in."""
         before = thread.scope()
+        if before and thread.within.going is not None:
+            before |= INHERITED
+        inherited, task = task & INHERITED, task & ~INHERITED
         own = not task >> LETTER and self.is_own(task)
-        thread.within.task, thread.within.going = task if own else 0, None
+        thread.within.task, thread.within.going = task if own else 0, self.going if own and inherited else None
         return before
 
     @numbered
