@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from case import HERE, LEVELS, Place
-from variants import BARE, PASS, Trace, plain_environment, variables
+from variants import BARE, PASS, SHIM, Trace, variables
 
 KEPT = HERE / "instructions.json"
 CALLS = {
@@ -35,6 +35,10 @@ TITLES = CALLS | STARTS
 SO_MANY = {"pread": 2_000, "fread": 4_000, "getc": 4_000, "open": 1_000, "told": 2_000}
 
 PREFIX = "provio-bench-"  # of the folder that all of it happens in
+
+# The start of a process looks through all of its environment, and each letter of a path costs some instructions:
+# the same everywhere, and no one's own.
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
 Figures = dict[str, dict[str, int]]
 
@@ -52,7 +56,7 @@ def collected(
     """Return how many instructions a command takes under a variant, those of a function left out; raises where it
     fails."""
     with tempfile.TemporaryDirectory(dir=place.data) as name:
-        environment = plain_environment() | variables(variant, place.built, Trace(Path(name)))
+        environment = ENVIRONMENT | variables(variant, place.built, Trace(Path(name)), shim(place))
         output = Path(name) / "counts"
         tool = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={output}", *options]
         done = subprocess.run([*tool, *command], cwd=place.data, env=environment, capture_output=True, check=False)
@@ -61,6 +65,14 @@ def collected(
         counts = output.read_text()
         found = re.search(r"^(?:totals|summary): (\d+)", counts, re.MULTILINE)
         return (int(found[1]) if found else 0) - (inclusive(counts, less) if less else 0)
+
+
+def shim(place: Place) -> Path:
+    """Return the shim under a path that is as long wherever the repository is."""
+    copy = place.built / SHIM.name
+    if not copy.exists():
+        shutil.copy(SHIM, copy)
+    return copy
 
 
 def inclusive(counts: str, function: str) -> int:

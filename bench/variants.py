@@ -26,13 +26,13 @@ class Trace:
     def folder(self) -> Path:
         return self.root / ".provio" / "runs" / "r" / "node"
 
-    def variables(self, level: str) -> dict[str, str]:
+    def variables(self, level: str, shim: Path = SHIM) -> dict[str, str]:
         """Return the variables that have a command watched at this level."""
         self.folder.mkdir(parents=True)
         clock = "tsc" if _CLOCK.exists() and _CLOCK.read_text().strip() == "tsc" else "sys"
         fields = ("1", level, clock, "r", "node", str(self.root / ".provio"), str(self.folder))
         value = ";".join(part.replace("%", "%25").replace(";", "%3B") for part in fields)
-        return {"LD_PRELOAD": str(SHIM), "PROVIO_TRACE": value}
+        return {"LD_PRELOAD": str(shim), "PROVIO_TRACE": value}
 
 
 def pass_through(built: Path) -> Path:
@@ -44,11 +44,11 @@ def pass_through(built: Path) -> Path:
     return library
 
 
-def variables(variant: str, built: Path, trace: Trace) -> dict[str, str]:
+def variables(variant: str, built: Path, trace: Trace, shim: Path = SHIM) -> dict[str, str]:
     """Return what a variant adds to the environment."""
     if variant == BARE:
         return {}
-    return {"LD_PRELOAD": str(pass_through(built))} if variant == PASS else trace.variables(variant)
+    return {"LD_PRELOAD": str(pass_through(built))} if variant == PASS else trace.variables(variant, shim)
 
 
 def plain_environment() -> dict[str, str]:
