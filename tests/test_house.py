@@ -14,7 +14,8 @@ FLOORS = """
     errors patterns plain folders cycles components sparql vocab kinds turtle statx values said digests packed facts
     admit trace_members trace_said blocks runfiles trace_hash content
     given_file settings switches endpoints config config_file home sharing lock passwords redact
-    environment executable limits trace needs going run session pressing hdf5_signs hdf5_unseen settle identity present
+    environment executable limits trace needs shims going run session pressing hdf5_signs hdf5_unseen
+    settle identity present
     lineage
     graph_members graph_said graph across store own_words intake
     merge_job merge_readers removal merge packing hashing backup together

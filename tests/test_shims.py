@@ -1,0 +1,112 @@
+"""Which shim a program's loader can take, and one clear line where there is none."""
+
+import os
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+
+from provio import shims
+from provio.errors import ProvioError
+
+
+def program(path: Path, loader: bytes = b"", machine: int = 62, ident: bytes = b"\x7fELF\2\1\1", at: int = 120) -> Path:
+    """An ELF file of one part: the name of its loader."""
+    head = ident.ljust(16, b"\0") + struct.pack("<HHIQQQIHHHHHH", 3, machine, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    part = struct.pack("<IIQQQQQQ", 3 if loader else 6, 4, at, at, at, len(loader) + 1, len(loader) + 1, 1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes((head + part).ljust(at, b"\0") + loader + b"\0")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with the shims of three of the four kinds."""
+    package = tmp_path / "provio"
+    for kind in ("x86_64-glibc", "aarch64-glibc", "aarch64-musl"):
+        (package / "preload" / kind).mkdir(parents=True)
+        (package / "preload" / kind / "libprovio.so").touch()
+    monkeypatch.setattr(shims, "HERE", package)
+    return package
+
+
+@pytest.mark.parametrize(
+    ("loader", "machine", "kind"),
+    [
+        (b"/lib64/ld-linux-x86-64.so.2", 62, "x86_64-glibc"),
+        (b"/lib/ld-linux-aarch64.so.1", 183, "aarch64-glibc"),
+        (b"/nix/store/x/lib/ld-2.17.so", 62, "x86_64-glibc"),
+        (b"/lib/ld-musl-aarch64.so.1", 183, "aarch64-musl"),
+    ],
+)
+@pytest.mark.parametrize("at", [120, 9000])
+def test_a_program_gets_the_shim_of_its_loader(
+    tmp_path: Path, installed: Path, loader: bytes, machine: int, kind: str, at: int
+) -> None:
+    file = program(tmp_path / "program", loader, machine, at=at)
+    assert shims.for_program(str(file)) == installed / "preload" / kind / "libprovio.so"
+
+
+def test_a_script_gets_its_interpreters(tmp_path: Path, installed: Path) -> None:
+    """Below another root the interpreter is that root's, and so are the links on the way to it."""
+    root = tmp_path / "root"
+    program(root / "usr" / "bin" / "busybox", b"/lib/ld-musl-aarch64.so.1", 183)
+    (root / "bin").symlink_to("/usr/../usr/bin")
+    (root / "usr" / "bin" / "sh").symlink_to("/bin/busybox")
+    (root / "run").write_text("#! /bin/sh -e\n")
+    (root / "run").chmod(0o755)
+    assert shims.for_program("/run", str(root)) == installed / "preload" / "aarch64-musl" / "libprovio.so"
+
+
+def test_a_name_is_looked_for_along_the_path(tmp_path: Path, installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "root" / "tools" / "solve", b"/lib/ld-linux-aarch64.so.1", 183)
+    monkeypatch.setenv("PATH", "/nowhere:/tools")
+    found = shims.for_program("solve", str(tmp_path / "root"))
+    assert found == installed / "preload" / "aarch64-glibc" / "libprovio.so"
+
+
+def test_the_shim_that_was_compiled_here_comes_first(shim: Path) -> None:
+    if not shutil.which("cc"):
+        pytest.skip("cc is not installed")
+    assert shims.for_program(os.path.realpath("/bin/sh")) == shims.HERE / "libprovio.so"
+
+
+@pytest.mark.parametrize(
+    ("loader", "machine", "said"),
+    [
+        (b"/lib/ld-musl-x86_64.so.1", 62, "no shim for x86_64 with musl is installed: install provio's wheel"),
+        (
+            b"/lib/ld-linux-riscv64-lp64d.so.1",
+            243,
+            "is built for another machine: there are shims for x86_64 and aarch64",
+        ),
+        (b"/system/bin/linker64", 183, "asks for the loader linker64: there are shims for glibc and musl alone"),
+        (b"", 62, "is statically linked, and takes no shim: link it dynamically"),
+    ],
+)
+def test_what_is_missing_is_named(tmp_path: Path, installed: Path, loader: bytes, machine: int, said: str) -> None:
+    with pytest.raises(ProvioError, match=said) as raised:
+        shims.for_program(str(program(tmp_path / "program", loader, machine)))
+    assert "\n" not in str(raised.value)
+
+
+def test_what_is_no_program_is_named(tmp_path: Path, installed: Path) -> None:
+    def said(path: str, root: str = "/") -> str:
+        with pytest.raises(ProvioError) as raised:
+            shims.for_program(path, root)
+        return str(raised.value)
+
+    text, round_and_round, itself = tmp_path / "text", tmp_path / "a", tmp_path / "itself"
+    for path, content in ((text, "hello"), (itself, f"#!{itself}\n"), (tmp_path / "bare", "#!\n")):
+        path.write_text(content)
+        path.chmod(0o755)
+    round_and_round.symlink_to("/a")
+    assert said(str(text)) == f"{text} is neither an ELF program nor a script that begins with #!: name a program"
+    assert said(str(itself)) == f"{itself} is a script that scripts run: name the program that runs it"
+    assert "names no interpreter" in said(str(tmp_path / "bare"))
+    assert said("/a", str(tmp_path)) == f"/a: there is no such program in {tmp_path} that may be executed"
+    assert said("no-such-program") == "no-such-program: there is no such program that may be executed"
+    thirty_two = program(tmp_path / "thirty-two", b"/lib/ld-linux.so.2", 3, b"\x7fELF\1\1\1")
+    assert "is built for another machine" in said(str(thirty_two))
