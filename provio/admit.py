@@ -36,19 +36,19 @@ def admitted(records: dict[str, Record], own: str, path: Path, damages: list[Dam
     for iri, record in records.items():
         if not record:  # in other words than ours: nobody hears it
             continue
-        wrong = "is none of its own" if not iri.startswith(below) and iri != own else _wrong(record, below, own)
-        if wrong:
-            left.append((iri, wrong))
+        why = "is none of its own" if not iri.startswith(below) and iri != own else wrong(record, below, own)
+        if why:
+            left.append((iri, why))
     for iri, _ in left:
         del records[iri]
-    damages += [Damage(path, 0, f"<{iri[:200]}> {wrong}") for iri, wrong in left[:TOLD]]
+    damages += [Damage(path, 0, f"<{iri[:200]}> {why}") for iri, why in left[:TOLD]]
     if left[TOLD:]:
         damages.append(Damage(path, 0, f"and {len(left) - TOLD} records more are not let in"))
     return records
 
 
-def _wrong(record: Record, below: str, own: str) -> str:
-    """What is wrong with a record; nothing where it may be let in."""
+def wrong(record: Record, below: str, own: str) -> str:
+    """Return what is wrong with a record; nothing where it may be let in."""
     for name in REFERENCES:
         if name in record and not record[name].startswith(below) and record[name] != own:
             return f"speaks of <{record[name][:200]}>, which is none of its own"

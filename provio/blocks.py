@@ -7,12 +7,13 @@ then serves for every line like it, in one match. Of any other file nothing is s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 
 from provio.plain import plain
 from provio.vocab import NS, PROV, XSD, vocabulary
 
-Records = dict[str, dict[str, str]]
+Record = dict[str, str]
+Records = dict[str, Record]
 
 MOST = 256  # shapes that are kept; the shim writes some 100
 PREFIXES = {"": NS, "prov": PROV, "xsd": XSD}
@@ -42,10 +43,11 @@ TOKENS = [(kind, re.compile(look)) for kind, look in KINDS.items()]
 STATEMENT = r"I_[aN]_[INTDXBEM0](?:_?;_?[aN]_[INTDXBEM0])*_\."
 # What a `:value` of each kind is; of a text nothing is noted.
 VALUES = {"D": "dateTime", "X": "double", "B": "boolean", "E": "double", "M": "integer", "0": "integer"}
+SIGNED = frozenset({"value", "step"})
 LINE = re.compile(rf"{STATEMENT}(?:_{STATEMENT})*")
 
 
-class _Unknown(Exception):
+class Unknown(Exception):
     """A line of no form that is read here."""
 
 
@@ -73,27 +75,43 @@ _shapes: dict[str, list[_Shape]] = {}  # by how a line goes on after its subject
 
 def records(data: bytes) -> Records | None:
     """Return the records of a file, as `trace.parse` does; None where it is not made of such lines alone."""
-    if b"\r" in data:  # which ends a comment, too
-        return None
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return None
     found: Records = {}
+    try:
+        read([data], found)
+    except Unknown:
+        return None
+    return found
+
+
+def read(parts: Iterable[bytes], found: MutableMapping[str, Record]) -> None:
+    """Add the records of a file, which comes in parts, to those found, as they are read; raises Unknown."""
     base, declared = "", set[str]()
-    for padded in text.split("\n"):
-        line = padded.lstrip(" ")
-        if not line or line[0] == "#":
-            continue
-        if line[0] == "@":
-            line, base = _declarations(line, base, declared)
-        line = line.rstrip("# ")
-        try:
+    for text in _texts(parts):
+        for padded in text.split("\n"):
+            line = padded.lstrip(" ")
+            if not line or line[0] == "#":
+                continue
+            if line[0] == "@":
+                line, base = _declarations(line, base, declared)
+            line = line.rstrip("# ")
             if line:
                 _read(line, base, declared, found)
-        except _Unknown:
-            return None
-    return found
+
+
+def _texts(parts: Iterable[bytes]) -> Iterator[str]:
+    """The same as text, in parts of whole lines; raises Unknown."""
+    rest = b""
+    try:
+        for part in parts:
+            if b"\r" in part:  # which ends a comment, too
+                raise Unknown
+            whole, newline, last = part.rpartition(b"\n")
+            if newline:
+                yield (rest + whole).decode()
+            rest = last if newline else rest + last
+        yield rest.decode()
+    except UnicodeDecodeError:
+        raise Unknown from None
 
 
 def _declarations(line: str, base: str, declared: set[str]) -> tuple[str, str]:
@@ -108,8 +126,8 @@ def _declarations(line: str, base: str, declared: set[str]) -> tuple[str, str]:
     return line, base
 
 
-def _read(line: str, base: str, declared: set[str], found: Records) -> None:
-    """Add what a line states to the records; raises _Unknown."""
+def _read(line: str, base: str, declared: set[str], found: MutableMapping[str, Record]) -> None:
+    """Add what a line states to the records; raises Unknown."""
     place = line.find(" ")
     known = _shapes.setdefault(line[place : place + 12], [])
     for shape in known:
@@ -120,10 +138,10 @@ def _read(line: str, base: str, declared: set[str], found: Records) -> None:
         shape = _learned(line)
         match = shape.line.fullmatch(line)
         if match is None or sum(map(len, _shapes.values())) >= MOST:
-            raise _Unknown
+            raise Unknown
         known.append(shape)
     if not shape.prefixes <= declared:
-        raise _Unknown
+        raise Unknown
     values = match.groups()
     for statement in shape.statements:
         record = dict(zip(statement.names, values[statement.start : statement.end], strict=True))
@@ -142,15 +160,15 @@ def _resolved(name: str, base: str) -> str:
     if name.startswith("https://"):
         return name
     if not base:
-        raise _Unknown
+        raise Unknown
     return base[: base.rindex("/", 0, -1) + 1] + name[3:] if name.startswith("../") else base + name
 
 
 def _learned(line: str) -> _Shape:
-    """Return the shape of a line; raises _Unknown."""
+    """Return the shape of a line; raises Unknown."""
     tokens = list(_tokens(line))
     if not LINE.fullmatch("".join(kind for kind, _ in tokens)):
-        raise _Unknown
+        raise Unknown
     shape = _Maker()
     for kind, text in tokens:
         shape.add(kind, text)
@@ -163,7 +181,7 @@ def _tokens(line: str) -> Iterator[tuple[str, str]]:
         found = ((kind, look.match(line, place)) for kind, look in TOKENS)
         kind, match = next(((kind, match) for kind, match in found if match), (None, None))
         if kind is None or match is None:
-            raise _Unknown
+            raise Unknown
         yield kind, match[0]
         place = match.end()
 
@@ -212,13 +230,13 @@ class _Maker:
         if prefix:  # of PROV's properties nothing is read
             self.pattern += KINDS[kind].replace("(", "(?:", 1)
             return
-        if name in self.names or name in self.fixed or (kind != "0" and name in vocabulary().integers):
-            raise _Unknown
+        if name in self.names or name in self.fixed or (kind not in "0M" and name in vocabulary().integers):
+            raise Unknown
         if kind == "N":
             self.fixed[name] = _word(text, name == "a" and self.property == "a")
             self.pattern += re.escape(text)
-        elif self.property == "a" or (kind in "XEM" and name != "value"):
-            raise _Unknown
+        elif self.property == "a" or (kind in "XE" and name != "value") or (kind == "M" and name not in SIGNED):
+            raise Unknown
         else:
             if name == "value" and kind in VALUES:
                 self.fixed["valueType"] = VALUES[kind]

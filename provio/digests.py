@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from itertools import count
@@ -28,6 +28,14 @@ class Digests:
     def add(self, key: Key, data: bytes) -> None:
         """Add a file's content."""
         self._known[key] = _sha256(self._known.get(key, b"") + data)
+
+    def through(self, key: Key, parts: Iterable[bytes]) -> Iterator[bytes]:
+        """Add a file's content as its parts are taken; nothing where not all are."""
+        digest = _openssl()(self._known.get(key, b""))
+        for part in parts:
+            digest.update(part)
+            yield part
+        self._known[key] = digest.digest()
 
     def replace(self, key: Key, data: bytes) -> None:
         """Note what was written into one file since."""

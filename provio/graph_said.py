@@ -9,7 +9,8 @@ from provio import kinds, turtle
 from provio.facts import Process, Trace
 from provio.lineage.model import Conclusions
 from provio.lineage.sayings import Saved, State, Under, Version
-from provio.said import Metric, Settings
+from provio.metrics import Metric
+from provio.said import Settings
 from provio.vocab import PROV, RDF
 
 Pair = tuple[str, str | None]

@@ -4,6 +4,7 @@ shows. Nothing is concluded here. Times are nanoseconds since 1970, processes an
 
 from __future__ import annotations
 
+from provio.metrics import Metrics
 from provio.plain import field, plain
 from provio.statx import Facts
 from provio.values import Value
@@ -23,26 +24,6 @@ class Configuration:
     kind: str
     complete: bool
     settings: Settings
-
-
-@plain(slots=True)
-class Metric:
-    """A number at a moment; `step` is None where none was given, `given_with` the checkpoint that it was given with."""
-
-    process: str
-    number: str
-    task: str
-    at: int
-    name: str
-    kind: str
-    value: Value
-    step: int | None
-    given_with: str
-
-    @property
-    def iri(self) -> str:
-        """Its IRI."""
-        return f"{self.process}m{self.number}"
 
 
 @plain(slots=True)
@@ -89,7 +70,7 @@ class Said:
     """All that the programs of a run said, each in the order in which its threads' files have it."""
 
     configurations: list[Configuration] = field(default_factory=list)
-    metrics: list[Metric] = field(default_factory=list)
+    metrics: Metrics = field(default_factory=Metrics)
     checkpoints: list[Checkpoint] = field(default_factory=list)
     entities: dict[str, Entity] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)

@@ -80,7 +80,8 @@ def read_run(folder: Path) -> Trace:
             _file_gap(trace, file, file.gap)
             continue
         own = f"{trace.iri}/{file.host}/"
-        records = admitted(_load(file, digests, damages), own, file.path, damages)
+        records = _apart(file, own, digests, sayings)
+        records = admitted(_load(file, digests, damages) if records is None else records, own, file.path, damages)
         if file.name in AFTER:
             settled.update(records)
         else:
@@ -154,6 +155,19 @@ def _load(file: RunFile, digests: Digests | None, damages: list[Damage]) -> Reco
         digests.add((file.host, file.name), data)
     records = parse(data, file.path, damages)
     return records if len(data) <= LONGEST else without_long(records, file.path, damages)
+
+
+def _apart(file: RunFile, own: str, digests: Digests, sayings: Sayings) -> Records | None:
+    """The records of a large file, whose metrics are taken as they are met; None where it is not large, or unusual."""
+    try:
+        parts = file.parts()
+        if parts is None or file.name in AFTER:
+            return None
+        from provio import trace_metrics  # dear to load, and most files are small
+
+        return trace_metrics.read(digests.through((file.host, file.name), parts), own, sayings)
+    except OSError:
+        return None  # which it says when it is loaded
 
 
 def _good_prefix(data: bytes, line: int) -> Records:

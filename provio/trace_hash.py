@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import deque
 from collections.abc import Iterable
 from functools import partial
 from itertools import chain
@@ -23,7 +24,11 @@ def content_hash(folder: Path, record: Record, source: RunFiles | None = None) -
     digests = Digests()
     for file in all_of(source or runfiles.of(folder), record):  # a pack is read as it is asked
         with contextlib.suppress(OSError):
-            digests.add((file.host, file.name), content(file))
+            key, parts = (file.host, file.name), file.parts()
+            if parts is None:
+                digests.add(key, content(file))
+            else:
+                deque(digests.through(key, parts), maxlen=0)
     return digests.hexdigest()
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from provio import values
 from provio.facts import Process, Record, Thread, path_of
-from provio.said import Checkpoint, Configuration, Entity, Metric, Said, Settings, Use
+from provio.metrics import Metric, Metrics
+from provio.said import Checkpoint, Configuration, Entity, Said, Settings, Use
 from provio.statx import Facts
 from provio.values import TEXT, Value
 
@@ -43,13 +44,22 @@ class Sayings:
         if named is None or process is None:
             return False
         if kind == "Metric":
-            self.said.metrics.append(_metric(process, named[2], record))
-            _note(process, self.said.metrics[-1].task, self.said.metrics[-1].at)
+            metric = metric_of(process.iri, named[2], record)
+            self.said.metrics.add(metric)
+            _note(process, metric.task, metric.at)
         elif kind in USES:
             self.use(process, int(record.get("startedNs", 0)), record)
         else:
             self.records.setdefault(iri, {}).update(record)
         return True
+
+    def measured(self, metrics: Metrics, told: dict[tuple[str, str], int]) -> None:
+        """Keep metrics that were read apart; `told` says when a process last said one in a Task."""
+        self.said.metrics.extend(metrics)
+        for (iri, task), at in told.items():
+            process = self.find(iri)
+            if process:
+                _note(process, task, at)
 
     def use(self, process: Process, at: int, record: Record) -> None:
         """Keep that a program said of something that it used or made it."""
@@ -103,9 +113,10 @@ def _note(process: Process, task: str, at: int) -> None:
         process.told[task] = at
 
 
-def _metric(process: Process, number: str, record: Record) -> Metric:
+def metric_of(process: str, number: str, record: Record) -> Metric:
+    """Return what a record says of a metric: by the IRI of its process, and its number there."""
     return Metric(
-        process.iri,
+        process,
         number,
         sys.intern(record.get("task", "")),
         int(record.get("startedNs", 0)),

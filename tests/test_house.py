@@ -11,8 +11,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
     owners
-    errors patterns plain folders cycles components sparql vocab kinds turtle statx values said digests packed facts
-    admit trace_members trace_said blocks runfiles trace_hash content
+    errors patterns plain folders cycles components sparql vocab kinds turtle statx values metrics said digests packed
+    facts admit trace_members trace_said blocks trace_metrics runfiles trace_hash content
     given_file settings switches endpoints config config_file home sharing lock passwords redact
     environment executable limits trace needs shims going run session pressing hdf5_signs hdf5_unseen
     settle identity present

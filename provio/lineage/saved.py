@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from operator import attrgetter
 from os.path import normpath
 from typing import TypeVar
 
 from provio.facts import Process, Trace
 from provio.lineage.model import Conclusions, Version
 from provio.lineage.sayings import Saved, Under
-from provio.said import Checkpoint, Metric
+from provio.metrics import Metric
+from provio.said import Checkpoint
 
 RUN = ""  # the level above all processes
 WITHIN = " "  # behind the name of a level: what was said in parts of it, too
@@ -49,9 +52,9 @@ def save(trace: Trace, conclusions: Conclusions) -> None:
 
 def _in_order(trace: Trace, conclusions: Conclusions) -> Iterator[Under | Metric | Checkpoint]:
     """Everything that was said, by when; a checkpoint after the rest of its moment."""
-    said = trace.said
-    every: list[Under | Metric | Checkpoint] = [*conclusions.said.under, *said.metrics, *said.checkpoints]
-    return iter(sorted(every, key=lambda one: one.at))
+    moment = attrgetter("at")
+    under, checkpoints = sorted(conclusions.said.under, key=moment), sorted(trace.said.checkpoints, key=moment)
+    return merge(under, trace.said.metrics.in_order(), checkpoints, key=moment)
 
 
 def _note(one: Named, line: Sequence[str], latest: Latest[Named]) -> None:

@@ -24,7 +24,8 @@ class RunFile:
     """One file of a run: of which host (empty for `run.ttl`), its name, and the path that a complaint names.
 
     `load` returns its bytes and raises OSError; a pack is read once, from its beginning to its end, so that there it
-    must be called before the next file is asked for. A gap has its reason in `gap`, and nothing to load.
+    must be called before the next file is asked for. A gap has its reason in `gap`, and nothing to load. `parts`
+    returns the bytes of a large file one part after the other; None of any other, and of all in a pack.
     """
 
     host: str
@@ -32,6 +33,7 @@ class RunFile:
     path: Path
     load: Callable[[], bytes]
     gap: str | None = None
+    parts: Callable[[], Iterator[bytes] | None] = lambda: None
 
 
 class RunFiles(Protocol):

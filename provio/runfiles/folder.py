@@ -8,12 +8,15 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, MOST, RunFile
 
 if TYPE_CHECKING:
     from provio.facts import Record
+
+
+LARGE = 4 << 20  # bytes, of which a file is read in parts
 
 
 class Folder:
@@ -131,17 +134,37 @@ def _file(place: Path, entry: os.DirEntry[str]) -> RunFile:
     path = Path(entry.path)
     if entry.is_symlink():
         return RunFile(place.name, entry.name, path, bytes, os.readlink(path))
-    return RunFile(place.name, entry.name, path, lambda: content(path))
+    return RunFile(place.name, entry.name, path, lambda: content(path), None, lambda: parts(path))
 
 
 def content(path: Path) -> bytes:
     """Return the bytes of a plain file; raises OSError for what is none (a FIFO there would wait for ever), for a link
     in its place, and for what is too large to have been written by a thread."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with open(fd, "rb") as file:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "is no plain file")
-        if found.st_size > MOST:
-            raise OSError(errno.EFBIG, "is too large")
-        return file.read(min(MOST, found.st_size + 1))  # a buffer of that size is made at once
+    with _opened(path) as file:
+        return file.read(_size(file) + 1)  # a buffer of that size is made at once
+
+
+def parts(path: Path) -> Iterator[bytes] | None:
+    """Return the bytes of a plain file that is large, one part after the other; None of any other."""
+    return _parts(path) if os.stat(path).st_size > LARGE else None
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    with _opened(path) as file:
+        left = _size(file)
+        while left > 0 and (part := file.read(min(left, LARGE // 4))):
+            left -= len(part)
+            yield part
+
+
+def _opened(path: Path) -> BinaryIO:
+    return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb")
+
+
+def _size(file: BinaryIO) -> int:
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "is no plain file")
+    if found.st_size > MOST:
+        raise OSError(errno.EFBIG, "is too large")
+    return found.st_size

@@ -1,0 +1,113 @@
+"""Metrics by the million: as many as a trace has, in the form in which it has them, at a few bytes each."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from told import Run
+
+from provio import runfiles, values
+from provio.facts import Trace
+from provio.home import Home
+from provio.metrics import Metric, Metrics
+from provio.runfiles.folder import LARGE
+from provio.trace import read_run
+from provio.trace_hash import content_hash
+
+MANY = LARGE // 400 + 1000
+TEXTS = st.sampled_from(["", "loss", "accuracy", "a\0b", "é\ud800"])
+NUMBERS = st.one_of(st.integers(0, 2**70).map(str), st.just("007"))
+INTEGERS = st.integers(-(2**70), 2**70)
+VALUES = st.one_of(
+    st.floats().map(lambda number: ("double", repr(number))),
+    st.sampled_from([("double", "NaN"), ("double", "-INF"), ("double", "-0"), ("string", "x"), ("boolean", "true")]),
+    INTEGERS.map(lambda number: ("integer", str(number))),
+).map(lambda typed: values.of({"value": typed[1], "valueType": typed[0]}))
+METRICS = st.builds(Metric, TEXTS, NUMBERS, TEXTS, INTEGERS, TEXTS, TEXTS, VALUES, st.none() | INTEGERS, TEXTS)
+
+
+@given(st.lists(METRICS))
+def test_metrics_come_out_as_they_went_in(said: list[Metric]) -> None:
+    found = Metrics()
+    for one in said:
+        found.add(one)
+    assert list(found) == said
+    assert len(found) == len(said)
+    again = Metrics()
+    again.extend(found)
+    assert list(again.in_order()) == sorted(said, key=lambda one: min(max(-(2**63), one.at), 2**63 - 1))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    folder = tmp_path / ".provio"
+    folder.mkdir(mode=0o700)
+    return Home(folder)
+
+
+def told(home: Home, last: str = "", many: int = MANY) -> Path:
+    """A run whose one thread said many metrics, a line each, and something last."""
+    run = Run(home, 1)
+    run.process("train")
+    run.write()
+    (file,) = (path for path in run.folder.rglob("*.ttl") if path.name != "run.ttl")
+    with file.open("a") as out:
+        for number in range(1, many + 1):
+            kind, value = (' ; :kind "Loss"', f"{number / 7:.17E}") if number % 3 else ("", str(number))
+            said = f'  <../m{number}> a :Metric ; :startedNs {run.start + number} ; :name "loss"{kind} ; :value {value}'
+            out.write(f"{said} ; :step {number - 9} .".ljust(400, "#") + "\n")
+        out.write(last + "\n")
+    return run.folder
+
+
+def facts(trace: Trace) -> list[object]:
+    told = {iri: process.told for iri, process in trace.processes.items()}
+    return [list(trace.said.metrics), told, [str(each.reason) for each in trace.damages], trace.content_hash]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "",
+        '  <../m5> a :Metric ; :startedNs 5 ; :name "loss" ; :value 1 .',
+        '  <../m5> :name "accuracy" .',
+        '  <../m999999> a :Metric ; :startedNs 5 ; :name "loss" ; :value 1 ; :task <../../x/t1> .',
+        '  <../m999999> a :Metric ; :startedNs 5 ; :name "lo',
+        '  <../g999999> a :Metric ; :startedNs 5 ; :name "loss" ; :value 1 .',
+        '  <../m0999999> a :Metric ; :startedNs 5 ; :name "loss" ; :value 1 .',
+    ],
+    ids=["plain", "twice", "more of one", "of another", "cut short", "no metric's name", "zeros"],
+)  # fmt: skip
+def test_a_large_file_is_read_as_a_small_one(home: Home, monkeypatch: pytest.MonkeyPatch, last: str) -> None:
+    folder = told(home, last)
+    in_parts = read_run(folder)
+    assert len(in_parts.said.metrics) >= MANY
+    monkeypatch.setattr(runfiles.folder, "LARGE", 1 << 40)
+    whole = read_run(folder)
+    assert facts(in_parts) == facts(whole)
+    assert content_hash(folder, whole.run) == whole.content_hash
+
+
+def test_the_hash_of_a_large_file_is_that_of_its_bytes(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = told(home)
+    in_parts = content_hash(folder, {})
+    monkeypatch.setattr(runfiles.folder, "LARGE", 1 << 40)
+    assert content_hash(folder, {}) == in_parts
+
+
+@pytest.mark.slow
+def test_a_metric_more_costs_few_bytes(home: Home) -> None:
+    folder = told(home)
+    read_run(folder)  # what is loaded once
+    tracemalloc.start()
+    try:
+        trace = read_run(folder)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(trace.said.metrics) == MANY
+    assert most < 4 * LARGE  # of which the parts that are read are the most: as records they took six times that
