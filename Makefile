@@ -8,8 +8,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 # As many workers as there are cores; WORKERS=0 runs the tests one after the other, in one process.
 PYTEST := $(BIN)/python -m pytest --dist worksteal --maxprocesses 4 -n $(or $(WORKERS),auto)
 SHIM := provio/libprovio.so
-SHIM_SOURCES := $(filter-out %/vocab.h %.py %/vol,$(wildcard interceptors/include/*.h interceptors/posix/* interceptors/hdf5/*))
-C_SOURCES := $(wildcard interceptors/include/*.h interceptors/posix/*.[ch] interceptors/hdf5/*.[ch] interceptors/hdf5/vol/*.[ch])
+SHIM_SOURCES := $(filter-out %/vocab.h %.py %/vol,$(wildcard interceptors/include/*.h interceptors/posix/* interceptors/hdf5/* interceptors/mpiio/*))
+C_SOURCES := $(wildcard interceptors/include/*.h interceptors/posix/*.[ch] interceptors/hdf5/*.[ch] interceptors/mpiio/*.[ch] interceptors/hdf5/vol/*.[ch])
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Byte code is kept: compiled anew, each call of provio takes more than twice as long, and the tests call it a thousand times.
 unexport PYTHONDONTWRITEBYTECODE
@@ -67,6 +67,7 @@ calls:  ## write the pages of calls, questions, words, commands, settings and co
 	$(PYTHON) -m provio.manual > docs/commands.md
 	$(PYTHON) -m provio.settings_page > docs/settings.md
 	$(PYTHON) interceptors/hdf5/hdf5_calls.py > docs/calls-hdf5.md
+	$(PYTHON) interceptors/mpiio/mpiio_calls.py > docs/calls-mpiio.md
 
 clean:  ## remove the virtual environment and everything built
 	rm -rf $(VENV) $(SHIM) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import hdf5_calls
+import mpiio_calls
 import pytest
 from conftest import ROOT, Project
 from posix_trace import PROGRAMS, Trace, counts, of_class, rows_without_a_test
@@ -196,7 +197,7 @@ def test_a_musl_program(project: Project, tmp_path: Path) -> None:
 
 
 def test_exported_names(built: Path) -> None:
-    """exported symbols that are not libc's: beside HDF5's, none a program could have a function of its own for."""
+    """exported symbols that are not libc's: beside HDF5's and MPI-IO's, none that a program could have itself."""
     lines = subprocess.run(
         ["nm", "-D", "--defined-only", built / "libprovio.so"], check=True, capture_output=True, text=True
     ).stdout
@@ -205,7 +206,8 @@ def test_exported_names(built: Path) -> None:
     assert len(names) > 100
     hdf5 = {row.name for row in hdf5_calls.rows()}
     others = {name for name in names if not hasattr(libc, name) and not name.startswith("provio_")}
-    assert others <= NEWER | hdf5
+    mpiio = {prefix + row.name for row in mpiio_calls.rows() if row.term for prefix in ("", "P")}
+    assert others <= NEWER | hdf5 | mpiio
 
 
 DAEMON = """

@@ -43,7 +43,7 @@ def libc_names() -> set[str]:
 @pytest.fixture(scope="module")
 def layers() -> set[str]:
     """What is exported for programs and for layers above the C library, and of them: provio.h, layer.h, and the rows
-    of HDF5's table."""
+    of HDF5's and MPI-IO's tables."""
     declared = re.findall(
         r"^\w+ [*\w ]*?\b(provio_\w+)\(|^provio_object \*(provio_\w+)\(", (POSIX / "layer.h").read_text(), re.M
     )
@@ -51,6 +51,8 @@ def layers() -> set[str]:
         r"^PROVIO_(?:CALL|TELL)\((?:\w+, )?(provio_\w+)(), ", (POSIX.parent / "include/provio.h").read_text(), re.M
     )
     wrapped = re.findall(r"^HDF5(?:_HAND)?\((\w+)", (POSIX.parent / "hdf5" / "calls.def").read_text(), re.M)
+    collective = re.findall(r"^MPIIO(?:_HAND)?\((\w+)", (POSIX.parent / "mpiio" / "calls.def").read_text(), re.M)
+    wrapped += [prefix + name for name in collective for prefix in ("", "P")]
     return {one or other for one, other in declared} | set(wrapped)
 
 
@@ -75,7 +77,7 @@ TAKEN = {
     "ftello64": "after a seek only, where offsets are asked for: the program's stream, in its own call",
     "pthread_key_create": "in the constructor",
     "pthread_setspecific": "once a thread; of the first 32 keys, which need no memory",
-    "dlsym": "in the constructor, where a library's tables cannot be read, or in a Python; at calls of HDF5's",
+    "dlsym": "in the constructor, where a library's tables cannot be read, in a Python, at calls of HDF5's and MPI's",
     "dlerror": "after dlsym",
 }
 # Of a Python's own, where the process is one: weak, so that any other does without.

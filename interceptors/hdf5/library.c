@@ -3,6 +3,8 @@
 // one that the caller itself was linked with.
 #include "hdf5.h"
 
+#include "../posix/loaded.h"
+
 #include <dlfcn.h>
 #include <link.h>
 
@@ -101,40 +103,6 @@ static struct library *library_at(const void *function) {
     return NULL;
 }
 
-// The name of the nth object: it is copied, and opened only after the loader has let go of its list. Another thread's
-// dlopen(3) takes the same two locks in the other order.
-struct nth {
-    unsigned left;
-    char *name; // PATH_ROOM bytes
-};
-
-static int nth_name(struct dl_phdr_info *info, size_t size, void *data) {
-    struct nth *nth = data;
-    (void)size;
-    if (nth->left-- > 0) return 0;
-    size_t length = info->dlpi_name == NULL ? 0 : strlen(info->dlpi_name);
-    if (length >= PATH_ROOM) length = 0;
-    memcpy(nth->name, info->dlpi_name, length);
-    nth->name[length] = '\0';
-    return 1;
-}
-
-// Whatever object leads to an HDF5, from the first on.
-static void *any(void) {
-    void *found = NULL;
-    char *name = pool_take(&scratches);
-    struct nth nth = {0, name};
-    for (unsigned n = 0; name != NULL && found == NULL; nth.left = ++n) {
-        if (loader.dl_iterate_phdr(nth_name, &nth) == 0) break;
-        void *handle = name[0] == '\0' ? NULL : loader.dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-        if (handle == NULL) continue;
-        found = dlsym(handle, probe);
-        loader.dlclose(handle);
-    }
-    if (name != NULL) pool_give(&scratches, name);
-    return found;
-}
-
 static struct library *library_of(const void *caller) {
     void *found = dlsym(RTLD_NEXT, probe);
     if (found == NULL) found = dlsym(RTLD_DEFAULT, probe); // in the executable itself
@@ -144,7 +112,7 @@ static struct library *library_of(const void *caller) {
         found = dlsym(handle, probe); // there, or in what it was linked with
         loader.dlclose(handle);
     }
-    if (found == NULL) found = any();
+    if (found == NULL) found = loaded_function(probe);
     return found == NULL ? NULL : library_at(found);
 }
 

@@ -10,9 +10,12 @@
 #define CALL(name, ...) #name,
 #define HDF5_HAND HDF5
 #define HDF5(name, ...) #name,
+#define MPIIO_HAND MPIIO
+#define MPIIO HDF5
 const char api_names[][32] = {
 #include "calls.def"
 #include "../hdf5/calls.def"
+#include "../mpiio/calls.def"
 };
 #undef HDF5
 #undef CALL
@@ -21,6 +24,7 @@ const char api_names[][32] = {
 const unsigned char api_lengths[] = {
 #include "calls.def"
 #include "../hdf5/calls.def"
+#include "../mpiio/calls.def"
 };
 #undef HDF5
 #undef CALL
@@ -39,6 +43,7 @@ const unsigned char api_lengths[] = {
 const char api_terms[][16] = {
 #include "calls.def"
 #include "../hdf5/calls.def"
+#include "../mpiio/calls.def"
 };
 #undef HDF5
 #undef CALL
@@ -47,6 +52,8 @@ const char api_terms[][16] = {
 #undef HAND
 #undef FRESH
 #undef HDF5_HAND
+#undef MPIIO
+#undef MPIIO_HAND
 
 // ---- subjects and outcomes of rows
 

@@ -106,7 +106,7 @@ static void announce_file(struct thread *thread, provio_object *file, uint64_t s
     text_subject(text, serial);
     TEXT(text, " a " TERM_FileVersion);
     if (file->length > 0) TEXT_NAME(text, path, file->text, file->length);
-    TEXT(text, " ; " TERM_format " \"HDF5\"");
+    if (!file->plain) TEXT(text, " ; " TERM_format " \"HDF5\"");
     if (file->object.facts.mode != 0) text_facts(text, &file->object.facts);
     TEXT_NUMBER(text, TERM_flags, file->object.flags);
     TEXT_NUMBER(text, TERM_openedNs, started);
@@ -158,7 +158,8 @@ static provio_object *file_new(struct thread *thread, int function, const char *
     file->text[length] = '\0';
     file->length = (uint32_t)length;
     file->object.facts = *facts;
-    file->object.flags = flags & ~(unsigned)PROVIO_NO_FILE;
+    file->object.flags = flags & ~(unsigned)(PROVIO_NO_FILE | PROVIO_PLAIN_FILE);
+    file->plain = flags & PROVIO_PLAIN_FILE;
     file->object.unlinked = unlinked;
     uint64_t serial = serial_next();
     started = began(thread, started, ended);

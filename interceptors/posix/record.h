@@ -12,6 +12,7 @@ struct provio_object {
     struct object object;
     provio_object *file; // NULL: it is one
     _Atomic bool replaced;
+    bool plain; // a file of whose inside its library knows nothing
     uint32_t length, room;
     char *text; // of a file its path; of a member what is said of it wherever it is announced, as Turtle
     char short_text[128];

@@ -48,6 +48,12 @@ void provio_counted(provio_object *object, int function, uint64_t started) {
     count_operation(thread, &object->object, api_term(function), function, 0, started);
 }
 
+void provio_submitted(provio_object *object, int function, uint64_t bytes, uint64_t started) {
+    struct thread *thread = object == NULL || !function_known(function) ? NULL : hearing();
+    if (thread == NULL || serial_of(thread, object) == 0) return;
+    count_change(thread, &object->object, api_term(function), function, bytes, began(thread, started, now(thread)));
+}
+
 void provio_copied(provio_object *source, provio_object *made, int function, uint64_t started) {
     struct thread *thread = source == NULL || made == NULL || !function_known(function) ? NULL : hearing();
     if (thread == NULL || serial_of(thread, source) == 0 || serial_of(thread, made) == 0) return;

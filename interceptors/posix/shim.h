@@ -104,6 +104,11 @@ enum {
 #include "../hdf5/calls.def"
 #undef HDF5
 #undef HDF5_HAND
+#define MPIIO(name, ...) API_##name,
+#define MPIIO_HAND MPIIO
+#include "../mpiio/calls.def"
+#undef MPIIO
+#undef MPIIO_HAND
     API_NAMED
 };
 extern const char api_names[][32];

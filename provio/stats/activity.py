@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from provio.plain import plain
 
-POSIX, HDF5 = "POSIX", "HDF5"
+POSIX, MPI_IO, HDF5 = "POSIX", "MPI-IO", "HDF5"
 SIZES = 10
 # What the kernel was asked to move, and the C library may have gathered first or not: each call is one of the kernel's.
 SYSTEM_CALLS = frozenset(
@@ -38,9 +38,11 @@ class Activity:
 
     @property
     def layer(self) -> str:
-        """Who was called: the C library, or HDF5, which calls the C library in turn."""
+        """Who was called: the C library, or MPI-IO or HDF5, which call the C library in turn."""
         inside = self.api is None and self.target is not None and "#" in self.target
-        return HDF5 if inside or (self.api or "").startswith("H5") else POSIX
+        if inside or (self.api or "").startswith("H5"):
+            return HDF5
+        return MPI_IO if (self.api or "").startswith("MPI_") else POSIX
 
     @property
     def moves(self) -> bool:

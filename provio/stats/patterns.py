@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from provio.reports.text import binary, plural
-from provio.stats.activity import HDF5, SIZES, Activity
+from provio.stats.activity import HDF5, POSIX, SIZES, Activity
 from provio.stats.bottlenecks import Bottleneck, took
 from provio.stats.groups import what_file
 from provio.stats.recorded import Recorded
@@ -121,7 +121,7 @@ def unbuffered(_: Recorded, did: All) -> Iterator[Bottleneck]:
     """A few bytes at a time, and a call of the kernel's for each."""
     for (key, streamed), one in did.items():
         served = streamed and one.time < UNBUFFERED * one.moving
-        if key[3] == HDF5 or key[2] not in DOES or one.moving < TINY_CALLS or one.mean > ONE_BY_ONE or served:
+        if key[3] != POSIX or key[2] not in DOES or one.moving < TINY_CALLS or one.mean > ONE_BY_ONE or served:
             continue
         yield Bottleneck(
             "unbuffered", _where(key),
@@ -134,7 +134,7 @@ def jumps(_: Recorded, did: All) -> Iterator[Bottleneck]:
     """Calls that begin elsewhere than where the one before ended."""
     for key, one in _of(did, *DOES).items():
         large = one.mean > JUMP_SIZE
-        if key[3] == HDF5 or one.moving < JUMPS or one.jumped < JUMPED_SHARE * one.bytes or large or not one.bytes:
+        if key[3] != POSIX or one.moving < JUMPS or one.jumped < JUMPED_SHARE * one.bytes or large or not one.bytes:
             continue
         yield Bottleneck(
             "seeks", _where(key),
@@ -176,11 +176,11 @@ def opens(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
 
 
 def _of_runs(recorded: Recorded, did: All, kind: str) -> Iterator[tuple[str, Touched]]:
-    """What was done to each file that is not the system's, in each run, below HDF5."""
+    """What was done to each file that is not the system's, in each run, by the C library."""
     own = {file.path for file in recorded.files.values() if not file.system}
     found: dict[tuple[str, str], Touched] = {}
     for key, one in _of(did, kind).items():
-        if key[0] in own and key[3] != HDF5:
+        if key[0] in own and key[3] == POSIX:
             found.setdefault((key[0], key[4]), Touched()).join(one)
     return ((path, one) for (path, _), one in found.items())
 
@@ -190,7 +190,7 @@ def syncs(_: Recorded, did: All) -> Iterator[Bottleneck]:
     writes = _of(did, "Write")
     for key, one in _of(did, "Fsync").items():
         wrote = writes.get((key[0], key[1], "Write", key[3], key[4]), Touched()).calls
-        if key[3] == HDF5 or one.calls < SYNCS or one.calls < SYNCS_TO_WRITES * wrote:
+        if key[3] != POSIX or one.calls < SYNCS or one.calls < SYNCS_TO_WRITES * wrote:
             continue
         yield Bottleneck(
             "many syncs", _where(key),

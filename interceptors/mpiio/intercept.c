@@ -1,0 +1,177 @@
+// Rows of calls.def -> wrappers.
+#include "mpiio.h"
+
+static THREAD_LOCAL int depth; // inside a call that is told of: what the library calls itself is part of it
+
+struct call {
+    int function, error;
+    uint64_t started;
+    _Alignas(16) char status[128]; // where the program wants none: more than any MPI's has
+};
+
+static bool call_begin(struct call *call, int function) {
+    if (depth > 0 || !provio_recording()) return false;
+    call->function = function;
+    call->error = errno;
+    errno = 0;
+    depth++;
+    call->started = provio_now();
+    return true;
+}
+
+// What the program finds as errno is what the library left, or what was there before.
+static void call_end(struct call *call) {
+    int error = errno;
+    depth--;
+    if (error == 0) errno = call->error;
+    call->error = error;
+}
+
+static void failed(const struct call *call, handle file) {
+    struct open_file *open = file_find(file);
+    provio_failed(open == NULL ? NULL : open->object, call->function, call->error, call->started);
+}
+
+// MPI_STATUS_IGNORE is 0 or 1.
+static void *kept_status(struct call *call, bool told, void *status) {
+    return told && (uintptr_t)status <= 1 ? call->status : status;
+}
+#define STATUS(status) kept_status(&call, told, status)
+
+// ---- subjects of rows
+
+static void moved(const struct call *call, handle file, enum side side, int64_t count, handle type, const void *status,
+                  uint64_t started) {
+    struct open_file *open = file_find(file);
+    if (open == NULL) return;
+    if (side == READING && count > 0)
+        provio_read(open->object, call->function, bytes_moved(count, type, status), started);
+    else if (side == WRITING && bytes_of(count, type) > 0)
+        provio_write(open->object, call->function, bytes_moved(count, type, status), started);
+    else
+        provio_counted(open->object, call->function, started); // it took part, and moved nothing of its own
+}
+
+static void asked_for(const struct call *call, handle file, int64_t count, handle type) {
+    struct open_file *open = file_find(file);
+    uint64_t bytes = bytes_of(count, type);
+    if (open != NULL && bytes > 0) provio_submitted(open->object, call->function, bytes, call->started);
+}
+
+static void half_begun(const struct call *call, handle file, int64_t count, handle type) {
+    struct open_file *open = file_find(file);
+    if (open == NULL) return;
+    open->begun = count;
+    open->begun_type = type;
+    open->begun_at = call->started;
+}
+
+static void half_ended(const struct call *call, handle file, enum side side, const void *status) {
+    struct open_file *open = file_find(file);
+    if (open == NULL || open->begun_at == 0) return;
+    moved(call, file, side, open->begun, open->begun_type, status, open->begun_at);
+    open->begun_at = 0;
+}
+
+static void here(const struct call *call, handle file) {
+    struct open_file *open = file_find(file);
+    if (open != NULL) provio_counted(open->object, call->function, call->started);
+}
+
+#define SIDE_Read READING
+#define SIDE_Write WRITING
+#define SIDE_SubmitRead READING
+#define SIDE_SubmitWrite WRITING
+#define SIDE_Fsync WRITING
+#define DONE_MOVED(file, count, type, given) moved(&call, file, side, count, type, STATUS(given), call.started)
+#define DONE_ASKED_FOR(file, count, type) asked_for(&call, file, count, type)
+#define DONE_BEGUN(file, count, type) half_begun(&call, file, count, type)
+#define DONE_ENDED(file, given) half_ended(&call, file, side, STATUS(given))
+#define DONE_HERE(file) here(&call, file)
+
+// ---- one call
+
+enum { NO_MPI = 16 }; // what a call of a function returns that the MPI in this process lacks: an error of any MPI's
+
+#define WRAPPER(wrapped, name, Term, parameters, arguments, subject)                                                   \
+    EXPORTED(wrapped, int, parameters)                                                                                 \
+    int provio_##wrapped parameters {                                                                                  \
+        struct call call;                                                                                              \
+        const bool told = call_begin(&call, API_##name);                                                               \
+        int(*real) parameters = ROW(wrapped);                                                                          \
+        int result = real == NULL ? NO_MPI : real arguments;                                                           \
+        if (!told) return result;                                                                                      \
+        const enum side side = SIDE_##Term;                                                                            \
+        (void)side;                                                                                                    \
+        call_end(&call);                                                                                               \
+        if (unlikely(result != 0))                                                                                     \
+            failed(&call, file);                                                                                       \
+        else                                                                                                           \
+            DONE_##subject;                                                                                            \
+        return result;                                                                                                 \
+    }
+#define MPIIO(name, ...) WRAPPER(name, name, __VA_ARGS__) WRAPPER(P##name, name, __VA_ARGS__)
+#define MPIIO_HAND(...)
+#define SKIPS(...)
+#include "calls.def"
+
+// ---- by hand
+
+// A driver may be named before the path: "ufs:/data/x".
+static const char *path_of(const char *name) {
+    size_t length = 0;
+    while (name[length] >= 'a' && name[length] <= 'z') length++;
+    bool driver = length > 1 && name[length] == ':' && strncmp(name + length, "://", 3) != 0;
+    return driver ? name + length + 1 : name;
+}
+
+static int opened(int (*real)(handle, const char *, int, handle, handle *), handle comm, const char *path, int mode,
+                  handle info, handle *file) {
+    struct call call;
+    const bool told = call_begin(&call, API_MPI_File_open);
+    int result = real == NULL ? NO_MPI : real(comm, path, mode, info, file);
+    if (!told) return result;
+    call_end(&call);
+    if (result != 0) {
+        provio_failed(NULL, call.function, call.error, call.started);
+        return result;
+    }
+    unsigned flags = (unsigned)open_flags(mode) | PROVIO_PLAIN_FILE;
+    provio_object *object = provio_file(call.function, path_of(path), flags, call.started);
+    if (object != NULL) file_opened(*file, object);
+    return result;
+}
+
+static int closed(int (*real)(handle *), handle *file) {
+    struct call call;
+    handle before = file == NULL ? NULL : *file;
+    struct open_file *open = file_find(before); // its handle may be another file's as soon as it is closed
+    const bool told = call_begin(&call, API_MPI_File_close);
+    int result = real == NULL ? NO_MPI : real(file);
+    if (!told) return result;
+    call_end(&call);
+    if (result != 0) {
+        failed(&call, before);
+    } else if (open != NULL) {
+        provio_counted(open->object, call.function, call.started);
+        provio_file_closed(open->object, provio_now());
+        file_forget(open);
+    }
+    return result;
+}
+
+#define OPEN(name)                                                                                                     \
+    EXPORTED(name, int, (handle comm, const char *path, int mode, handle info, handle *file))                          \
+    int provio_##name(handle comm, const char *path, int mode, handle info, handle *file) {                            \
+        return opened(ROW(name), comm, path, mode, info, file);                                                        \
+    }
+OPEN(MPI_File_open)
+OPEN(PMPI_File_open)
+
+#define CLOSE(name)                                                                                                    \
+    EXPORTED(name, int, (handle * file))                                                                               \
+    int provio_##name(handle *file) {                                                                                  \
+        return closed(ROW(name), file);                                                                                \
+    }
+CLOSE(MPI_File_close)
+CLOSE(PMPI_File_close)

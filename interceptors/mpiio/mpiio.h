@@ -1,0 +1,57 @@
+// The private face of the MPI-IO interceptor, its sections in the order in which one call's data flows:
+// library -> open file -> what a row records.
+//
+// The rules of ../posix/shim.h hold but for one: MPI may not be called from signal handlers, so dlsym(3) is allowed at
+// first use. All that is asked of the library for itself (how large a type is, how much was read) is local to the rank:
+// no rank waits for another because it is watched.
+#ifndef PROVIO_MPIIO_H
+#define PROVIO_MPIIO_H
+
+#include "../posix/record.h"
+
+typedef void
+    *handle; // of a communicator, file, type …: a pointer of Open MPI's, an int of MPICH's in the same register
+
+// ---- library.c: the functions of the program's MPI
+
+enum {
+#define MPIIO(name, ...) ROW_##name, ROW_P##name,
+#define MPIIO_HAND MPIIO
+#define SKIPS(...)
+#include "calls.def"
+#undef MPIIO
+    OWN_PMPI_Type_size,
+    OWN_PMPI_Get_count,
+    FUNCTION_COUNT
+};
+
+struct mpi_types {
+#define MPIIO(name, Term, parameters, ...) int(*row_##name) parameters, (*row_P##name)parameters;
+#include "calls.def"
+#undef MPIIO
+#undef MPIIO_HAND
+#undef SKIPS
+};
+
+void *mpi_function(int function); // NULL: the MPI in this process has none of that name
+#define ROW(name) ((__typeof__(((struct mpi_types *)NULL)->row_##name))mpi_function(ROW_##name))
+
+int open_flags(int mode); // as of open(2)
+uint64_t bytes_of(int64_t count, handle type);
+uint64_t bytes_moved(int64_t count, handle type, const void *status);
+
+// ---- file.c: files that this process has open
+
+struct open_file {
+    _Atomic uintptr_t file; // 0: free
+    provio_object *object;
+    int64_t begun; // what the first half of a split call asked for
+    handle begun_type;
+    uint64_t begun_at; // 0: none is going on
+};
+
+void file_opened(handle file, provio_object *object);
+struct open_file *file_find(handle file); // NULL: it is not known
+void file_forget(struct open_file *open);
+
+#endif

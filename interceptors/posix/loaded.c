@@ -1,0 +1,65 @@
+// The loaded objects, one by one.
+#include "loaded.h"
+
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+// The loader's functions, looked up when they are first needed: every start of a process would pay for their names.
+static struct loader {
+    __typeof__(dlopen) *dlopen;
+    __typeof__(dlclose) *dlclose;
+    __typeof__(dl_iterate_phdr) *dl_iterate_phdr;
+} loader;
+
+static bool loader_ready(void) {
+    loader.dlopen = dlsym(RTLD_NEXT, "dlopen");
+    loader.dlclose = dlsym(RTLD_NEXT, "dlclose");
+    loader.dl_iterate_phdr = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+    return loader.dlopen != NULL && loader.dlclose != NULL && loader.dl_iterate_phdr != NULL;
+}
+
+// The name of the nth object: it is copied, and opened only after the loader has let go of its list. Another thread's
+// dlopen(3) takes the same two locks in the other order.
+struct nth {
+    unsigned left;
+    char *name; // PATH_ROOM bytes
+};
+
+static int nth_name(struct dl_phdr_info *info, size_t size, void *data) {
+    struct nth *nth = data;
+    (void)size;
+    if (nth->left-- > 0) return 0;
+    size_t length = info->dlpi_name == NULL ? 0 : strlen(info->dlpi_name);
+    if (length >= PATH_ROOM) length = 0;
+    memcpy(nth->name, info->dlpi_name, length);
+    nth->name[length] = '\0';
+    return 1;
+}
+
+static bool object_name(unsigned n, char *name) {
+    struct nth nth = {n, name};
+    return loader.dl_iterate_phdr(nth_name, &nth) != 0;
+}
+
+void *loaded_function(const char *name) {
+    void *found = NULL;
+    char *object = loader_ready() ? pool_take(&scratches) : NULL;
+    for (unsigned n = 0; object != NULL && found == NULL && object_name(n, object); n++) {
+        void *handle = object[0] == '\0' ? NULL : loader.dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle == NULL) continue;
+        found = dlsym(handle, name);
+        loader.dlclose(handle);
+    }
+    if (object != NULL) pool_give(&scratches, object);
+    return found;
+}
+
+bool loaded_as(const char *part) {
+    bool found = false;
+    char *object = loader_ready() ? pool_take(&scratches) : NULL;
+    for (unsigned n = 0; object != NULL && !found && object_name(n, object); n++) found = strstr(object, part) != NULL;
+    if (object != NULL) pool_give(&scratches, object);
+    return found;
+}

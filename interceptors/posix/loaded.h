@@ -1,0 +1,11 @@
+// What is among the loaded objects, for layers above the C library: libraries that were loaded privately, past the
+// global scope. Not for signal handlers: the loader's list is locked meanwhile.
+#ifndef PROVIO_LOADED_H
+#define PROVIO_LOADED_H
+
+#include <stdbool.h>
+
+void *loaded_function(const char *name); // of the first object that leads to one; NULL: none does
+bool loaded_as(const char *part);        // whether the name of a loaded object's file has that in it
+
+#endif
