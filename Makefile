@@ -8,8 +8,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 # As many workers as there are cores; WORKERS=0 runs the tests one after the other, in one process.
 PYTEST := $(BIN)/python -m pytest --dist worksteal --maxprocesses 4 -n $(or $(WORKERS),auto)
 SHIM := provio/libprovio.so
-SHIM_SOURCES := $(filter-out %/vocab.h %.py %/vol,$(wildcard interceptors/include/*.h interceptors/posix/* interceptors/hdf5/* interceptors/mpiio/*))
-C_SOURCES := $(wildcard interceptors/include/*.h interceptors/posix/*.[ch] interceptors/hdf5/*.[ch] interceptors/mpiio/*.[ch] interceptors/hdf5/vol/*.[ch])
+SHIM_SOURCES := $(filter-out %/vocab.h %.py %/vol,$(wildcard interceptors/include/*.h interceptors/posix/* interceptors/hdf5/* interceptors/mpiio/* interceptors/waiter/*))
+C_SOURCES := $(wildcard interceptors/include/*.h interceptors/posix/*.[ch] interceptors/waiter/*.[ch] interceptors/hdf5/*.[ch] interceptors/mpiio/*.[ch] interceptors/hdf5/vol/*.[ch])
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Byte code is kept: compiled anew, each call of provio takes more than twice as long, and the tests call it a thousand times.
 unexport PYTHONDONTWRITEBYTECODE
@@ -38,6 +38,7 @@ lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
 	$(BIN)/mypy --strict
 	$(if $(shell command -v clang-format),clang-format --dry-run -Werror $(C_SOURCES),@echo "clang-format is not installed: layout of C not checked")
 	CFLAGS="-Wall -Wextra -Werror" interceptors/posix/build $(CURDIR)/$(VENV)/lint.so
+	CFLAGS="-Wall -Wextra -Werror" interceptors/waiter/build $(CURDIR)/$(VENV)/lint-waiter
 
 shim: $(SHIM)  ## compile the C shim
 
@@ -70,11 +71,12 @@ calls:  ## write the pages of calls, questions, words, commands, settings and co
 	$(PYTHON) interceptors/mpiio/mpiio_calls.py > docs/calls-mpiio.md
 
 clean:  ## remove the virtual environment and everything built
-	rm -rf $(VENV) $(SHIM) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(SHIM) provio/waiter build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(SHIM): $(SHIM_SOURCES) interceptors/posix/vocab.h
 	@.ci/tools $(PYTHON)
+	interceptors/waiter/build $(CURDIR)/provio/waiter
 	interceptors/posix/build $(CURDIR)/$@
 
 # One stamp for each set of extras: made again only when the package's own description changes.

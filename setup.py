@@ -1,4 +1,5 @@
-"""Builds the C shim into the package: `interceptors/` goes in, `provio/libprovio.so` comes out.
+"""Builds the C shim and the waiter into the package: `interceptors/` goes in, `provio/libprovio.so` and `provio/waiter`
+come out.
 
 Everything else about the package is said in `pyproject.toml`.
 """
@@ -14,8 +15,9 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
-POSIX = Path("interceptors") / "posix"
-SOURCES = sorted(str(path) for path in Path("interceptors").glob("*/*.c"))
+POSIX, WAITER = Path("interceptors") / "posix", Path("interceptors") / "waiter"
+SOURCES = sorted(str(path) for path in Path("interceptors").glob("*/*.c") if path.parent != WAITER)
+WAITING = sorted(str(path) for path in WAITER.glob("*.c"))
 REMEDY = "on Debian or Ubuntu: apt-get install gcc libc6-dev"
 
 
@@ -40,14 +42,16 @@ class BuildShim(build_ext):
     """Compiles the shim with its own script, so that it is built one way wherever it is built."""
 
     def get_ext_filename(self, fullname: str) -> str:
-        """The shim is preloaded, never imported: its name carries no Python version."""
-        return str(Path(*fullname.split(".")).with_suffix(".so"))
+        """The shim is preloaded, never imported: its name carries no Python version. The waiter is a program."""
+        path = Path(*fullname.split("."))
+        return str(path if path.name == WAITER.name else path.with_suffix(".so"))
 
     def build_extension(self, ext: Extension) -> None:
-        """Run `interceptors/posix/build OUTPUT`."""
+        """Run `build OUTPUT` of the folder that its sources lie in."""
         output = Path(self.get_ext_fullpath(ext.name)).resolve()
         output.parent.mkdir(parents=True, exist_ok=True)
-        script = [str(ROOT / POSIX / "build"), str(output)]
+        folder = WAITER if ext.name.endswith(f".{WAITER.name}") else POSIX
+        script = [str(ROOT / folder / "build"), str(output)]
         if subprocess.run(script, env={**os.environ, "CC": compiler()}, check=False).returncode:
             sys.exit("provio: the C shim did not compile; the compiler's own words are above")
 
@@ -61,6 +65,6 @@ class ShimWheel(bdist_wheel):
 
 
 setup(
-    ext_modules=[Extension("provio.libprovio", sources=SOURCES)],
+    ext_modules=[Extension("provio.libprovio", sources=SOURCES), Extension("provio.waiter", sources=WAITING)],
     cmdclass={"build_ext": BuildShim, "bdist_wheel": ShimWheel},
 )

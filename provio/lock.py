@@ -38,6 +38,14 @@ class Lock:
                 f"cannot lock {home.lock} ({error.strerror}): put .provio on another file system"
             ) from error
 
+    @classmethod
+    def held_by(cls, fd: int) -> Lock:
+        """The lock that a descriptor holds which this process was given."""
+        held = cls.__new__(cls)
+        held.fd = fd
+        os.set_inheritable(fd, False)
+        return held
+
     def close(self) -> None:
         """Let it go; a child that has it keeps it."""
         if self.fd >= 0:

@@ -60,6 +60,11 @@ def replace(one: Instance, **values: Any) -> Instance:
     return type(one)(**(kept | values))
 
 
+def values(one: object) -> tuple[Any, ...]:
+    """Return the values of an instance, in the order of its names."""
+    return tuple(getattr(one, name) for name in one._names)  # type: ignore[attr-defined]
+
+
 def _make_later(cls: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> None:
     """Have `__init__` compiled when there is a first instance: of half of the classes a process has none."""
 

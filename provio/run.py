@@ -14,20 +14,20 @@ import stat
 import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 
 from provio import environment, going, runfiles, turtle
 from provio.errors import CannotRecord, ProvioError
 from provio.executable import Unwatchable, found_program, unwatchable
 from provio.home import Home, find_or_make
 from provio.needs import needed
+from provio.patterns import pattern
 from provio.plain import field, plain
 from provio.redact import Redaction
 from provio.runfiles import put
+from provio.signals import Signals
 from provio.vocab import NS, RUN_BASE
 
 SHIM = Path(__file__).with_name("libprovio.so")
@@ -36,14 +36,10 @@ SITE = SHIM.parent / "interceptors" / "site"
 FORMAT_VERSION = "1"
 # File systems whose shared maps a kill -9 and a full disk leave intact.
 SAFE_FOR_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "tmpfs"})
+NOTED = pattern(r" ; :endedNs \d+ ; :(exitCode|signal) \d+$")
+LASTING = 0.2  # seconds after which a command is one that goes on
 # Libraries that must be the first of all.
 SANITIZERS = ("libasan.so", "libclang_rt.asan", "libhwasan.so")
-FROM_TERMINAL = frozenset({signal.SIGINT, signal.SIGQUIT})
-# Not forwarded: what cannot be caught, what a fault of provio's own raises, what stops both, and its child's end.
-OWN = frozenset(
-    {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCHLD, signal.SIGSEGV}
-    | {signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGPIPE, signal.SIGXFSZ}
-)
 
 
 @plain(frozen=True)
@@ -104,6 +100,16 @@ class End:
 
     exit_code: int | None
     signal: int | None
+
+    @classmethod
+    def of(cls, code: int) -> End:
+        """The end that `waitstatus_to_exitcode` tells of."""
+        return cls(code, None) if code >= 0 else cls(None, -code)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What `run.ttl` says of it, now."""
+        how = ("exitCode", str(self.exit_code)) if self.signal is None else ("signal", str(self.signal))
+        return [("endedNs", str(time.time_ns())), how]
 
 
 def uuid7() -> str:
@@ -166,8 +172,14 @@ def _whole_or_gone(folder: Path) -> Iterator[Path]:
         raise
 
 
-def watch(command: Sequence[bytes], recording: Recording | None, say: Callable[[str], None] = lambda _: None) -> End:
-    """Run `command`, tracked where there is a recording, and return how it ended; `say` is told what cannot be seen.
+def watch(
+    command: Sequence[bytes],
+    recording: Recording | None,
+    say: Callable[[str], None] = lambda _: None,
+    lasts: Callable[[Signals, int], None] | None = None,
+) -> End:
+    """Run `command`, tracked where there is a recording, and return how it ended; `say` is told what cannot be seen,
+    and `lasts` is called once where it goes on for a while, with its process id.
 
     127 and 126 are what a shell says of a command that is not found or cannot be executed; raises nothing for them.
     """
@@ -175,7 +187,7 @@ def watch(command: Sequence[bytes], recording: Recording | None, say: Callable[[
     blind = _look(command[0]) if recording else None
     if recording:
         env |= _watched(command[0], recording, bool(blind and blind.refuses), env)
-    with _Signals() as signals:
+    with Signals() as signals:
         try:
             process = _start(command, env)
         except OSError as error:
@@ -185,8 +197,9 @@ def watch(command: Sequence[bytes], recording: Recording | None, say: Callable[[
             name = blind.path.decode("utf-8", "backslashreplace")
             say(f"{name} {blind.reason}: what it reads and writes is not seen")
             note_unwatched(recording, blind, process.pid)
-        code = process.wait()
-    return End(code, None) if code >= 0 else End(None, -code)
+        if lasts and signals.goes_on(process, LASTING):
+            lasts(signals, process.pid)
+        return End.of(signals.wait(process))
 
 
 def _watched(program: bytes, recording: Recording, refuses: bool, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
@@ -271,9 +284,7 @@ def trace_variable(recording: Recording) -> bytes:
 def write_run(recording: Recording, end: End | None) -> None:
     """Write `run.ttl`, as a whole or not at all."""
     pairs = list(recording.facts)
-    if end:
-        pairs.append(("endedNs", str(time.time_ns())))
-        pairs.append(("exitCode", str(end.exit_code)) if end.signal is None else ("signal", str(end.signal)))
+    pairs += end.facts() if end else []
     text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs), recording.around]
     lost = recording.detail.lost()
     if lost:
@@ -283,6 +294,18 @@ def write_run(recording: Recording, end: End | None) -> None:
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/unwatched>", "Gap", recording.gap))
     with recording.home.closed():
         put(recording.folder / "run.ttl", "".join(text))
+
+
+def note_end(recording: Recording, end: End) -> None:
+    """Note in `run.ttl` how a run ended that another process began, unless it is noted."""
+    head = recording.folder / "run.ttl"
+    subject, said = f"<{RUN_BASE}{recording.run_id}> a :Run", head.read_text(encoding="utf-8")
+    before, begun, after = said.partition(subject)
+    line, full_stop, rest = after.partition(" .\n")
+    if begun and not NOTED.search(line):
+        facts = "".join(f" ; :{name} {value}" for name, value in end.facts())
+        with recording.home.closed():
+            put(head, before + begun + line + facts + full_stop + rest)
 
 
 def _statement(subject: str, kind: str, pairs: list[tuple[str, str]]) -> str:
@@ -443,61 +466,3 @@ def _said(message: str, code: int) -> End:
         sys.stderr.write("provio: " + "".join(c if c.isprintable() else repr(c)[1:-1] for c in message) + "\n")
         sys.stderr.flush()
     return End(code, None)
-
-
-class _Signals:
-    """While the command runs: what the terminal sends reaches it anyway; what is sent to provio alone is passed on.
-
-    After it a signal does as before; but for the terminal's that is put back when one comes: there are sixty of them,
-    and to put back each takes a tenth of what is done at an end.
-    """
-
-    def __init__(self) -> None:
-        self.process: subprocess.Popen[bytes] | None = None
-        self.before: dict[int, object] = {}
-        self.listener: threading.Thread | None = None
-        self.ended = False
-
-    def __enter__(self) -> _Signals:
-        for number in signal.valid_signals() - OWN:
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                self.before[number] = signal.signal(number, self._keep if number in FROM_TERMINAL else self._pass)
-        return self
-
-    def follow(self, process: subprocess.Popen[bytes]) -> None:
-        """From here on signals go to `process`; only now are some blocked and a thread begun: neither is inherited."""
-        self.process = process
-        awaited = FROM_TERMINAL & self.before.keys()
-        if awaited:
-            signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
-            self.listener = threading.Thread(target=self._listen, args=(awaited,), daemon=True)
-            self.listener.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.ended = True
-        if self.listener and self.listener.ident:
-            signal.pthread_kill(self.listener.ident, min(FROM_TERMINAL & self.before.keys()))
-            self.listener.join()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_TERMINAL)
-        for number in FROM_TERMINAL & self.before.keys():
-            self._put_back(number)
-
-    def _put_back(self, number: int) -> None:
-        signal.signal(number, self.before[number])  # type: ignore[arg-type]
-
-    def _listen(self, awaited: frozenset[signal.Signals]) -> None:
-        """Pass on what a process sent (its code is 0 or less); what the kernel sent is the terminal's, and for all."""
-        while not self.ended:
-            found = signal.sigwaitinfo(awaited)
-            if found.si_code <= 0 and not self.ended:
-                self._pass(found.si_signo, None)
-
-    def _pass(self, number: int, _frame: FrameType | None) -> None:
-        if self.ended:
-            self._put_back(number)
-            os.kill(os.getpid(), number)
-        elif self.process:
-            self.process.send_signal(number)
-
-    def _keep(self, _number: int, _frame: FrameType | None) -> None:
-        """Before the command is there: it would have had it from the terminal."""

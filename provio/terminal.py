@@ -79,11 +79,16 @@ def confirm(question: str) -> None:
 
 def complain(message: str, hint: str = "") -> None:
     """Say in one line what is wrong; `hint` stands behind it as it is. A stream that is gone is no further trouble."""
+    with contextlib.suppress(OSError, ValueError):
+        print(complaint(message, hint), end="", file=sys.stderr, flush=True)
+
+
+def complaint(message: str, hint: str = "") -> str:
+    """Return the line that `complain` says."""
     line = " ".join(message.split())
     safe = line.encode("ascii" if not unicode() else "utf-8", "backslashreplace").decode("utf-8")
-    with contextlib.suppress(OSError, ValueError):
-        name = "\x1b[1;31mprovio:\x1b[0m" if color("stderr") else "provio:"
-        print(f"{_clear()}{name} {_shown(safe)}{hint}", file=sys.stderr, flush=True)
+    name = "\x1b[1;31mprovio:\x1b[0m" if color("stderr") else "provio:"
+    return f"{_clear()}{name} {_shown(safe)}{hint}\n"
 
 
 def _clear() -> str:

@@ -13,14 +13,18 @@ from provio import home as homes
 from provio.errors import Busy, CannotRecord, ProvioError
 from provio.home import share
 from provio.lock import Lock
+from provio.plain import values
 from provio.pressing import presses
 from provio.redact import Redaction
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from provio.config import Config
     from provio.home import Home
-    from provio.run import Recording
+    from provio.run import End, Recording
     from provio.run_options import Call
+    from provio.signals import Signals
 
 MANY = 500  # runs among which there may be some to pack
 
@@ -31,29 +35,74 @@ def watched(call: Call) -> int:
     Raises CannotRecord where it is to be recorded or not started (`--strict`), and cannot be.
     """
     arguments = [os.fsencode(argument) for argument in call.command]
-    record = [*call.on, *(f"-{word}" for word in call.off)] or None
-    flags: dict[str, object] = {"name": call.name, "campaign": call.campaign, "detail": call.detail}
-    flags |= {"record": record, "hash": call.hashed}
-    flags |= {"include": call.include or None, "exclude": call.exclude or None}
+    recording, settings, folders = _begun(call, arguments)
+    say = (lambda _: None) if call.quiet else terminal.complain
+
+    def lasts(signals: Signals, pid: int) -> None:
+        if recording:
+            _wait_instead(recording, signals, pid, call, settings, folders)
+
+    end = run.watch(arguments, recording, say, lasts)
+    if recording:
+        _finish(recording, call, lambda: _after(recording, end, call.no_merge, settings))
+    return run.end_as(end)
+
+
+def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config, list[Path]]:
+    """The run of a call, or none where it cannot be recorded; what is set; where the project's settings may lie."""
     forgive = None if call.strict else (lambda _: None) if call.quiet else terminal.complain
     try:
-        settings = config.load(homes.project_folders(), flags, forgive)
-        recording = prepared(arguments, settings)
+        folders = homes.project_folders()
+        settings = config.load(folders, _flags(call), forgive)
+        return prepared(arguments, settings), settings, folders
     except Exception as error:
         if call.strict:
             raise CannotRecord(str(error)) from error
         if not call.quiet:
             terminal.complain(f"not recording: {error}")
-        recording, settings = None, config.Config()
-    end = run.watch(arguments, recording, (lambda _: None) if call.quiet else terminal.complain)
-    if recording:
-        try:
-            word = _after(recording, end, call.no_merge, settings)
-        except Exception as error:  # whatever is wrong with the record, the command ended as it did
-            word = f"run {recording.run_id} is kept, but: {error}"
-        if word and not call.quiet:
-            terminal.complain(word)
-    return run.end_as(end)
+        return None, config.Config(), []
+
+
+def _flags(call: Call) -> dict[str, object]:
+    """What a call sets."""
+    record = [*call.on, *(f"-{word}" for word in call.off)] or None
+    flags: dict[str, object] = {"name": call.name, "campaign": call.campaign, "detail": call.detail}
+    flags |= {"record": record, "hash": call.hashed}
+    return flags | {"include": call.include or None, "exclude": call.exclude or None}
+
+
+def _wait_instead(
+    recording: Recording, signals: Signals, pid: int, call: Call, settings: Config, folders: list[Path]
+) -> None:
+    """Leave the wait for a command that goes on to the waiter."""
+    from provio.waiter import wait_instead
+
+    apart = bool(call.no_merge or environment.job_id())
+    word = "" if call.quiet else terminal.complaint(_pending(recording, not apart))
+    dear = settings.hash or recording.home.shared
+    wait_instead(recording, signals, pid, apart, dear, word, (values(call), [str(folder) for folder in folders]))
+
+
+def finished(recording: Recording, end: End, call: Call, folders: list[Path], lock: int) -> None:
+    """Finish a run that the waiter waited for; `lock` is the descriptor of the lock that it took, or -1."""
+    held = Lock.held_by(lock) if lock >= 0 else None
+
+    def work() -> str:
+        run.note_end(recording, end)
+        settings = config.load(folders, _flags(call), lambda _: None)
+        return _after(recording, None, call.no_merge, settings, held)
+
+    _finish(recording, call, work)
+
+
+def _finish(recording: Recording, call: Call, work: Callable[[], str]) -> None:
+    """Do what is to be done after a command: whatever is wrong with the record, the command ended as it did."""
+    try:
+        word = work()
+    except Exception as error:
+        word = f"run {recording.run_id} is kept, but: {error}"
+    if word and not call.quiet:
+        terminal.complain(word)
 
 
 def prepared(arguments: list[bytes], settings: Config, home: Home | None = None) -> Recording:
@@ -74,20 +123,28 @@ def _limits(settings: Config) -> tuple[str, ...]:
     return limits.limits(settings.include, settings.exclude, homes.find_or_make().project)
 
 
-def _after(recording: Recording, end: Any, no_merge: bool, settings: Config) -> str:
-    """Finish a run that ended, and have it merged where nobody else is merging; return the line to say of it."""
-    what, home = f"run {recording.run_id}", recording.home
+def _after(recording: Recording, end: End | None, no_merge: bool, settings: Config, lock: Lock | None = None) -> str:
+    """Finish a run that ended, and have it merged where nobody else is merging; return the line to say of it.
+
+    `end` is to be noted, if it is not; the `lock` may be held already.
+    """
     try:
-        run.write_run(recording, end)
+        if end:
+            run.write_run(recording, end)
         apart = no_merge or environment.job_id()
-        lock = None if apart else Lock(home, wait=False)
+        lock = lock or (None if apart else Lock(recording.home, wait=False))
     except Busy:
-        return _leave(recording, settings, True, f"{what}: pending in {home.path} (the store is busy)")
+        return _leave(recording, settings, True, _pending(recording, True))
     except (OSError, ProvioError) as error:
-        return f"{what} is kept, but: {error}"
+        return f"run {recording.run_id} is kept, but: {error}"
     if lock is None:
-        return _leave(recording, settings, False, f"{what}: pending in {home.path}")
+        return _leave(recording, settings, False, _pending(recording, False))
     return _apart(lambda: _merged(recording, lock, settings), lock, recording.run_id)
+
+
+def _pending(recording: Recording, busy: bool) -> str:
+    """What is said of a run that is left pending."""
+    return f"run {recording.run_id}: pending in {recording.home.path}" + (" (the store is busy)" if busy else "")
 
 
 def _leave(recording: Recording, settings: Config, then_merge: bool, word: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import ROOT, Project
 
 from provio.pressing import presses
 
@@ -21,20 +23,38 @@ SCRIPTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def waiters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that tells by its exit code what the waiter says of a folder."""
+    folder = tmp_path_factory.mktemp("pressing")
+    waiter = ROOT / "interceptors" / "waiter"
+    text = '#include "waiter.h"\nint main(int count, char **words) { return count == 2 && presses(words[1]); }'
+    command = ["cc", "-D_GNU_SOURCE", "-I", waiter, "-o", folder / "presses", waiter / "pressing.c", "-x", "c", "-"]
+    subprocess.run(command, input=text, text=True, check=True)
+    return folder / "presses"
+
+
+def both(waiters: Path, place: Path) -> bool:
+    """What Python says, and the waiter as well."""
+    said = presses(str(place))
+    assert subprocess.run([waiters, place], check=False).returncode == said
+    return said
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_what_presses(project: Project, script: str) -> None:
+def test_what_presses(project: Project, waiters: Path, script: str) -> None:
     """A file open for writing whose close nobody saw, a path through a link or `..`; nothing else does."""
     project.sh("echo 1 > in; ln -s in link")
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script, code=None)
     (place,) = {file.parent for file in project.trace_files() if file.parent.name == os.uname().nodename}
-    assert presses(str(place)) is SCRIPTS[script]
+    assert both(waiters, place) is SCRIPTS[script]
 
 
-def test_what_is_not_as_it_was_written_presses(project: Project) -> None:
+def test_what_is_not_as_it_was_written_presses(project: Project, waiters: Path) -> None:
     """The command may have written there, or deleted it: it ends as it would have, and the run is looked at."""
     spoil = "d=$(dirname $(readlink -f .provio/runs/*/*/*.ttl | head -1)); "
     spoil += "echo '<o1> a :FileVersion ; :path \"/x\" ; :flags x .'"
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", spoil + " > $d/1.1.0.1.ttl; exit 7", code=7)
     (place,) = {file.parent for file in project.trace_files() if file.name == "1.1.0.1.ttl"}
-    assert presses(str(place))
-    assert presses(str(place / "gone"))
+    assert both(waiters, place)
+    assert both(waiters, place / "gone")

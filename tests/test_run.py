@@ -270,8 +270,8 @@ def test_an_interrupt_sent_to_provio_alone_reaches_the_command(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
 def test_a_signal_after_the_end_of_the_command_does_as_before(number: signal.Signals) -> None:
     """While a run is merged nothing is passed on: provio ends by what it was sent, as any program."""
-    script = "import os, signal; from provio import run; signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
-    script += f"with run._Signals(): pass\nos.kill(os.getpid(), {int(number)}); print('still here')"
+    script = "import os, signal; from provio.signals import Signals; signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+    script += f"with Signals(): pass\nos.kill(os.getpid(), {int(number)}); print('still here')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (-number, b"")
 

@@ -1,0 +1,137 @@
+// Waits for a command in the place of `provio run`: a descriptor that says all there is to know in, the command's own
+// end out.
+//
+// A `provio run` whose command goes on becomes this program by an exec: same process, same children, same descriptors,
+// a tenth of the memory, and an end that costs the machine next to nothing. It passes signals on as `provio run` does,
+// notes the end in `run.ttl`, and becomes Python again where more is to be done than to leave the run pending: a merge
+// that nobody else is at, something to be looked at now, hashes. What fails here is tried again there.
+
+#include "waiter.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char VARIABLE[] = "PROVIO_WAIT";
+static char GO_ON[] = "from provio.ended import main; main()";
+
+static sigset_t signals(const char *mask) {
+    unsigned long long bits = strtoull(mask, NULL, 16);
+    sigset_t set;
+    sigemptyset(&set);
+    for (int number = 1; number <= 64; number++)
+        if (bits >> (number - 1) & 1) sigaddset(&set, number);
+    return set;
+}
+
+// Return the descriptor; -1 where what it holds is not what this program knows.
+static int read_told(struct told *told) {
+    const char *variable = getenv(VARIABLE), **fields = (const char **)told;
+    struct stat found;
+    int fd = variable == NULL ? -1 : atoi(variable);
+    if (fd < 0 || fstat(fd, &found) != 0 || found.st_size < 1) return -1;
+    char *text = mmap(NULL, (size_t)found.st_size, PROT_READ, MAP_PRIVATE, fd, 0), *at = text;
+    if (text == MAP_FAILED) return -1;
+    for (size_t i = 0; i < sizeof *told / sizeof *fields; i++) {
+        fields[i] = at;
+        at = memchr(at, '\0', (size_t)(text + found.st_size - at));
+        if (at++ == NULL || at == text + found.st_size) return -1;
+    }
+    unsetenv(VARIABLE);
+    return fd;
+}
+
+// What the kernel sent of the terminal's signals is the terminal's, and for all; what a process sent is passed on.
+static bool for_command(const siginfo_t *info) {
+    bool from_terminal = info->si_signo == SIGINT || info->si_signo == SIGQUIT;
+    return info->si_signo != SIGCHLD && !(from_terminal && info->si_code > 0);
+}
+
+static int wait_for(const struct told *told) {
+    pid_t pid = atoi(told->pid), ended;
+    sigset_t awaited = signals(told->awaited);
+    int status = 0;
+    while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
+        siginfo_t info;
+        if (sigwaitinfo(&awaited, &info) > 0 && for_command(&info)) kill(pid, info.si_signo);
+    }
+    return ended == pid ? status : 0;
+}
+
+static void put_back_signals(const struct told *told) {
+    sigset_t before = signals(told->before);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static void end_as(int status) {
+    if (WIFSIGNALED(status)) {
+        int number = WTERMSIG(status);
+        struct rlimit core;
+        sigset_t one;
+        getrlimit(RLIMIT_CORE, &core);
+        core.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &core);
+        signal(number, SIG_DFL);
+        sigemptyset(&one);
+        sigaddset(&one, number);
+        sigprocmask(SIG_UNBLOCK, &one, NULL);
+        kill(getpid(), number);
+        _exit(128 + number);
+    }
+    _exit(WEXITSTATUS(status));
+}
+
+// Only returns where there is no Python any more.
+static void go_on_in_python(const struct told *told, const struct end *end) {
+    char numbers[3][16];
+    const int values[] = {end->told, end->lock, end->status};
+    for (int i = 0; i < 3; i++) snprintf(numbers[i], sizeof numbers[i], "%d", values[i]);
+    if (end->lock >= 0) fcntl(end->lock, F_SETFD, 0);
+    put_back_signals(told);
+    execl(told->python, told->python, "-P", "-c", GO_ON, numbers[0], numbers[1], numbers[2], (char *)NULL);
+}
+
+static bool hashes_wanted(const char *folder) {
+    DIR *place = opendir(folder);
+    bool wanted = false;
+    for (struct dirent *entry; place != NULL && (entry = readdir(place)) != NULL;)
+        wanted |= entry->d_name[0] != '.' && strcmp(entry->d_name, "lock") != 0;
+    return wanted;
+}
+
+// Whether the run can be left pending as it is; else somebody has to go on with it, who may have got the lock.
+static bool can_be_left(const struct told *told, int *lock) {
+    if (*told->dear == '1') return false;
+    if (*told->apart == '0') {
+        *lock = open(told->lock, O_RDWR | O_CLOEXEC);
+        if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB) == 0) return false;
+        bool taken = errno == EWOULDBLOCK;
+        close(*lock);
+        *lock = -1;
+        if (!taken) return false;
+    }
+    return !hashes_wanted(told->hashing) && !presses(told->trace_folder);
+}
+
+int main(void) {
+    struct told told;
+    struct end end = {read_told(&told), -1, 0};
+    if (end.told < 0) return 125;
+    prctl(PR_SET_NAME, "provio");
+    end.status = wait_for(&told);
+    if (!note_end(&told, end.status) || !can_be_left(&told, &end.lock)) go_on_in_python(&told, &end);
+    put_back_signals(&told);
+    if (*told.word != '\0' && write(STDERR_FILENO, told.word, strlen(told.word)) < 0) errno = 0; // nobody to be told
+    end_as(end.status);
+}

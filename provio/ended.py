@@ -1,0 +1,50 @@
+"""The end of a run that the waiter waited for, where more is to be done than to leave it pending.
+
+In: the descriptor by which the waiter was told all, the lock that it took, how the command ended. Out: the command's
+own end.
+"""
+
+from __future__ import annotations
+
+import marshal
+import mmap
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from provio import terminal, watching
+from provio.home import Home
+from provio.run import End, Recording, end_as
+from provio.run_options import Call
+
+FIELDS = 12  # what is for the waiter alone
+
+
+def main() -> NoReturn:
+    """Finish the run, and end as its command ended."""
+    terminal.have_streams()
+    told, lock, status = map(int, sys.argv[1:4])
+    end = End.of(os.waitstatus_to_exitcode(status))
+    try:
+        recording, call, folders = _read(told)
+    except Exception as error:
+        terminal.complain(f"a run is kept, but: {error}")
+        os._exit(end_as(end))
+    watching.finished(recording, end, call, folders, lock)
+    terminal.drop_output()
+    os._exit(end_as(end))
+
+
+def _read(told: int) -> tuple[Recording, Call, list[Path]]:
+    """What was told: the run, the call of `provio run`, and where the project's settings lie."""
+    with mmap.mmap(told, 0, access=mmap.ACCESS_READ) as text:
+        data = text[:]
+    os.close(told)
+    rest = data.split(b"\0", FIELDS)[FIELDS]
+    (home, server, run_id, trace_folder), (call, folders) = marshal.loads(rest)  # noqa: S302 (this process wrote it)
+    return (
+        Recording(Home(Path(home), server), run_id, (), None, 0, Path(trace_folder)),
+        Call(*call),
+        [Path(folder) for folder in folders],
+    )

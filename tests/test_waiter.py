@@ -1,0 +1,224 @@
+"""A command that goes on is waited for by a small program: signals, ends and what is recorded are as ever."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Project, provio_command
+
+from provio.waiter import WAITER
+
+COUNTS = """
+import os, signal, sys
+mine = {signal.SIGRTMIN, signal.SIGTERM}
+signal.pthread_sigmask(signal.SIG_BLOCK, mine)
+open("ready", "w").close()
+count = 0
+while signal.sigwait(mine) != signal.SIGTERM:
+    count += 1
+while signal.sigtimedwait({signal.SIGRTMIN}, 0):
+    count += 1
+print(count)
+"""
+
+
+@pytest.fixture
+def start(project: Project) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """A function that starts `provio run` on a command; what it started is ended with the test, however that ends."""
+    started: list[subprocess.Popen[str]] = []
+
+    def starting(*command: str, **options: Any) -> subprocess.Popen[str]:
+        words = [*provio_command(), "run", "--", *command]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        own = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+        started.append(
+            subprocess.Popen(
+                words, cwd=project.path, env=project.env, text=True, start_new_session=True, **streams, **own, **options
+            )
+        )
+        return started[-1]
+
+    yield starting
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def until(what: Callable[[], bool], said: str) -> None:
+    limit = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < limit, said
+        time.sleep(0.01)
+
+
+def is_waiter(pid: int) -> bool:
+    return os.readlink(f"/proc/{pid}/exe") == str(WAITER.resolve())
+
+
+def taken_over(process: subprocess.Popen[str]) -> None:
+    until(lambda: is_waiter(process.pid), "the waiter did not take over")
+
+
+def held(project: Project) -> int:
+    """The lock of the record, as a merge holds it."""
+    fd = os.open(project.path / ".provio" / "lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    return fd
+
+
+def test_the_waiter_is_built() -> None:
+    """Without it Python waits, and most tests here would have nothing to test."""
+    assert os.access(WAITER, os.X_OK)
+
+
+@pytest.mark.parametrize(("last", "code"), [("exit 7", 7), ("kill -KILL $$", -9), ("kill -USR1 $$", -10)])
+def test_the_end_is_the_commands_own(
+    project: Project, start: Callable[..., subprocess.Popen[str]], last: str, code: int
+) -> None:
+    """Merged at once, by one line said; the command line and the name that others see are as they were."""
+    process = start("sh", "-c", f"echo 1 > out; read word; {last}", stdin=subprocess.PIPE)
+    taken_over(process)
+    until(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "provio\n", "it has another name")
+    assert Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")[2:5] == [b"run", b"--", b"sh"]
+    out, said = process.communicate("\n", timeout=60)
+    assert (process.returncode, out) == (code, "")
+    assert said.count("\n") == 1 and "recorded in" in said
+    how = f"provio:exitCode {code}" if code > 0 else f"provio:signal {-code}"
+    assert project.count(f"?run a provio:Run ; {how} ; prov:endedAtTime ?end") == 1
+    assert not list(project.path.glob(".provio/runs/*/run.new"))
+
+
+def test_a_run_is_left_pending_where_somebody_merges(
+    project: Project, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """No Python is started for it; the end is noted, and the next question has it all."""
+    project.watch("true")
+    lock = held(project)
+    process = start("sh", "-c", "echo 1 > out; read word; exit 3", stdin=subprocess.PIPE)
+    taken_over(process)
+    _, said = process.communicate("\n", timeout=60)
+    os.close(lock)
+    assert process.returncode == 3
+    assert said.startswith("provio: run ") and said.endswith(" (the store is busy)\n")
+    assert project.count("?run a provio:Run ; provio:exitCode 3") == 1
+    assert "echo 1 > out" in project.provio("lineage", "out").stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [["--hash"], ["--no-merge"], ["--no-merge", "--hash"], ["--quiet"]])
+def test_what_is_asked_of_a_run_is_done_at_its_end(project: Project, options: list[str]) -> None:
+    """What takes more than to note the end is done by Python, as it is for a short command."""
+    said = []
+    for wait in ("", "sleep 0.6; "):
+        done = project.provio("run", *options, "--", "sh", "-c", f"{wait}echo 1 > out; exit 3", code=3)
+        said.append(re.sub(r"run \S+|\d+ process(es)?", "", done.stderr))
+    assert said[0] == said[1]
+    assert project.count("?run a provio:Run ; provio:exitCode 3 ; prov:endedAtTime ?end") == 2
+
+
+def test_no_signal_is_lost_while_it_takes_over(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
+    """A hundred that queue, sent all the while, arrive as a hundred."""
+    process = start(sys.executable, "-c", COUNTS)
+    until((project.path / "ready").exists, "the command did not start")
+    for _ in range(100):
+        process.send_signal(signal.SIGRTMIN)
+        time.sleep(0.005)
+    taken_over(process)
+    process.terminate()
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "100\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2])
+def test_a_signal_reaches_the_command(
+    project: Project, start: Callable[..., subprocess.Popen[str]], number: signal.Signals
+) -> None:
+    script = "trap 'echo got it; exit 5' TERM INT HUP USR2; touch ready; while :; do sleep 0.05; done"
+    process = start("bash", "-c", script)
+    taken_over(process)
+    until((project.path / "ready").exists, "the command did not start")
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (5, "got it\n")
+
+
+@pytest.mark.slow
+def test_a_terminal_stops_continues_and_interrupts(project: Project) -> None:
+    """Ctrl-Z stops both, `fg` continues both, Ctrl-C ends the command: what the terminal sends reaches it once."""
+    script = "trap 'echo got it >> out; exit 4' INT; touch ready; while :; do sleep 0.05; done"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(project.path)
+        for number in (signal.SIGINT, signal.SIGTSTP):
+            signal.signal(number, signal.SIG_DFL)
+        # A group of its own, which is no orphan: only such a one is stopped by the terminal.
+        shell = [
+            "bash",
+            "-ic",
+            f'{provio_command()[0]} run --quiet -- bash -c "{script}"; echo $? > code; fg; echo $? > code',
+        ]
+        os.execve("/bin/bash", shell, project.env)
+    try:
+        until((project.path / "ready").exists, "the command did not start")
+        time.sleep(0.6)
+        os.write(terminal, b"\x1a")
+        until((project.path / "code").exists, "Ctrl-Z did not stop it")
+        assert (project.path / "code").read_text() == f"{128 + signal.SIGTSTP}\n"
+        time.sleep(0.5)
+        os.write(terminal, b"\x03")
+        until((project.path / "out").exists, "Ctrl-C did not reach it")
+        until(lambda: (project.path / "code").read_text() == "4\n", "the end was not the command's")
+        os.waitpid(pid, 0)
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    finally:
+        os.close(terminal)
+    assert (project.path / "out").read_text() == "got it\n"
+
+
+def test_kill_of_the_waiter_loses_nothing(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
+    """The command goes on, and so does its record."""
+    process = start("sh", "-c", "echo 1 > before; read word; echo 2 > after", stdin=subprocess.PIPE)
+    taken_over(process)
+    process.kill()
+    process.communicate("\n", timeout=60)
+    until((project.path / "after").exists, "the command did not go on")
+    assert process.returncode == -signal.SIGKILL
+    assert "echo 2 > after" in project.provio("lineage", "after").stdout
+
+
+@pytest.mark.slow
+def test_a_run_inside_a_run_waits_itself(project: Project) -> None:
+    """The outer run cannot watch a program that stands alone: it would have a gap for its sake."""
+    project.watch(*provio_command(), "run", "--quiet", "--", "sh", "-c", "sleep 0.6; echo 1 > out")
+    assert project.count("?gap a provio:Gap") == 0
+    assert project.count("?inner a provio:Run ; provio:partOf ?outer") == 1
+
+
+def test_python_waits_where_there_is_no_waiter(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The same end, the same record."""
+    change = "import sys; from pathlib import Path; from provio import waiter; waiter.WAITER = Path('{}'); "
+    change += "from provio.cli import main; sys.argv[1:] = ['run', '--', 'sh', '-c', 'sleep 0.5; exit 7']; main()"
+    no_program = tmp_path / "waiter"
+    no_program.write_text("no program")
+    for place in (tmp_path / "none", no_program):
+        call = [sys.executable, "-c", change.format(place)]
+        done = subprocess.run(call, cwd=project.path, env=project.env, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr.count("\n")) == (7, 1)
+    assert project.count("?run a provio:Run ; provio:exitCode 7 ; prov:endedAtTime ?end") == 2
