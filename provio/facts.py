@@ -351,6 +351,7 @@ class Process:
     failures: list[Failure] = field(default_factory=list)
     containers: list[Opening] = field(default_factory=list)  # what a library opened that knows what is in a file
     within: list[Event] = field(default_factory=list)  # what befell names in such files
+    summed: list[Access] = field(default_factory=list)  # calls counted once for all objects of such a file
     told: dict[str, int] = field(default_factory=dict)  # when it last told of something, by the Task that it was in
     # What was once told of it.
     _arguments: list[bytes] | None = None

@@ -110,7 +110,8 @@ class MemberGraph:
         """One activity for each thread and function whose calls are summed, from the first of them to the last."""
         sums: dict[tuple[str, str], list[Access]] = {}
         members = (member for container in process.containers for member in container.members)
-        for access in (access for member in members for access in member.accesses):
+        each = (access for member in members for access in member.accesses)  # so at detail `call` alone
+        for access in (*process.summed, *each):
             if access.operation in SUMMED and access.count("count"):
                 sums.setdefault((access.thread.iri, access.counts.get("api", "")), []).append(access)
         for (_, api), parts in sums.items():

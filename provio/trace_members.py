@@ -59,6 +59,7 @@ class Members:
         """Note what one thread did to an object by one function; None where the record is of none."""
         member = self.found.get(record.get("object", ""))
         if member is None:
+            self._summed(thread, iri, record)
             return None
         access = Access(iri[len(thread.iri) :], thread, member.file, Packed(record)).timed()
         source = self.found.get(record.get("source", ""))
@@ -66,6 +67,11 @@ class Members:
         if record["a"] == "Copy" and source:
             member.copied_from.append((source, access))
         return access
+
+    def _summed(self, thread: Thread, iri: str, record: Record) -> None:
+        file = self.containers.get(record.get("inFile", ""))
+        if file:
+            thread.process.summed.append(Access(iri[len(thread.iri) :], thread, file, Packed(record)))
 
     def failure(self, thread: Thread, iri: str, record: Record, kind: str, numbers: tuple[int, int]) -> bool:
         """Note calls that failed on an object."""

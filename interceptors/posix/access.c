@@ -2,7 +2,7 @@
 #include "shim.h"
 
 static struct pool accesses = POOL(struct access);
-struct object nobody = {.serial = UINT64_MAX - 1, .kind = ""};
+struct object nobody = {.serial = UINT64_MAX - 1, .kind = ""}, within = {.serial = UINT64_MAX - 2, .kind = ""};
 
 enum { FIRST_TABLE = 64 };
 
@@ -137,12 +137,12 @@ static void text_who_when(struct text *text, struct thread *thread, uint64_t tim
     TEXT(text, "\"^^xsd:dateTime");
 }
 
-static void text_head(struct text *text, struct thread *thread, uint64_t number, uint64_t serial, uint64_t time) {
+static void text_head(struct text *text, struct thread *thread, uint64_t number, const char *property, uint64_t serial,
+                      uint64_t time) {
     TEXT(text, " <a");
     text_number(text, number);
-    TEXT(text, "> a " TERM_Access " ; " TERM_object " <../o");
-    text_number(text, serial);
-    TEXT(text, ">");
+    TEXT(text, "> a " TERM_Access);
+    text_object(text, property, serial);
     text_who_when(text, thread, time);
     text_task(text, scope_of(thread));
 }
@@ -179,7 +179,7 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
     if (!block_begin(thread, &block, room + side_counters(side) * COUNTER + 3)) return NULL;
     struct access *access = access_new(thread, object, serial, number, &block);
     if (access == NULL) return NULL;
-    text_head(&block.text, thread, number, serial, now(thread));
+    text_head(&block.text, thread, number, TERM_object, serial, now(thread));
     text_counted_api(&block.text, side == READING ? TERM_readApi : TERM_writeApi, api);
     text_align(&block.text);
     text_side(&block.text, access, side, api);
@@ -206,8 +206,8 @@ struct counters *access_find(struct thread *thread, struct object *object, uint6
 // ---- fsync and its like, and copies: counted under a term of their own, with the source of a copy
 
 static void text_operation(struct text *text, struct thread *thread, const char *term, uint64_t number,
-                           uint64_t serial) {
-    text_head(text, thread, number, serial, now(thread));
+                           const char *property, uint64_t serial) {
+    text_head(text, thread, number, property, serial, now(thread));
     TEXT(text, " ; " TERM_operation " ");
     text_string(text, term);
 }
@@ -242,8 +242,8 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     counters = &access->side[READING];
     counters->source = from;
     counters->term = term;
-    if (source == NULL)
-        text_operation(&block.text, thread, term, number, serial);
+    if (source == NULL || source == &within)
+        text_operation(&block.text, thread, term, number, source == NULL ? TERM_object : TERM_inFile, serial);
     else
         text_copy(&block.text, thread, number, from, serial);
     text_counted_api(&block.text, TERM_api, api);

@@ -41,11 +41,22 @@ void provio_write(provio_object *object, int function, uint64_t bytes, uint64_t 
     move(object, WRITING, function, bytes, started);
 }
 
+// What closes objects is counted once for all of a file: which of them it was is of interest at detail `call` alone.
+static inline bool of_all(const provio_object *object, const char *term) {
+    return object->file != NULL && strcmp(term, TERM_Close) == 0 && !detailed(DETAIL_CALL);
+}
+
 void provio_counted(provio_object *object, int function, uint64_t started) {
     struct thread *thread = object == NULL || !function_known(function) ? NULL : hearing();
-    if (thread == NULL || serial_of(thread, object) == 0) return;
+    if (thread == NULL || serial_of(thread, object) == 0 || detailed(DETAIL_FILE)) return;
+    const char *term = api_term(function);
+    bool all = of_all(object, term);
+    struct object *counted = all ? &object->file->object : &object->object;
     started = began(thread, started, now(thread));
-    count_operation(thread, &object->object, api_term(function), function, 0, started);
+    thread->depth++;
+    struct counters *counters = access_counted(thread, counted, term, function, all ? &within : NULL);
+    if (counters != NULL) operation_add(thread, counters, 0, started);
+    thread->depth--;
 }
 
 void provio_submitted(provio_object *object, int function, uint64_t bytes, uint64_t started) {

@@ -671,7 +671,7 @@ struct access {
 #define AN_ERROR ((uint64_t)1 << 63) // in the place of a copy's source
 
 // Whose failures belong to no opening.
-extern struct object nobody;
+extern struct object nobody, within; // `within`: in the place of a copy's source, of all objects of a file
 
 struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api);
 struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,

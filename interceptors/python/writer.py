@@ -53,8 +53,8 @@ class Writer(Statements):
             thread.counters[key] = counters
         return counters
 
-    def _head(self, thread: Thread, number: int, serial: int) -> bytes:
-        said = b" <a%d> a :Access ; :object <../o%d>" % (number, serial)
+    def _head(self, thread: Thread, number: int, serial: int, property_: bytes = b"object") -> bytes:
+        said = b" <a%d> a :Access ; :%s <../o%d>" % (number, property_, serial)
         return said + self._when(thread)
 
     def _when(self, thread: Thread) -> bytes:
@@ -102,8 +102,11 @@ class Writer(Statements):
         """Count a write of so many bytes."""
         self._moved(thread, object_, "write", function, size, started)
 
-    def _operation(self, thread: Thread, object_: Object, function: int, started: int, source: int) -> None:
-        """Count a call of another class; `source` is the number of what was copied, or 0."""
+    def _operation(
+        self, thread: Thread, object_: Object, function: int, started: int, source: int, *, within: bool = False
+    ) -> None:
+        """Count a call of another class; `source` is the number of what was copied, or 0. `within`: on any object of
+        the file."""
         serial = object_.serial
         term = self.functions[function][1]
 
@@ -113,13 +116,15 @@ class Writer(Statements):
                 head = b" <a%d> a :Copy ; :source <../o%d> ; :object <../o%d>" % (number, source, serial)
                 head += text.task(thread.scope())
             else:
-                head = self._head(thread, number, serial) + b" ; :operation :%s" % term.encode()
+                head = self._head(thread, number, serial, b"inFile" if within else b"object")
+                head += b" ; :operation :%s" % term.encode()
             words = counted(COUNTED, self.settings.off)
             head = text.aligned(head + self.api("api", function))
             block = thread.write(head + text.counters(words) + b" .", 0)
             return Counters("", "a", number, block, len(head), words) if block else None
 
-        counters = self._counters(thread, (serial, source, function if self.named else term), object_, make)
+        key = (serial, "within" if within else source, function if self.named else term)
+        counters = self._counters(thread, key, object_, make)
         if counters is None:
             return
         ended = thread.now()
@@ -132,8 +137,11 @@ class Writer(Statements):
         """Count a call, under the class that the function was registered with."""
         if object_ is None or not self.known(function) or not self.serial(thread, object_):
             return
-        if self.settings.detail != "file":
-            self._operation(thread, object_, function, thread.began(started, thread.now()), 0)
+        if self.settings.detail == "file":
+            return
+        closes = self.functions[function][1] == "Close" and self.settings.detail != "call"
+        within = object_.file if closes else None  # once for all objects of a file
+        self._operation(thread, within or object_, function, thread.began(started, thread.now()), 0, within=bool(within))
 
     @quiet
     def copied(self, thread: Thread, source: Object | None, made: Object | None, function: int, started: int) -> None:
