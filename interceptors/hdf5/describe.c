@@ -233,10 +233,17 @@ static void announce(struct thing *thing, const struct facts_of *of) {
 
 // A list of what a dataset was created with costs as much as a third of its opening: it is asked for where the dataset
 // has neither an address of its own nor chunks.
-static bool perhaps_virtual(struct library *library, hid_t dataset) {
+static bool perhaps_virtual(const struct call *call, struct file *file, hid_t dataset) {
     int index;
-    haddr_t address = ASK(library, H5Dget_offset, dataset);
-    return address == UINT64_MAX && ASK(library, H5Dget_chunk_index_type, dataset, &index) < 0;
+    bool chunks = relaxed(file->chunks); // most datasets of a file are alike: the last one's layout is asked for first
+    if (chunks && ASK(call->library, H5Dget_chunk_index_type, dataset, &index) >= 0) return false;
+    haddr_t address = ASK(call->library, H5Dget_offset, dataset);
+    if (!chunks && address == UINT64_MAX)
+        chunks = ASK(call->library, H5Dget_chunk_index_type, dataset, &index) >= 0;
+    else
+        chunks = false;
+    atomic_store_explicit(&file->chunks, chunks, memory_order_relaxed);
+    return address == UINT64_MAX && !chunks;
 }
 
 // Elements of one chunk, asked for when one is first moved as it is.
@@ -263,7 +270,7 @@ void describe(const struct call *call, hid_t hid, struct thing *thing, const str
     }
     if (dataset || thing->kind == AN_ATTRIBUTE) describe_data(call, hid, thing, material, &of);
     if (thing->kind == A_TYPE) type_text(call, thing, hid, of.type);
-    bool asked = dataset && material->creation < 0 && (thing->created || perhaps_virtual(library, hid));
+    bool asked = dataset && material->creation < 0 && (thing->created || perhaps_virtual(call, thing->file, hid));
     hid_t creation = asked ? ASK(library, H5Dget_create_plist, hid) : dataset ? material->creation : 0;
     int layout = creation > 0 ? ASK(library, H5Pget_layout, creation) : -1;
     if (layout == H5D_CHUNKED && thing->created) {

@@ -124,6 +124,7 @@ struct file {
     _Atomic uint64_t folders[SPREAD / 64];     // a bit for each path that others lie below, by the same number
     _Atomic int handles, file_handles, mounts; // handles: of the file's objects and its own
     bool strong;                               // its last handle closes its objects too
+    _Atomic bool chunks;                       // the dataset opened last has them
     bool collective;                           // asking for metadata may need all ranks
     struct file *_Atomic parent;               // where it is mounted, at `mount`
     _Atomic uint64_t folder;          // of the folder that was last found to have no links on its way, the hash
@@ -179,12 +180,20 @@ struct handle *handle_add(struct library *library, hid_t hid, struct thing *thin
 void handle_drop(struct handle *handle);
 
 extern struct handle *_Atomic handle_buckets[4096];
+extern _Atomic uint64_t handle_classes[2]; // a bit for each class of handle that any was of
 
 static inline uint32_t handle_bucket(hid_t hid) {
     return (uint32_t)((uint64_t)hid * 0x9e3779b97f4a7c15u >> 52);
 }
 
+// The library has a handle's class in its first bits: most are of data types, dataspaces and lists, which are not kept.
+static inline unsigned handle_class(hid_t hid) {
+    return (unsigned)((uint64_t)hid >> 56) % 128;
+}
+
 static inline struct handle *handle_find(struct library *library, hid_t hid) {
+    unsigned class = handle_class(hid);
+    if ((relaxed(handle_classes[class / 64]) >> class % 64 & 1) == 0) return NULL;
     struct handle *handle = atomic_load_explicit(&handle_buckets[handle_bucket(hid)], memory_order_acquire);
     for (; handle != NULL; handle = handle->next)
         if (atomic_load_explicit(&handle->hid, memory_order_acquire) == hid && handle->library == library &&

@@ -27,9 +27,10 @@ int provio_H5Iinc_ref(hid_t object) {
 int provio_H5Idec_ref(hid_t object) {
     struct call call;
     struct library *library = library_find(__builtin_return_address(0));
-    bool known = library != NULL && handle_find(library, object) != NULL; // h5py lets go of all by this
-    const bool told = call_begin(&call, ROW_H5Idec_ref, __builtin_return_address(0), known, false);
-    int result = library == NULL ? -1 : ROW(library, H5Idec_ref)(object);
+    if (library == NULL) return -1;
+    if (handle_find(library, object) == NULL) return ROW(library, H5Idec_ref)(object); // h5py lets go of all by this
+    const bool told = call_begin(&call, ROW_H5Idec_ref, __builtin_return_address(0), true, false);
+    int result = ROW(library, H5Idec_ref)(object);
     if (told) call_end(&call, false);
     struct handle *handle = told && result >= 0 ? handle_find(call.library, object) : NULL;
     if (handle == NULL) return result;

@@ -8,7 +8,7 @@ bool name_join(char *room, const char *folder, const char *name) {
     struct text text = {room, room + PATH_ROOM - 1};
     for (const char *from = name[0] == '/' ? name : folder; from != NULL; from = from == name ? NULL : name) {
         for (const char *at = from; *at != '\0';) {
-            size_t length = strcspn(at, "/");
+            size_t length = (size_t)(strchrnul(at, '/') - at);
             if (length > 0 && !(length == 1 && *at == '.')) {
                 TEXT(&text, "/");
                 text_bytes(&text, at, length);
@@ -142,7 +142,7 @@ static bool walk(const struct call *call, struct file *file, hid_t place, char *
     size_t above;
     if (folder_of(path, &above) == relaxed(file->folder) && above > at) at = above;
     for (int followed = 0; path[at] != '\0' && path[at + 1] != '\0' && followed < FOLLOWED;) {
-        size_t end = at + 1 + strcspn(path + at + 1, "/");
+        size_t end = (size_t)(strchrnul(path + at + 1, '/') - path);
         char next = path[end];
         if (next == '\0' && (!last || plain_folder(call, file, place, path, at))) break;
         path[end] = '\0';

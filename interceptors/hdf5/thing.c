@@ -15,6 +15,7 @@ struct middle_text {
 };
 static struct thing *_Atomic thing_buckets[THINGS];
 struct handle *_Atomic handle_buckets[4096];
+_Atomic uint64_t handle_classes[2];
 
 // ---- text of a thing: its path, and its name where it is an attribute
 
@@ -291,7 +292,9 @@ static struct handle *handle_take(struct handle *_Atomic *bucket) {
 
 struct handle *handle_add(struct library *library, hid_t hid, struct thing *thing) {
     struct handle *handle = handle_take(&handle_buckets[handle_bucket(hid)]);
+    unsigned class = handle_class(hid);
     if (handle == NULL) return NULL;
+    atomic_fetch_or(&handle_classes[class / 64], (uint64_t)1 << class % 64);
     handle->library = library;
     handle->thing = thing;
     handle->key = relaxed(thing->key);

@@ -90,9 +90,11 @@ char *strchr(const char *string, int byte) {
 }
 
 char *strrchr(const char *string, int byte) {
-    char *found = NULL;
-    for (char *at = strchr(string, byte); at != NULL; at = byte == '\0' ? NULL : strchr(at + 1, byte)) found = at;
-    return found;
+    for (const char *at = string + strlen(string); at >= string; at--) {
+        if (*at == (char)byte) return (char *)at;
+        AS_WRITTEN(at);
+    }
+    return NULL;
 }
 
 size_t strcspn(const char *string, const char *stops) {

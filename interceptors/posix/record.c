@@ -238,42 +238,55 @@ static const char *kind_of(const char *word) {
 
 struct saying {
     const char *property, *encoded, *value; // encoded: the property where the value is not UTF-8
+    const char *beginning;                  // how it is said where the value is plain
+    uint32_t begins;
+    bool plain;
+    size_t size;
 };
+#define SAYING(name, other, value)                                                                                     \
+    { TERM_##name, TERM_##other, value, " ; " TERM_##name " \"", sizeof " ; " TERM_##name " \"" - 1, false, 0 }
 enum { SAYINGS = 10, LONGEST_TYPE = 2048 };
 
-static void sayings_of(struct saying *sayings, const struct provio_member *member) {
+// What there is to say; how many that are.
+static int sayings_of(struct saying *sayings, const struct provio_member *member) {
     const struct saying all[SAYINGS] = {
-        {TERM_path, TERM_pathEncoded, member->path},
-        {TERM_name, TERM_nameEncoded, member->name},
-        {TERM_target, TERM_targetEncoded, member->target},
-        {TERM_targetFile, TERM_targetFileEncoded, member->target_file},
-        {TERM_shape, TERM_shape, member->shape},
-        {TERM_maxShape, TERM_maxShape, member->max_shape},
-        {TERM_datatype, TERM_datatype, member->datatype},
-        {TERM_chunks, TERM_chunks, member->chunks},
-        {TERM_filters, TERM_filters, member->filters},
-        {TERM_token, TERM_token, member->token},
+        SAYING(path, pathEncoded, member->path),       SAYING(name, nameEncoded, member->name),
+        SAYING(target, targetEncoded, member->target), SAYING(targetFile, targetFileEncoded, member->target_file),
+        SAYING(shape, shape, member->shape),           SAYING(maxShape, maxShape, member->max_shape),
+        SAYING(datatype, datatype, member->datatype),  SAYING(chunks, chunks, member->chunks),
+        SAYING(filters, filters, member->filters),     SAYING(token, token, member->token),
     };
-    memcpy(sayings, all, sizeof all);
+    int count = 0;
+    for (int i = 0; i < SAYINGS; i++) {
+        if (all[i].value == NULL) continue;
+        size_t size = strlen(all[i].value);
+        if (all[i].value == member->datatype && size > LONGEST_TYPE) continue;
+        sayings[count] = all[i];
+        sayings[count].size = size;
+        sayings[count++].plain = text_plain(all[i].value, size);
+    }
+    return count;
 }
 
-static size_t sayings_room(const struct saying *sayings) {
-    size_t room = 64;
-    for (int i = 0; i < SAYINGS; i++)
-        if (sayings[i].value != NULL) room += name_room(sayings[i].value, strlen(sayings[i].value));
-    return room;
+static void saying_text(struct text *text, const struct saying *saying) {
+    if (!saying->plain) {
+        text_name(text, saying->property, saying->encoded, saying->value, saying->size);
+        return;
+    }
+    text_bytes(text, saying->beginning, saying->begins);
+    text_bytes(text, saying->value, saying->size);
+    TEXT(text, "\"");
 }
 
 // What is said of a member, kept: so much as it takes and no more.
-static provio_object *member_new(const char *kind, const struct saying *sayings, uint64_t element_size) {
-    size_t room = sayings_room(sayings);
+static provio_object *member_new(const char *kind, const struct saying *sayings, int count, uint64_t element_size) {
+    size_t room = 64;
+    for (int i = 0; i < count; i++) room += 32 + (sayings[i].plain ? 1 : 6) * sayings[i].size;
     bool large = room > PATH_ROOM;
     char *made = large ? arena_take(room) : pool_take(&scratches);
     if (made == NULL) return NULL;
     struct text text = {made, made + room};
-    for (int i = 0; i < SAYINGS; i++)
-        if (sayings[i].value != NULL)
-            text_name(&text, sayings[i].property, sayings[i].encoded, sayings[i].value, strlen(sayings[i].value));
+    for (int i = 0; i < count; i++) saying_text(&text, &sayings[i]);
     if (element_size != 0) TEXT_NUMBER(&text, TERM_elementSize, element_size);
     provio_object *member = record_new(kind, (size_t)(text.at - made));
     if (member != NULL) memcpy(member->text, made, member->length = member->room);
@@ -287,9 +300,8 @@ provio_object *provio_member(provio_object *file, const struct provio_member *de
     const char *kind = kind_of(described->kind);
     struct saying sayings[SAYINGS];
     if (in == 0 || kind == NULL || described->path == NULL) return NULL;
-    sayings_of(sayings, described);
-    if (described->datatype != NULL && strlen(described->datatype) > LONGEST_TYPE) sayings[6].value = NULL;
-    provio_object *member = member_new(kind, sayings, described->element_size);
+    int count = sayings_of(sayings, described);
+    provio_object *member = member_new(kind, sayings, count, described->element_size);
     if (member == NULL) return NULL;
     member->file = file;
     uint64_t serial = serial_next();

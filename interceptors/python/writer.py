@@ -140,8 +140,9 @@ class Writer(Statements):
         if self.settings.detail == "file":
             return
         closes = self.functions[function][1] == "Close" and self.settings.detail != "call"
-        within = object_.file if closes else None  # once for all objects of a file
-        self._operation(thread, within or object_, function, thread.began(started, thread.now()), 0, within=bool(within))
+        file = object_.file if closes else None  # then once for all its objects
+        started = thread.began(started, thread.now())
+        self._operation(thread, file or object_, function, started, 0, within=file is not None)
 
     @quiet
     def copied(self, thread: Thread, source: Object | None, made: Object | None, function: int, started: int) -> None:
