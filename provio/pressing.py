@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import BinaryIO
 from urllib.parse import unquote_to_bytes
 
 CALLS, TURTLE = ".calls.ttl", ".ttl"
@@ -28,8 +29,8 @@ def _presses(place: str) -> bool:
     opened: set[tuple[str, bytes]] = set()
     closed: set[tuple[str, bytes]] = set()
     paths: set[bytes] = set()
-    for process, data in _files(place):
-        for line in data.split(b"\n"):
+    for process, lines in _files(place):
+        for line in lines:
             name, _, said = line.lstrip(b" ").partition(b">")
             if said.startswith(b" a :") and b" ; :path" in said:
                 paths.add(_path(said))
@@ -49,12 +50,12 @@ def _after(said: bytes, word: bytes, end: bytes) -> bytes:
     return said.partition(word)[2].partition(end)[0]
 
 
-def _files(place: str) -> Iterator[tuple[str, bytes]]:
-    """The process that each thread file is of, and what it holds."""
+def _files(place: str) -> Iterator[tuple[str, BinaryIO]]:
+    """The process that each thread file is of, and its lines, of which there may be a million."""
     for entry in os.scandir(place):
         if entry.name.endswith(TURTLE) and not entry.name.endswith(CALLS) and entry.is_file(follow_symlinks=False):
             with open(entry.path, "rb") as file:
-                yield ".".join(entry.name.split(".")[:3]), file.read()
+                yield ".".join(entry.name.split(".")[:3]), file
 
 
 class _Links:

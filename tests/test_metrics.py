@@ -83,9 +83,10 @@ def facts(trace: Trace) -> list[object]:
     ids=["plain", "twice", "more of one", "of another", "cut short", "no metric's name", "zeros"],
 )  # fmt: skip
 def test_a_large_file_is_read_as_a_small_one(home: Home, monkeypatch: pytest.MonkeyPatch, last: str) -> None:
-    folder = told(home, last)
+    folder = told(home, last, 200)
+    monkeypatch.setattr(runfiles.folder, "LARGE", 1 << 14)
     in_parts = read_run(folder)
-    assert len(in_parts.said.metrics) >= MANY
+    assert len(in_parts.said.metrics) >= 200
     monkeypatch.setattr(runfiles.folder, "LARGE", 1 << 40)
     whole = read_run(folder)
     assert facts(in_parts) == facts(whole)
@@ -93,7 +94,8 @@ def test_a_large_file_is_read_as_a_small_one(home: Home, monkeypatch: pytest.Mon
 
 
 def test_the_hash_of_a_large_file_is_that_of_its_bytes(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = told(home)
+    folder = told(home, "", 200)
+    monkeypatch.setattr(runfiles.folder, "LARGE", 1 << 14)
     in_parts = content_hash(folder, {})
     monkeypatch.setattr(runfiles.folder, "LARGE", 1 << 40)
     assert content_hash(folder, {}) == in_parts

@@ -90,7 +90,9 @@ class Live:
         """
         if self.silent:
             return None
-        room = max(room, len(text) + 1)
+        length = len(text)
+        if room <= length:
+            room = length + 1
         size = room + 2 if self.of_calls else (room + 2 + 15) & ~15
         chunk = self.chunk
         if chunk is None or chunk.used + size > chunk.size - KEPT_BACK:
@@ -103,7 +105,7 @@ class Live:
         memory[at + size - 1] = 10
         if at:
             memory[at - 1] = 10
-        memory[at + 1 : at + 1 + len(text)] = text
+        memory[at + 1 : at + 1 + length] = text
         memory[at] = 32
         return Block(chunk, at)
 

@@ -6,6 +6,7 @@ import functools
 import itertools
 import os
 import threading
+from os import getpid
 from typing import Any
 
 from . import surroundings, text
@@ -55,7 +56,7 @@ class Object:
         self.process: Process | None = None
 
 
-def quiet(function: Any) -> Any:
+def quiet(function: Any, otherwise: Any = None) -> Any:
     """Let nothing that goes wrong reach the program; what was interrupted meanwhile goes on under its own name."""
 
     @functools.wraps(function)
@@ -68,7 +69,7 @@ def quiet(function: Any) -> Any:
             finally:
                 thread.busy = False
         except Exception:
-            return None
+            return otherwise
 
     return heard
 
@@ -79,6 +80,7 @@ class Held:
     def __init__(self, process: Process) -> None:
         self.process = process
         self.threads: list[Thread] = []
+        self.first: Thread | None = None  # of them, which is the one nearly always
         self.within = Within()
 
     def free(self) -> Thread:
@@ -95,6 +97,7 @@ class Held:
             thread = Thread(self.process)
         self.threads.append(thread)
         thread.within = self.within
+        self.first = self.threads[0]
         return thread
 
     def __del__(self) -> None:
@@ -119,12 +122,14 @@ class Objects:
 
     def thread(self) -> Thread:
         """Return who writes: the calling thread, of this process."""
-        if self.process.pid != os.getpid():
+        if self.process.pid != getpid():
             self.forked()
-        held = getattr(self.local, "held", None)
-        if held is None:
+        try:
+            held: Held = self.local.held
+        except AttributeError:
             held = self.local.held = Held(self.process)
-        return held.free()
+        first = held.first
+        return held.free() if first is None or first.busy else first
 
     def forked(self) -> None:
         """Go on in a child."""

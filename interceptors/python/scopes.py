@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
+from os import getpid
 from typing import Any
 
 from . import surroundings, text
@@ -19,13 +20,7 @@ LONGEST_SOURCE = 1 << 20
 
 def numbered(function: Any) -> Any:
     """Let nothing that goes wrong reach the program: the number is 0 then."""
-    heard = quiet(function)
-
-    @functools.wraps(function)
-    def given(self: Any, *arguments: Any, **named: Any) -> int:
-        return int(heard(self, *arguments, **named) or 0)
-
-    return given
+    return quiet(function, 0)
 
 
 class Numbers:
@@ -75,56 +70,73 @@ class Scopes(Objects):
 
     # ---- Tasks
 
-    @numbered
-    def begin(self, thread: Thread, name: Any = None, kind: Any = None, source: Any = None, number: int = 0) -> int:
-        """Begin a Task within the one that the thread is in; return its number. It is not entered yet."""
-        within, task = thread.scope(), self.new("t")
-        said = b" <../t%d> a :Task" % task + text.number("startedNs", thread.now())
-        said += b" ; :partOf <../t%d>" % within if within else b""
-        said += text.word("name", name) + text.word("kind", kind) + text.word("sourceText", source, LONGEST_SOURCE)
-        said += text.number("number", number) if number else b""
-        if thread.write(said + b" .", 0) is None:
+    def _begun(self, thread: Thread, name: Any, kind: Any, more: bytes = b"") -> int:
+        within, task = thread.scope(), self.given["t"].new()
+        part = b" ; :partOf <../t%d>" % within if within else b""
+        said = b"%b%b%b%b ." % (part, text.word("name", name), text.word("kind", kind), more)
+        if thread.write(b" <../t%d> a :Task ; :startedNs %d%b" % (task, thread.now(), said), 0) is None:
             return 0
         self.going.add(task)
         follow_threads(self)
         return task
 
     @numbered
+    def begin(self, thread: Thread, name: Any = None, kind: Any = None, source: Any = None, number: int = 0) -> int:
+        """Begin a Task within the one that the thread is in; return its number. It is not entered yet."""
+        more = text.word("sourceText", source, LONGEST_SOURCE)
+        return self._begun(thread, name, kind, more + (text.number("number", number) if number else b""))
+
+    @numbered
     def task_enter(self, thread: Thread, task: int) -> int:
         """Have what the thread does belong to a Task (0: to none); return what it was in."""
+        return self._entered(thread, task)
+
+    def _entered(self, thread: Thread, task: int) -> int:
         before = thread.scope()
         if before and thread.within.going is not None:
             before |= INHERITED
         inherited, task = task & INHERITED, task & ~INHERITED
-        own = not task >> LETTER and self.is_own(task)
+        own = task != 0 and self._is_task(task)
         thread.within.task, thread.within.going = task if own else 0, self.going if own and inherited else None
         return before
 
-    @numbered
-    def task_now(self, thread: Thread) -> int:
+    def _is_task(self, task: int) -> bool:
+        """Whether a handle is that of a Task that this process told of: most that are asked about go on."""
+        going = task in self.going and self.given["t"].parents < task
+        return going or (not task >> LETTER and self.is_own(task))
+
+    def task_now(self) -> int:
         """Return the Task that the thread is in; 0: none."""
-        return thread.scope()
+        try:
+            return int(self.local.held.within.now()) if self.process.pid == getpid() else 0
+        except AttributeError:  # it has said nothing yet
+            return 0
 
     @quiet
     def task_end(self, thread: Thread, task: int, status: Any = None) -> None:
         """Say that a Task is over. Who inherited it is in none from then on."""
-        if task >> LETTER or not self.is_own(task):
+        self._ended(thread, task, status)
+
+    def _ended(self, thread: Thread, task: int, status: Any) -> None:
+        if not self._is_task(task):
             return
         self.going.discard(task)
-        said = b" <../t%d> :endedNs %d" % (task, thread.now())
-        thread.write(said + text.word("status", status, encoded="status") + b" .", 0)
+        how = text.word("status", status, encoded="status")
+        thread.write(b" <../t%d> :endedNs %d%b ." % (task, thread.now(), how), 0)
 
-    def task_in(self, name: Any = None, kind: Any = None) -> int:
+    @numbered
+    def task_in(self, thread: Thread, name: Any = None, kind: Any = None) -> int:
         """Begin a Task and enter it."""
-        task: int = self.begin(name, kind)
+        task = self._begun(thread, name, kind)
         if task:
-            self.task_enter(task)
+            thread.within.task, thread.within.going = task, None
         return task
 
-    def task_out(self, task: int, before: int, status: Any = None) -> None:
+    @quiet
+    def task_out(self, thread: Thread, task: int, before: int, status: Any = None) -> None:
         """Enter what the thread was in before, and end a Task."""
-        self.task_enter(before)
-        self.task_end(task, status)
+        self._entered(thread, before)
+        self._ended(thread, task, status)
 
     @quiet
     def inherit(self, thread: Thread, task: int) -> None:

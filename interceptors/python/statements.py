@@ -47,10 +47,10 @@ class Statements(Scopes):
     def _thing(self, thread: Thread, letter: str, term: bytes, name: Any, kind: Any, said: bytes) -> int:
         if SWITCHES[letter] in self.settings.off:
             return 0
-        handle = self.new(letter)
-        block = b" " + _name(handle) + b"> a :%s" % term + text.number("startedNs", thread.now())
-        block += text.word("name", name) + text.word("kind", kind) + said + _scope(thread)
-        return 0 if thread.write(block, 0) is None else handle
+        number, letters = self.given[letter].new(), letter.encode()
+        words = text.word("name", name) + text.word("kind", kind) + said + text.task(thread.scope())
+        block = b" <../%b%d> a :%b ; :startedNs %d%b ." % (letters, number, term, thread.now(), words)
+        return 0 if thread.write(block, 0) is None else ord(letter) << LETTER | number
 
     @numbered
     def configuration(self, thread: Thread, name: Any = None, kind: Any = None) -> int:

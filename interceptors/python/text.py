@@ -9,6 +9,8 @@ from typing import Any
 ESCAPED = {byte: b"\\u00%02X" % byte for byte in (*range(0x20), 0x7F)}
 ESCAPED.update({0x22: b'\\"', 0x5C: b"\\\\"})
 LONGEST_NAME = 1 << 16
+SHORT, MOST_KNOWN = 64, 1000
+_known: dict[tuple[str, bytes], bytes] = {}  # short names as they are written: the same are said again and again
 PLAIN = bytes(byte for byte in range(0x20, 0x7F) if byte not in b'"\\')
 KEPT = bytes(byte for byte in range(0x21, 0x7F) if byte not in b'%"\\')
 
@@ -54,7 +56,17 @@ def word(word: str, value: Any, longest: int = LONGEST_NAME, encoded: str | None
     """Return a name, cut where it is too long and not within a character; nothing of None."""
     if value is None:
         return b""
-    data = to_bytes(value)
+    if type(value) is not bytes:
+        value = to_bytes(value)
+    found = _known.get((word, value))
+    if found is None:
+        found = _word(word, to_bytes(value), longest, encoded)
+        if len(value) <= SHORT and len(_known) < MOST_KNOWN:
+            _known[word, value] = found
+    return found
+
+
+def _word(word: str, data: bytes, longest: int, encoded: str | None) -> bytes:
     size = min(len(data), longest)
     least = size if len(data) < longest else size - 3
     while size > least and data[size : size + 1] and data[size] & 0xC0 == 0x80:
