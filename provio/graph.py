@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 
 from provio import turtle
-from provio.facts import Access, Event, Opening, Process, Task, Thread, Trace, path_of
+from provio.facts import Access, Event, Opening, Process, Record, Task, Thread, Trace, path_of
 from provio.graph_members import Hand, MemberGraph
 from provio.graph_said import SaidGraph
 from provio.home import RUN_ID
@@ -84,16 +85,49 @@ class Graph:
         self.lines += [f"<{iri}> {term(name)} {value} .\n" for name, value in pairs if value is not None]
 
 
-def triples(trace: Trace, identity: Identity, conclusions: Conclusions) -> Iterator[str]:
-    """Yield the lines of a run's graph, in pieces of bounded size."""
+class Ends:
+    """How the processes of a run ended: their parents' waits say it, each of the last image with the pid and tick."""
+
+    def __init__(self, trace: Trace) -> None:
+        processes = sorted(trace.processes.values(), key=lambda process: process.started)
+        self.last_images = {(process.host, process.pid, process.tick): process.iri for process in processes}
+        self.ends = {
+            (process.host, event.number("childPid")): (event.at, event.packed)
+            for process in processes
+            for event in process.events
+            if event.kind == "ChildEnd"
+        }
+
+    def of(self, process: Process) -> Record:
+        """Return what was said of a process's end, if anything."""
+        at, packed = self.ends.get((process.host, process.pid), (0, None))
+        last = self.last_images[process.host, process.pid, process.tick]
+        return packed.record() if packed and last == process.iri and at >= process.started else {}
+
+
+def triples(trace: Trace, identity: Identity, conclusions: Conclusions, ends: Ends | None = None) -> Iterator[str]:
+    """Yield the lines of a run's graph, in pieces of bounded size; of a part of a run, whose `ends` are known, what is
+    said of the processes and versions in it."""
     graph = Graph()
-    writer = _Writer(graph, trace, identity, conclusions)
-    for step in writer.steps():
+    writer = _Writer(graph, trace, identity, conclusions, ends or Ends(trace))
+    for step in chain([writer.run()] if ends is None else (), writer.steps()):
         for _ in step:
             if len(graph.lines) > 50_000:
                 yield "".join(graph.lines)
                 graph.lines.clear()
     yield "".join(graph.lines)
+
+
+def ties(informed: Iterable[tuple[str, str, str]]) -> str:
+    """Return the lines that tie phases: (phase, `carriedFrom` or `launchedBy`, the earlier one)."""
+    graph = Graph()
+    for phase, name, earlier in informed:
+        graph.say(phase, *_informed(name, earlier))
+    return "".join(graph.lines)
+
+
+def _informed(name: str, earlier: str | None) -> list[tuple[str, str | None]]:
+    return [(name, _iri(earlier)), ("prov:wasInformedBy", _iri(earlier))] if earlier else []
 
 
 def bundle_iri(run_iri: str) -> str:
@@ -118,7 +152,7 @@ def _path(name: str, value: bytes | None) -> tuple[str, str | None]:
 class _Writer:
     """Writes the graph of one run, a kind of node after the other."""
 
-    def __init__(self, graph: Graph, trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
+    def __init__(self, graph: Graph, trace: Trace, identity: Identity, conclusions: Conclusions, ends: Ends) -> None:
         self.graph = graph
         self.trace = trace
         self.identity = identity
@@ -132,18 +166,10 @@ class _Writer:
         for iri, strand in conclusions.strands.items():
             self.strands.setdefault(trace.tasks[iri].process.iri, []).append((iri, strand))
         self.inside = MemberGraph(conclusions, Hand(graph.node, self._activity, _counters, self._program_iri))
-        processes = sorted(trace.processes.values(), key=lambda process: process.started)
-        self.last_images = {(process.host, process.pid, process.tick): process for process in processes}
-        self.ends = {
-            (process.host, event.number("childPid")): event
-            for process in processes
-            for event in process.events
-            if event.kind == "ChildEnd"
-        }
+        self.ends = ends
 
     def steps(self) -> Iterable[Iterable[None]]:
         """The parts of the graph; each yields now and then, so that its lines can be taken away."""
-        yield self._run()
         for process in self.trace.processes.values():
             yield self._process(process)
             yield self._activities(process)
@@ -153,7 +179,8 @@ class _Writer:
         yield SaidGraph(self.trace, self.out, self.graph.say, self.graph.lines.append).nodes()
         yield self._rest()
 
-    def _run(self) -> Iterator[None]:
+    def run(self) -> Iterator[None]:
+        """What is said of the run itself, and of all that it began with."""
         run, graph = self.trace.run, self.graph
         ended = run.get("endedNs")
         graph.node(
@@ -279,12 +306,9 @@ class _Writer:
             graph.lines.append(f"<{program.plan.version}> <{RDF}type> <{PROV}Plan> .\n")
 
     def _end(self, process: Process) -> list[tuple[str, str | None]]:
-        """How a process ended: its parent's wait says it, of the last image that had the pid and tick."""
-        end = self.ends.get((process.host, process.pid))
-        last = self.last_images[process.host, process.pid, process.tick]
-        if end is None or last is not process or end.at < process.started:
-            return []
-        return [(name, turtle.integer(end.number(name))) for name in ("exitCode", "signal") if name in end.record]
+        """How a process ended."""
+        record = self.ends.of(process)
+        return [(name, turtle.integer(int(record[name]))) for name in ("exitCode", "signal") if name in record]
 
     def _phase(self, phase: Phase, program: str, whole: str) -> None:
         graph, alone = self.graph, self._only_thread(phase.process)
@@ -302,12 +326,9 @@ class _Writer:
         if phase.continued and phase.carried_from:
             graph.say(phase.iri, ("continuedFrom", _iri(phase.carried_from)))
         for name, earlier in (("carriedFrom", phase.carried_from), ("launchedBy", phase.launched_by)):
-            graph.say(phase.iri, *self._informed(name, earlier))
+            graph.say(phase.iri, *_informed(name, earlier))
         for task in phase.joined:
-            graph.say(phase.iri, *self._informed("carriedFrom", task))
-
-    def _informed(self, name: str, earlier: str | None) -> list[tuple[str, str | None]]:
-        return [(name, _iri(earlier)), ("prov:wasInformedBy", _iri(earlier))] if earlier else []
+            graph.say(phase.iri, *_informed("carriedFrom", task))
 
     def _code(self, phase: Phase) -> tuple[Code, ...]:
         """What is said of the first phase of a process alone: the others carry it on."""
@@ -316,7 +337,7 @@ class _Writer:
         return self.out.programs[phase.process.iri].code if first else ()
 
     def _versions(self) -> Iterator[None]:
-        for version in (*self.out.versions.values(), *self.out.contributions):
+        for version in (*self.out.told(), *self.out.contributions):
             self._version(version)
             yield
 
@@ -525,7 +546,7 @@ class _Writer:
                 ("prov:endedAtTime", turtle.instant(copy.end)),
                 ("prov:wasAssociatedWith", self._program_iri(self.out.programs[copy.process.iri].iri)),
                 *(("prov:used", _iri(source)) for source in copy.used),
-                *self._informed("launchedBy", copy.launched_by),
+                *_informed("launchedBy", copy.launched_by),
             )
         for segment in self.out.segments:
             made = ("prov:wasGeneratedBy", _iri(segment.generated_by))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from pathlib import Path
 
 from provio import intake, runfiles, settle
@@ -16,6 +17,8 @@ from provio.lock import Lock
 from provio.plain import plain
 
 FEW = 1_000_000  # bytes of Turtle: less is read sooner than readers are started
+WHOLE = 40_000_000  # bytes of Turtle of one run, that are read and concluded from at once
+MANY = 500  # files
 PACKED = 32  # times as long is what was packed
 # What a run that is not what it should be may raise; a store that cannot be written is no fault of a run.
 FAULTS = (
@@ -54,6 +57,10 @@ class Read:
 def read(job: Job, home: Home, settings: Config, trace: Trace | None = None) -> Read:
     """Read a run, whose trace may have been read already; the pieces of its graph are made as they are taken."""
     try:
+        if trace is None and job.folder.is_dir() and _is_large(job.folder):
+            read = _in_portions(job, home, settings)
+            if read:
+                return read
         trace = trace or _trace(job.folder, home)
         damages = [str(damage) for damage in trace.damages]
         if job.known == intake.hash_of(trace.content_hash, settings):
@@ -61,6 +68,19 @@ def read(job: Job, home: Home, settings: Config, trace: Trace | None = None) -> 
         return Read(intake.prepare(trace, settings), damages)
     except FAULTS as error:
         return Read(None, [], fault_of(error))
+
+
+def _in_portions(job: Job, home: Home, settings: Config) -> Read | None:
+    """Read a run that is too large to be held; None where it cannot be divided."""
+    from provio import portions, survey  # dear to load, and most runs are small
+
+    try:
+        found = survey.survey(runfiles.of(job.folder), settings.interpreters)
+    except survey.Indivisible:
+        return None
+    if job.known == intake.hash_of(found.whole.content_hash, settings):
+        return Read(None, [])
+    return Read(portions.prepare(found, settings, partial(_locked, job.folder, home)), [])
 
 
 def _trace(folder: Path, home: Home) -> Trace:
@@ -82,6 +102,12 @@ def _locked(folder: Path, home: Home) -> contextlib.AbstractContextManager[objec
 def fault_of(error: BaseException) -> str:
     """Return in one line what was raised."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _is_large(folder: Path) -> bool:
+    """Tell whether a run is much, of many processes."""
+    size, files = runfiles.Folder(folder).extent()
+    return size > WHOLE and files > MANY
 
 
 def size_of(folder: Path) -> int:

@@ -141,11 +141,18 @@ def said(found: Trace, redaction: Redaction) -> None:
         entity.name, entity.identifier = without_passwords(entity.name), without_passwords(entity.identifier)
 
 
+def processes(found: Trace, redaction: Redaction) -> None:
+    """Take the secrets out of the command lines of processes alone."""
+    for process in found.processes.values():
+        if "argv" in process.record:
+            process.record["argv"] = redaction.command_line(process.record["argv"])
+
+
 def trace(found: Trace, redaction: Redaction) -> None:
     """Take the secrets out of a trace's command lines and environment, before anything of it is kept or shown."""
-    for record, name in ((found.run, "commandLine"), *((p.record, "argv") for p in found.processes.values())):
-        if name in record:
-            record[name] = redaction.command_line(record[name])
+    if "commandLine" in found.run:
+        found.run["commandLine"] = redaction.command_line(found.run["commandLine"])
+    processes(found, redaction)
     for task in found.tasks.values():
         if "sourceText" in task.record:
             task.record["sourceText"] = redaction.source(task.record["sourceText"])

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import stat
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from provio import environment, statx, turtle
 from provio.facts import Facts, Opening, Process, Trace
@@ -37,9 +38,14 @@ def settle(trace: Trace, host: str) -> None:
 
     What was found before stays as it was; a process that outlived its run is looked at when it is merged again.
     """
-    places = [folder for folder in folders_of(trace.folder, trace.run) if folder.name == host]
-    if not places:
-        return
+    if _places(trace, host):
+        found = look(trace, host)
+        keep(trace, host, statements(trace, host), found)
+
+
+def look(trace: Trace, host: str) -> bool:
+    """Add to each opening and process of a trace, or of a part of one that has nothing to do with the others, what is
+    found now; tell whether there was anything."""
     resolve = _Resolver()
     names = _Names(trace)
     found = "file" not in left_out(trace.run.get("detail", "")) and _programs(trace, host)
@@ -48,13 +54,23 @@ def settle(trace: Trace, host: str) -> None:
             found |= _late_facts(opening, names) | _resolved(opening, resolve)
     if trace.run.get("hdf5") == "auto":  # where it was to be seen: an older run says nothing of it
         found |= hide(trace, host)
-    if found or not any((place / SETTLED).exists() for place in places):
-        text = "".join([f"@prefix : <{NS}> .\n", *_statements(trace, host)])
+    return found
+
+
+def keep(trace: Trace, host: str, stated: Iterable[str], found: bool) -> None:
+    """Write what is stated (Turtle) of all that was found, now or before, to the host's `settled.ttl`."""
+    places = _places(trace, host)
+    if places and (found or not any((place / SETTLED).exists() for place in places)):
+        text = "".join([f"@prefix : <{NS}> .\n", *stated])
         put(places[0] / SETTLED, text)
         trace.digests.replace((host, SETTLED), text.encode())
 
 
-def _statements(trace: Trace, host: str) -> Iterator[str]:
+def _places(trace: Trace, host: str) -> list[Path]:
+    return [folder for folder in folders_of(trace.folder, trace.run) if folder.name == host]
+
+
+def statements(trace: Trace, host: str) -> Iterator[str]:
     """All that is settled, as Turtle."""
     for process in trace.processes.values():
         if process.host == host and _found_here(process):

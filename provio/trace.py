@@ -9,10 +9,11 @@ import contextlib
 import os
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
+from types import MappingProxyType
 
 import pyoxigraph
 
@@ -40,7 +41,7 @@ from provio.facts import (
 )
 from provio.packed import Packed
 from provio.patterns import pattern
-from provio.runfiles import RunFile
+from provio.runfiles import RunFile, RunFiles
 from provio.trace_members import Members, adopt, is_container
 from provio.trace_said import USES, Sayings
 from provio.vocab import NS, XSD, local_name, vocabulary
@@ -49,6 +50,7 @@ RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 STRING = pyoxigraph.NamedNode(XSD + "string")
 Records = dict[str, Record]
 AFTER = ("settled.ttl", "hashes.ttl")  # what was found after the run
+NOTHING: Mapping[str, Mapping[str, Packed]] = MappingProxyType({})
 TRIALS = 4  # to find where the good part of a damaged file ends
 IMAGE = pattern(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
 TASK = pattern(r"/t[0-9]{1,20}$")
@@ -59,29 +61,54 @@ NUMBER = pattern(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of s
 
 def read_run(folder: Path) -> Trace:
     """Read the run folder `folder`; never fails on content, see `Trace.damages`."""
-    damages: list[Damage] = []
-    digests = Digests()
     source = runfiles.of(folder)
-    run_id = folder.name
+    trace, head = begin(source)
+    read_files(trace, source.files(trace.run))
+    for iri, record in head.items():
+        if record.get("a") == "Gap":
+            _gap(trace, None, iri, record)
+    trace.gaps += _damage_gaps(trace, trace.damages)
+    if trace.damages:
+        _date_the_lost(trace)
+    return trace
+
+
+def begin(source: RunFiles) -> tuple[Trace, Records]:
+    """Return a trace of which nothing is read but what `run.ttl` says, and all the records of that."""
+    damages: list[Damage] = []
+    digests, run_id = Digests(), source.folder.name
     head = admitted(_load(source.head(), digests, damages), RUN_BASE + run_id, source.head().path, damages)
     run = head.get(RUN_BASE + run_id, {})
     if not run and not damages:
         damages.append(Damage(source.head().path, 1, "says nothing of the run"))
-    trace = Trace(folder, run_id, run, [r for r in head.values() if r.get("a") == "Mount"], {}, [], damages, digests)
+    mounts = [record for record in head.values() if record.get("a") == "Mount"]
+    trace = Trace(source.folder, run_id, run, mounts, {}, [], damages, digests)
     trace.environment = {
         r["name"]: r["value"] for r in head.values() if r.get("a") == "Environment" and {"name", "value"} <= r.keys()
     }
+    return trace, head
+
+
+def records_of(trace: Trace, file: RunFile) -> Records:
+    """Return what one file of a run says; what is wrong with it goes to the trace's damages."""
+    records = _load(file, trace.digests, trace.damages)
+    return admitted(records, f"{trace.iri}/{file.host}/", file.path, trace.damages)
+
+
+def read_files(trace: Trace, files: Iterable[RunFile], after: Mapping[str, Mapping[str, Packed]] = NOTHING) -> None:
+    """Add to a trace what some files of its run say that have to do with no others, and what was found `after` the run
+    of the openings in them, by process, where that is not among the files."""
     settled: Records = {}
     late: deque[dict[str, Packed]] = deque()
     members, sayings = Members(), Sayings(partial(_process, trace))
-    for file in source.files(run):
+    for file in files:
         if file.gap is not None:
-            digests.add((file.host, file.name), os.fsencode(file.gap))
+            trace.digests.add((file.host, file.name), os.fsencode(file.gap))
             _file_gap(trace, file, file.gap)
             continue
         own = f"{trace.iri}/{file.host}/"
-        records = _apart(file, own, digests, sayings)
-        records = admitted(_load(file, digests, damages) if records is None else records, own, file.path, damages)
+        apart = _apart(file, own, trace.digests, sayings)
+        records = records_of(trace, file) if apart is None else admitted(apart, own, file.path, trace.damages)
         if file.name in AFTER:
             settled.update(records)
         else:
@@ -94,15 +121,10 @@ def read_run(folder: Path) -> Trace:
     trace.said = sayings.placed()
     for process in {id(one.process): one.process for one in members.containers.values()}.values():
         adopt(process)
+    for own in trace.processes if after else ():
+        settled.update((iri, packed.record()) for iri, packed in after.get(own, {}).items())
     _attach_settled(trace, settled, openings)
     _bound_accesses(trace)
-    for iri, record in head.items():
-        if record.get("a") == "Gap":
-            _gap(trace, None, iri, record)
-    trace.gaps += _damage_gaps(trace, damages)
-    if damages:
-        _date_the_lost(trace)
-    return trace
 
 
 def read_head(folder: Path) -> Record:

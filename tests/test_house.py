@@ -11,13 +11,13 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
     owners
-    errors patterns plain folders cycles components sparql vocab kinds turtle statx values metrics said digests packed
-    facts admit trace_members trace_said blocks trace_metrics runfiles trace_hash content
+    errors patterns plain folders cycles components disjoint sparql vocab kinds turtle statx values metrics said digests
+    packed facts admit trace_members trace_said blocks trace_metrics runfiles trace_hash content
     given_file settings switches endpoints config config_file home sharing lock passwords redact
     environment executable limits trace needs shims going signals run waiter session pressing hdf5_signs hdf5_unseen
     settle identity present
-    lineage
-    graph_members graph_said graph across store own_words intake
+    lineage survey
+    graph_members graph_said graph across store own_words intake portions
     merge_job merge_readers removal merge packing hashing backup together
     named_questions query document sweep nodes configured saved_as describe member_origins walk walk_members ties when
     history slips target target_members earlier paths until

@@ -87,9 +87,9 @@ class Open:
     def of(conclusions: Conclusions) -> Open:
         """Return what a run leaves open."""
         made = {version.iri.partition("~")[0] for version in conclusions.contributions}
-        made |= {version.iri for version in conclusions.versions.values() if version.generated_by or version.noise}
+        made |= {version.iri for version in conclusions.told() if version.generated_by or version.noise}
         times: dict[str, list[int | None]] = {}
-        for version in conclusions.versions.values():
+        for version in conclusions.told():
             found = inodes.VERSION.match(version.iri)
             if found and not version.noise:
                 times.setdefault(found["inode"], []).append(None if version.iri in made else version.facts.mtime)
@@ -97,6 +97,11 @@ class Open:
         channels = {name for names in conclusions.channels.values() for name in names if name}
         roots = [(key, time) for key, (time, *more) in times.items() if time is not None and not more]
         return Open(several | channels | {alias for alias, _ in conclusions.aliases}, roots)
+
+    def take(self, other: Open) -> None:
+        """Add what another part of the run leaves open."""
+        self.keys.update(other.keys)
+        self.roots.extend(other.roots)
 
     def beside(self, runs: Runs) -> set[str]:
         """Return all that is open, beside these runs."""

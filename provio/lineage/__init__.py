@@ -38,9 +38,9 @@ from provio.lineage.code import Noise, programs
 from provio.lineage.launchers import unseen
 from provio.lineage.lives import lives
 from provio.lineage.members import members
-from provio.lineage.model import FOREVER, Conclusions
+from provio.lineage.model import FOREVER, Conclusions, ProgramFacts
 from provio.lineage.names import name
-from provio.lineage.phases import cut, tie
+from provio.lineage.phases import Origin, cut, tie
 from provio.lineage.pipes import connect
 from provio.lineage.reigns import part
 from provio.lineage.said import say
@@ -48,16 +48,35 @@ from provio.lineage.saved import save
 from provio.lineage.spans import gather
 from provio.lineage.strands import begin, join, strands
 from provio.lineage.versions import attribute
+from provio.plain import plain
 
-__all__ = ["Conclusions", "conclude"]
+__all__ = ["Conclusions", "Known", "conclude"]
 
 
-def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -> Conclusions:
-    """Return what follows from the facts of one run, under the settings that concern conclusions."""
-    settings = settings or Config()
-    conclusions = Conclusions(programs(trace, identity, settings))
-    ends = lives(trace)
-    noise, whole = Noise(trace, settings), trace
+@plain()
+class Known:
+    """What is to be known of all of a run before anything is concluded from a part of it: the program of each process,
+    until when it may have written, what it comes from (None: that is in the part), and what is noise."""
+
+    programs: dict[str, ProgramFacts]
+    ends: dict[str, int]
+    noise: Noise
+    origins: dict[str, Origin] | None = None
+
+    @staticmethod
+    def of(trace: Trace, identity: Identity, settings: Config) -> Known:
+        """Tell it from a whole run's trace; of its openings those of scripts and of `pyvenv.cfg` are asked for."""
+        return Known(programs(trace, identity, settings), lives(trace), Noise(trace, settings))
+
+
+def conclude(
+    trace: Trace, identity: Identity, settings: Config | None = None, known: Known | None = None
+) -> Conclusions:
+    """Return what follows from the facts of one run, under the settings that concern conclusions; or of a part of it
+    that has nothing to do with the others, of which all is `known` that matters here."""
+    known = known or Known.of(trace, identity, settings or Config())
+    conclusions = Conclusions(known.programs)
+    ends, noise, whole = known.ends, known.noise, trace
     trace = strands(whole, conclusions, ends)
     gather(trace, identity, conclusions, noise, ends)
     name(trace, identity, conclusions)
@@ -66,7 +85,7 @@ def conclude(trace: Trace, identity: Identity, settings: Config | None = None) -
     channels = channels_of(trace, identity, conclusions)
     begin(channels, conclusions)
     cut(trace, channels, conclusions)
-    tie(trace, conclusions)
+    tie(trace, conclusions, known.origins)
     join(conclusions)
     attribute(conclusions)
     save(trace, conclusions)

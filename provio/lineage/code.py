@@ -43,7 +43,9 @@ def programs(trace: Trace, identity: Identity, settings: Config) -> dict[str, Pr
         while not scripts[iri] and above.image == "fork" and above.iri in parents:
             above = parents[above.iri]
             scripts[iri] = scripts[above.iri]
-    return {iri: _program(process, scripts[iri], identity) for iri, process in trace.processes.items()}
+    same: dict[ProgramFacts, ProgramFacts] = {}
+    found = ((iri, _program(process, scripts[iri], identity)) for iri, process in trace.processes.items())
+    return {iri: same.setdefault(program, program) for iri, program in found}
 
 
 def _parents(trace: Trace) -> dict[str, Process]:

@@ -274,6 +274,11 @@ class Conclusions:
     shown: dict[tuple[str, str], None] = field(default_factory=dict)  # (a version, another of which it shows a part)
     said: Sayings = field(default_factory=Sayings)
     known: set[str] = field(default_factory=set)  # versions whose maker said what it did to the objects inside
+    elsewhere: set[str] = field(default_factory=set)  # versions that are told with another part of the run
+
+    def told(self) -> list[Version]:
+        """Return the versions that are told here."""
+        return [version for iri, version in self.versions.items() if iri not in self.elsewhere]
 
     def member(self, file: str, kind: str, path: bytes, name: bytes | None, record: Record) -> MemberVersion:
         """Return an object of a version, noted where it was not; what is known of it more precisely counts."""

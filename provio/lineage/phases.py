@@ -9,7 +9,7 @@ later; but the parent, having written nothing, continues: what it had read is st
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from provio.facts import Event, Process, Trace
@@ -17,6 +17,7 @@ from provio.identity import without_task
 from provio.lineage.channels import Channel, Part, circles
 from provio.lineage.model import Conclusions, Phase, inode_of
 from provio.lineage.writing import writings
+from provio.plain import plain
 
 LAUNCHES = frozenset({"Fork", "Spawn"})
 
@@ -96,51 +97,67 @@ class _Uses:
                     yield writer, min(reaching.last, read.last)
 
 
-def tie(trace: Trace, conclusions: Conclusions) -> None:
-    """Say of each phase which earlier one it carries on, and of each image which phase launched it."""
+@plain(frozen=True, slots=True)
+class Origin:
+    """Which process an image comes from, as it was at a moment, or else at its end; `fork`: with its memory."""
+
+    process: Process
+    moment: int | None
+    fork: bool
+
+
+def tie(trace: Trace, conclusions: Conclusions, known: Mapping[str, Origin] | None = None) -> None:
+    """Say of each phase which earlier one it carries on, and of each image which phase launched it; `known` are the
+    origins in the whole run, of which the trace is a part."""
+    for process in trace.processes.values():
+        if process.image != "task":
+            for earlier, later in pairwise(conclusions.phases[process.iri]):
+                later.carried_from = earlier.iri
+    known = origins(trace) if known is None else known
+    for iri in trace.processes:
+        origin = known.get(iri)
+        if origin and origin.process.iri in conclusions.phases:
+            _tie(conclusions.phases[iri][0], origin, conclusions)
+
+
+def _tie(first: Phase, origin: Origin, conclusions: Conclusions) -> None:
+    if origin.moment is None:
+        first.launched_by = conclusions.phases[origin.process.iri][-1].iri
+        return
+    phase = conclusions.phase_at(origin.process, origin.moment).iri
+    if origin.fork:
+        first.carried_from = phase
+        conclusions.forks[first.process.iri] = origin.process, origin.moment
+    else:
+        first.launched_by = phase
+
+
+def origins(trace: Trace) -> dict[str, Origin]:
+    """Return what each image comes from: the image before it, or the process that launched it."""
     images = _images(trace)
     launches, execs = _launches(trace), _execs(trace)
     by_pid: dict[tuple[str, int], list[Process]] = {}
     for (host, pid, _), chain in images.items():
         by_pid.setdefault((host, pid), []).extend(chain)
+    found: dict[str, Origin | None] = {}
     for chain in images.values():
-        before: Process | None = None
-        for process in chain:
-            phases = conclusions.phases[process.iri]
-            for earlier, later in pairwise(phases):
-                later.carried_from = earlier.iri
-            if before:
-                place = execs.get(before.iri)
-                phases[0].launched_by = (
-                    conclusions.phase_at(*place) if place else conclusions.phases[before.iri][-1]
-                ).iri
-            else:
-                _tie_to_parent(process, phases[0], launches, by_pid, conclusions)
-            before = process
+        found[chain[0].iri] = _launched(chain[0], launches, by_pid)
+        for before, process in pairwise(chain):
+            image, moment = execs.get(before.iri) or (before, None)
+            found[process.iri] = Origin(image, moment, fork=False)
+    return {iri: origin for iri, origin in found.items() if origin}
 
 
-def _tie_to_parent(
-    process: Process,
-    first: Phase,
-    launches: dict[tuple[str, int, int], Event],
-    by_pid: dict[tuple[str, int], list[Process]],
-    conclusions: Conclusions,
-) -> None:
+def _launched(
+    process: Process, launches: dict[tuple[str, int, int], Event], by_pid: dict[tuple[str, int], list[Process]]
+) -> Origin | None:
     key = (process.host, process.pid, process.tick)
     event = launches.get(key) or launches.get((process.host, process.pid, 0))
+    fork = process.image == "fork"
     if event:
-        parent, moment = event.process, event.at
-    else:
-        found = _parent_by_pid(process, by_pid)
-        if found is None:
-            return
-        parent, moment = found, process.started
-    phase = conclusions.phase_at(parent, moment).iri
-    if process.image == "fork":
-        first.carried_from = phase
-        conclusions.forks[process.iri] = parent, moment
-    else:
-        first.launched_by = phase
+        return Origin(event.process, event.at, fork)
+    parent = _parent_by_pid(process, by_pid)
+    return Origin(parent, process.started, fork) if parent else None
 
 
 def _execs(trace: Trace) -> dict[str, tuple[Process, int]]:

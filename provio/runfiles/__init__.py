@@ -12,11 +12,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, SHELL_ENDING, RunFile, RunFiles
-from provio.runfiles.folder import Folder, content, folders_of, put, shared_memory
+from provio.runfiles.folder import Folder, content, folders_of, named, put, shared_memory
 
 __all__ = [
     "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "SHELL_ENDING", "TAKEN", "Folder", "RunFile", "RunFiles", "content",
-    "exists", "folders_of", "of", "pack_of", "packed_in", "put", "shared_memory",
+    "exists", "folders_of", "named", "of", "pack_of", "packed_in", "put", "shared_memory",
 ]  # fmt: skip
 
 ENDING = ".tar.xz"

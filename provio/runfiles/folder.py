@@ -131,10 +131,15 @@ def _is_gap(entry: os.DirEntry[str]) -> bool:
 
 
 def _file(place: Path, entry: os.DirEntry[str]) -> RunFile:
-    path = Path(entry.path)
-    if entry.is_symlink():
-        return RunFile(place.name, entry.name, path, bytes, os.readlink(path))
-    return RunFile(place.name, entry.name, path, lambda: content(path), None, lambda: parts(path))
+    return named(place, entry.name)
+
+
+def named(place: Path, name: str) -> RunFile:
+    """Return the file of a name in a folder of a run."""
+    path = place / name
+    if name.endswith(GAP_ENDING):
+        return RunFile(place.name, name, path, bytes, os.readlink(path))
+    return RunFile(place.name, name, path, lambda: content(path), None, lambda: parts(path))
 
 
 def content(path: Path) -> bytes:
