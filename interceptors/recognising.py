@@ -25,7 +25,8 @@ def begin(place):
     PLACE.append(place)
     names = [name[:-3] for name in posix.listdir(place + "/recognise") if name[-3:] == ".py" and name[0] != "_"]
     waits = dict(zip(names + list(ALIKE), names + list(ALIKE.values())))
-    sys.meta_path.insert(0, Waiting({name: of for name, of in waits.items() if "-" + of not in off}))
+    waiting_for = {name: of for name, of in waits.items() if "-" + of not in off}
+    sys.meta_path.insert(0, Waiting({"h5py": _unseen_hdf5, **waiting_for}))
 
 
 class Waiting:
@@ -139,17 +140,35 @@ def _take_after(function, original):
     function.provio = True
 
 
-def _silent():
-    """Load what says things; the program did not say them, and is not warned of what is wrong with them."""
+def _unseen_hdf5(h5py, _):
+    """Have the layer in Python follow an h5py whose calls of HDF5 pass the shim by: loaded with RTLD_DEEPBIND, say."""
+    import ctypes
+
+    calls = ctypes.CDLL(None).provio_hdf5_calls
+    before = calls()
+    h5py.h5.get_libversion()
+    if calls() == before:
+        _loaded("hdf5", then=lambda layer: layer.watch(h5py))
+
+
+def _loaded(*names, then=None):
+    """Load modules of the interceptors' without leaving byte code; `then` is given the last one."""
     if "_provio" not in sys.modules:
         package = type(sys)("_provio")
         package.__path__ = [PLACE[0]]
         sys.modules["_provio"] = package
+    kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        for name in names:
+            __import__("_provio." + name)
+        if then is not None:
+            then(sys.modules["_provio." + names[-1]])
+    finally:
+        sys.dont_write_bytecode = kept
+
+
+def _silent():
+    """Load what says things; the program did not say them, and is not warned of what is wrong with them."""
     if "_provio.recognise" not in sys.modules:
-        kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-        try:
-            __import__("_provio.python.said")
-            __import__("_provio.recognise")
-        finally:
-            sys.dont_write_bytecode = kept
+        _loaded("python.said", "recognise")
     return sys.modules["_provio.python.warned"].silent()
