@@ -82,7 +82,7 @@ def is_member(iri: str) -> bool:
 
 def _whole(iri: str) -> str:
     """The process of a phase that has finer ones: what those are a part of says nothing of it."""
-    return iri[: found.start() + 1] if (found := PHASE.search(iri)) else iri
+    return iri[: found.start() + 1] if "/phase/" in iri and (found := PHASE.search(iri)) else iri
 
 
 def _node(iri: str, said: Mapping[str, Properties]) -> Node:
@@ -102,8 +102,7 @@ def _node(iri: str, said: Mapping[str, Properties]) -> Node:
     kind = most_specific(row.get(TYPE, ()))
     node.update(iri=iri, type=local_name(kind) if kind else _told_by_name(iri))
     node["label"] = node.get("label") or _label(iri, row, node)
-    run = RUN.match(iri)
-    if run:
+    if run := RUN.match(iri):
         node["run"] = run[0]
     return node  # type: ignore[return-value]
 

@@ -137,7 +137,7 @@ def member_iri(version: str, path: bytes, name: bytes | None = None) -> str:
 
 def without_task(iri: str) -> str:
     """Return the IRI of the process that a Task is of; any other IRI as it is."""
-    return TASK.sub("", iri)
+    return TASK.sub("", iri) if iri.endswith("/") else iri
 
 
 def contribution(version: str, process: Process) -> str:

@@ -7,7 +7,8 @@ long as that is not much more than what is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from provio.store import Reader
 from provio.vocab import NS, PROV, RDF, superclasses, vocabulary
@@ -29,19 +30,29 @@ def sweep(reader: Reader, said: Said, wanted: Collection[str], words: Iterable[s
     kinds = " ".join(f"<{kind}>" for kind in _entities() if kind not in classes)
     questions = [(word, f"SELECT ?s ?o {{ ?s <{word}> ?o }} LIMIT {limit + 1}") for word in words]
     questions.append((RDF + "type", f"SELECT ?s ?o {{ VALUES ?o {{ {kinds} }} ?s a ?o }} LIMIT {limit + 1}"))
-    for word, question in questions:
-        count = 0
-        for subject, value in reader.table(question):
-            count += 1
+    for word, rows in _answered(reader, questions):
+        for subject, value in rows:
             if subject in wanted:
                 said[subject].setdefault(word, {})[value] = None
             elif subject.startswith("file://"):
                 files.setdefault(subject, {RDF + "type": {NS + "File": None}}).setdefault(word, {})[value] = None
-        if count > limit:
+        if len(rows) > limit:
             return False
     for iri in files.keys() - said.keys():
         said[iri] = files[iri]
     return True
+
+
+def _answered(reader: Reader, questions: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[list[str]]]]:
+    """Ask two at a time, for the store does not need Python's lock, and yield the answers in the order of the words."""
+    with ThreadPoolExecutor(2) as pool:
+        asked = [(word, pool.submit(lambda text: list(reader.table(text)), question)) for word, question in questions]
+        try:
+            for word, answer in asked:
+                yield word, answer.result()
+        finally:
+            for _, answer in asked:
+                answer.cancel()
 
 
 def _entities() -> list[str]:

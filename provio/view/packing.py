@@ -32,7 +32,12 @@ def packed(document: LineageDocument) -> str:
             row.pop("modified", None)
         if row.get("path", "").rsplit("/", 1)[-1] == row["label"]:
             del row["label"]
-    keys = dict.fromkeys(key for row in rows for key in row)
+    columns: dict[str, list[Any]] = {}
+    for at, row in enumerate(rows):
+        for key, value in row.items():
+            if key not in columns:
+                columns[key] = [None] * len(rows)
+            columns[key][at] = value
     known = sorted(
         (place[edge["subject"]], edge["predicate"], place[edge["object"]])
         for edge in document["edges"]
@@ -41,7 +46,7 @@ def packed(document: LineageDocument) -> str:
     whole = {
         "head": {key: document[key] for key in HEAD if key in document},
         "count": len(rows),
-        "nodes": {key: _column([row.get(key) for row in rows]) for key in keys},
+        "nodes": {key: _column(values) for key, values in columns.items()},
         "edges": [
             _differences([one[0] for one in known]),
             _column([one[1] for one in known]),
@@ -54,7 +59,7 @@ def packed(document: LineageDocument) -> str:
 
 def _column(values: Sequence[Any]) -> Any:
     """Values as they are; few different ones once each with their places; texts apart from their numbers."""
-    if not all(isinstance(value, str) or value is None for value in values):
+    if not set(map(type, values)) <= {str, type(None)}:
         return {"plain": values}
     unique = dict.fromkeys(values)
     if len(unique) * 4 < len(values):

@@ -16,7 +16,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader
 from pyvis.network import Network
 
-from provio.document import ACTIVITIES, AGENTS, PARTS, PIPES, LineageDocument, Node
+from provio.document import ACTIVITIES, AGENTS, PARTS, PIPES, LineageDocument
 from provio.reports.text import plural, printable, stale
 from provio.view import component, shortened
 from provio.view.offline import check_offline
@@ -60,11 +60,18 @@ def render(document: LineageDocument, title: str, *, level: str = "file", most: 
     return page
 
 
-def kind(node: Node) -> str:
-    """What the summary counts a node as."""
+def _kind(type_: str) -> str:
+    """What the summary counts a node of a type as."""
     kinds = {"process": ACTIVITIES, "program": AGENTS, "pipe": PIPES, "part": PARTS,
              "file": {"FileVersion", "File", "Directory", "DataObject", "Link"}}  # fmt: skip
-    return next((name for name, types in kinds.items() if node["type"] in types), "other")
+    return next((name for name, types in kinds.items() if type_ in types), "other")
+
+
+def _kinds(document: LineageDocument) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for type_, count in Counter(node["type"] for node in document["nodes"]).items():
+        found[_kind(type_)] += count
+    return found
 
 
 def _words(document: LineageDocument, title: str) -> dict[str, Any]:
@@ -77,7 +84,7 @@ def _words(document: LineageDocument, title: str) -> dict[str, Any]:
     return {
         "title": printable(title),
         "question": "What it was made into" if document["direction"] == "forward" else "Where it came from",
-        "summary": _summary(document, Counter(kind(node) for node in document["nodes"])),
+        "summary": _summary(document, _kinds(document)),
         "changed": printable("; ".join(_changed(document))),
         "gaps": gaps,
         "more_gaps": len(document["gaps"]) - len(gaps),
