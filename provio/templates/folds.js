@@ -187,7 +187,10 @@
 
     item(id) {
       const fold = this.byId.get(id);
-      if (!fold) return this.view.item(id);
+      return fold ? fold.item ??= this.#described(id, fold) : this.view.item(id);
+    }
+
+    #described(id, fold) {
       const kind = fold.kind, nodes = fold.members.map((at) => this.view.list[at]);
       const sizes = nodes.reduce((sum, node) => sum + (node.size || 0), 0);
       const noun = provioLineage.KIND_NAMES[kind];

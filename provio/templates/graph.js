@@ -19,6 +19,7 @@
     wasAssociatedWith: "program",
   };
   const RANK = new Map(Object.keys(DRAWN).map((name, at) => [name, at]));
+  const MAKING = new Set(["wasWrittenBy", "wasCreatedBy", "wasModifiedBy", "wasFlushedBy"]);
   const ALONG = new Set(["hadMember", "wasInvalidatedBy", "wasReadBy", "wasOpenedBy", "hadConfiguration"]);
   // An ancestor is what these lead to: who launched it, which code ran, equal content made apart are none.
   const TIES = new Set(["data", "carried", "revision", "same", "other"]);
@@ -93,7 +94,13 @@
         if (!said.includes(gap.reason)) this.given.gaps.set(gap.about, [...said, gap.reason]);
       }
       this.programs = new Map();
-      for (const { s, o, name } of this.edges.values()) if (name === "wasAssociatedWith" && this.nodes.get(o)?.type === "Program") this.programs.set(s, o);
+      this.writers = new Set();
+      for (const { s, o, name } of this.edges.values()) {
+        if (name === "wasAssociatedWith" && this.nodes.get(o)?.type === "Program") this.programs.set(s, o);
+        else if (MAKING.has(name)) this.writers.add(o);
+      }
+      this.along = null;
+      this.texts = new Map();
     }
 
     levels() {
@@ -106,21 +113,33 @@
       return this.nodes.get(named.find((iri) => this.nodes.get(iri)?.type === "Program"));
     }
 
-    *flows() {
+    // All edges along the data's way: [from, to, tie]. They are the same at each level, and made once.
+    flows() {
+      if (this.along) return this.along;
+      this.along = [];
       for (const { s, o, name } of this.edges.values()) {
         if (s === o || !this.nodes.has(s) || !this.nodes.has(o)) continue;
-        const written = name === "partOf" && this.writers?.has(s);
-        yield ALONG.has(name) || (name === "partOf" && !written) ? [s, o, DRAWN[name] || "other"] : [o, s, DRAWN[name] || "other"];
+        const written = name === "partOf" && this.writers.has(s);
+        this.along.push(ALONG.has(name) || (name === "partOf" && !written) ? [s, o, DRAWN[name] || "other"] : [o, s, DRAWN[name] || "other"]);
       }
+      return this.along;
+    }
+
+    // What a search looks in, of each node once.
+    text(node) {
+      let text = this.texts.get(node);
+      if (text === undefined) {
+        text = [node.label, node.path, node.argv && words(node.argv).join(" "), node.type, this.program(node)?.path, node.iri].filter(Boolean).join("\n").toLowerCase();
+        this.texts.set(node, text);
+      }
+      return text;
     }
 
     at(level) {
-      this.writers = new Set();
-      for (const { o, name } of this.edges.values()) if (/^was(Written|Created|Modified|Flushed)By$/.test(name)) this.writers.add(o);
       const nodes = new Map();
       for (const [iri, node] of this.nodes) if (level === "io" || kindOf(node) !== "io") nodes.set(iri, node);
-      let edges = [];
-      for (const edge of this.flows()) if (nodes.has(edge[0]) && nodes.has(edge[1])) edges.push(edge);
+      let edges = this.flows();
+      edges = nodes.size === this.nodes.size ? [...edges] : edges.filter(([from, to]) => nodes.has(from) && nodes.has(to));
       if (level === "dataset") edges = inside(nodes, edges, this.given.targets);
       else edges = outside(nodes, edges);
       if (level === "process") edges = between(nodes, edges, this.given.targets);
@@ -130,7 +149,7 @@
   }
 
   // What is inside a file has finer phases than the files have, named below these.
-  const coarse = (iri) => iri.replace(/(\/phase\/\d+)\/\d+$/, "$1");
+  const coarse = (iri) => !iri.includes("/phase/") ? iri : iri.replace(/(\/phase\/\d+)\/\d+$/, "$1");
 
   // Each object inside a file, and each finer phase, gives way to the file and the phase; where that is no node by itself,
   // it is made of what stands for it.
@@ -168,8 +187,9 @@
   // Processes alone: one is tied to another by what the first wrote and the second read. Phases of one process are one.
   function between(nodes, edges, targets) {
     const onward = new Map();
-    for (const [from, to] of edges.filter((edge) => TIES.has(edge[2]))) onward.has(from) ? onward.get(from).push(to) : onward.set(from, [to]);
-    const acts = (iri) => kindOf(nodes.get(iri)) === "process" || targets.has(iri);
+    for (const [from, to, tie] of edges) if (TIES.has(tie)) onward.has(from) ? onward.get(from).push(to) : onward.set(from, [to]);
+    const acting = new Set([...nodes].flatMap(([iri, node]) => kindOf(node) === "process" || targets.has(iri) ? [iri] : []));
+    const acts = (iri) => acting.has(iri);
     const whole = (iri) => { const node = nodes.get(iri); return node.task ? iri : node.process || iri; };
     const reached = new Map();
     const ends = (iri) => {
@@ -186,7 +206,7 @@
     const tie = (from, to, kind) => { if (from !== to && !found.has(from + "\n" + to)) found.set(from + "\n" + to, [from, to, kind]); };
     for (const [from, to, kind] of edges) {
       if (acts(from) && acts(to)) tie(whole(from), whole(to), kind);
-      else if (acts(from) && TIES.has(kind)) for (const end of ends(to)) tie(whole(from), whole(end), "data");
+      else if (onward.has(to) && acts(from) && TIES.has(kind)) for (const end of ends(to)) tie(whole(from), whole(end), "data");
     }
     const phases = [...nodes.values()].filter((node) => acts(node.iri)).map((node) => [whole(node.iri), node]);
     nodes.clear();
@@ -267,7 +287,7 @@
     search(text) {
       const wanted = text.toLowerCase().trim();
       if (!wanted) return [];
-      this.texts ||= this.list.map((node) => [node.label, node.path, node.argv && words(node.argv).join(" "), node.type, this.graph.program(node)?.path, node.iri].filter(Boolean).join("\n").toLowerCase());
+      this.texts ||= this.list.map((node) => this.graph.text(node));
       const found = [[], [], []];
       this.texts.forEach((text, at) => {
         const where = text.indexOf(wanted);

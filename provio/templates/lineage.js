@@ -36,6 +36,7 @@ function provioLineage(element, document_, options = {}) {
   const most = options.most || 1500;
   const levels = options.levels || graph.levels();
   let level = levels.includes(options.level) ? options.level : levels[0];
+  const seen = new Map(); // by level, its view and folds
   let view, folds, chosen = null, found = [], place = -1;
 
   const root = make("div", { class: "provio-lineage", "data-tab": "graph" });
@@ -98,9 +99,8 @@ function provioLineage(element, document_, options = {}) {
 
   function setLevel(name) {
     level = name;
-    view = graph.at(level);
-    folds = new Folds(view, most);
-    times.show(graph);
+    if (!seen.has(level)) { view = graph.at(level); seen.set(level, { view, folds: new Folds(view, most) }); }
+    ({ view, folds } = seen.get(level));
     press(bar, "Level", name);
     if (chosen !== null && !folds.has(chosen)) {
       const near = view.instead(chosen);
@@ -166,6 +166,8 @@ function provioLineage(element, document_, options = {}) {
     graph.add(more);
     view = graph.at(level);
     folds = new Folds(view, most, open);
+    seen.clear();
+    seen.set(level, { view, folds });
     times.show(graph);
     redraw(near ?? true);
     details.show(chosen === null ? null : folds.item(chosen), view, level);
@@ -219,6 +221,18 @@ function provioLineage(element, document_, options = {}) {
     event.preventDefault();
   }
 
+  // What a search looks in, made while there is nothing else to do.
+  function ready(nodes) {
+    requestIdleCallback((left) => {
+      while (left.timeRemaining() > 1) for (let count = 0; count < 100; count++) {
+        const { value, done } = nodes.next();
+        if (done) return;
+        graph.text(value);
+      }
+      ready(nodes);
+    });
+  }
+
   function seek() {
     found = search.value.trim() ? view.search(search.value) : [];
     place = found.length ? 0 : -1;
@@ -255,16 +269,31 @@ function provioLineage(element, document_, options = {}) {
     else return;
     event.preventDefault();
   });
-  (options.wholePage ? document : root).addEventListener("keydown", (event) => {
+  function pressed(event) {
     if (event.target === search || ["TEXTAREA", "SELECT"].includes(event.target.tagName)) return;
     if (event.key === "Enter" && event.target.tagName === "BUTTON") return;
     key(event);
-  });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { provioLineage.looks(root, true); picture.draw(); times.draw(); });
-  addEventListener("beforeprint", () => picture.forPrint(true));
-  addEventListener("afterprint", () => picture.forPrint(false));
+  }
 
+  // What is listened to outside of the component, as long as it is in the page: who is told of its going is its observer.
+  let outside = null;
+  function attend() {
+    if (root.isConnected === (outside !== null)) return;
+    if (outside) { outside.abort(); outside = null; return; }
+    outside = new AbortController();
+    const { signal } = outside;
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { provioLineage.looks(root, true); picture.draw(); times.draw(); }, { signal });
+    addEventListener("beforeprint", () => picture.forPrint(true), { signal });
+    addEventListener("afterprint", () => picture.forPrint(false), { signal });
+    if (options.wholePage) document.addEventListener("keydown", pressed, { signal });
+  }
+
+  if (!options.wholePage) root.addEventListener("keydown", pressed);
+  new ResizeObserver(attend).observe(root);
+  attend();
+  times.show(graph);
   setLevel(level);
+  if (globalThis.requestIdleCallback) picture.drawn.then(() => ready(graph.nodes.values()));
   return {
     add, choose, tab, theme, fit, level: setLevel, search: (text) => view.search(text), chosen: () => chosen,
     ways: (iri) => view.ways([iri]), open: (id) => !folds.isOpen(id) && toggle(id), close: (id) => folds.isOpen(id) && toggle(id),
