@@ -7,7 +7,7 @@ runs' own graphs say, so that neither the order of merges nor the removal of a r
     known       what is asked of the store
     inodes      versions: made on the way, kept beneath, untracked
     channels    pipes and connections between runs
-    beside      what is renewed by rules of its own: content, configurations
+    beside      what is renewed by rules of its own: content, configurations (`latest`: of a run that came last)
 """
 
 from __future__ import annotations
