@@ -26,6 +26,7 @@ INFLUENCES = {
     "SetAttribute": "wasModifiedBy", "Resize": "wasModifiedBy",
 }  # fmt: skip
 
+JOB_FACTS = ("jobId", "jobArrayIndex", "jobNodes", "jobPartition", "jobAccount", "jobResources")
 DURATIONS = frozenset({"elapsed", "maxElapsed"})
 
 # The classes of single calls that become IOActivities.
@@ -200,7 +201,7 @@ class _Writer:
                 "kernel",
                 "cpu",
                 "gitCommit",
-                "jobId",
+                *JOB_FACTS,
                 "detail",
             ),
             *((name, turtle.integer(int(run[name]))) for name in ("exitCode", "signal", "uid") if name in run),

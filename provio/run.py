@@ -331,11 +331,19 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
     if git:
         pairs += [("gitCommit", turtle.literal(git[0])), ("gitDirty", str(git[1]).lower())]
     optional = {"name": recording.name, "campaign": recording.campaign}
-    optional |= {"jobId": environment.job_id(), "parentRun": _parent_run()}
+    optional |= {"parentRun": _parent_run(), **_job()}
     pairs += [(name, turtle.literal(value)) for name, value in optional.items() if value]
     if recording.trace_folder != recording.folder:
         pairs.append(turtle.text_or_encoded("traceFolder", os.fsencode(recording.trace_folder)))
     return pairs
+
+
+def _job() -> dict[str, str]:
+    if environment.job_id() is None:
+        return {}
+    from provio import jobs  # outside of jobs nobody pays for it
+
+    return jobs.facts(os.environ)
 
 
 def _user_facts(recording: Recording) -> list[tuple[str, str]]:

@@ -16,7 +16,8 @@ from provio.target import Target
 from provio.vocab import local_name
 
 NAMES = {name: name for name in (
-    "pid argv cwd host exitCode signal partOf name campaign commandLine gitCommit gitDirty jobId system kernel"
+    "pid argv cwd host exitCode signal partOf name campaign commandLine gitCommit gitDirty jobId jobArrayIndex "
+    "jobNodes jobPartition jobAccount jobResources system kernel"
 ).split()} | {"startedAtTime": "start", "endedAtTime": "end"}  # fmt: skip
 
 

@@ -14,7 +14,8 @@ FLOORS = """
     errors patterns plain folders cycles components disjoint sparql vocab kinds turtle statx values metrics said digests
     packed facts admit trace_members trace_said blocks trace_metrics runfiles trace_hash content
     given_file settings switches endpoints config config_file home sharing lock passwords redact
-    environment executable limits trace needs shims going signals run waiter session pressing hdf5_signs hdf5_unseen
+    jobs environment executable limits trace needs shims going signals run waiter session pressing hdf5_signs
+    hdf5_unseen
     settle identity present
     lineage survey
     graph_members graph_said graph across store own_words intake portions

@@ -1,0 +1,37 @@
+"""`provio batch`: a command and what its job asks for in, a job script that records it out."""
+
+from __future__ import annotations
+
+import click
+
+from provio import terminal
+
+
+@click.command("batch", short_help="Print a job script that records a command.")
+@click.argument("system", type=click.Choice(["slurm", "pbs", "lsf"]))
+@click.option("--name", default="", help="The job's name, and the run's.")
+@click.option("--campaign", default="", help="The campaign that the run belongs to.")
+@click.option("--nodes", type=click.IntRange(1), default=1, show_default=True, help="How many hosts.")
+@click.option("--tasks", type=click.IntRange(1), default=1, show_default=True, help="How many ranks of COMMAND.")
+@click.option("--time", "limit", default="", metavar="LIMIT", help="The time limit, as the batch system writes it.")
+@click.option("--array", default="", metavar="INDICES", help="A job for each index: 1-200.")
+@click.option("--partition", "--queue", default="", help="The partition or queue.")
+@click.option("--account", default="", help="The account or project that pays.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(system: str, command: tuple[str, ...], limit: str, **asked: object) -> int:
+    """Print a job script of SYSTEM that runs COMMAND and records it: one run for all tasks, nothing merged in the job,
+    the record kept when the job is cancelled or meets its time limit.
+
+    \b
+    Example: provio batch slurm --tasks 512 --time 2:00:00 -- ./sim in.nml > job.sh
+             sbatch job.sh
+    """
+    from provio import batch
+    from provio import home as homes
+
+    wrong = next((name for name, value in {"time": limit, **asked}.items() if "\n" in str(value)), None)
+    if wrong:
+        raise click.UsageError(f"--{wrong} is one line")
+    home = homes.find_or_make().path
+    terminal.out(batch.script(system, batch.Job(command, str(home), time=limit, **asked)).encode())  # type: ignore[arg-type]
+    return 0
