@@ -43,9 +43,10 @@ class Waiting:
         self.busy.add(name)
         try:
             if isinstance(self.waits[name], str):
-                self.waits.update(_run(self.waits.pop(name))["WATCHED"])
+                self.waits.update(_run("recognise/" + self.waits.pop(name))["WATCHED"])
             return self.found(name, path, target) if name in self.waits else None
-        except Exception:
+        except Exception as error:
+            _of_provio(error)
             return None
         finally:
             self.busy.discard(name)
@@ -69,8 +70,8 @@ def _when_executed(loader, watch):
         execute(module)
         try:
             watch(module, follow)
-        except Exception:
-            return
+        except Exception as error:
+            _of_provio(error)
 
     # The lines of a traceback that belong to the import system are not shown; this is one of them.
     exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
@@ -78,15 +79,21 @@ def _when_executed(loader, watch):
 
 
 def _run(name):
-    """Carry out a recogniser's file; its byte code is read where it lies, but never written."""
+    """Carry out one of the interceptors' files; its byte code is read where it lies, but never written."""
     from _frozen_importlib_external import SourceFileLoader
 
-    module = "_provio.recognise." + name
-    loader = SourceFileLoader(module, f"{PLACE[0]}/recognise/{name}.py")
+    module = "_provio." + name.replace("/", ".")
+    loader = SourceFileLoader(module, f"{PLACE[0]}/{name}.py")
     loader.set_data = lambda *_, **__: None
     names = {"__name__": module}
     exec(loader.get_code(module), names)  # noqa: S102
     return names
+
+
+def _of_provio(error):
+    """Raise an exception again unless it is provio's own: a handler of a signal of the program's raised it."""
+    if _run("raised")["by_a_handler"](error):
+        raise error
 
 
 def follow(owners, name, tell):
@@ -122,8 +129,8 @@ def _followed(original, tell):
             try:
                 with _silent():
                     tell(sys.modules["_provio.python.said"], result, *arguments, **keywords)
-            except Exception:
-                return result
+            except Exception as error:
+                _of_provio(error)
         return result
 
     _take_after(followed, original)

@@ -377,6 +377,37 @@ def test_threads_handlers_and_forks_do_not_matter(trace: Trace, work: Path) -> N
     assert [name for name, _ in configurations(trace)] == ["child", "parent"]
 
 
+RAISED_MEANWHILE = """
+import _signal, posix, sys
+
+def handler(*_):
+    raise LookupError("the program's")
+
+def hook(event, arguments):
+    if event == "open" and "recognising" in str(arguments[0]):
+        sys.argv[1] == "handler" and _signal.raise_signal(_signal.SIGALRM)
+        raise LookupError("the hook's")
+
+_signal.signal(_signal.SIGALRM, handler)
+sys.addaudithook(hook)
+try:
+    posix.close(posix.open("/dev/null", 0))
+    for _ in range(1000):
+        pass
+except LookupError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("raiser", "reached"), [("handler", b"the program's\n"), ("hook", b"")])
+def test_what_a_handler_raises_as_they_come_in_reaches_the_program(
+    trace: Trace, work: Path, raiser: str, reached: bytes
+) -> None:
+    """What is raised by anything else that provio's own files meet does not."""
+    done = trace.run(sys.executable, "-S", "-c", RAISED_MEANWHILE, raiser, cwd=work, check=True)
+    assert (done.stdout, done.stderr) == (reached, b"")
+
+
 TRANSPARENT = """
 import argparse, inspect, pickle, sys, traceback
 import numpy as np

@@ -71,6 +71,55 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 print("done")
 """
 
+RAISED_BY_A_HANDLER = """
+import os, signal, time
+import provio
+
+class Raised(Exception):
+    pass
+
+class Odd:
+    def __init__(self, act=lambda: signal.raise_signal(signal.SIGUSR1)):
+        self.act = act
+    def __repr__(self):
+        self.act()
+        return "odd"
+
+def handler(number, frame):
+    raise Raised
+
+def long(number, frame):
+    until = time.thread_time() + 0.3
+    while time.thread_time() < until:
+        pass
+    handled.append(number)
+
+def activity(*arguments, **attributes):
+    with provio.activity(*arguments, **attributes):
+        print("it was done")
+
+signal.signal(signal.SIGUSR1, handler)
+signal.signal(signal.SIGUSR2, long)
+handled, odd = [], Odd()
+for act in (
+    lambda: provio.metric(odd, 1),
+    lambda: provio.configuration({"a": odd}),
+    lambda: provio.configuration({odd: 1}),
+    lambda: activity(odd),
+    lambda: activity("attributes", a=odd),
+    lambda: provio.task(print, name="task", a=odd)("it was done"),
+):
+    try:
+        act()
+        print("lost")
+    except Raised:
+        with open("out", "a") as file:  # in no activity
+            file.write("x")
+provio.configuration({"slow": Odd(lambda: signal.raise_signal(signal.SIGUSR2))})
+provio.metric(Odd(lambda: 1 / 0), 1)
+print(handled == [signal.SIGUSR2])
+"""
+
 
 def ran(project: Project, program: str, watched: bool) -> str:
     (project.path / "program.py").write_text(program)
@@ -116,3 +165,13 @@ threads = [threading.Thread(target=work) for _ in range(8)]
     ran(project, program, watched=False)
     assert len(list((project.path / ".provio" / "runs").iterdir())) == 1
     assert said(project) == {"m": 8}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("watched", [True, False], ids=["under provio run", "by itself"])
+def test_what_a_handler_raises_reaches_the_program(project: Project, watched: bool) -> None:
+    """Whatever it interrupted, which is as if it had not been begun; a handler may take its time."""
+    assert ran(project, RAISED_BY_A_HANDLER, watched) == "True\n"
+    assert project.rows("SELECT ?io { ?io a provio:Write ; provio:task ?t }") == []
+    generated = "SELECT ?task { ?v prov:wasGeneratedBy ?task . ?task a provio:Task }"
+    assert project.rows(generated) == []

@@ -17,10 +17,8 @@ static struct {
     python_object *(*PyUnicode_DecodeFSDefault)(const char *);
     python_object *(*PyRun_String)(const char *, int, python_object *, python_object *);
     python_object *(*PyErr_Occurred)(void);
-    int (*PyErr_GivenExceptionMatches)(python_object *, python_object *);
     void (*PyErr_Clear)(void);
     void (*Py_DecRef)(python_object *);
-    python_object **PyExc_KeyboardInterrupt;
 } own;
 
 static bool own_found(void) {
@@ -33,10 +31,8 @@ static bool own_found(void) {
     FIND(PyUnicode_DecodeFSDefault)
     FIND(PyRun_String)
     FIND(PyErr_Occurred)
-    FIND(PyErr_GivenExceptionMatches)
     FIND(PyErr_Clear)
     FIND(Py_DecRef)
-    FIND(PyExc_KeyboardInterrupt)
     return true;
 #undef FIND
 }
@@ -64,13 +60,24 @@ void python_look(void) {
     atomic_store(&python_waits, true);
 }
 
-// Its byte code is read where it lies, but never written: the program's user may not be provio's.
-static const char beginning[] = "from _frozen_importlib_external import SourceFileLoader as loader\n"
-                                "loader = loader('_provio.recognising', place + '/recognising.py')\n"
-                                "loader.set_data = lambda *_, **__: None\n"
-                                "names = {'__name__': '_provio.recognising'}\n"
-                                "exec(loader.get_code('_provio.recognising'), names)\n"
-                                "names['begin'](place)\n";
+// Its byte code is read where it lies, but never written: the program's user may not be provio's. What is raised
+// meanwhile is the program's, where a handler of a signal raised it (../raised.py).
+static const char beginning[] = "def load(name):\n"
+                                "    from _frozen_importlib_external import SourceFileLoader\n"
+                                "    loader = SourceFileLoader('_provio.' + name, place + '/' + name + '.py')\n"
+                                "    loader.set_data = lambda *_, **__: None\n"
+                                "    names = {'__name__': '_provio.' + name}\n"
+                                "    exec(loader.get_code('_provio.' + name), names)\n"
+                                "    return names\n"
+                                "try:\n"
+                                "    load('recognising')['begin'](place)\n"
+                                "except Exception as error:\n"
+                                "    try:\n"
+                                "        programs = load('raised')['by_a_handler'](error)\n"
+                                "    except Exception:\n"
+                                "        programs = False\n"
+                                "    if programs:\n"
+                                "        raise\n";
 
 static int python_begin(void *unused) {
     (void)unused;
@@ -80,9 +87,7 @@ static int python_begin(void *unused) {
     own.Py_DecRef(done);
     own.Py_DecRef(place);
     own.Py_DecRef(names);
-    python_object *error = own.PyErr_Occurred();
-    if (error == NULL) return 0;
-    if (own.PyErr_GivenExceptionMatches(error, *own.PyExc_KeyboardInterrupt)) return -1; // which is the program's
+    if (names != NULL && place != NULL && own.PyErr_Occurred() != NULL) return -1;
     own.PyErr_Clear();
     return 0;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import following, tasks
+from .foreign import of_provio
 
 
 class Cells:
@@ -23,8 +24,8 @@ class Cells:
             if task:
                 tasks.SCOPE.set(task)
                 self.begun[id(info)] = task, tasks.enter(task)
-        except Exception:
-            return
+        except Exception as error:
+            of_provio(error)
 
     def after(self, result: Any) -> None:
         """A cell was carried out, or interrupted."""
@@ -33,8 +34,8 @@ class Cells:
             tasks.SCOPE.set(0)
             tasks.enter(before)
             tasks.end(task, "ok" if result.success else "error")
-        except Exception:
-            return
+        except Exception as error:
+            of_provio(error)
 
 
 def watch(shell: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from . import recorder, tasks
 from .activities import Activity
 from .following import follow_loaded
+from .foreign import of_provio
 from .settings import say_attributes
 from .turns import Turns
 
@@ -27,7 +28,8 @@ def decorated(function: Any, name: Any, attributes: Mapping[str, Any]) -> Any:
             if number and attributes:
                 say_attributes(recorder.recorder(), number, attributes)
             return number
-        except Exception:
+        except Exception as error:
+            of_provio(error)
             return 0
 
     for matches, within in SORTS:

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable
 from typing import Any
 
-from .foreign import Refused, asked
+from .foreign import Refused, asked, of_provio
 from .ini import sections
 
 MOST = 16 * 1024 * 1024  # bytes
@@ -68,6 +68,7 @@ def parsed(text: str, ending: str) -> Any:
         except ImportError as error:
             wrong = f"{error.name} is not installed"
         except Exception as error:
+            of_provio(error)
             wrong = f"{type(error).__name__}: {error}" if ending else wrong
         else:
             if isinstance(found, (dict, list)):

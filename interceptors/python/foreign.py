@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 import time
 
+from .. import raised
+
 TYPE_CHECKING = False  # what is for types alone is dear to load
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +34,10 @@ def asked(function: Callable[..., Any], *arguments: Any, seconds: float = SECOND
     """Return what a function returns; raises Refused where it raises, or goes on for too long."""
     before, until, at_last = sys.gettrace(), time.thread_time() + seconds, time.monotonic() + PATIENCE
 
-    def watch(*_: Any) -> Any:
+    def watch(frame: Any, what: str, _: Any) -> Any:
+        if what == "call" and raised.is_handler(frame):  # of a signal, which is no part of what was asked
+            sys.settrace(before)
+            return None
         if time.thread_time() > until or time.monotonic() > at_last:
             raise _Late
         return watch
@@ -42,10 +47,22 @@ def asked(function: Callable[..., Any], *arguments: Any, seconds: float = SECOND
         return function(*arguments)
     except KeyboardInterrupt:
         raise
-    except BaseException:
+    except BaseException as error:
+        of_provio(error)
         raise Refused from None
     finally:
         sys.settrace(before)
+
+
+def is_programs(error: BaseException) -> bool:
+    """Whether an exception that came out of provio's own is to reach the program, which interrupted that."""
+    return not isinstance(error, Exception) or bool(raised.by_a_handler(error))
+
+
+def of_provio(error: BaseException) -> None:
+    """Raise an exception again unless it is provio's own: a handler of a signal of the program's raised it."""
+    if raised.by_a_handler(error):
+        raise error
 
 
 def name_of(kind: Any) -> str:

@@ -10,6 +10,7 @@ from os import getpid
 from typing import Any
 
 from . import surroundings, text
+from .foreign import of_provio
 from .thread import FACTS_ROOM, Process, Thread, Within, name_room, text_facts
 
 TERMS = frozenset(
@@ -68,7 +69,8 @@ def quiet(function: Any, otherwise: Any = None) -> Any:
                 return function(self, thread, *arguments, **keywords)
             finally:
                 thread.busy = False
-        except Exception:
+        except Exception as error:
+            of_provio(error)
             return otherwise
 
     return heard

@@ -11,6 +11,7 @@ import ctypes
 import os
 from _thread import allocate_lock, get_ident
 
+from .foreign import of_provio
 from .warned import warn
 
 TYPE_CHECKING = False  # what is for types alone is dear to load
@@ -45,7 +46,8 @@ def _look() -> Any:
             _looks.append(get_ident())
             try:
                 found = _which()
-            except Exception:
+            except Exception as error:
+                of_provio(error)
                 found = None
             finally:
                 _looks.clear()
@@ -82,6 +84,7 @@ def _begun() -> str | None:
     try:
         return beginning() if beginning else None
     except Exception as error:
+        of_provio(error)
         warn("run", f"what the program says is not recorded: {error}")
         return None
 

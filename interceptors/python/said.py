@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from . import recorder, sayings
 from .activities import NOTHING, Activity
+from .foreign import of_provio
 
 TYPE_CHECKING = False  # what is for types alone is dear to load
 if TYPE_CHECKING:
@@ -79,5 +80,6 @@ def _quietly(say: Callable[..., Any], *arguments: Any) -> int:
     try:
         found = recorder.recorder()
         return 0 if found is None else say(found, *arguments) or 0
-    except Exception:
+    except Exception as error:
+        of_provio(error)
         return 0

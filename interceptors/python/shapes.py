@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from _collections_abc import Mapping
 
-from .foreign import Refused, asked
+from .foreign import Refused, asked, of_provio
 
 TYPE_CHECKING = False  # what is for types alone is dear to load
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def parts(value: Any) -> Parts | None:
             if matches(kind):
                 found: Parts | None = take(value)
                 return found
-        except Exception:  # noqa: S112 (it may be of another sort all the same)
-            continue
+        except Exception as error:  # it may be of another sort all the same
+            of_provio(error)
     return None
 
 

@@ -24,8 +24,10 @@ def warn(kind: str, sentence: str) -> int:
         import warnings
 
         warnings.warn(f"provio: {sentence}", ProvioWarning, stacklevel=_level())
-    except Exception:
-        return 0
+    except Exception as error:
+        from .foreign import of_provio
+
+        of_provio(error)
     return 0
 
 

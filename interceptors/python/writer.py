@@ -12,6 +12,7 @@ from typing import Any
 
 from . import surroundings, text
 from .counting import COUNTED, COUNTER, READING, WRITING, Counters, counted
+from .foreign import of_provio
 from .live import Block
 from .record import Object, quiet
 from .statements import Statements
@@ -27,7 +28,8 @@ def found(environment: dict[str, str] | None = None) -> Writer | None:
         if settings is None:
             return None
         return _made.get(settings) or _made.setdefault(settings, Writer(settings))
-    except Exception:
+    except Exception as error:
+        of_provio(error)
         return None
 
 

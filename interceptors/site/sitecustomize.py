@@ -57,14 +57,14 @@ def _watch(here, module):
     importlib.import_module("_provio.hdf5").watch(module)
 
 
-def _recognise(place):
+def _load(place, name):
     from _frozen_importlib_external import SourceFileLoader
 
-    loader = SourceFileLoader("_provio.recognising", place + "/recognising.py")
+    loader = SourceFileLoader("_provio." + name, place + "/" + name + ".py")
     loader.set_data = lambda *_, **__: None
-    names = {"__name__": "_provio.recognising"}
-    exec(loader.get_code("_provio.recognising"), names)  # noqa: S102
-    names["begin"](place)
+    names = {"__name__": "_provio." + name}
+    exec(loader.get_code("_provio." + name), names)  # noqa: S102
+    return names
 
 
 def _begin():
@@ -72,12 +72,14 @@ def _begin():
     sys.path[:] = [entry for entry in sys.path if entry != here]
     sys.path_importer_cache.pop(here, None)
     waiting = any(type(finder).__name__ == _Waiting.__name__ for finder in sys.meta_path)
+    place = here.rpartition("/")[0]
     if sys.version_info >= (3, 8) and not waiting:
         sys.meta_path.insert(0, _Waiting())
         try:
-            _recognise(here.rpartition("/")[0])
-        except Exception:
-            pass
+            _load(place, "recognising")["begin"](place)
+        except Exception as error:
+            if _load(place, "raised")["by_a_handler"](error):
+                raise
 
 
 _begin()
