@@ -134,10 +134,102 @@ import inspect
 assert inspect.iscoroutinefunction(co) and inspect.isgeneratorfunction(each) and inspect.isasyncgenfunction(stream)
 """
 
+AGAIN = """
+again, shared = provio.activity("again"), provio.activity("shared")
+with again:
+    with again:
+        write("again.out")
+    write("again.out")
+write(".out")
+with again as activity:
+    write("again.out")
+    activity.say(more=1)
+
+def work(number):
+    with shared:
+        meet.wait()
+        write("shared.out")
+        meet.wait()
+    write(".out")
+
+meet = threading.Barrier(2)
+threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+
+async def turn(number):
+    with shared:
+        await asyncio.sleep(number / 100)
+        write("shared.out")
+    write(".out")
+
+async def all():
+    await asyncio.gather(turn(2), turn(1), turn(0))
+
+asyncio.run(all())
+write(".out")
+"""
+ELSEWHERE = """
+with provio.activity("outer"):
+    inner = provio.activity("inner")
+    inner.__enter__()
+    write("inner.out")
+    thread = threading.Thread(target=lambda: (inner.__exit__(None, None, None), write("outer.out")))
+    thread.start()
+    thread.join()
+    write("outer.out")
+write(".out")
+
+async def all():
+    one, two = provio.activity("one"), provio.activity("two")
+    one.__enter__()
+    two.__enter__()
+    one.__exit__(None, None, None)
+    await asyncio.sleep(0)
+    write("two.out")
+    two.__exit__(None, None, None)
+    await asyncio.sleep(0)
+    write(".out")
+
+asyncio.run(all())
+"""
+LOADED_LATE = """
+import provio
+
+def write(name):
+    with open(name, "ab", buffering=0) as file:
+        file.write(b"x")
+
+def part(number, pool):
+    with provio.activity(f"part {number}"):
+        meet.wait()
+        if not pool:
+            from concurrent.futures import ThreadPoolExecutor
+            pool.append(ThreadPoolExecutor(1))
+        for _ in range(20):
+            pool[0].submit(write, f"part {number}.out").result()
+
+import sys, threading
+meet, pool = threading.Barrier(2), []
+assert not {"concurrent.futures.thread", "asyncio"} & set(sys.modules)
+threads = [threading.Thread(target=part, args=(number, pool)) for number in range(2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+with provio.activity("main"):
+    import asyncio
+
+    async def all():
+        with provio.activity("loop"):
+            await asyncio.to_thread(write, "loop.out")
+        await asyncio.to_thread(write, "main.out")
+
+    asyncio.run(all())
+"""
+
 
 def written(trace: Trace, program: str, work: Path) -> dict[tuple[str, str], int]:
     """How often each activity (or none) wrote to each file."""
-    done = trace.run(sys.executable, "-c", BEGIN + program, cwd=work)
+    done = trace.run(sys.executable, "-c", program if "import provio" in program else BEGIN + program, cwd=work)
     assert done.returncode == 0, done.stderr
     facts: dict[str, Facts] = trace.facts()
     names = {iri: record["name"] for iri, record in facts.items() if record.get("type") == "Task"}
@@ -197,3 +289,23 @@ write(".out")
         work,
     )
     assert found == {("two", "two"): 2, ("", ""): 1}
+
+
+@pytest.mark.slow
+def test_one_that_is_entered_again_or_by_several_is_several(trace: Trace, work: Path) -> None:
+    """By itself, one after the other, by two threads, by three coroutines that end in another order."""
+    found = written(trace, AGAIN, work)
+    assert found == {("again", "again"): 3, ("shared", "shared"): 5, ("", ""): 7}
+    assert Counter(r["name"] for r in trace.facts().values() if r.get("type") == "Task") == {"again": 3, "shared": 5}
+
+
+@pytest.mark.slow
+def test_one_that_ends_in_another_thread_or_before_one_within_it(trace: Trace, work: Path) -> None:
+    found = written(trace, ELSEWHERE, work)
+    assert found == {("inner", "inner"): 1, ("outer", "outer"): 2, ("two", "two"): 1, ("", ""): 2}
+
+
+@pytest.mark.slow
+def test_what_takes_turns_is_followed_also_where_it_is_loaded_within_activities(trace: Trace, work: Path) -> None:
+    found = written(trace, LOADED_LATE, work)
+    assert found == {("part 0", "part 0"): 20, ("part 1", "part 1"): 20, ("loop", "loop"): 1, ("main", "main"): 1}

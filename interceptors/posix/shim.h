@@ -308,7 +308,7 @@ enum { SCOPES = 8 };
 struct thread {
     // Of this owner of the state, in the Task that it is in: an access knows by it whether it counts what is done now.
     _Atomic uint32_t number;
-    bool inherited;       // the Task, from who made the thread: left when the Task ends
+    uint8_t inherited;    // the Task is left when it ends: task.c
     uint64_t scope;       // the Task; 0: none
     struct thread *older; // of all that were made
     struct {

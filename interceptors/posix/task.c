@@ -11,6 +11,11 @@ uint64_t tasks_of_parent;
 // later one has it.
 enum { KNOWN = 1024 };
 static _Atomic uint64_t going[KNOWN];
+static struct { _Atomic uint64_t task, within; } nested[KNOWN]; // those, and others that ended not long ago
+
+// A thread is left by its Task's end where it has that from who made it, or where another thread ended it: then it is
+// in what that was within.
+enum { ENTERED, HEIR, ORPHAN };
 
 bool task_is_own(uint64_t task) {
     return task > tasks_of_parent && task <= relaxed(tasks);
@@ -27,7 +32,7 @@ uint32_t number_next(void) {
 
 void scopes_begin(struct thread *thread, bool made) {
     thread->scope = 0;
-    thread->inherited = false;
+    thread->inherited = ENTERED;
     memset(thread->scopes, 0, sizeof thread->scopes);
     atomic_store_explicit(&thread->number, number_next(), memory_order_relaxed);
     if (!made) return;
@@ -40,7 +45,7 @@ void tasks_after_fork(void) {
     tasks_of_parent = atomic_load(&tasks);
 }
 
-static void scope_set(struct thread *thread, uint64_t scope, bool inherited) {
+static void scope_set(struct thread *thread, uint64_t scope, uint8_t inherited) {
     uint64_t before = thread->scope;
     if (scope == before) {
         thread->inherited = inherited;
@@ -56,10 +61,22 @@ static void scope_set(struct thread *thread, uint64_t scope, bool inherited) {
     thread->depth--;
 }
 
+// What an ended Task was within that goes on still; 0: nothing that is known.
+static uint64_t above(uint64_t task) {
+    do task = relaxed(nested[task % KNOWN].task) == task ? relaxed(nested[task % KNOWN].within) : 0;
+    while (task != 0 && !goes_on(task));
+    return task;
+}
+
+static void scope_ended(struct thread *thread) {
+    uint64_t next = thread->inherited == ORPHAN ? above(thread->scope) : 0;
+    scope_set(thread, next, next == 0 ? ENTERED : ORPHAN);
+}
+
 // In a child of vfork: none, for the numbers are its parent's.
 uint64_t scope_of(struct thread *thread) {
     if (likely(thread->scope == 0)) return 0;
-    if (unlikely(thread->inherited) && !goes_on(thread->scope)) scope_set(thread, 0, false);
+    if (unlikely(thread->inherited != ENTERED) && !goes_on(thread->scope)) scope_ended(thread);
     return unlikely(lender != NULL) ? 0 : thread->scope;
 }
 
@@ -107,11 +124,13 @@ static bool task_said(struct thread *thread, uint64_t number, const struct provi
 uint64_t provio_task_begin(const struct provio_task *task) {
     struct thread *thread = task == NULL ? NULL : hearing();
     if (thread == NULL) return 0;
-    uint64_t number = atomic_fetch_add(&tasks, 1) + 1;
+    uint64_t number = atomic_fetch_add(&tasks, 1) + 1, within = scope_of(thread);
     thread->depth++;
     bool said = task_said(thread, number, task);
     thread->depth--;
     if (!said) return 0;
+    atomic_store(&nested[number % KNOWN].within, within);
+    atomic_store(&nested[number % KNOWN].task, number);
     atomic_store(&going[number % KNOWN], number);
     return number;
 }
@@ -123,8 +142,8 @@ uint64_t provio_task_enter(uint64_t task) {
     struct thread *thread = hearing();
     if (thread == NULL) return 0;
     uint64_t before = scope_of(thread), own = task & ~INHERITED;
-    if (before != 0 && thread->inherited) before |= INHERITED;
-    scope_set(thread, task_is_own(own) ? own : 0, own != task);
+    if (before != 0 && thread->inherited != ENTERED) before |= INHERITED;
+    scope_set(thread, task_is_own(own) ? own : 0, own != task ? HEIR : ENTERED);
     scope_of(thread); // it may have ended meanwhile
     return before;
 }
@@ -134,10 +153,13 @@ uint64_t provio_task_now(void) {
     return thread == NULL ? 0 : scope_of(thread);
 }
 
-// Who inherited it looks anew at its next call.
-static void heirs_look(void) {
-    for (struct thread *thread = atomic_load(&newest); thread != NULL; thread = thread->older)
-        if (thread->inherited) atomic_store(&thread->number, number_next());
+// Who inherited it, or is in it elsewhere, looks anew at its next call.
+static void others_look(uint64_t task) {
+    for (struct thread *thread = atomic_load(&newest); thread != NULL; thread = thread->older) {
+        if (thread->inherited == ENTERED && (thread == self || thread->scope != task)) continue;
+        if (thread->inherited == ENTERED) thread->inherited = ORPHAN;
+        atomic_store(&thread->number, number_next());
+    }
 }
 
 void provio_task_end(uint64_t task, const char *status) {
@@ -146,7 +168,7 @@ void provio_task_end(uint64_t task, const char *status) {
     struct block block;
     if (thread == NULL) return;
     uint64_t known = task;
-    if (atomic_compare_exchange_strong(&going[task % KNOWN], &known, 0)) heirs_look();
+    if (atomic_compare_exchange_strong(&going[task % KNOWN], &known, 0)) others_look(task);
     thread->depth++;
     if (block_begin(thread, &block, 96 + words_room(words))) {
         TEXT(&block.text, " <../t");
@@ -186,7 +208,7 @@ static void *begin_within(void *at) {
     pool_give(&makings, at);
     struct thread *thread = hearing();
     if (thread != NULL) {
-        scope_set(thread, making.scope, true);
+        scope_set(thread, making.scope, HEIR);
         scope_of(thread); // it may have ended meanwhile
     }
     return making.function(making.argument);

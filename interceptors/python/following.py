@@ -1,7 +1,7 @@
 """What a thread does for several, by turns: each belongs to the Task that it was said in.
 
-Callbacks and tasks of asyncio, and what is handed to a pool of threads, are followed from when the program has loaded
-what does them. Threads are followed by the shim, or the writer.
+Callbacks and tasks of asyncio, and what is handed to a pool of threads, are followed from when the program loads what
+does them. Threads are followed by the shim, or the writer.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 
 from . import tasks
+from .foreign import of_provio
 
 TYPE_CHECKING = False  # what is for types alone is dear to load
 if TYPE_CHECKING:
     from typing import Any
 
 _followed: set[str] = set()
+_waiting: list[Any] = []  # a finder
 _late: list[Any] = []  # the loop that ran before it was followed, and what its thread was in
 
 
@@ -28,13 +30,28 @@ def follow() -> None:
 
 
 def follow_loaded() -> None:
-    """Follow what is loaded by now."""
+    """Follow what is loaded by now, and the rest as soon as it is."""
     if len(_followed) == len(FOLLOWED):
         return
-    for module, begin in FOLLOWED.items():
-        if module not in _followed and module in sys.modules:
-            _followed.add(module)
-            begin(sys.modules[module])
+    for name in FOLLOWED:
+        if name not in _followed and name in sys.modules:
+            _follow(name, sys.modules[name])
+    if not _waiting and len(_followed) < len(FOLLOWED):
+        from .. import recognising
+
+        finder: Any = recognising.Waiting
+        _waiting.append(finder({name: _when_loaded(name) for name in FOLLOWED}))
+        sys.meta_path.insert(0, _waiting[0])
+
+
+def _when_loaded(name: str) -> Any:
+    return lambda module, _: _follow(name, module)
+
+
+def _follow(name: str, module: Any) -> None:
+    if hasattr(module, FOLLOWED[name][0]) and name not in _followed:  # another thread may just be loading it
+        _followed.add(name)
+        FOLLOWED[name][1](module)
 
 
 def _asyncio(events: Any) -> None:
@@ -70,7 +87,8 @@ def _entered(handle: Any) -> int:
         if scope != before:
             tasks.enter(scope)
         return before
-    except Exception:
+    except Exception as error:
+        of_provio(error)
         return 0
 
 
@@ -78,8 +96,8 @@ def _back(before: int) -> None:
     try:
         if tasks.now() != before:
             tasks.enter(before)
-    except Exception:
-        return
+    except Exception as error:
+        of_provio(error)
 
 
 def _pool(thread: Any) -> None:
@@ -105,4 +123,4 @@ def _within(task: int, function: Any, /, *arguments: Any, **named: Any) -> Any:
         _back(before)
 
 
-FOLLOWED = {"asyncio.events": _asyncio, "concurrent.futures.thread": _pool}
+FOLLOWED = {"asyncio.events": ("Handle", _asyncio), "concurrent.futures.thread": ("ThreadPoolExecutor", _pool)}
