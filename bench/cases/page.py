@@ -26,11 +26,11 @@ for folder in range({FOLDERS}):
             file.write(b"x" * (shot + 1))
 """
 FOLD = "given.handle.items().find((one) => one.fold && one.kind === 'file').id"
-FILE = "given.handle.search('shot-00777')[50]"
+FILE = "window.sought"
 STEPS = {
     "a fold opened": f"given.handle.open({FOLD})",
-    "a file chosen, its ancestors and descendants marked": f"given.handle.choose({FILE})",
     "the first search": "given.handle.search('shot-00778')",
+    "a file chosen, its ancestors and descendants marked": f"given.handle.choose({FILE})",
     "a search after it": "given.handle.search('shot-00779')",
     "the whole picture fitted": "given.handle.fit()",
 }
@@ -38,6 +38,28 @@ LEVELS = {
     "the level of processes": "given.handle.level('process')",
     "the level of files again": "given.handle.level('file')",
 }
+SOUGHT = "(await provioLineage.unpack(given.packed)).nodes.find((one) => one.label === 'shot-00777.segy').iri"
+# Frames while the picture is moved and enlarged, by the browser's own clock: the longest time between two of them.
+MOVED = """
+const done = arguments[0], canvas = document.querySelector('canvas.graph'), box = canvas.getBoundingClientRect();
+const at = (x, y) => ({ clientX: box.left + x, clientY: box.top + y, pointerId: 1, bubbles: true, button: 0 });
+canvas.setPointerCapture = () => {};
+let last = null, frames = [], step = 0;
+canvas.dispatchEvent(new PointerEvent('pointerdown', at(300, 300)));
+const frame = (now) => {
+  if (last !== null) frames.push(now - last);
+  last = now;
+  step += 1;
+  if (step > 60) { canvas.dispatchEvent(new PointerEvent('pointercancel', at(300, 300))); return done(frames); }
+  if (step <= 30) canvas.dispatchEvent(new PointerEvent('pointermove', at(300 + 6 * step, 300 + 3 * step)));
+  else {
+    const turned = { ...at(500, 300), deltaY: step % 20 < 10 ? -120 : 120, cancelable: true };
+    canvas.dispatchEvent(new WheelEvent('wheel', turned));
+  }
+  requestAnimationFrame(frame);
+};
+requestAnimationFrame(frame);
+"""
 TIMED = """
 const done = arguments[0], begun = performance.now(), value = (() => %s)();
 requestAnimationFrame(() => setTimeout(() => done(performance.now() - begun)));
@@ -63,6 +85,7 @@ def _page(place: Place, rounds: int) -> Sequence[Figure]:
                 made.append(time.perf_counter() - begun)
                 browser.go(page.as_uri())
                 drawn.append(browser.ask("given.drawn.stood"))
+                browser.ask(f"void (window.sought = {SOUGHT})")
                 for step, script in (STEPS | LEVELS).items():
                     steps[step].append(browser.driver.execute_async_script(TIMED % script))
         size = page.stat().st_size / 1e6

@@ -1,5 +1,5 @@
 /* The lineage component: one piece for `provio view`, `provio serve` and notebooks. The files graph.js, folds.js,
- * layout.js, picture.js, details.js and times.js stand before this one in the same script; lineage.css goes with them.
+ * layout.js, motion.js, picture.js, details.js and times.js stand before this one in the same script; lineage.css goes with them.
  *
  *   provioLineage(element, document, options) → handle
  *
@@ -37,7 +37,7 @@ function provioLineage(element, document_, options = {}) {
   const levels = options.levels || graph.levels();
   let level = levels.includes(options.level) ? options.level : levels[0];
   const seen = new Map(); // by level, its view and folds
-  let view, folds, chosen = null, found = [], place = -1;
+  let view, folds, whole, before, chosen = null, found = [], place = -1;
 
   const root = make("div", { class: "provio-lineage", "data-tab": "graph" });
   const search = make("input", { type: "search", placeholder: "Search  ( / )", "aria-label": "Search files, programs, commands",
@@ -275,6 +275,20 @@ function provioLineage(element, document_, options = {}) {
     key(event);
   }
 
+  // A print is light, and so is the page around.
+  function print(begins) {
+    const page = document.documentElement;
+    if (begins) whole = options.wholePage || page.dataset.theme === "dark" ? [root, page] : [root];
+    if (begins) before = whole.map((one) => one.dataset.theme);
+    whole.forEach((one, at) => {
+      if (begins) one.dataset.theme = "light";
+      else if (before[at]) one.dataset.theme = before[at];
+      else delete one.dataset.theme;
+    });
+    provioLineage.looks(root, true);
+    picture.forPrint(begins);
+  }
+
   // What is listened to outside of the component, as long as it is in the page: who is told of its going is its observer.
   let outside = null;
   function attend() {
@@ -283,8 +297,8 @@ function provioLineage(element, document_, options = {}) {
     outside = new AbortController();
     const { signal } = outside;
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { provioLineage.looks(root, true); picture.draw(); times.draw(); }, { signal });
-    addEventListener("beforeprint", () => picture.forPrint(true), { signal });
-    addEventListener("afterprint", () => picture.forPrint(false), { signal });
+    addEventListener("beforeprint", () => print(true), { signal });
+    addEventListener("afterprint", () => print(false), { signal });
     if (options.wholePage) document.addEventListener("keydown", pressed, { signal });
   }
 

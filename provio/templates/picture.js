@@ -9,6 +9,7 @@
     equal: ["equal content, made apart", "--faint", [2, 4], 1.2, false], said: ["had", "--said", [2, 4], 1.2, false],
     program: ["ran", "--program", [2, 4], 1, false], other: ["other relation", "--faint", [2, 4], 1.2, true],
   };
+  const DEAR = 800; // nodes and lines: from here on it is not painted for each frame while it moves
   const HEIGHT = 46, BUSY = 8; // a program of more processes than this is not drawn: each process bears its name
   let known = null;
 
@@ -30,12 +31,17 @@
       stage.append(this.canvas, this.tip);
       this.nodes = [];
       this.edges = [];
+      this.printing = false;
       this.at = { x: 0, y: 0, scale: 1 };
       this.drawn = new Promise((done) => { this.first = done; });
       this.widths = new Map();
+      this.motion = new provioLineage.Motion(this.canvas, () => this.draw());
       this.#listen();
       new ResizeObserver(() => this.size()).observe(stage);
     }
+
+    // Pixels of the canvas for one of the page: paper shows finer ones.
+    get ratio() { return (devicePixelRatio || 1) * (this.printing ? 2 : 1); }
 
     get ctx() { return this.canvas.getContext("2d", { alpha: false }); }
 
@@ -92,7 +98,7 @@
     }
 
     size() {
-      const { clientWidth: width, clientHeight: height } = this.stage, ratio = devicePixelRatio || 1;
+      const { clientWidth: width, clientHeight: height } = this.stage, { ratio } = this;
       if (!width || !height || this.printing) return;
       if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
         this.canvas.width = Math.round(width * ratio);
@@ -116,7 +122,7 @@
       const scale = Math.max(0.02, Math.min(4, this.at.scale * by)), real = scale / this.at.scale;
       this.at = { x: x - (x - this.at.x) * real, y: y - (y - this.at.y) * real, scale };
       this.moved = true;
-      this.draw();
+      this.#move();
     }
 
     // Moves the picture so that a node is seen; `legible`: large enough to read, too.
@@ -172,7 +178,7 @@
         moved = this.moved = true;
         this.tip.hidden = true;
         if (others.length) { const [ox, oy] = others[0][1]; this.zoom(Math.hypot(x - ox, y - oy) / Math.max(1, Math.hypot(oldX - ox, oldY - oy)), ox, oy); }
-        else { this.at.x += x - oldX; this.at.y += y - oldY; this.draw(); }
+        else { this.at.x += x - oldX; this.at.y += y - oldY; this.#move(); }
         fingers.set(event.pointerId, [x, y]);
       });
       const up = (event) => {
@@ -200,27 +206,37 @@
       this.tip.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;
     }
 
-    // Before a print, in the colours and the size of paper.
+    // Before a print and after it: as fine as paper is.
     forPrint(begins) {
+      if (begins === this.printing) return;
       this.printing = begins;
-      const root = this.stage.closest(".provio-lineage");
-      if (begins) { this.before = root.dataset.theme; root.dataset.theme = "light"; }
-      else if (this.before) root.dataset.theme = this.before;
-      else delete root.dataset.theme;
-      provioLineage.looks(root, true);
+      for (const side of ["width", "height"]) this.canvas[side] *= begins ? 2 : 0.5;
       this.draw(true);
     }
 
+    #move() {
+      if (this.nodes.length + this.edges.length < DEAR) return this.draw();
+      this.motion.go();
+      this.#soon();
+    }
+
     draw(now) {
+      this.motion.stop();
       if (now) return this.#paint();
+      this.#soon();
+    }
+
+    #soon() {
       if (this.waiting) return;
       this.waiting = true;
       requestAnimationFrame(() => { this.waiting = false; this.#paint(); });
     }
 
     #paint() {
-      const { canvas, ctx } = this, ratio = devicePixelRatio || 1, { x, y, scale } = this.at;
+      const { canvas, ctx, ratio } = this, { x, y, scale } = this.at;
       const looks = provioLineage.looks(this.stage);
+      if (this.motion.show(ctx, this.at, looks["--canvas"], ratio)) return;
+      this.motion.painted(this.at);
       ctx.setTransform(1, 0, 0, 1, 0, 0);
       ctx.fillStyle = looks["--canvas"];
       ctx.fillRect(0, 0, canvas.width, canvas.height);

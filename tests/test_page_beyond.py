@@ -1,0 +1,175 @@
+"""The page beyond the mouse and the screen, in a real Chromium: on paper, under two fingers, on the clipboard; moved
+where it is dear to paint; and gone from where it was shown."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import browsers
+import documents
+import pytest
+from browsers import Browser
+
+from provio.view import render
+
+pytestmark = pytest.mark.slow
+ITEMS = "given.handle.items()"
+CHOSEN = next(node for node in documents.chain_document()["nodes"] if node["label"] == "decimate.h5")
+PAPER, SCREEN = {"e3eefb", "fdeccf"}, {"0c1117", "12171f", "14273c"}  # of a file and a process; in the dark
+SPARQL = "[...document.querySelectorAll('.details button.copy')].find((one) => one.textContent === 'Copy SPARQL')"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    yield from browsers.started(tmp_path_factory.mktemp("browser"))
+
+
+@pytest.fixture
+def shown(browser: Browser) -> Browser:
+    """A chain of files and processes, one file of which is chosen."""
+    browser.window()
+    browser.open(render(documents.chain_document(), "xcorr.h5"))
+    assert browser.ask("given.handle.choose(args[0])", CHOSEN["iri"])
+    return browser
+
+
+def printed(browser: Browser) -> tuple[str, set[str]]:
+    """The text of a print, and the colours of what is drawn in it: of fillings (ISO 32000: `rg`), and of pixels where
+    this browser prints a canvas as those."""
+    pypdf = pytest.importorskip("pypdf")
+    sheet = browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    pages = pypdf.PdfReader(io.BytesIO(base64.b64decode(sheet))).pages
+    drawn = [page.get_contents().get_data() for page in pages]
+    inner = [one for page in pages for one in inside(page["/Resources"])]
+    drawn += [one.get_data() for one in inner if one["/Subtype"] == "/Form"]
+    colours = {
+        bytes(round(255 * float(part)) for part in parts).hex()
+        for parts in re.findall(rb"([0-9.]+) ([0-9.]+) ([0-9.]+) rg", b"\n".join(drawn))
+    }
+    for picture in (one.get_data() for one in inner if one["/Subtype"] == "/Image"):
+        colours |= {colour for colour in (*PAPER, *SCREEN) if picture.count(bytes.fromhex(colour)) > 500}
+    return "\n".join(page.extract_text() for page in pages), colours
+
+
+def inside(resources: Any) -> Iterator[Any]:
+    """What a page draws by its name, and what that does."""
+    for entry in resources.get("/XObject", {}).values():
+        one = entry.get_object()
+        yield one
+        yield from inside(one.get("/Resources", {}))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_print_shows_the_graph_and_the_details(browser: Browser, shown: Browser, dark: bool) -> None:
+    """In the colours of paper, whatever the screen is set to; without what nobody can press there."""
+    if dark:
+        browser.press("d")
+    text, colours = printed(browser)
+    panel = ("Where it came from", "xcorr.h5", "decimate.h5", "Came from", "SPARQL", "SELECT ?from", CHOSEN["iri"][:40])
+    assert [said for said in panel if said not in text] == []
+    assert [pressed for pressed in ("Time line", "Copy", "from node to node") if pressed in text] == []
+    assert colours >= PAPER
+    assert not colours & SCREEN
+    if dark:  # and the screen is as it was
+        assert browser.colours()["#0c1117"] > 100_000
+
+
+def test_two_fingers_enlarge(browser: Browser, shown: Browser) -> None:
+    """What lies between them stays there; one finger moves it, and a tap chooses."""
+    touch = lambda kind, *points: browser.driver.execute_cdp_cmd(  # noqa: E731
+        "Input.dispatchTouchEvent",
+        {"type": kind, "touchPoints": [{"x": x, "y": y, "id": n} for n, (x, y) in enumerate(points)]},
+    )
+    browser.ask("given.handle.choose(null)")
+    before = {one["id"]: one for one in browser.ask(ITEMS)}
+    middle = before[CHOSEN["iri"]]
+    x, y = middle["x"], middle["y"]
+    touch("touchStart", (x - 50, y), (x + 50, y))
+    for apart in range(60, 101, 10):
+        touch("touchMove", (x - apart, y), (x + apart, y))
+    touch("touchEnd")
+    after = {one["id"]: one for one in browser.ask(ITEMS)}[CHOSEN["iri"]]
+    assert after["width"] > 1.6 * middle["width"]
+    assert abs(after["x"] - x) < 25 and abs(after["y"] - y) < 5
+    touch("touchStart", (300, 500))
+    touch("touchMove", (340, 520))
+    touch("touchMove", (380, 540))
+    touch("touchEnd")
+    moved = {one["id"]: one for one in browser.ask(ITEMS)}[CHOSEN["iri"]]
+    assert moved["width"] == after["width"]
+    assert moved["x"] - after["x"] > 35 and moved["y"] - after["y"] > 15
+    assert browser.ask("given.handle.chosen()") is None
+    touch("touchStart", (moved["x"], moved["y"]))
+    touch("touchEnd")
+    assert browser.ask("given.handle.chosen()") == CHOSEN["iri"]
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_query_is_copied(browser: Browser, shown: Browser, allowed: bool) -> None:
+    """What is pasted is what the panel shows, also where a page may not write to the clipboard by itself."""
+    permissions = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+    browser.driver.execute_cdp_cmd("Browser.grantPermissions", {"permissions": permissions})
+    browser.driver.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
+    browser.ask("navigator.clipboard.writeText('before')")
+    if not allowed:
+        browser.ask("void (navigator.clipboard.writeText = async () => { throw new Error('denied') })")
+    browser.ask(f"{SPARQL}.scrollIntoView()")
+    box = browser.ask(f"(({{ x, y }}) => [x, y])({SPARQL}.getBoundingClientRect())")
+    browser.click(box[0] + 8, box[1] + 8)
+    browser.until("[...document.querySelectorAll('.details .copy')].some((one) => one.textContent === 'Copied')")
+    assert browser.ask("navigator.clipboard.readText()") == browser.ask(
+        "document.querySelector('pre.sparql').textContent"
+    )
+    browser.driver.execute_cdp_cmd("Browser.resetPermissions", {})
+
+
+def test_what_is_dear_to_paint_is_painted_whole_when_it_rests(browser: Browser) -> None:
+    """While it moves, what was painted last goes along; afterwards it is what it would be, had it not been moved."""
+    browser.window()
+    browser.open(render(documents.wide_document(900), "all.h5"))
+    picture = "document.querySelector('canvas.graph')"
+    turned = "{ deltaY: -200, clientX: 500, clientY: 400, cancelable: true }"
+    event = f"{picture}.dispatchEvent(new WheelEvent('wheel', {turned}))"
+    before = browser.ask(f"{picture}.toDataURL()")
+    assert (
+        browser.ask(f"{event}; return new Promise((done) => requestAnimationFrame(() => done({picture}.toDataURL())))")
+        != before
+    )
+    browser.ask("new Promise((done) => setTimeout(done, 400))")
+    rests = browser.ask(f"{picture}.toDataURL()")
+    browser.ask("given.handle.theme('auto')")
+    assert browser.ask(f"{picture}.toDataURL()") == rests
+    assert rests != before
+
+
+def test_a_component_that_goes_lets_go_of_the_page(browser: Browser) -> None:
+    """The explorer and notebooks show one after the other: none is left behind in what the page tells."""
+    browser.window()
+    browser.open(render(documents.chain_document(), "xcorr.h5"))
+    browser.ask(
+        "void (window.more = () => { const one = document.body.appendChild(document.createElement('div'));"
+        " one.style.height = '300px';"
+        " provioLineage(one, {...given.head, nodes: given.nodes, edges: given.edges}); return one })"
+    )
+    assert listeners(browser, "beforeprint") == 1
+    for _ in range(3):
+        browser.ask("void (window.one = more())")
+        assert listeners(browser, "beforeprint") == 2
+        browser.ask("window.one.remove()")
+        assert listeners(browser, "beforeprint") == 1
+    browser.ask("document.body.append(window.one)")  # as notebooks do, that move what they show
+    assert listeners(browser, "beforeprint") == 2
+    browser.ask("window.one.remove()")
+
+
+def listeners(browser: Browser, kind: str) -> int:
+    """How many the page's window has of an event."""
+    command = browser.driver.execute_cdp_cmd
+    window = command("Runtime.evaluate", {"expression": "window"})["result"]["objectId"]
+    browser.ask("1")
+    found = command("DOMDebugger.getEventListeners", {"objectId": window})["listeners"]
+    return [one["type"] for one in found].count(kind)
