@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from functools import partial
 from pathlib import Path
 
@@ -57,7 +58,7 @@ class Read:
 def read(job: Job, home: Home, settings: Config, trace: Trace | None = None) -> Read:
     """Read a run, whose trace may have been read already; the pieces of its graph are made as they are taken."""
     try:
-        if trace is None and job.folder.is_dir() and _is_large(job.folder):
+        if trace is None and is_large(job.folder):
             read = _in_portions(job, home, settings)
             if read:
                 return read
@@ -104,10 +105,13 @@ def fault_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def _is_large(folder: Path) -> bool:
-    """Tell whether a run is much, of many processes."""
-    size, files = runfiles.Folder(folder).extent()
-    return size > WHOLE and files > MANY
+def is_large(folder: Path) -> bool:
+    """Tell whether a run is much, of many processes: it is then better not read as a whole."""
+    try:
+        few = all(len(os.listdir(place)) <= MANY for place in os.scandir(folder) if place.is_dir())
+    except OSError:
+        return False
+    return not few and runfiles.Folder(folder).extent()[0] > WHOLE
 
 
 def size_of(folder: Path) -> int:

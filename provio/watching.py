@@ -6,7 +6,7 @@ import gc
 import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from provio import config, environment, run, switches, terminal
 from provio import home as homes
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provio.config import Config
+    from provio.facts import Trace
     from provio.home import Home
     from provio.run import End, Recording
     from provio.run_options import Call
@@ -195,18 +196,17 @@ def _settled(recording: Recording, settings: Config, then_merge: bool, word: str
 
 def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     """Merge a run that ended; return the line to say of it."""
+    from provio import merge_job
     from provio.merge import merge
-    from provio.reports.text import plural
     from provio.settle import settled
     from provio.store import served
     from provio.trace import read_run
 
     with recording.home.closed():
-        trace = settled(read_run(recording.folder))
+        large = merge_job.is_large(recording.folder)  # it is read in portions, by merge
+        trace = None if large else settled(read_run(recording.folder))
     share(recording.home, recording.folder)
-    count = f"{plural(len(trace.processes), 'process', 'processes')}, {plural(_files(trace), 'file')}"
-    if not trace.processes:
-        count = "no process that read or wrote a file"
+    count = _counted(trace) if trace else "many processes"
     try:
         outcome = merge(recording.home, [recording.folder], known=trace, lock=lock, wait=False, settings=settings)
     finally:
@@ -240,5 +240,14 @@ def _hashes(recording: Recording, settings: Config) -> bool:
         return False
 
 
-def _files(trace: Any) -> int:
+def _counted(trace: Trace) -> str:
+    """What is in a run."""
+    from provio.reports.text import plural
+
+    if not trace.processes:
+        return "no process that read or wrote a file"
+    return f"{plural(len(trace.processes), 'process', 'processes')}, {plural(_files(trace), 'file')}"
+
+
+def _files(trace: Trace) -> int:
     return len({o.path for o in trace.openings() if o.kind == "FileVersion" and o.path})

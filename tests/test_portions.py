@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio import intake, merge_job, portions, runfiles, survey
+from provio import intake, merge_job, portions, runfiles, survey, watching
 from provio.config import Config
 from provio.home import Home
 from provio.intake import Prepared
+from provio.lock import Lock
 from provio.merge import merge
+from provio.run import Recording
 from provio.settle import settled
 from provio.store.embedded import StoreReader
 from provio.survey import Indivisible
@@ -68,7 +70,7 @@ def test_the_same_store(project: Project, monkeypatch: pytest.MonkeyPatch) -> No
     merge(home)
     whole = {str(quad) for quad in StoreReader(home).store}
     monkeypatch.setattr(survey, "PORTION", 1)
-    monkeypatch.setattr(merge_job, "_is_large", lambda _: True)
+    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
     assert len(merge(home, rebuild=True).merged) == 1
     assert {str(quad) for quad in StoreReader(home).store} == whole
     assert merge(home).unchanged == 1
@@ -88,7 +90,7 @@ def test_what_cannot_be_divided(project: Project, monkeypatch: pytest.MonkeyPatc
     folder = folder_of(project, script)
     with pytest.raises(Indivisible):
         divided(folder)
-    monkeypatch.setattr(merge_job, "_is_large", lambda _: True)
+    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
     home = Home(project.path / ".provio")
     assert merge(home).merged == [folder.name]
 
@@ -99,7 +101,20 @@ def test_a_damaged_file_is_named(project: Project, monkeypatch: pytest.MonkeyPat
     folder = folder_of(project, ALONE)
     damaged = max(folder.rglob("*.0.ttl"))
     damaged.write_bytes(damaged.read_bytes() + b" <a1> what is this .\n")
-    monkeypatch.setattr(merge_job, "_is_large", lambda _: True)
+    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
     outcome = merge(Home(project.path / ".provio"))
     assert outcome.merged == [folder.name]
     assert damaged.name in outcome.damages[0]
+
+
+@pytest.mark.slow
+def test_a_large_run_is_merged_at_its_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end does not read all of it: merge does, in portions."""
+    folder = folder_of(project, ALONE)
+    home = Home(project.path / ".provio")
+    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
+    recording = Recording(home, folder.name, [], None, 0, folder)
+    said = watching._merged(recording, Lock(home, wait=True), Config())
+    assert said.startswith(f"run {folder.name}: many processes, recorded in")
+    assert home.pending() == []
+    assert len(list(StoreReader(home).rows("SELECT ?p { ?p a provio:Process }"))) >= 5

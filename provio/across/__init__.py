@@ -118,19 +118,38 @@ def touched_in(known: Known, graph: str) -> set[str]:
 
 def shared(known: Known, graph: str) -> set[str]:
     """Return the inodes of which a run's graph knows one version and another run's a different one."""
-    own: dict[str, set[str]] = {}
+    own: dict[int, int] = {}  # of each inode its versions, by hash and sum of hashes: there may be a hundred thousand
+    several: set[int] = set()
+    for key, version in _versions(known, graph):
+        if hash(key) in own:
+            several.add(hash(key))
+        own[hash(key)] = own.get(hash(key), 0) + hash(version)
+    found: set[str] = set()
+    for some in _batches(key for key, _ in _versions(known, graph)):
+        for key, versions in _told(known, some).items():
+            if versions and sum(map(hash, versions)) != own[hash(key)]:
+                found.add(key)
+    known_twice = [version for key, version in _versions(known, graph) if hash(key) in several] if several else []
+    elsewhere = map(inodes.key_of, _elsewhere(known, graph, known_twice))
+    return found | {key for key in elsewhere if key}
+
+
+def _versions(known: Known, graph: str) -> Iterator[tuple[str, str]]:
+    """Yield the versions that a graph knows, each with its inode."""
     for version in known.members(graph, NS + "inode"):
         if key := inodes.key_of(version):
-            own.setdefault(key, set()).add(version)
-    told: dict[str, set[str]] = {}
-    for some in _batches(own):
-        numbers = " ".join(str(inodes.number_of(key)) for key in some)
-        for row in known.rows(f"SELECT DISTINCT ?v {{ VALUES ?inode {{ {numbers} }} ?v <{NS}inode> ?inode }}"):
-            if (key := inodes.key_of(row["v"])) in own:
-                told.setdefault(key, set()).add(row["v"])
-    several = [version for versions in own.values() if len(versions) > 1 for version in versions]
-    elsewhere = {inodes.key_of(version) for version in _elsewhere(known, graph, several)}
-    return {key for key, versions in own.items() if key in elsewhere or told.get(key, versions) != versions}
+            yield key, version
+
+
+def _told(known: Known, keys: Iterable[str]) -> dict[str, set[str]]:
+    """Return the versions of some inodes that any graph knows."""
+    told: dict[str, set[str]] = {key: set() for key in keys}
+    numbers = " ".join(str(inodes.number_of(key)) for key in told)
+    for row in known.rows(f"SELECT DISTINCT ?v {{ VALUES ?inode {{ {numbers} }} ?v <{NS}inode> ?inode }}"):
+        found = inodes.key_of(row["v"])
+        if found in told:
+            told[found].add(row["v"])
+    return told
 
 
 def _elsewhere(known: Known, graph: str, versions: list[str]) -> Iterator[str]:
