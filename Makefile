@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint shim bench instructions vocab transcript screenshots calls clean
+.PHONY: help demo test quick lint shim shims bench instructions vocab transcript screenshots calls clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -41,6 +41,9 @@ lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
 	CFLAGS="-Wall -Wextra -Werror" interceptors/waiter/build $(CURDIR)/$(VENV)/lint-waiter
 
 shim: $(SHIM)  ## compile the C shim
+
+shims: $(VENV)/shims  ## compile the shims for every machine and C library, for wheels and containers
+	$(BIN)/python interceptors/posix/portable.py $(CURDIR)/provio/preload
 
 bench: $(VENV)/bench $(SHIM)  ## measure what watching costs, write docs/cost.md; CASES=b1,tar ROUNDS=9 runs a part and prints
 	@.ci/needs
@@ -71,7 +74,7 @@ calls:  ## write the pages of calls, questions, words, commands, settings and co
 	$(PYTHON) interceptors/mpiio/mpiio_calls.py > docs/calls-mpiio.md
 
 clean:  ## remove the virtual environment and everything built
-	rm -rf $(VENV) $(SHIM) provio/waiter build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(SHIM) provio/waiter provio/preload build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(SHIM): $(SHIM_SOURCES) interceptors/posix/vocab.h
@@ -85,7 +88,7 @@ $(VENV)/bin/python:
 	@echo "making a virtual environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/examples $(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: pyproject.toml setup.py | $(VENV)/bin/python
+$(VENV)/examples $(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/shims: $(VENV)/%: pyproject.toml setup.py | $(VENV)/bin/python
 	@echo "installing provio[$*] into $(VENV)"
 	@$(PIP) install --editable ".[$*]"
 	@$(BIN)/python -m compileall -q provio  # pip leaves the byte code of an editable install to its first use

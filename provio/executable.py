@@ -15,7 +15,8 @@ from provio.plain import plain
 
 PAGE, SCRIPTS = 4096, 5
 PT_INTERP, PT_NOTE, ET_EXEC, ET_DYN = 3, 4, 2, 3
-OTHER_LOADERS = (b"ld-musl", b"linker", b"ld-uClibc", b"ld64-uC")
+MUSL = b"ld-musl"
+OTHER_LOADERS = (b"linker", b"ld-uClibc", b"ld64-uC")
 FOREIGN = "is built for another machine"
 STATIC = "is statically linked"
 OTHER = "has another C library, whose loader cannot take the shim"
@@ -116,13 +117,21 @@ def _elf(path: bytes, page: bytes) -> str | None:
         return None
     parts = list(_parts(page, order))
     loaders = [page[p.offset : p.offset + p.size] for p in parts if p.kind == PT_INTERP]
-    if any(os.path.basename(loader).startswith(OTHER_LOADERS) for loader in loaders):
+    names = [os.path.basename(loader) for loader in loaders]
+    if any(name.startswith(OTHER_LOADERS) or name.startswith(MUSL) != _is_musl(own) for name in names):
         return OTHER
     name = os.path.basename(path)
     if not loaders and not (name.startswith(b"ld") and b".so" in name):
         return STATIC
     notes = (page[p.offset : p.offset + p.size] for p in parts if p.kind == PT_NOTE)
     return GO if any(struct.pack(order + "I", 4) == note[:4] and b"Go\0\0" in note for note in notes) else None
+
+
+def _is_musl(page: bytes) -> bool:
+    """Whether this Python, whose first page it is, has musl: so has the shim that was compiled beside it."""
+    order = "<" if sys.byteorder == "little" else ">"
+    asked = (page[part.offset : part.offset + part.size] for part in _parts(page, order) if part.kind == PT_INTERP)
+    return any(os.path.basename(loader).startswith(MUSL) for loader in asked)
 
 
 def _parts(page: bytes, order: str) -> Iterator[_Part]:

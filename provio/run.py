@@ -20,7 +20,7 @@ from pathlib import Path
 
 from provio import environment, going, runfiles, turtle
 from provio.errors import CannotRecord, ProvioError
-from provio.executable import Unwatchable, found_program, unwatchable
+from provio.executable import OTHER, Unwatchable, found_program, unwatchable
 from provio.home import Home, find_or_make
 from provio.needs import needed
 from provio.patterns import pattern
@@ -185,8 +185,10 @@ def watch(
     """
     env = dict(os.environb)
     blind = _look(command[0]) if recording else None
+    shim = _other_shim(blind) if blind and blind.reason == OTHER else None
+    blind = None if shim else blind
     if recording:
-        env |= _watched(command[0], recording, bool(blind and blind.refuses), env)
+        env |= _watched(command[0], recording, bool(blind and blind.refuses), env, shim)
     with Signals() as signals:
         try:
             process = _start(command, env)
@@ -202,12 +204,14 @@ def watch(
         return End.of(signals.wait(process))
 
 
-def _watched(program: bytes, recording: Recording, refuses: bool, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+def _watched(
+    program: bytes, recording: Recording, refuses: bool, env: Mapping[bytes, bytes], shim: Path | None = None
+) -> dict[bytes, bytes]:
     """Return the variables by which a program is watched; of one that refuses the shim, h5py alone may be."""
     python = refuses and program.rpartition(b"/")[2].startswith(b"python")
     found = {} if refuses and not python else {b"PROVIO_TRACE": trace_variable(recording)}
     if not refuses:
-        found[b"LD_PRELOAD"] = preloads(program, env.get(b"LD_PRELOAD", b""))
+        found[b"LD_PRELOAD"] = preloads(program, env.get(b"LD_PRELOAD", b""), shim)
         # An AddressSanitizer program that the command starts would refuse to: another library comes before its own.
         sanitizer = (env.get(b"ASAN_OPTIONS", b""), b"verify_asan_link_order=0")
         found[b"ASAN_OPTIONS"] = b":".join(option for option in sanitizer if option)
@@ -229,6 +233,13 @@ def _look(program: bytes) -> Unwatchable | None:
     with contextlib.suppress(OSError, ValueError, struct.error):
         return unwatchable(program)
     return None
+
+
+def _other_shim(blind: Unwatchable) -> Path | None:
+    """Return the shim for a program of another C library, where it is installed."""
+    from provio import shims  # hardly ever needed
+
+    return shims.installed_for(os.fsdecode(blind.path))
 
 
 def note_unwatched(recording: Recording, blind: Unwatchable, pid: int) -> None:
@@ -423,27 +434,27 @@ def _parent_run() -> str | None:
     return fields[3] if len(fields) >= 7 else None
 
 
-def preloads(program: bytes, before: bytes) -> bytes:
-    """Return the value of LD_PRELOAD: the shim, then what was there.
+def preloads(program: bytes, before: bytes, shim: Path | None = None) -> bytes:
+    """Return the value of LD_PRELOAD: the shim (this machine's, where none is given), then what was there.
 
     A sanitizer's library that the command itself needs comes first of all, as it must. The empty name after it is the
     shim's sign to take it out again, for programs that do without it would be held to it too.
     """
     found = found_program(program)
     first = [name for name in (needed(Path(os.fsdecode(found))) if found else []) if name.startswith(SANITIZERS)]
-    names = [os.fsencode(_preload()), *([before] if before else [])]
+    names = [os.fsencode(_preload(shim or SHIM)), *([before] if before else [])]
     return b":".join([os.fsencode(first[0]), b"", *names] if first else names)
 
 
-def _preload() -> Path:
-    """The shim by a path without space or colon, where the loader splits LD_PRELOAD."""
-    if not set(str(SHIM)) & {" ", ":"}:
-        return SHIM
+def _preload(shim: Path) -> Path:
+    """The shim by a path without space or colon, where the loader splits LD_PRELOAD; its siblings lie beside it."""
+    if not set(str(shim)) & {" ", ":"}:
+        return shim
     import tempfile  # dear, and hardly ever needed
 
-    link = Path(tempfile.mkdtemp(prefix="provio-")) / SHIM.name
-    link.symlink_to(SHIM)
-    return link
+    link = Path(tempfile.mkdtemp(prefix="provio-")) / "provio"
+    link.symlink_to(SHIM.parent)
+    return link / shim.relative_to(SHIM.parent)
 
 
 def _start(command: Sequence[bytes], env: dict[bytes, bytes]) -> subprocess.Popen[bytes]:

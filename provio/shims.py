@@ -39,6 +39,14 @@ def for_program(path: str, root: str = "/") -> Path:
     raise ProvioError(f"{path} is a script that scripts run: name the program that runs it")
 
 
+def installed_for(path: str) -> Path | None:
+    """Return the shim that a program's loader can take, or None."""
+    try:
+        return for_program(path)
+    except ProvioError:
+        return None
+
+
 def of(machine: str, library: str) -> Path:
     """Return the shim of a machine (`x86_64`, `aarch64`) and a C library (`glibc`, `musl`); raises ProvioError where
     there is none."""

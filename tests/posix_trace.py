@@ -162,3 +162,36 @@ def rows_without_a_test(rows: tuple[str, ...], module: dict[str, object]) -> lis
     """The titles that begin no docstring of a module's tests."""
     told = [one.__doc__ or "" for name, one in module.items() if name.startswith("test_")]
     return [row for row in rows if not any(text.startswith(f"{row}:") for text in told)]
+
+
+def events_of(facts: dict[str, dict[str, str]]) -> set[tuple[str, str, bytes]]:
+    """(function, class or "open", file) of everything that is recorded as a single call."""
+    found = set()
+    for one in facts.values():
+        about = facts[one["map"]] if "map" in one else one
+        thing = facts[about["object"]] if "object" in about else about
+        if "openApi" in one:
+            found.add((one["openApi"], "open", name_of(one)))
+        if "at" in one:
+            found.add((one["api"], one["type"], name_of(thing, "to") or name_of(thing)))
+    return found
+
+
+def assert_held(printed: list[str], facts: dict[str, dict[str, str]], work: Path) -> None:
+    """Each fact that a program printed is in its trace: the file, the function, its calls and its bytes."""
+    found = {(c.side, c.api, c.path): c for c in counts(facts)}
+    events = events_of(facts)
+    for line in printed:
+        kind, api, *words = line.split()
+        if kind == "U":
+            continue
+        if kind == "N":
+            assert (api, "open") in {event[:2] for event in events}, line
+            continue
+        if kind == "E":
+            assert (api, words[0], os.fsencode(work / words[1])) in events, line
+            continue
+        name, count, size = (*words[-2:], "0") if kind == "O" else words
+        match = found.get((kind, api, os.fsencode(work / name)))
+        assert match is not None and match.count == int(count), f"{line}: {match}"
+        assert int(size) in (0, match.size), f"{line}: {match}"

@@ -14,22 +14,9 @@ from pathlib import Path
 
 import pytest
 import rdflib
-from posix_trace import Trace, counts, name_of, of_class, parsed, unquote_to_bytes
+from posix_trace import Trace, assert_held, counts, name_of, of_class, parsed, unquote_to_bytes
 
 # ---- what is recorded
-
-
-def _events(facts: dict[str, dict[str, str]]) -> set[tuple[str, str, bytes]]:
-    """(function, class or "open", file) of everything that is recorded as a single call."""
-    found = set()
-    for one in facts.values():
-        about = facts[one["map"]] if "map" in one else one
-        thing = facts[about["object"]] if "object" in about else about
-        if "openApi" in one:
-            found.add((one["openApi"], "open", name_of(one)))
-        if "at" in one:
-            found.add((one["api"], one["type"], name_of(thing, "to") or name_of(thing)))
-    return found
 
 
 @pytest.mark.parametrize("program", ["families", "forms", "metadata", "maps", "aio"])
@@ -37,23 +24,7 @@ def test_each_family_with_right_names_and_bytes(built: Path, trace: Trace, work:
     """Every function of every family is found with its file, its calls and its bytes."""
     trace.detail = "op,stat,list"
     printed = trace.run(built / program, work, check=True).stdout.decode().splitlines()
-    facts = trace.facts()
-    found = {(c.side, c.api, c.path): c for c in counts(facts)}
-    events = _events(facts)
-    for line in printed:
-        kind, api, *words = line.split()
-        if kind == "U":
-            continue
-        if kind == "N":
-            assert (api, "open") in {event[:2] for event in events}, line
-            continue
-        if kind == "E":
-            assert (api, words[0], os.fsencode(work / words[1])) in events, line
-            continue
-        name, count, size = (*words[-2:], "0") if kind == "O" else words
-        match = found.get((kind, api, os.fsencode(work / name)))
-        assert match is not None and match.count == int(count), f"{line}: {match}"
-        assert int(size) in (0, match.size), f"{line}: {match}"
+    assert_held(printed, trace.facts(), work)
 
 
 def test_maps_are_followed_to_their_end(built: Path, trace: Trace, work: Path) -> None:

@@ -345,8 +345,8 @@ void account_stream(struct thread *thread, struct object *object, enum side side
 // Before a stream is flushed or closed: its opening, or NULL. Who puts bytes inline calls __overflow when there is no
 // room.
 struct object *put_count(FILE *stream) {
-    int fd = stream->_fileno;
-    bool filled = stream->_IO_write_ptr > stream->_IO_write_base;
+    int fd = stream_fd(stream);
+    bool filled = write_at(stream) > write_base(stream);
     if (fd < 0 || !watching()) return NULL;
     struct object *object = filled ? object_of(fd) : object_known(fd);
     if (object == NULL || object == &ignored) return NULL;

@@ -84,12 +84,12 @@ char *strchrnul(const char *string, int byte) {
     return (char *)string;
 }
 
-char *strchr(const char *string, int byte) {
+char *(strchr)(const char *string, int byte) {
     char *found = strchrnul(string, byte);
     return *found == (char)byte ? found : NULL;
 }
 
-char *strrchr(const char *string, int byte) {
+char *(strrchr)(const char *string, int byte) {
     for (const char *at = string + strlen(string); at >= string; at--) {
         if (*at == (char)byte) return (char *)at;
         AS_WRITTEN(at);
@@ -121,7 +121,7 @@ int strcmp(const char *one, const char *other) {
     return strncmp(one, other, SIZE_MAX);
 }
 
-char *strstr(const char *string, const char *part) {
+char *(strstr)(const char *string, const char *part) {
     size_t length = strlen(part);
     for (; *string != '\0' || length == 0; string++)
         if (strncmp(string, part, length) == 0) return (char *)string;

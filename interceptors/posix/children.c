@@ -143,7 +143,7 @@ static FILE *watched_popen(int api, FILE *(*real)(const char *, const char *), c
     FILE *result = real(command, mode);
     if (result == NULL || thread == NULL) return result;
     shell_spawned(api, command, started);
-    object_open(api, result->_fileno, -1, NULL, *mode == 'r' ? O_RDONLY : O_WRONLY, started, true);
+    object_open(api, stream_fd(result), -1, NULL, *mode == 'r' ? O_RDONLY : O_WRONLY, started, true);
     return result;
 }
 FORWARD(popen, FILE *, (const char *command, const char *mode), watched_popen, command, mode)

@@ -57,6 +57,17 @@ static uint64_t counter(void) {
 #endif
 }
 
+// So many ticks between two readings: the thread was interrupted, which is too vague to anchor to.
+static uint64_t vague(void) {
+#if defined(__x86_64__)
+    return 4000;
+#else
+    uint64_t frequency;
+    asm("mrs %0, cntfrq_el0" : "=r"(frequency));
+    return frequency / 500000 + 8;
+#endif
+}
+
 static void anchor_at(struct thread *thread, uint64_t ticks, uint64_t time, uint64_t multiplier, uint64_t nanoseconds) {
     // A turn of four: a handler that anchors anew leaves the one that was interrupted whole.
     struct anchor *anchor = &thread->anchors[thread->anchor_turn++ % 4];
@@ -78,7 +89,7 @@ static uint64_t multiplier_since(uint64_t ticks, uint64_t time) {
 uint64_t clock_slow(struct thread *thread) {
     if (!settings.time_stamp_counter || relaxed(asked) || relaxed(stopped)) return not_before(thread, wall_clock());
     uint64_t before = counter(), time = system_clock(), after = counter();
-    if (after - before > 4000) return not_before(thread, time); // interrupted: too vague to anchor to
+    if (after - before > vague()) return not_before(thread, time);
     uint64_t ticks = before + (after - before) / 2, none = 0, multiplier;
     if (thread->anchor == NULL && (multiplier = atomic_load(&shared_multiplier)) != 0) {
         anchor_at(thread, ticks, time, multiplier, FIRST_BASELINE);

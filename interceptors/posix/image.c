@@ -3,7 +3,6 @@
 // is started without the preload, so that nothing is printed and nothing fails.
 #include "shim.h"
 
-#include <elf.h>
 #include <link.h>
 #include <sys/prctl.h>
 #include <sys/statfs.h>
@@ -13,6 +12,14 @@ extern char **environ;
 
 enum { HEADER = 4096, SCRIPTS = 5 };
 
+#if defined(__GLIBC__)
+enum { OWN_MUSL = false };
+#define OTHER_LIBRARY "musl"
+#else
+enum { OWN_MUSL = true };
+#define OTHER_LIBRARY "glibc"
+#endif
+
 #if __SIZEOF_POINTER__ == 8
 enum { NATIVE_CLASS = ELFCLASS64 };
 #else
@@ -20,8 +27,10 @@ enum { NATIVE_CLASS = ELFCLASS32 };
 #endif
 #if defined(__x86_64__)
 enum { NATIVE_MACHINE = EM_X86_64 };
+#define OTHER_KIND "x86_64-" OTHER_LIBRARY
 #elif defined(__aarch64__)
 enum { NATIVE_MACHINE = EM_AARCH64 };
+#define OTHER_KIND "aarch64-" OTHER_LIBRARY
 #elif defined(__riscv)
 enum { NATIVE_MACHINE = EM_RISCV };
 #elif defined(__powerpc64__)
@@ -30,6 +39,9 @@ enum { NATIVE_MACHINE = EM_PPC64 };
 enum { NATIVE_MACHINE = EM_S390 };
 #else
 enum { NATIVE_MACHINE = EM_386 };
+#endif
+#if !defined(OTHER_KIND)
+#define OTHER_KIND "none"
 #endif
 
 static const char foreign[] = "is built for another machine", fixed[] = "is statically linked",
@@ -164,17 +176,24 @@ static bool go_note(const struct file *file, const ElfW(Phdr) * part) {
     return false;
 }
 
-static const char *loader_reason(const struct file *file, const ElfW(Phdr) * part, bool *strip) {
+// What the exec needs beside a reason: the shim taken out of the environment, or the other C library's in its place.
+struct need {
+    bool strip, other_library;
+};
+
+static const char *loader_reason(const struct file *file, const ElfW(Phdr) * part, struct need *need) {
     char room[PATH_MAX / 8];
     size_t size = part->p_filesz < sizeof room ? part->p_filesz : sizeof room;
     const char *loader = size == 0 ? NULL : file_part(file, part->p_offset, size, room);
     if (loader == NULL || loader[size - 1] != '\0') return NULL;
     const char *name = base_name(loader);
-    *strip = begins(name, "ld-musl") || begins(name, "linker") || begins(name, "ld-uClibc") || begins(name, "ld64-uC");
-    return *strip ? other : NULL;
+    need->strip = begins(name, "linker") || begins(name, "ld-uClibc") || begins(name, "ld64-uC");
+    need->other_library = begins(name, "ld-musl") != OWN_MUSL;
+    return need->strip ? other : NULL;
 }
 
-static const char *native_reason(const struct file *file, const ElfW(Ehdr) * head, const char *path, bool *strip) {
+static const char *native_reason(const struct file *file, const ElfW(Ehdr) * head, const char *path,
+                                 struct need *need) {
     bool loaded = false, go = false;
     for (unsigned i = 0; i < head->e_phnum && i < 64; i++) {
         char room[sizeof(ElfW(Phdr))];
@@ -182,7 +201,7 @@ static const char *native_reason(const struct file *file, const ElfW(Ehdr) * hea
         const char *bytes = file_part(file, head->e_phoff + (uint64_t)i * head->e_phentsize, sizeof part, room);
         if (bytes == NULL) return NULL;
         memcpy(&part, bytes, sizeof part);
-        const char *reason = part.p_type == PT_INTERP ? loader_reason(file, &part, strip) : NULL;
+        const char *reason = part.p_type == PT_INTERP ? loader_reason(file, &part, need) : NULL;
         if (reason != NULL) return reason;
         loaded |= part.p_type == PT_INTERP;
         go |= part.p_type == PT_NOTE && go_note(file, &part);
@@ -193,27 +212,27 @@ static const char *native_reason(const struct file *file, const ElfW(Ehdr) * hea
     return go ? own_calls : NULL;
 }
 
-static const char *elf_reason(const struct file *file, const char *path, bool *strip) {
+static const char *elf_reason(const struct file *file, const char *path, struct need *need) {
     ElfW(Ehdr) head;
     if (file->size < (long)sizeof head || memcmp(file->bytes, ELFMAG, SELFMAG) != 0) return NULL;
     memcpy(&head, file->bytes, sizeof head);
     bool native = head.e_ident[EI_CLASS] == NATIVE_CLASS && head.e_machine == NATIVE_MACHINE;
-    *strip = !native;
+    need->strip = !native;
     if (!native) return foreign;
     if (head.e_type != ET_EXEC && head.e_type != ET_DYN) return NULL;
-    const char *reason = native_reason(file, &head, path, strip);
+    const char *reason = native_reason(file, &head, path, need);
     return reason == NULL && gains_rights(file) ? privileged : reason;
 }
 
 // Why the program cannot be watched; NULL: it can, or it will not start. Of a script its interpreter is looked at.
-static const char *file_reason(struct file *file, int dirfd, const char *path, int flags, bool *strip) {
+static const char *file_reason(struct file *file, int dirfd, const char *path, int flags, struct need *need) {
     const char *reason = NULL;
     char interpreter[256];
     for (int i = 0; i < SCRIPTS; i++) {
         if (!file_look(file, dirfd, path, flags)) return NULL;
         if (file->fd < 0) return gains_rights(file) ? privileged : NULL; // it can be run and not be read
         const char *next = script_interpreter(file);
-        if (next == NULL) reason = elf_reason(file, path, strip);
+        if (next == NULL) reason = elf_reason(file, path, need);
         bool fits = next != NULL && strlen(next) < sizeof interpreter;
         if (fits) memcpy(interpreter, next, strlen(next) + 1);
         RAW(close, file->fd);
@@ -248,12 +267,6 @@ static bool search(char *room, const char *name) {
 }
 
 // ---- the environment
-
-const char *own_name(void) {
-    const struct link_map *map = _r_debug.r_map;
-    while (map != NULL && map->l_ld != _DYNAMIC) map = map->l_next;
-    return map == NULL || map->l_name == NULL ? "" : map->l_name;
-}
 
 // The next library that LD_PRELOAD names, of whatever the loader splits at; NULL: no more.
 static const char *next_library(const char **at, size_t *length) {
@@ -291,16 +304,20 @@ static bool is_watched(char *const envp[]) {
     return preload && trace;
 }
 
-// The variable without the shim; false: nothing is left of it.
-static bool without_shim(struct text *text, const char *variable) {
+// The variable with another shim in place of this one, or (NULL) without it; false: nothing is left of it.
+static bool with_shim(struct text *text, const char *variable, const char *shim) {
     const char *at = variable + sizeof PRELOAD - 1;
     bool any = false;
     size_t length;
     TEXT(text, PRELOAD);
     for (const char *library; (library = next_library(&at, &length)) != NULL;) {
-        if (is_shim(library, length)) continue;
+        bool own = is_shim(library, length);
+        if (own && shim == NULL) continue;
         if (any) TEXT(text, ":");
-        text_bytes(text, library, length);
+        if (own)
+            text_string(text, shim);
+        else
+            text_bytes(text, library, length);
         any = true;
     }
     TEXT(text, "\0");
@@ -326,26 +343,39 @@ static void with_site(struct text *text, const char *folder, const char *variabl
     TEXT(text, "\0");
 }
 
-static bool to_change(const char *variable, bool strip, const char *site) {
-    return (strip && preloads(variable)) || (site != NULL && begins(variable, PYTHON_PATH));
+struct change {
+    bool preload;     // the shim is taken out,
+    const char *shim; // or this one takes its place
+    const char *site; // a folder that comes first where Python looks for modules, or NULL
+};
+
+static size_t change_room(const struct change *change, const char *variable) {
+    size_t room = strlen(variable) + 2, libraries = 1;
+    for (const char *at = variable; change->shim != NULL && *at != '\0'; at++) libraries += *at == ' ' || *at == ':';
+    return change->shim == NULL ? room : room + libraries * strlen(change->shim);
 }
 
-// A copy of the environment without the shim, and with that folder: the caller's own stays as it is.
-static void environment_change(struct launch *launch, char *const envp[], bool strip, const char *site) {
+static bool to_change(const char *variable, const struct change *change) {
+    return (change->preload && preloads(variable)) || (change->site != NULL && begins(variable, PYTHON_PATH));
+}
+
+// A copy of the environment with other preloads, and with that folder: the caller's own stays as it is.
+static void environment_change(struct launch *launch, char *const envp[], const struct change *change) {
+    const char *site = change->site;
     size_t count = 2, size = site == NULL ? 0 : strlen(site) + sizeof PYTHON_PATH;
     for (char *const *at = envp; at != NULL && *at != NULL; at++, count++)
-        if (to_change(*at, strip, site)) size += strlen(*at) + 2;
+        if (to_change(*at, change)) size += change_room(change, *at);
     if (size == 0 || envp == NULL || !room_take(launch, count * sizeof *envp + size)) return;
     char **copy = (char **)launch->room, **to = copy;
     struct text text = {launch->room + count * sizeof *envp, launch->room + count * sizeof *envp + size};
     const char *path = NULL;
     for (; *envp != NULL; envp++) {
         char *start = text.at;
-        if (!to_change(*envp, strip, site))
+        if (!to_change(*envp, change))
             *to++ = *envp;
         else if (begins(*envp, PYTHON_PATH))
             path = *envp;
-        else if (without_shim(&text, *envp))
+        else if (with_shim(&text, *envp, change->shim))
             *to++ = start;
     }
     if (site != NULL) {
@@ -356,14 +386,39 @@ static void environment_change(struct launch *launch, char *const envp[], bool s
     launch->environment = copy;
 }
 
+// The package's folder, in which the shim lies: or `preload/<kind>`, and that in the folder. Its length; 0: too long.
+static size_t package_folder(char *room) {
+    const char *own = own_name();
+    size_t length = (size_t)(base_name(own) - own);
+    if (length == 0 || length > PATH_ROOM / 4) return 0;
+    memcpy(room, own, length);
+    room[length - 1] = '\0';
+    char *kind = strrchr(room, '/');
+    if (kind != NULL) *kind = '\0';
+    bool among_others = kind != NULL && strcmp(base_name(room), "preload") == 0;
+    if (kind != NULL) *kind = '/';
+    room[length - 1] = '/';
+    return among_others ? (size_t)(kind - room) - (sizeof "preload" - 1) : length;
+}
+
+// The shim for the other C library on this machine, beside this one; NULL: there is none.
+static const char *other_shim(char *room) {
+    static const char place[] = "preload/" OTHER_KIND "/libprovio.so";
+    size_t length = package_folder(room);
+    if (length == 0) return NULL;
+    memcpy(room + length, place, sizeof place);
+    if (RAW(faccessat, AT_FDCWD, (long)room, R_OK) == 0) return room;
+    memcpy(room + length, base_name(place), strlen(base_name(place)) + 1); // of a source build, whose own it is not
+    bool own = strcmp(room, own_name()) == 0;
+    return !own && RAW(faccessat, AT_FDCWD, (long)room, R_OK) == 0 ? room : NULL;
+}
+
 // Where a Python that the shim will not be in finds the layer for h5py; NULL: it is none, or needs none.
 static const char *python_site(char *room, const char *program, char *const envp[]) {
     static const char folder[] = "interceptors/site", wanted[] = "PROVIO_TRACE=";
-    const char *own = own_name();
-    size_t length = (size_t)(base_name(own) - own);
     bool trace = false;
-    if (!begins(base_name(program), "python") || length + sizeof folder > PATH_ROOM / 2) return NULL;
-    memcpy(room, own, length);
+    size_t length = begins(base_name(program), "python") ? package_folder(room) : 0;
+    if (length == 0) return NULL;
     memcpy(room + length, folder, sizeof folder);
     for (; envp != NULL && *envp != NULL; envp++) {
         trace |= begins(*envp, wanted);
@@ -388,20 +443,24 @@ static const char *place_reason(void) {
 static void launch_look(struct launch *launch, int dirfd, const char *path, int flags, bool searched,
                         char *const envp[]) {
     struct file file;
-    bool strip = false;
+    struct need need = {false, false};
+    struct change change = {false, NULL, NULL};
     char *room = pool_take(&scratches);
     if (room == NULL) return;
     file.bytes = room + PATH_ROOM / 2;
     bool found = !searched || strchr(path, '/') != NULL;
     if (!found && (found = search(room, path))) path = room;
-    if (found) launch->reason = file_reason(&file, dirfd, path, flags, &strip);
+    if (found) launch->reason = file_reason(&file, dirfd, path, flags, &need);
+    if (need.other_library && !need.strip && (change.shim = other_shim(file.bytes)) == NULL) launch->reason = other;
+    need.strip |= launch->reason == other;
     if (found && launch->reason == NULL) launch->reason = is_watched(envp) ? place_reason() : bare;
     if (launch->reason != NULL && (launch->path = pool_take(&scratches)) != NULL)
         launch->path_length = (uint32_t)path_join(launch->path, dirfd, path);
-    bool alone = launch->path != NULL && (strip || launch->reason == bare);
-    const char *site = alone ? python_site(room, launch->path, envp) : NULL;
-    strip |= launch->reason == out_of_reach;
-    if (strip || site != NULL) environment_change(launch, envp, strip, site);
+    bool alone = launch->path != NULL && (need.strip || launch->reason == bare);
+    change.site = alone ? python_site(room, launch->path, envp) : NULL;
+    if (need.strip || launch->reason == out_of_reach) change.shim = NULL;
+    change.preload = need.strip || need.other_library || launch->reason == out_of_reach;
+    if (change.preload || change.site != NULL) environment_change(launch, envp, &change);
     pool_give(&scratches, room);
 }
 
@@ -414,7 +473,7 @@ void launch_begin(struct launch *launch, int dirfd, const char *path, int flags,
     if (!launch->legible) return;
     if (relaxed(sealed)) {
         launch->reason = sealed_off;
-        environment_change(launch, envp, true, NULL);
+        environment_change(launch, envp, &(const struct change){true, NULL, NULL});
     } else {
         launch_look(launch, dirfd, path, flags, searched, envp);
     }
@@ -434,6 +493,17 @@ void launch_returned(void) {
 }
 
 // What system and popen start is a shell like any other: only its environment says whether it will be watched.
+// A program that has another C library than the shell cannot hand it a shim by this way.
 const char *shell_reason(void) {
-    return relaxed(sealed) ? sealed_off : is_watched(environ) ? place_reason() : bare;
+    static _Atomic signed char known; // 1: the shell has this C library, -1: another
+    if (relaxed(sealed)) return sealed_off;
+    if (!is_watched(environ)) return bare;
+    if (OWN_MUSL && relaxed(known) == 0) {
+        struct need need = {false, false};
+        struct file file = {.bytes = pool_take(&scratches)};
+        if (file.bytes != NULL) file_reason(&file, AT_FDCWD, "/bin/sh", 0, &need);
+        if (file.bytes != NULL) pool_give(&scratches, file.bytes);
+        atomic_store(&known, need.other_library ? -1 : 1);
+    }
+    return relaxed(known) < 0 ? other : place_reason();
 }

@@ -58,10 +58,10 @@ const char api_terms[][16] = {
 // ---- subjects and outcomes of rows
 
 #define DESCRIPTOR_FD(fd) fd
-#define DESCRIPTOR_STREAM(stream) (stream)->_fileno
-#define DESCRIPTOR_PENDING(stream) (stream)->_fileno
+#define DESCRIPTOR_STREAM(stream) stream_fd(stream)
+#define DESCRIPTOR_PENDING(stream) stream_fd(stream)
 #define BEFORE_FD(fd) 0
-#define BEFORE_STREAM(stream) (intptr_t)(stream)->_IO_read_ptr
+#define BEFORE_STREAM(stream) (intptr_t) read_at(stream)
 #define BEFORE_PENDING(stream) 0
 
 #define DESCRIPTOR_AT(fd, offset) fd
@@ -110,24 +110,24 @@ const char api_terms[][16] = {
 #define SEEN_WIDE_LINE SEEN_STREAM
 #define SEEN_WIDE_TEXT SEEN_STREAM
 #define SEEN_BLOCK(stream, size) SEEN_STREAM(stream)
-#define DESCRIPTOR_INSIDE(stream) (stream)->_fileno
-#define BEFORE_INSIDE(stream) (intptr_t)(stream)->_IO_write_ptr
+#define DESCRIPTOR_INSIDE(stream) stream_fd(stream)
+#define BEFORE_INSIDE(stream) (intptr_t) write_at(stream)
 #define BUFFERED_INSIDE(stream) false
-#define DESCRIPTOR_GROWING(stream) (stream)->_fileno
+#define DESCRIPTOR_GROWING(stream) stream_fd(stream)
 #define BEFORE_GROWING(stream) file_size(stream)
 #define BUFFERED_GROWING(stream) false
 #define DESCRIPTOR_FLUSHED(stream) flushed_descriptor(stream)
-#define DESCRIPTOR_WIDE(stream) (stream)->_fileno
+#define DESCRIPTOR_WIDE(stream) stream_fd(stream)
 #define BEFORE_WIDE(stream) 0
 #define BUFFERED_WIDE(stream) !detailed(DETAIL_CALL) // as of other characters, its time is read only now and then
-#define DESCRIPTOR_WIDE_LINE(stream) (stream)->_fileno
+#define DESCRIPTOR_WIDE_LINE(stream) stream_fd(stream)
 #define BEFORE_WIDE_LINE(stream) wide_before(stream, READING)
 #define BUFFERED_WIDE_LINE(stream) false
-#define DESCRIPTOR_WIDE_TEXT(stream) (stream)->_fileno
+#define DESCRIPTOR_WIDE_TEXT(stream) stream_fd(stream)
 #define BEFORE_WIDE_TEXT(stream) wide_before(stream, WRITING)
 #define BUFFERED_WIDE_TEXT(stream) false
 
-#define DESCRIPTOR_BLOCK(stream, size) (stream)->_fileno
+#define DESCRIPTOR_BLOCK(stream, size) stream_fd(stream)
 #define BEFORE_BLOCK(stream, size) 0
 #define BUFFERED_FD(fd) false
 #define BUFFERED_PENDING(stream) false
@@ -138,13 +138,13 @@ enum { STREAM_FAILED = 0x20, USUAL_LINE = 512 }; // the first is _IO_ERR_SEEN
 
 // Whether a stream can serve so much from its buffer, without any I/O worth timing.
 static inline bool in_buffer(FILE *stream, enum side side, size_t size) {
-    const char *at = side == READING ? stream->_IO_read_ptr : stream->_IO_write_ptr;
-    const char *end = side == READING ? stream->_IO_read_end : stream->_IO_write_end;
+    const char *at = side == READING ? read_at(stream) : write_at(stream);
+    const char *end = side == READING ? read_end(stream) : write_end(stream);
     return (size_t)(end - at) >= size && end > at;
 }
 
 static inline int64_t amount(FILE *stream, size_t bytes) {
-    return bytes == 0 && (stream->_flags & STREAM_FAILED) ? -1 : (int64_t)bytes;
+    return bytes == 0 && (stream_flags(stream) & STREAM_FAILED) ? -1 : (int64_t)bytes;
 }
 
 static inline int64_t length(FILE *stream, const char *line) {
@@ -158,39 +158,43 @@ static inline int64_t line_length(FILE *stream, const char *line) {
 
 // What scanf took from the buffer; where it refilled it, only the part behind.
 static inline int64_t consumed(FILE *stream, intptr_t before, int result) {
-    const char *start = (const char *)before, *at = stream->_IO_read_ptr;
+    const char *start = (const char *)before, *at = read_at(stream);
     if (result == EOF) return amount(stream, 0);
-    return at - (start >= stream->_IO_read_base && start <= at ? start : stream->_IO_read_base);
+    return at - (start >= read_base(stream) && start <= at ? start : read_base(stream));
 }
 
 // What was put into the buffer behind `before`, where it was not flushed meanwhile.
 static inline int64_t produced(FILE *stream, intptr_t before) {
-    intptr_t put = (intptr_t)stream->_IO_write_ptr - before;
-    return put > 0 && put <= stream->_IO_buf_end - stream->_IO_buf_base
-               ? put
-               : stream->_IO_write_ptr - stream->_IO_write_base;
+    intptr_t put = (intptr_t)write_at(stream) - before;
+    return put > 0 && put <= buffer_size(stream) ? put : write_at(stream) - write_base(stream);
 }
 
 // Of what flushes its stream each time.
 static intptr_t file_size(FILE *stream) {
     struct facts facts;
-    return statx_facts(stream->_fileno, "", AT_EMPTY_PATH, &facts) ? (intptr_t)facts.size : 0;
+    return statx_facts(stream_fd(stream), "", AT_EMPTY_PATH, &facts) ? (intptr_t)facts.size : 0;
 }
 
 // ---- wide characters: their bytes are those of UTF-8
 
+#if defined(__GLIBC__)
 struct wide { // the beginning of glibc's struct _IO_wide_data, which is not in its headers but never changed
     const wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr, *write_end;
 };
 
 static inline const struct wide *wide_of(FILE *stream) {
-    return stream->_mode > 0 ? (const struct wide *)stream->_wide_data : NULL; // else not wide, or not yet
+    return stream_wide(stream) ? (const struct wide *)stream->_wide_data : NULL; // else not wide, or not yet
 }
 
 static inline intptr_t wide_before(FILE *stream, enum side side) {
     const struct wide *wide = wide_of(stream);
     return wide == NULL ? 0 : (intptr_t)(side == READING ? wide->read_ptr : wide->write_ptr);
 }
+#else
+static inline intptr_t wide_before(FILE *stream, enum side side) {
+    return (intptr_t)(side == READING ? read_at(stream) : write_at(stream)); // the same buffer, in bytes
+}
+#endif
 
 static inline int64_t wide(wint_t character) {
     return character == WEOF ? -1 : character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
@@ -206,6 +210,7 @@ static int64_t wide_length(const wchar_t *text) {
     return bytes;
 }
 
+#if defined(__GLIBC__)
 static int64_t wide_between(const wchar_t *start, const wchar_t *end) {
     int64_t bytes = 0;
     for (; start < end; start++) bytes += wide((wint_t)*start);
@@ -227,6 +232,15 @@ static int64_t wide_put(FILE *stream, intptr_t before, int result) {
     const wchar_t *start = before == 0 ? wide->write_base : (const wchar_t *)before;
     return wide->write_ptr - start == result ? wide_between(start, wide->write_ptr) : result;
 }
+#else
+static int64_t wide_taken(FILE *stream, intptr_t before, int result) {
+    return consumed(stream, before, result);
+}
+
+static int64_t wide_put(FILE *stream, intptr_t before, int result) {
+    return result < 0 ? -1 : produced(stream, before);
+}
+#endif
 
 static inline int64_t message_received(const struct msghdr *message, ssize_t size) {
     if (size >= 0 && message->msg_controllen > 0) message_taken(message);
@@ -247,14 +261,14 @@ static inline int64_t message_bytes(const struct mmsghdr *messages, int count) {
 
 // Of all streams there is none; and one in which nothing ever lay is not used by flushing it.
 static int flushed_descriptor(const FILE *stream) {
-    if (stream == NULL || stream->_fileno < 0) return -1;
-    struct object *object = object_known(stream->_fileno);
+    if (stream == NULL || stream_fd(stream) < 0) return -1;
+    struct object *object = object_known(stream_fd(stream));
     bool used = object != NULL && relaxed(object->serial) != 0;
-    return used || stream->_IO_write_ptr > stream->_IO_write_base ? stream->_fileno : -1;
+    return used || write_at(stream) > write_base(stream) ? stream_fd(stream) : -1;
 }
 
 static inline int descriptor(FILE *stream) {
-    return stream == NULL ? -1 : stream->_fileno;
+    return stream == NULL ? -1 : stream_fd(stream);
 }
 
 // fopen(3): the flags that a mode stands for.
@@ -335,7 +349,7 @@ static inline int error_of(int64_t outcome) {
 
 // Many programs flush their streams when they end, used or not: that is no I/O.
 static inline bool unwritten(const FILE *stream) {
-    return stream == NULL || stream->_mode > 0 || stream->_IO_write_ptr > stream->_IO_write_base;
+    return stream == NULL || stream_wide(stream) || write_at(stream) > write_base(stream);
 }
 
 #define OPERATION(count, term, name, type, arguments, subject, outcome)                                                \

@@ -3,6 +3,12 @@
 
 #include <linux/fs.h>
 
+#if defined(__GLIBC__)
+#define AIO_ERROR __error_code
+#else
+#define AIO_ERROR __err
+#endif
+
 // ---- descriptors
 
 static int watched_close(int (*real)(int), int fd) {
@@ -35,7 +41,7 @@ void provio_closefrom(int first) {
 int watched_fclose(int (*real)(FILE *), FILE *stream) {
     struct closing closing;
     put_count(stream);
-    closing_begin(&closing, stream->_fileno);
+    closing_begin(&closing, stream_fd(stream));
     int result = real(stream);
     closing_end(&closing, true);
     return result;
@@ -73,11 +79,11 @@ static FILE *watched_freopen(int api, FILE *(*real)(const char *, const char *, 
     struct closing closing;
     put_count(stream);
     uint64_t started = now(thread);
-    closing_begin(&closing, stream->_fileno);
+    closing_begin(&closing, stream_fd(stream));
     FILE *result = real(path, mode, stream);
     closing_end(&closing, true);
     if (result != NULL)
-        object_open(api, result->_fileno, AT_FDCWD, path, mode_flags(mode), started, true);
+        object_open(api, stream_fd(result), AT_FDCWD, path, mode_flags(mode), started, true);
     else
         access_failed(thread, NULL, api, started);
     return result;
@@ -188,11 +194,9 @@ void provio_rewind(FILE *stream) {
     object_moved(object, 0);
 }
 
-extern FILE _IO_2_1_stdout_; // of the C library: `stdout` may be a stream that was closed, or none
-
 // What a program leaves in the buffer of its standard output, the C library writes after this.
 __attribute__((destructor)) static void last_flush(void) {
-    put_count(&_IO_2_1_stdout_);
+    if (watching()) put_count(STANDARD_OUTPUT);
 }
 
 // ---- copies inside the kernel
@@ -311,6 +315,17 @@ static void submitted(int api, const char *term, int fd, size_t size, uint64_t s
     if (object != &ignored && !refused) count_change(thread_self(), object, term, api, size, started);
 }
 
+// What aio_return will be asked for: glibc notes it in the request itself, musl does not.
+static void submitting(int api, struct aiocb *request) {
+#if !defined(__GLIBC__)
+    bool writes = api == API_aio_write || api == API_aio_write64, reads = api == API_aio_read || api == API_aio_read64;
+    request->aio_lio_opcode = writes ? LIO_WRITE : reads ? LIO_READ : LIO_NOP;
+#else
+    (void)api;
+    (void)request;
+#endif
+}
+
 // A request may be over, and its memory another's, when the call that made it returns.
 #define SUBMIT(name, parameters, arguments, term)                                                                      \
     int provio_##name parameters {                                                                                     \
@@ -318,6 +333,7 @@ static void submitted(int api, const char *term, int fd, size_t size, uint64_t s
         if (thread == NULL) return REAL(name) arguments;                                                               \
         int fd = request->aio_fildes;                                                                                  \
         size_t size = request->aio_nbytes;                                                                             \
+        submitting(API_##name, request);                                                                               \
         uint64_t started = now(thread);                                                                                \
         int result = REAL(name) arguments;                                                                             \
         if (result == 0)                                                                                               \
@@ -364,7 +380,7 @@ static ssize_t watched_return(int api, ssize_t (*real)(struct aiocb *), struct a
     if (thread == NULL) return real(request);
     struct object *object = object_of(request->aio_fildes);
     uint64_t serial = relaxed(object->serial), started = now(thread);
-    int operation = request->aio_lio_opcode, error = request->__error_code; // errno is not set
+    int operation = request->aio_lio_opcode, error = request->AIO_ERROR; // errno is not set
     ssize_t result = real(request);
     bool moved = object != &ignored && result >= 0 && (operation == LIO_READ || operation == LIO_WRITE);
     if (moved)
@@ -441,9 +457,19 @@ static FTS *watched_fts_open(int api, FTS *(*real)(char *const *, int, const voi
         event_asked(api, TERM_List, AT_FDCWD, *paths, started);
     return result;
 }
+#if defined(__GLIBC__)
+static bool changes_folder(const FTS *walk) {
+    return !(walk->fts_options & FTS_NOCHDIR);
+}
+#else
+static bool changes_folder(const FTS *walk) {
+    return walk != NULL; // as far as is known
+}
+#endif
+
 #define WALK(name, type, parameters, arguments)                                                                        \
     type provio_##name parameters {                                                                                    \
-        bool moves = watching() && walk != NULL && !(walk->fts_options & FTS_NOCHDIR);                                 \
+        bool moves = watching() && walk != NULL && changes_folder(walk);                                               \
         type result = REAL(name) arguments;                                                                            \
         if (moves) cwd_changed();                                                                                      \
         return result;                                                                                                 \

@@ -34,7 +34,7 @@ static struct pool chunks = POOL(struct chunk);
 #define KIBI QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER
 #define FOUR_KIBI KIBI KIBI KIBI KIBI
 enum { FILLING = 4 * PAGE };
-static const char filling[FILLING + 1] = FOUR_KIBI FOUR_KIBI FOUR_KIBI FOUR_KIBI "\n";
+static const char filling[FILLING + 2] = FOUR_KIBI FOUR_KIBI FOUR_KIBI FOUR_KIBI "\n";
 
 static long space_gain(int fd, uint64_t offset, uint32_t size) {
     struct rlimit limit;

@@ -3,6 +3,9 @@
 #include "hand.h"
 
 #include <dlfcn.h>
+#if !defined(RTLD_DEEPBIND) // musl has neither, and refuses what it does not know
+enum { RTLD_DEEPBIND = 0, LM_ID_BASE = 0 };
+#endif
 
 static const char deep[] = "is loaded with RTLD_DEEPBIND, past every preload";
 static const char apart[] = "is loaded into a name space of its own, past every preload";

@@ -75,6 +75,8 @@ static bool settings_read(const char *at) {
            is_segment(settings.host);
 }
 
+static uint64_t stat_field(int pid, int wanted, uint32_t *parent);
+
 static void thread_end(void *state) {
     struct thread *thread = state;
     if (thread != self) return;
@@ -131,7 +133,7 @@ static void rank_read(const char *values[RANKS]) {
     }
 }
 
-__attribute__((constructor)) static void begin(int count, char **arguments, char **environment) {
+static void begin(int count, char **arguments, char **environment) {
     char *preload = NULL;
     const char *ranks[RANKS] = {NULL};
     resolve_begin();
@@ -153,6 +155,21 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
     python_look();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
 }
+
+#if defined(__GLIBC__)
+__attribute__((constructor)) static void begin_with(int count, char **arguments, char **environment) {
+    if (at_home()) begin(count, arguments, environment);
+}
+#else
+// musl hands its constructors nothing: /proc says where the kernel laid the arguments out.
+__attribute__((constructor)) static void begin_alone(void) {
+    enum { ARGUMENTS = 48 };
+    if (at_home()) begin(0, NULL, environ);
+    if (!settings.watched) return;
+    settings.arguments = (char *)stat_field(0, ARGUMENTS, NULL);
+    settings.arguments_end = (char *)stat_field(0, ARGUMENTS + 1, NULL);
+}
+#endif
 
 // Called where the wiped or not yet written page says that this image is not watched: a forked child wakes here.
 bool wake(void) {
@@ -208,9 +225,9 @@ static uint64_t number_at(const char *space) {
     return number;
 }
 
-// Field 22 of /proc/<pid>/stat; the name in field 2 may hold anything, so fields are counted from its last `)`.
-uint64_t start_tick(int pid, uint32_t *parent) {
-    char name[32], stat[512];
+// A field of /proc/<pid>/stat; the name in field 2 may hold anything, so fields are counted from its last `)`.
+static uint64_t stat_field(int pid, int wanted, uint32_t *parent) {
+    char name[32], stat[768];
     struct text text = {name, name + sizeof name - 1};
     TEXT(&text, "/proc/");
     if (pid == 0)
@@ -227,12 +244,16 @@ uint64_t start_tick(int pid, uint32_t *parent) {
     stat[size] = '\0';
     const char *at = stat + size;
     while (at > stat && *at != ')') at--;
-    for (int number = 2; number < 22 && *at != '\0'; number++) {
+    for (int number = 2; number < wanted && *at != '\0'; number++) {
         at = strchrnul(at + 1, ' ');
         if (number == 3 && parent != NULL) *parent = (uint32_t)number_at(at);
     }
-    uint64_t tick = number_at(at);
-    return tick;
+    return number_at(at);
+}
+
+uint64_t start_tick(int pid, uint32_t *parent) {
+    enum { START = 22 };
+    return stat_field(pid, START, parent);
 }
 
 // 0, or why the process cannot be named.

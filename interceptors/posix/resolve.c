@@ -5,6 +5,24 @@
 #include <dlfcn.h>
 #include <link.h>
 
+// Weak, for a shim may come into a program of the other C library, by way of a static one: there it does nothing.
+#if defined(__GLIBC__)
+#pragma weak _r_debug
+static const struct r_debug *loaded(void) {
+    return &_r_debug;
+}
+#else
+extern struct r_debug *_dl_debug_addr __attribute__((weak)); // of musl
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+static const struct r_debug *loaded(void) {
+    return &_dl_debug_addr == NULL ? NULL : _dl_debug_addr;
+}
+#endif
+
+bool at_home(void) {
+    return loaded() != NULL;
+}
+
 struct library {
     ElfW(Addr) base;
     const ElfW(Sym) * symbols;
@@ -74,13 +92,30 @@ static long absent(void) {
     return -1;
 }
 
-static void *find(int api) {
+static void *find_name(const char *name) {
     void *found = NULL;
-    uint32_t hash = hash_of(api_names[api]);
+    uint32_t hash = hash_of(name);
     for (int i = 0, count = relaxed(library_count); i < count && found == NULL; i++)
-        found = library_find(&libraries[i], api_names[api], hash);
+        found = library_find(&libraries[i], name, hash);
     return found;
 }
+
+#if defined(__GLIBC__)
+static void *find(int api) {
+    return find_name(api_names[api]);
+}
+#else
+// Since musl 1.2.4 its loader alone knows that `open64` is `open`.
+static void *find(int api) {
+    const char *name = api_names[api], *wide = strstr(name, "64");
+    void *found = find_name(name);
+    if (found != NULL || wide == NULL) return found;
+    char plain[sizeof *api_names];
+    memcpy(plain, name, (size_t)(wide - name));
+    memcpy(plain + (wide - name), wide + 2, strlen(wide + 2) + 1);
+    return find_name(plain);
+}
+#endif
 
 // Where the tables cannot be read (hashed in the old way only, or too many libraries), all names at once, as dlsym
 // says.
@@ -92,11 +127,21 @@ static void resolve_all(void) {
     dlerror(); // what this C library does not have is not the program's error
 }
 
+static const struct link_map *own_map(void) {
+    const struct link_map *map = at_home() ? loaded()->r_map : NULL;
+    while (map != NULL && map->l_ld != _DYNAMIC) map = map->l_next;
+    return map;
+}
+
+const char *own_name(void) {
+    const struct link_map *map = own_map();
+    return map == NULL || map->l_name == NULL ? "" : map->l_name;
+}
+
 void resolve_begin(void) {
     int count = 0;
     if (relaxed(library_count) != 0) return;
-    const struct link_map *map = _r_debug.r_map;
-    while (map != NULL && map->l_ld != _DYNAMIC) map = map->l_next;
+    const struct link_map *map = own_map();
     for (map = map == NULL ? NULL : map->l_next; map != NULL && count < 256; map = map->l_next)
         count += library_read(&libraries[count], map);
     atomic_store(&library_count, count == 0 ? -1 : count);

@@ -15,7 +15,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -39,7 +39,16 @@
 #include <unistd.h>
 #include <utime.h>
 #include <wchar.h>
+#if defined(__GLIBC__)
+#include <fts.h>
+#else
+typedef struct fts FTS; // of a library of its own there
+typedef struct ftsent FTSENT;
+typedef off_t off64_t;
+#define ftello64 ftello
+#endif
 
+#include "stream.h"
 #include "vocab.h"
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
@@ -153,6 +162,7 @@ struct real {
 extern void *_Atomic real_functions[API_COUNT];
 void *resolve(int api); // resolve.c
 void resolve_begin(void);
+bool at_home(void); // in a program of the C library that the shim is for
 
 static inline void *real_function(int api) {
     void *known = relaxed(real_functions[api]);
@@ -742,8 +752,27 @@ static inline uint64_t next_number(uint64_t *counter) {
 #endif
 }
 
+#if defined(__aarch64__)
+// Before ARMv8.4 a store of 16 bytes may be carried out as two, with a kill or a reader in between: what is whole on
+// every such processor is the exclusive pair.
+static inline void store_whole(char *at, sixteen digits) {
+    uint64_t halves[2], before, behind;
+    uint32_t failed;
+    memcpy(halves, &digits, sizeof halves);
+    asm volatile("1: ldxp %0, %1, %3\n"
+                 "stxp %w2, %4, %5, %3\n"
+                 "cbnz %w2, 1b"
+                 : "=&r"(before), "=&r"(behind), "=&r"(failed), "+Q"(*(sixteen *)at)
+                 : "r"(halves[0]), "r"(halves[1]));
+}
+#else
+static inline void store_whole(char *at, sixteen digits) {
+    *(volatile sixteen *)at = digits;
+}
+#endif
+
 static inline void store_digits(char *digits, uint64_t value) {
-    *(volatile sixteen *)digits = sixteen_digits(value);
+    store_whole(digits, sixteen_digits(value));
 }
 
 #define AS_IT_IS(counter) (*(volatile uint64_t *)&(counter))
@@ -922,19 +951,19 @@ static inline void account_character(struct object *object, enum side side, int 
 // it.
 
 static inline uint64_t put_inline(const struct object *object, const FILE *stream) {
-    const char *base = stream->_IO_write_base, *end = stream->_IO_write_ptr, *from = relaxed(object->put);
+    const char *base = write_base(stream), *end = write_at(stream), *from = relaxed(object->put);
     if (relaxed(object->shared)) return 0;
     if (from == NULL) from = base;
     return from >= base && from <= end ? (uint64_t)(end - from) : 0; // elsewhere: flushed since, by nobody knows what
 }
 
 static inline void put_seen(struct object *object, const FILE *stream) {
-    atomic_store_explicit(&object->put, stream->_IO_write_ptr, memory_order_relaxed);
+    atomic_store_explicit(&object->put, write_at(stream), memory_order_relaxed);
 }
 
 static inline void put_one(struct object *object, const FILE *stream) {
     const char *put = relaxed(object->put);
-    atomic_store_explicit(&object->put, put == NULL ? stream->_IO_write_ptr : put + 1, memory_order_relaxed);
+    atomic_store_explicit(&object->put, put == NULL ? write_at(stream) : put + 1, memory_order_relaxed);
 }
 
 struct object *put_count(FILE *stream);

@@ -39,7 +39,11 @@ int _IO_putc(int, FILE *);
 static int formatted(FILE *stream, int checked, const char *format, ...) {
     va_list list;
     va_start(list, format);
+#if defined(__GLIBC__)
     int result = checked ? __vfprintf_chk(stream, 1, format, list) : vfprintf(stream, format, list);
+#else
+    int result = vfprintf(stream, format, list);
+#endif
     va_end(list);
     return result;
 }
@@ -102,8 +106,12 @@ static void streams_read(void) {
     GETS(getc_unlocked, (getc_unlocked)(stream) != EOF, 1);
     GETS(fgetc_unlocked, (fgetc_unlocked)(stream) != EOF, 1);
     GETS(getw, getw(stream) != EOF, 4);
+#if defined(__GLIBC__)
     GETS(__isoc99_fscanf, fscanf(stream, " %s %s of fifty bytes, with a number in front %d", word, word, &number) >= 1,
          0);
+#else
+    GETS(fscanf, fscanf(stream, " %s %s of fifty bytes, with a number in front %d", word, word, &number) >= 1, 0);
+#endif
 }
 
 static void streams_write(void) {
@@ -120,7 +128,9 @@ static void streams_write(void) {
     PUTS(fprintf, fprintf(stream, "%d-%s", 12, "ab") == 5, 5);
     PUTS(__fprintf_chk, __fprintf_chk(stream, 1, "%d-%s", 12, "ab") == 5, 5);
     PUTS(vfprintf, formatted(stream, 0, "%d", 123) == 3, 3);
+#if defined(__GLIBC__)
     PUTS(__vfprintf_chk, formatted(stream, 1, "%d", 123) == 3, 3);
+#endif
 }
 
 static void opening(int folder) {
@@ -209,8 +219,13 @@ static void changing(int folder) {
     close(fd);
     close(other);
     MUST(rename("copy", "renamed") == 0 && renameat(folder, "renamed", AT_FDCWD, "again") == 0);
+    printf("E rename Rename renamed\nE renameat Rename again\n");
+#if defined(__GLIBC__)
     MUST(renameat2(folder, "again", folder, "final", 0) == 0);
-    printf("E rename Rename renamed\nE renameat Rename again\nE renameat2 Rename final\n");
+    printf("E renameat2 Rename final\n");
+#else
+    MUST(rename("again", "final") == 0);
+#endif
     MUST(link("final", "link") == 0 && linkat(folder, "final", folder, "linkat", 0) == 0);
     MUST(symlink("final", "symlink") == 0 && symlinkat("final", folder, "symlinkat") == 0);
     printf("E link Link link\nE linkat Link linkat\nE symlink Link symlink\nE symlinkat Link symlinkat\n");

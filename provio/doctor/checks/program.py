@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 
-from provio import executable
+from provio import executable, shims
 from provio.doctor import Finding, Place, note, ok, problem
 from provio.executable import FOREIGN, GO, OTHER, PRIVILEGED, STATIC, found_program, unwatchable
 from provio.run import SHIM, preloads
@@ -16,7 +16,8 @@ OPEN = "what it is started with open (`<`, `>`, pipes) is still tied to it"
 REMEDIES = {
     STATIC: f"link it dynamically; {OPEN}",
     GO: f"build it with another toolchain (gccgo), where that can be; {OPEN}",
-    OTHER: f"use a build for glibc; of a Python, h5py is recorded all the same; {OPEN}",
+    OTHER: "install provio's wheel, which has a shim for it, or use a build for glibc; "
+    f"of a Python, h5py is recorded all the same; {OPEN}",
     FOREIGN: f"use a build for this machine; {OPEN}",
     PRIVILEGED: "put provio behind it (sudo provio run -- COMMAND), or run as who has those rights",
 }
@@ -37,7 +38,9 @@ def look(place: Place) -> Iterator[Finding]:
         yield problem(f"{shown}: the last is not there", "mend the first line (#!) of the script")
         return
     blind = unwatchable(chain[-1])
-    if blind:
+    if blind and blind.reason == OTHER and shims.installed_for(os.fsdecode(chain[-1])):
+        yield ok(f"{shown} has a shim of its own C library")
+    elif blind:
         yield problem(f"{shown} {blind.reason}: what it reads and writes is not seen", REMEDIES[blind.reason])
     else:
         yield from _taken(shown, chain[-1])
