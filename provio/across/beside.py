@@ -17,7 +17,7 @@ class Touched:
 
     content: dict[str, set[str]]
     configurations: set[str]
-    things: set[str]
+    things: dict[str, set[str]]
 
     def with_(self, other: Touched) -> Touched:
         """Return both together."""

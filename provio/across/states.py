@@ -19,22 +19,24 @@ STATES = """SELECT DISTINCT ?of ?state ?made ?used { VALUES ?of { %s } ?state pr
     OPTIONAL { ?state prov:generatedAtTime ?made } OPTIONAL { ?state provio:firstUsed ?used } }"""
 
 
-def touched(store: Kept, *graphs: str) -> set[str]:
-    """Return the things with an identifier that runs' graphs speak of."""
+def touched(store: Kept, *graphs: str) -> dict[str, set[str]]:
+    """Return the things with an identifier that runs' graphs speak of, each with all its states, in whichever run."""
     if not store.has(IDENTIFIER):
-        return set()
-    return {thing for graph in graphs for thing in store.members(graph, IDENTIFIER)}
+        return {}
+    things = {thing for graph in graphs for thing in store.members(graph, IDENTIFIER)}
+    made, found = _states(store, things)
+    return {thing: {state for _, state in (*made.get(thing, ()), *found.get(thing, ()))} for thing in things}
 
 
-def renew(store: Kept, graph: str | None, before: set[str]) -> bool:
+def renew(store: Kept, graph: str | None, before: dict[str, set[str]]) -> bool:
     """Say anew what follows for the things that a run's graph speaks of (None: it is gone), or spoke of `before`; tell
     whether that is anything."""
-    concerned = before | (touched(store, graph) if graph else set())
-    if not concerned:
+    now = touched(store, graph) if graph else {}
+    if not before and not now:
         return False
-    made, found = _states(store, concerned)
+    made, found = _states(store, before.keys() | now.keys())
     stale = {state for states in found.values() for _, state in states}
-    store.withdraw(CONTENT, list(_said(store, stale)))
+    store.withdraw(CONTENT, list(_said(store, stale.union(*before.values()))))
     graphed = Graph()
     for thing, states in found.items():
         for at, state in states:

@@ -1,0 +1,123 @@
+"""What programs said is the same in the store however it came there: again, in any order, as a run grew, built anew."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import assert_valid
+from told import File, Process, Run
+
+from provio import config
+from provio.home import Home
+from provio.merge import merge
+from provio.removal import remove
+from provio.store import open_reader
+
+
+def made(folder: Path, name: str) -> Home:
+    home = Home(folder / name / ".provio")
+    home.path.mkdir(parents=True, mode=0o700)
+    return home
+
+
+def train(process: Process, rate: float, model: File) -> None:
+    """A training: everything that can be said, by turns with what is read and written."""
+    process.configure("args", "Hyperparameter", lr=rate, epochs=2)
+    table = process.entity("patients", "Table", "db/patients", rows=7)
+    process.used(table)
+    for epoch in range(2):
+        process.begin("epoch")
+        process.plain(File(f"/data/{rate}-{epoch}")).read().close()
+        process.metric("loss", rate / (epoch + 1), epoch, "Loss")
+        process.plain(model, "w").write().close()
+        process.checkpoint(model.path, epoch, accuracy=0.5)
+        process.finish()
+    process.used(process.entity("patients", "Table", "db/patients"), made=True)
+    process.configure("args", "Hyperparameter", lr=rate / 2, epochs=2)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folders of three runs of a training, whose second goes by other values, by their ids."""
+    home, model, runs = made(tmp_path_factory.mktemp("told"), "project"), File("/data/model.pt"), {}
+    for number, rate in enumerate((0.1, 0.2, 0.1)):
+        run = Run(home, number, "train.py")
+        train(run.process("train.py"), rate, model)
+        run.write()
+        runs[run.id] = run.folder
+    return runs
+
+
+def put(home: Home, folder: Path) -> None:
+    """Put a run into a home, in the place of what was there of it, and merge."""
+    shutil.rmtree(home.runs / folder.name, ignore_errors=True)
+    shutil.copytree(folder, home.runs / folder.name)
+    assert merge(home).damages == []
+
+
+def quads(home: Home) -> set[str]:
+    return {str(quad) for quad in open_reader(home).quads()}
+
+
+@pytest.fixture(scope="module")
+def expected(told: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """What all of them are when they are merged at once."""
+    home = made(tmp_path_factory.mktemp("expected"), "project")
+    for folder in told.values():
+        shutil.copytree(folder, home.runs / folder.name)
+    assert merge(home).damages == []
+    assert_valid(home.path)
+    return quads(home)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [*itertools.permutations(range(3))][1:])
+def test_in_any_order_and_again(
+    told: dict[str, Path], expected: set[str], tmp_path: Path, order: tuple[int, ...]
+) -> None:
+    home, folders = made(tmp_path, "project"), list(told.values())
+    for number in (*order, order[0]):
+        put(home, folders[number])
+    assert quads(home) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("last", range(3))
+def test_of_a_run_that_grew(told: dict[str, Path], expected: set[str], tmp_path: Path, last: int) -> None:
+    """It was merged after every sixth statement, before and after others that were whole."""
+    home, folders = made(tmp_path, "project"), list(told.values())
+    growing = shutil.copytree(folders[last], tmp_path / folders[last].name)
+    (trace,) = growing.glob("*/*.ttl")
+    lines = trace.read_text().splitlines(keepends=True)
+    head = growing / "run.ttl"
+    head.write_text(head.read_text().partition(" ; :endedNs")[0] + " .\n")
+    for number, folder in enumerate(folders):
+        if number != last:
+            put(home, folder)
+        for count in range(3 + 18 * number, min(3 + 18 * (number + 1), len(lines)), 6):
+            trace.write_text("".join(lines[:count]))
+            put(home, growing)
+    assert quads(home) != expected
+    put(home, folders[last])
+    assert quads(home) == expected
+
+
+@pytest.mark.slow
+def test_after_one_was_removed_and_came_back_and_built_anew(
+    told: dict[str, Path], expected: set[str], tmp_path: Path
+) -> None:
+    home, fewer = made(tmp_path, "project"), made(tmp_path, "fewer")
+    first, second, third = told.values()
+    for folder in (first, second, third):
+        put(home, folder)
+    for folder in (first, third):
+        put(fewer, folder)
+    remove(home, [second.name], config.Config())
+    assert quads(home) == quads(fewer)
+    put(home, second)
+    assert quads(home) == expected
+    assert merge(home, rebuild=True).damages == []
+    assert quads(home) == expected
