@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from provio.interceptors.python import documents, sayings, words
+from provio.interceptors.python import documents, said, sayings, words
 from provio.interceptors.python.values import LONGEST, MOST, Taken
 from provio.redact import without_passwords
 
@@ -290,3 +290,5 @@ def test_odd_things_are_no_trouble(name: str) -> None:
     sayings.checkpoint(heard, thing, thing, {"a": thing, thing: 1} if type(thing) is not Hostile else thing)
     sayings.entity(heard, thing, thing, thing, {"a": thing})
     assert ("used", 0, b"path") in heard.said
+    assert said.task(max, name=thing)(1, 2) == 2
+    assert said.task(thing) is not None

@@ -19,7 +19,7 @@ def decorated(function: Any, name: Any, attributes: Mapping[str, Any]) -> Any:
     """Return a function of the same sort each call of which is an activity of that name."""
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(decorated(function.__func__, name, attributes))
-    called = name or getattr(function, "__qualname__", None) or type(function).__name__
+    called = name if name is not None else getattr(function, "__qualname__", None) or type(function).__name__
 
     def begun() -> int:
         try:

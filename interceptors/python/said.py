@@ -34,7 +34,11 @@ def task(function: Callable[..., Any] | None = None, *, name: str | None = None,
         return function
     from .decorated import decorated
 
-    return decorated(function, name, attributes)
+    try:
+        return decorated(function, name, attributes)
+    except Exception as error:  # it is called, but is none of the things that one calls
+        of_provio(error)
+        return function
 
 
 def configuration(values: Any, kind: str | None = None, name: str | None = None) -> int:
