@@ -171,14 +171,15 @@ def _processes(reader: Reader, iri: str) -> list[tuple[int, str]]:
 
 
 def _tasks(reader: Reader, iri: str) -> list[str]:
-    """Each Task, how it ended, and the first line of what it carried out."""
-    query = f"""{PREFIXES} SELECT ?name ?status ?source WHERE {{ GRAPH <{iri}/bundle> {{
+    """Each Task with its attributes, how it ended, and the first line of what it carried out."""
+    query = f"""{PREFIXES} SELECT ?t ?name ?status ?source WHERE {{ GRAPH <{iri}/bundle> {{
         ?t a provio:Task ; provio:name ?name ; prov:startedAtTime ?start .
         OPTIONAL {{ ?t provio:status ?status }} OPTIONAL {{ ?t provio:sourceText ?source }} }} }} ORDER BY ?start"""
-    rows = []
+    rows, attributes = [], said_of_run.attributes(reader, iri)
     for row in reader.rows(query):
+        name = row["name"] + (f" ({attributes[row['t']]})" if row["t"] in attributes else "")
         line = first_line({"iri": "", "type": "Task", "label": "", "source": row.get("source", "")})
-        rows.append("  ".join(part for part in (row["name"], row.get("status", "not ended"), line) if part))
+        rows.append("  ".join(part for part in (name, row.get("status", "not ended"), line) if part))
     return rows
 
 

@@ -20,6 +20,9 @@ METRICS = """SELECT ?name ?at ?value ?step { GRAPH <%s/bundle> { <%s> provio:had
 CHECKPOINTS = """SELECT DISTINCT ?c ?path ?step ?at { GRAPH <%s/bundle> { <%s> provio:hadCheckpoint ?c .
     ?c provio:path|provio:pathEncoded ?path ; prov:generatedAtTime ?at OPTIONAL { ?c provio:step ?step } } }
     ORDER BY ?at ?c"""
+ATTRIBUTES = """SELECT ?t ?name ?value { GRAPH <%s/bundle> { ?t a provio:Task ; provio:hadSetting ?s .
+    ?s provio:name ?name ; provio:value ?value } } ORDER BY ?t ?name"""
+WIDTH = 80  # of what is shown of a Task's attributes
 
 
 def rows(reader: Reader, run: str) -> Iterator[tuple[str, str]]:
@@ -32,6 +35,15 @@ def rows(reader: Reader, run: str) -> Iterator[tuple[str, str]]:
         yield "metric", f"{name} {last['value']}{_step(last)}{several}"
     for row in reader.rows(CHECKPOINTS % (run, run)):
         yield "checkpoint", cut_path(row["path"], 60) + _step(row)
+
+
+def attributes(reader: Reader, run: str) -> dict[str, str]:
+    """Return what each Task was begun with, and was said of it later: by its IRI."""
+    found: dict[str, list[str]] = {}
+    for row in reader.rows(ATTRIBUTES % run):
+        found.setdefault(row["t"], []).append(f"{row['name']} {row['value']}")
+    lines = {task: ", ".join(said) for task, said in found.items()}
+    return {task: line if len(line) <= WIDTH else line[: WIDTH - 1] + "…" for task, line in lines.items()}
 
 
 def _configuration(reader: Reader, row: dict[str, str]) -> str:

@@ -308,7 +308,8 @@ import provio
 data = open("data.csv").read()
 provio.configuration({"optimizer": {"lr": 0.001}, "epochs": 2}, kind="Hyperparameter", name="args")
 provio.used(provio.entity("patients/7", kind="Row"))
-with provio.activity("train"):
+with provio.activity("train", fold=3) as train:
+    train.say(device="cpu")
     for epoch in range(2):
         provio.metric("accuracy", 0.5 + epoch / 4, step=epoch)
         with open("model.pt", "w") as file:
@@ -335,5 +336,6 @@ def test_a_checkpoint_names_its_configuration_and_metrics(project: Project) -> N
     assert "patients/7  Row, carried" in tree
     shown = project.provio("show", "last").stdout
     assert f"config   {arguments}\n" in shown
+    assert "task     train (device cpu, fold 3)  ok\n" in shown
     assert "metric   accuracy 0.75, step 1, the last of 2\n" in shown
     assert [line.split(", ")[1] for line in shown.splitlines() if line.startswith("saved")] == ["step 0", "step 1"]
