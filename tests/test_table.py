@@ -51,7 +51,7 @@ def layers() -> set[str]:
         r"^PROVIO_(?:CALL|TELL)\((?:\w+, )?(provio_\w+)(), ", (POSIX.parent / "include/provio.h").read_text(), re.M
     )
     wrapped = re.findall(r"^HDF5(?:_HAND)?\((\w+)", (POSIX.parent / "hdf5" / "calls.def").read_text(), re.M)
-    collective = re.findall(r"^MPIIO(?:_HAND)?\((\w+)", (POSIX.parent / "mpiio" / "calls.def").read_text(), re.M)
+    collective = re.findall(r"^MPIIO(?:_HAND|_LARGE)?\((\w+)", (POSIX.parent / "mpiio" / "calls.def").read_text(), re.M)
     wrapped += [prefix + name for name in collective for prefix in ("", "P")]
     return {one or other for one, other in declared} | set(wrapped)
 

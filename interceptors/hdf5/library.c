@@ -78,13 +78,6 @@ static bool object_at(const void *address, struct span *span) {
     return loader.dl_iterate_phdr(spans, span) != 0;
 }
 
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char _end[] __attribute__((visibility("hidden")));
-
-static bool own(const void *function) {
-    return (const char *)function >= __ehdr_start && (const char *)function < _end;
-}
-
 // Held for good, so that what is known of its functions stays true.
 static void *hold(const struct span *span) {
     return loader.dlopen(span->name[0] == '\0' ? NULL : span->name, RTLD_LAZY | RTLD_NOLOAD);
@@ -174,7 +167,7 @@ __attribute__((cold, noinline)) void *library_function(struct library *library, 
     if (known != NULL) return known;
     int kept = errno;
     void *found = dlsym(relaxed(library->handle), names[function]);
-    if (found != NULL && own(found)) found = dlsym(RTLD_NEXT, names[function]);
+    if (found != NULL && loaded_here(found)) found = dlsym(RTLD_NEXT, names[function]);
     dlerror();
     errno = kept;
     atomic_store(&library->functions[function], found == NULL ? (void *)LACKING : found);

@@ -93,13 +93,13 @@ static void here(const struct call *call, handle file) {
 
 enum { NO_MPI = 16 }; // what a call of a function returns that the MPI in this process lacks: an error of any MPI's
 
-#define WRAPPER(wrapped, name, Term, parameters, arguments, subject)                                                   \
+#define WRAPPER(wrapped, name, otherwise, Term, parameters, arguments, subject)                                        \
     EXPORTED(wrapped, int, parameters)                                                                                 \
     int provio_##wrapped parameters {                                                                                  \
         struct call call;                                                                                              \
         const bool told = call_begin(&call, API_##name);                                                               \
         int(*real) parameters = ROW(wrapped);                                                                          \
-        int result = real == NULL ? NO_MPI : real arguments;                                                           \
+        int result = real == NULL ? otherwise : real arguments;                                                        \
         if (!told) return result;                                                                                      \
         const enum side side = SIDE_##Term;                                                                            \
         (void)side;                                                                                                    \
@@ -110,7 +110,11 @@ enum { NO_MPI = 16 }; // what a call of a function returns that the MPI in this 
             DONE_##subject;                                                                                            \
         return result;                                                                                                 \
     }
-#define MPIIO(name, ...) WRAPPER(name, name, __VA_ARGS__) WRAPPER(P##name, name, __VA_ARGS__)
+#define MPIIO(name, ...) WRAPPER(name, name, NO_MPI, __VA_ARGS__) WRAPPER(P##name, name, NO_MPI, __VA_ARGS__)
+#define PLAIN(plain, arguments) (count > INT_MAX || ROW(plain) == NULL ? NO_MPI : ROW(plain) arguments)
+#define MPIIO_LARGE(name, plain, Term, parameters, arguments, subject)                                                 \
+    WRAPPER(name, name, PLAIN(plain, arguments), Term, parameters, arguments, subject)                                 \
+    WRAPPER(P##name, name, PLAIN(P##plain, arguments), Term, parameters, arguments, subject)
 #define MPIIO_HAND(...)
 #define SKIPS(...)
 #include "calls.def"

@@ -8,6 +8,7 @@
 static const char names[FUNCTION_COUNT][36] = {
 #define MPIIO(name, ...) #name, "P" #name,
 #define MPIIO_HAND MPIIO
+#define MPIIO_LARGE MPIIO
 #define SKIPS(...)
 #include "calls.def"
     "PMPI_Type_size",

@@ -17,9 +17,11 @@ typedef void
 enum {
 #define MPIIO(name, ...) ROW_##name, ROW_P##name,
 #define MPIIO_HAND MPIIO
+#define MPIIO_LARGE MPIIO
 #define SKIPS(...)
 #include "calls.def"
 #undef MPIIO
+#undef MPIIO_LARGE
     OWN_PMPI_Type_size,
     OWN_PMPI_Get_count,
     FUNCTION_COUNT
@@ -27,8 +29,10 @@ enum {
 
 struct mpi_types {
 #define MPIIO(name, Term, parameters, ...) int(*row_##name) parameters, (*row_P##name)parameters;
+#define MPIIO_LARGE(name, plain, ...) MPIIO(name, __VA_ARGS__)
 #include "calls.def"
 #undef MPIIO
+#undef MPIIO_LARGE
 #undef MPIIO_HAND
 #undef SKIPS
 };

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 TABLE = Path(__file__).with_name("calls.def")
-WRAPPED = re.compile(r"MPIIO(?:_HAND)?\((\w+), (\w+), (\([^()]*\))(?:, (.*))?\)")
+WRAPPED = re.compile(r"MPIIO(?:_HAND|_LARGE)?\((\w+), (?:MPI_\w+, )?(\w+), (\([^()]*\))(?:, (.*))?\)")
 SKIPPED = re.compile(r'SKIPS\("(.*?)",\s*(.*?)\)', re.DOTALL)
 
 

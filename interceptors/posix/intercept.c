@@ -11,6 +11,7 @@
 #define HDF5_HAND HDF5
 #define HDF5(name, ...) #name,
 #define MPIIO_HAND MPIIO
+#define MPIIO_LARGE(name, plain, ...) MPIIO(name, __VA_ARGS__)
 #define MPIIO HDF5
 const char api_names[][32] = {
 #include "calls.def"
@@ -54,6 +55,7 @@ const char api_terms[][16] = {
 #undef HDF5_HAND
 #undef MPIIO
 #undef MPIIO_HAND
+#undef MPIIO_LARGE
 
 // ---- subjects and outcomes of rows
 

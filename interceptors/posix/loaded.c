@@ -43,6 +43,13 @@ static bool object_name(unsigned n, char *name) {
     return loader.dl_iterate_phdr(nth_name, &nth) != 0;
 }
 
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+bool loaded_here(const void *function) {
+    return (const char *)function >= __ehdr_start && (const char *)function < _end;
+}
+
 void *loaded_function(const char *name) {
     void *found = NULL;
     char *object = loader_ready() ? pool_take(&scratches) : NULL;
@@ -50,6 +57,7 @@ void *loaded_function(const char *name) {
         void *handle = object[0] == '\0' ? NULL : loader.dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
         if (handle == NULL) continue;
         found = dlsym(handle, name);
+        if (loaded_here(found)) found = NULL;
         loader.dlclose(handle);
     }
     if (object != NULL) pool_give(&scratches, object);

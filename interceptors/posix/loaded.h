@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-void *loaded_function(const char *name); // of the first object that leads to one; NULL: none does
+void *loaded_function(const char *name); // of the first object that leads to one that is not ours; NULL: none does
+bool loaded_here(const void *function);  // whether it is one of ours
 bool loaded_as(const char *part);        // whether the name of a loaded object's file has that in it
 
 #endif

@@ -115,9 +115,11 @@ enum {
 #undef HDF5_HAND
 #define MPIIO(name, ...) API_##name,
 #define MPIIO_HAND MPIIO
+#define MPIIO_LARGE MPIIO
 #include "../mpiio/calls.def"
 #undef MPIIO
 #undef MPIIO_HAND
+#undef MPIIO_LARGE
     API_NAMED
 };
 extern const char api_names[][32];
