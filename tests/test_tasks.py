@@ -106,6 +106,10 @@ def test_a_thread_is_in_the_task_that_it_was_made_in_until_that_ends(trace: Trac
     assert done(ran(trace, built, "heirs", work), "writes") == {("parent", "heir"): 2, ("", "heir"): 1}
 
 
+def test_so_it_is_where_thousands_go_on(trace: Trace, built: Path, work: Path) -> None:
+    assert done(ran(trace, built, "crowd", work), "writes") == {("parent", "heir"): 2, ("", "heir"): 1}
+
+
 def test_children_are_launched_by_the_task(trace: Trace, built: Path, work: Path) -> None:
     """A fork has none of its parent's Tasks, and may begin its own; who started it says in which."""
     facts = ran(trace, built, "children", work)

@@ -7,11 +7,13 @@ static struct thread *_Atomic newest;
 static _Atomic uint64_t tasks;
 uint64_t tasks_of_parent;
 
-// The Tasks that have not ended: for those who inherited one. Of so many at a time that two would share a place, the
-// later one has it.
+// The Tasks that have not ended, a bit each: for those who inherited one.
+enum { ROW = 32 * 1024, ROWS = 8 * 1024 };
+static _Atomic uint64_t *_Atomic going[ROWS];
+
+// What Tasks were within that were begun not long ago.
 enum { KNOWN = 1024 };
-static _Atomic uint64_t going[KNOWN];
-static struct { _Atomic uint64_t task, within; } nested[KNOWN]; // those, and others that ended not long ago
+static struct { _Atomic uint64_t task, within; } nested[KNOWN];
 
 // A thread is left by its Task's end where it has that from who made it, or where another thread ended it: then it is
 // in what that was within.
@@ -21,8 +23,27 @@ bool task_is_own(uint64_t task) {
     return task > tasks_of_parent && task <= relaxed(tasks);
 }
 
+// Where its bit is; NULL: it was never begun, or there is no room.
+static _Atomic uint64_t *word_of(uint64_t task, bool begins) {
+    if (task / ROW >= ROWS) return NULL;
+    _Atomic uint64_t *row = atomic_load(&going[task / ROW]);
+    if (row == NULL && begins) {
+        _Atomic uint64_t *made = arena_take(ROW / 8);
+        if (made == NULL) return NULL;
+        if (atomic_compare_exchange_strong(&going[task / ROW], &row, made)) row = made;
+    }
+    return row == NULL ? NULL : row + task % ROW / 64;
+}
+
 static bool goes_on(uint64_t task) {
-    return atomic_load(&going[task % KNOWN]) == task;
+    _Atomic uint64_t *word = word_of(task, false);
+    return word != NULL && (atomic_load(word) >> task % 64 & 1) != 0;
+}
+
+static bool went_on_until_now(uint64_t task) {
+    _Atomic uint64_t *word = word_of(task, false);
+    uint64_t bit = (uint64_t)1 << task % 64;
+    return word != NULL && (atomic_fetch_and(word, ~bit) & bit) != 0;
 }
 
 uint32_t number_next(void) {
@@ -131,7 +152,8 @@ uint64_t provio_task_begin(const struct provio_task *task) {
     if (!said) return 0;
     atomic_store(&nested[number % KNOWN].within, within);
     atomic_store(&nested[number % KNOWN].task, number);
-    atomic_store(&going[number % KNOWN], number);
+    _Atomic uint64_t *word = word_of(number, true);
+    if (word != NULL) atomic_fetch_or(word, (uint64_t)1 << number % 64);
     return number;
 }
 
@@ -167,8 +189,7 @@ void provio_task_end(uint64_t task, const char *status) {
     struct words words = words_of(status);
     struct block block;
     if (thread == NULL) return;
-    uint64_t known = task;
-    if (atomic_compare_exchange_strong(&going[task % KNOWN], &known, 0)) others_look(task);
+    if (went_on_until_now(task)) others_look(task);
     thread->depth++;
     if (block_begin(thread, &block, 96 + words_room(words))) {
         TEXT(&block.text, " <../t");

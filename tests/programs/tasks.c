@@ -1,6 +1,6 @@
 // `tasks HOW FOLDER`: Tasks (provio.h) of one process, by `threads` of which each has one and a file of its own,
-// `turns` that one thread takes between two, `heirs` that are made within one, `children` that are, or killed in one
-// (`killed`).
+// `turns` that one thread takes between two, `heirs` that are made within one, the same where many others go on
+// (`crowd`), `children` that are, or killed in one (`killed`).
 #define _GNU_SOURCE
 #include "../../interceptors/include/provio.h"
 #include <fcntl.h>
@@ -107,18 +107,27 @@ static void *heir(void *argument) {
     return NULL;
 }
 
-static void heirs(void) {
+static void heirs_among(int others) {
     pthread_t started;
     sem_init(&ended, 0, 0);
     sem_init(&go_on, 0, 0);
     uint64_t task = begin("parent");
     provio_task_enter(task);
+    for (int i = 0; i < others; i++) begin("other");
     pthread_create(&started, NULL, heir, NULL);
     sem_wait(&ended);
     provio_task_enter(0);
     end(task);
     sem_post(&go_on);
     pthread_join(started, NULL);
+}
+
+static void heirs(void) {
+    heirs_among(0);
+}
+
+static void crowd(void) {
+    heirs_among(3000);
 }
 
 // ---- children: by fork, and by vfork and exec
@@ -155,7 +164,8 @@ int main(int count, char **arguments) {
     static const struct {
         const char *name;
         void (*way)(void);
-    } ways[] = {{"threads", threads}, {"turns", turns}, {"heirs", heirs}, {"children", children}, {"killed", killed}};
+    } ways[] = {{"threads", threads}, {"turns", turns},       {"heirs", heirs},
+                {"crowd", crowd},     {"children", children}, {"killed", killed}};
     if (count != 3 || chdir(arguments[2]) != 0) return 2;
     for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++)
         if (strcmp(arguments[1], ways[i].name) == 0) return ways[i].way(), 0;
