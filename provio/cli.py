@@ -50,6 +50,10 @@ def _carried_out(arguments: list[str]) -> object:
     """Do what is called: a plain `run` without click, which takes twice as long to load as a bare Python to start."""
     plain = arguments[:1] == ["run"] and "_PROVIO_COMPLETE" not in os.environ
     call = run_options.read(arguments[1:]) if plain else None
+    if call and call.container:
+        from provio import contained
+
+        return contained.exec_in(call)
     if call:
         from provio import watching
 

@@ -49,9 +49,30 @@ class Mount:
     domain: str
 
 
+@plain(frozen=True)
+class MountLine:
+    """What a line of a mount table says of storage; paths as bytes, nothing concluded."""
+
+    id: int
+    parent: int
+    device: str
+    root: bytes
+    point: bytes
+    file_system: str
+    source: str
+
+
 def boot_id() -> str:
     """The identity of this boot of this kernel."""
     return _read("/proc/sys/kernel/random/boot_id") or "no-boot-id"
+
+
+def mount_namespace() -> int:
+    """The number of the mount namespace that this process is in; 0 where the system does not say."""
+    try:
+        return os.stat("/proc/self/ns/mnt").st_ino
+    except OSError:
+        return 0
 
 
 def machine_domain() -> str:
@@ -111,17 +132,26 @@ def mounts(devices: Container[str] | None = None, domains: Mapping[str, str] | N
     gives what a folder lies on, or its own."""
     found = []
     named = _named_devices(domains) if domains else {}
-    for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
+    for line in parsed(Path("/proc/self/mountinfo").read_bytes()):
+        if devices is None or line.device in devices:
+            domain = named.get(line.device) or _domain(line.point, line.device, line.file_system, line.source)
+            found.append(Mount(line.id, line.device, line.root, line.point, line.file_system, line.source, domain))
+    return found
+
+
+def parsed(table: bytes) -> list[MountLine]:
+    """Return the mounts that hold files, of a text as `/proc/self/mountinfo` has it (proc(5)); what is cut short is
+    left out."""
+    found = []
+    for line in table.splitlines():
         left, _, right = line.partition(b" - ")
-        fields, (kind, source, *_) = left.split(), right.split()
-        if kind.decode() in NOT_STORAGE:
-            continue
-        point, device = _octal(fields[4]), fields[2].decode()
-        if devices is not None and device not in devices:
+        fields, (kind, source, *_) = left.split(), [*right.split(), b"", b""]
+        file_system = kind.decode("utf-8", "replace")
+        if len(fields) < 6 or not fields[0].isdigit() or not fields[1].isdigit() or file_system in NOT_STORAGE:
             continue
         name = without_passwords(_octal(source).decode("utf-8", "replace"))
-        domain = named.get(device) or _domain(point, device, kind.decode(), name)
-        found.append(Mount(int(fields[0]), device, _octal(fields[3]), point, kind.decode(), name, domain))
+        numbers, places = (int(fields[0]), int(fields[1]), fields[2].decode()), (_octal(fields[3]), _octal(fields[4]))
+        found.append(MountLine(*numbers, *places, file_system, name))
     return found
 
 

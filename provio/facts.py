@@ -489,6 +489,10 @@ class Trace:
     hashes: dict[tuple[str, int, int, int, int], Hash] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
     said: Said = field(default_factory=Said)
+    image: Record = field(default_factory=dict)  # of the container that the run took place in
+    contained: set[str] = field(default_factory=set)  # the IRIs of the processes that had other mounts than the run
+    roots: set[bytes] = field(default_factory=set)  # folders that were the root of those: of images
+    image_devices: set[str] = field(default_factory=set)  # what lay at that root, and is not to be seen outside
 
     @property
     def iri(self) -> str:

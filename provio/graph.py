@@ -163,6 +163,7 @@ class _Writer:
         self.user = identity.user(run.get("host", "host"), run.get("user", "user"))
         self.person = None if "user" in self.left_out else _iri(self.user)
         self.files: set[str] = set()
+        self.image = _iri(identity.image(trace.image)) if trace.image else None
         self.strands: dict[str, list[tuple[str, Strand]]] = {}
         for iri, strand in conclusions.strands.items():
             self.strands.setdefault(trace.tasks[iri].process.iri, []).append((iri, strand))
@@ -322,6 +323,7 @@ class _Writer:
             ("prov:wasAssociatedWith", self._program_iri(program)),
             ("prov:wasAssociatedWith", _iri(alone.iri) if alone else None),
             *(("prov:used", _iri(version)) for version in phase.used),
+            ("prov:used", self.image if phase.process.iri in self.trace.contained else None),
             *(("ran", _iri(code.version)) for code in self._code(phase)),
         )
         if phase.continued and phase.carried_from:
@@ -536,8 +538,30 @@ class _Writer:
         if event.kind == "Delete" and known and event.number("links", 1) == 0:
             self.graph.say(known.iri, ("prov:wasInvalidatedBy", _iri(event.iri)))
 
+    def _image_of_container(self) -> None:
+        """The image that the processes in its container used, and its own files among the versions of the run."""
+        record, iri = self.trace.image, self.identity.image(self.trace.image)
+        labels = record.get("imageLabel", "").split("\n")
+        members = (version for version in self.out.versions.values() if self._is_of_image(version))
+        self.graph.node(
+            iri,
+            "Image",
+            ("rdfs:label", turtle.literal(os.path.basename(record.get("path", "")) or record.get("name", "image"))),
+            *self._texts(record, "name", "path", "pathEncoded", "digest", "recipe", "runtime"),
+            *(("imageLabel", turtle.literal(label)) for label in labels if label),
+            *(("prov:hadMember", _iri(version.iri)) for version in members),
+        )
+
+    def _is_of_image(self, version: Version) -> bool:
+        if version.facts.device in self.trace.image_devices:
+            return True
+        roots = [root + b"/" for root in self.trace.roots]
+        return any(path.startswith(root) for path in version.names.values() for root in roots)
+
     def _rest(self) -> Iterator[None]:
         graph = self.graph
+        if self.trace.image:
+            self._image_of_container()
         for copy in self.out.copies:
             graph.node(
                 copy.iri,

@@ -43,6 +43,9 @@ class Identity:
         self.places = sorted((_place(r) for r in trace.mounts), key=lambda p: -len(p.point))
         self._domains = {place.device: place.domain for place in reversed(self.places)}
         self._segments: dict[str, str] = {}
+        if trace.image:
+            image = self.image(trace.image)[len(BASE) :]
+            self._domains |= dict.fromkeys(trace.image_devices, image.replace("/", "."))
         self._files: dict[tuple[bytes, str], str] = {}
 
     def domain(self, device: str) -> str:
@@ -87,6 +90,15 @@ class Identity:
         else the same on both hosts."""
         place = f"{turtle.segment(host)}/{self.boot}/" if LOOPBACK.match(local) else ""
         return f"{BASE}socket/{place}{turtle.segment(local)}/{turtle.segment(peer)}"
+
+    def image(self, record: Record) -> str:
+        """Return the IRI of a container image: by its digest; else by its file or folder; else by its name."""
+        if "digest" in record:
+            return f"{BASE}image/{turtle.segment(record['digest'])}"
+        if "inode" not in record:
+            return f"{BASE}image/{turtle.segment(record.get('name', 'image'))}"
+        facts = Facts.of(record)
+        return f"{BASE}image/{self.domain(facts.device)}/{facts.inode}.{facts.birth}.{facts.mtime}.{facts.size}"
 
     def user(self, host: str, name: str) -> str:
         """Return the IRI of a user of a host."""

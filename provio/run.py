@@ -286,6 +286,7 @@ def trace_variable(recording: Recording) -> bytes:
         host,
         str(recording.home.path),
         str(host_folder(recording)),
+        f"@{environment.mount_namespace()}",
         *recording.detail.limits,
     ]
     encoded = (os.fsencode(f).replace(b"%", b"%25").replace(b";", b"%3B") for f in fields)

@@ -42,6 +42,7 @@ OPTIONS = (
     Option("--no-record", "off", "Leave this class (environment …) out.", True, True, "CLASS", CLASSES),
     Option("--include", "include", "Record files of this folder or glob alone.", True, True, "GLOB"),
     Option("--exclude", "exclude", "Record no files of this folder or glob.", True, True, "GLOB"),
+    Option("--container", "container", "In a container of this image.", metavar="IMAGE"),
     Option("--hash", "hashed", "SHA-256 of what it wrote, computed after it (no wait).", False, off="--no-hash"),
     Option("--quiet", "quiet", "Say nothing on stderr.", False),
     Option("--no-merge", "no_merge", "Leave the run pending; the next question merges it.", False),
@@ -62,6 +63,7 @@ class Call:
     off: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    container: str | None = None
     hashed: bool | None = None
     quiet: bool = False
     no_merge: bool = False

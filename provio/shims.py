@@ -104,7 +104,7 @@ def _read(file: Path, offset: int, size: int) -> bytes:
 def _found(path: str, root: str) -> Path:
     for place in [path] if "/" in path else [os.path.join(folder, path) for folder in os.get_exec_path()]:
         file = _below(root, place)
-        if file is not None and file.is_file() and os.access(file, os.X_OK):
+        if file is not None and os.path.isfile(file) and os.access(file, os.X_OK):  # which no refusal raises for
             return file
     where = "" if root == "/" else f" in {root}"
     raise ProvioError(f"{path}: there is no such program{where} that may be executed")

@@ -23,6 +23,7 @@ from provio.lineage.launchers import of_ranks
 from provio.lineage.model import inode_of
 from provio.lineage.phases import Origin, origins
 from provio.lineage.spans import COMPILED, PROT_READ
+from provio.mount_tables import PREFIX
 from provio.packed import Packed
 from provio.plain import field, plain, replace
 from provio.runfiles import RunFile, RunFiles
@@ -89,7 +90,7 @@ def inode_hash(facts: Facts) -> int:
 def survey(source: RunFiles, interpreters: Mapping[str, Interpreter]) -> Survey:
     """Look through a run that has ended; raises Indivisible where it cannot be divided, or something is damaged."""
     whole, head = traces.begin(source)
-    if "endedNs" not in whole.run or any(record.get("a") == "Gap" for record in head.values()):
+    if "endedNs" not in whole.run or any(record.get("a") in ("Gap", "Image") for record in head.values()):
         raise Indivisible
     found = _Surveyor(Survey(whole), interpreters)
     mine = (file for file in source.files(whole.run) if not found.is_late(file))
@@ -122,6 +123,8 @@ class _Surveyor:
 
     def is_late(self, file: RunFile) -> bool:
         """Take in what was found after the run; tell whether a file holds that."""
+        if file.name.startswith(PREFIX):  # the names in other files are to be read by it
+            raise Indivisible
         if file.name not in traces.AFTER:
             return False
         for iri, record in traces.records_of(self.whole, file).items():

@@ -39,6 +39,7 @@ from provio.facts import (
     Unwatched,
     path_of,
 )
+from provio.mount_tables import MountTables
 from provio.packed import Packed
 from provio.patterns import pattern
 from provio.runfiles import RunFile, RunFiles
@@ -86,6 +87,7 @@ def begin(source: RunFiles) -> tuple[Trace, Records]:
     trace.environment = {
         r["name"]: r["value"] for r in head.values() if r.get("a") == "Environment" and {"name", "value"} <= r.keys()
     }
+    trace.image = next((record for record in head.values() if record.get("a") == "Image"), {})
     return trace, head
 
 
@@ -100,7 +102,7 @@ def read_files(trace: Trace, files: Iterable[RunFile], after: Mapping[str, Mappi
     of the openings in them, by process, where that is not among the files."""
     settled: Records = {}
     late: deque[dict[str, Packed]] = deque()
-    members, sayings = Members(), Sayings(partial(_process, trace))
+    members, sayings, tables = Members(), Sayings(partial(_process, trace)), MountTables(trace.mounts)
     for file in files:
         if file.gap is not None:
             trace.digests.add((file.host, file.name), os.fsencode(file.gap))
@@ -111,8 +113,9 @@ def read_files(trace: Trace, files: Iterable[RunFile], after: Mapping[str, Mappi
         records = records_of(trace, file) if apart is None else admitted(apart, own, file.path, trace.damages)
         if file.name in AFTER:
             settled.update(records)
-        else:
+        elif not tables.takes(records, file.name, own):
             late.append(_assemble(trace, records, members, sayings))
+    _containers(trace, tables)
     openings = {opening.iri: opening for opening in trace.openings()} | members.containers
     members.place()
     threads = {thread.iri: thread for process in trace.processes.values() for thread in process.threads}
@@ -125,6 +128,10 @@ def read_files(trace: Trace, files: Iterable[RunFile], after: Mapping[str, Mappi
         settled.update((iri, packed.record()) for iri, packed in after.get(own, {}).items())
     _attach_settled(trace, settled, openings)
     _bound_accesses(trace)
+
+
+def _containers(trace: Trace, tables: MountTables) -> None:
+    trace.contained, trace.roots, trace.image_devices = set(tables.of_process), tables.roots(), tables.devices()
 
 
 def read_head(folder: Path) -> Record:

@@ -12,7 +12,7 @@ from provio import __version__, terminal, verbs
 
 # In the order in which people come to need them; a verb that is in none stands under the last.
 GROUPS = {
-    "Record": ("run", "env", "kernel"),
+    "Record": ("run", "container", "env", "kernel"),
     "Ask": (
         "lineage",
         "why",

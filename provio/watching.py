@@ -45,8 +45,13 @@ def watched(call: Call) -> int:
 
     end = run.watch(arguments, recording, say, lasts)
     if recording:
-        _finish(recording, call, lambda: _after(recording, end, call.no_merge, settings))
+        ended(recording, end, call, settings)
     return run.end_as(end)
+
+
+def ended(recording: Recording, end: End, call: Call, settings: Config) -> None:
+    """Finish the run of a command that ended, and have it merged."""
+    _finish(recording, call, lambda: _after(recording, end, call.no_merge, settings))
 
 
 def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config, list[Path]]:
@@ -54,7 +59,7 @@ def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config
     forgive = None if call.strict else (lambda _: None) if call.quiet else terminal.complain
     try:
         folders = homes.project_folders()
-        settings = config.load(folders, _flags(call), forgive)
+        settings = config.load(folders, flags(call), forgive)
         return prepared(arguments, settings), settings, folders
     except Exception as error:
         if call.strict:
@@ -64,12 +69,12 @@ def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config
         return None, config.Config(), []
 
 
-def _flags(call: Call) -> dict[str, object]:
-    """What a call sets."""
+def flags(call: Call) -> dict[str, object]:
+    """Return what a call sets."""
     record = [*call.on, *(f"-{word}" for word in call.off)] or None
-    flags: dict[str, object] = {"name": call.name, "campaign": call.campaign, "detail": call.detail}
-    flags |= {"record": record, "hash": call.hashed}
-    return flags | {"include": call.include or None, "exclude": call.exclude or None}
+    found: dict[str, object] = {"name": call.name, "campaign": call.campaign, "detail": call.detail}
+    found |= {"record": record, "hash": call.hashed}
+    return found | {"include": call.include or None, "exclude": call.exclude or None}
 
 
 def _wait_instead(
@@ -90,7 +95,7 @@ def finished(recording: Recording, end: End, call: Call, folders: list[Path], lo
 
     def work() -> str:
         run.note_end(recording, end)
-        settings = config.load(folders, _flags(call), lambda _: None)
+        settings = config.load(folders, flags(call), lambda _: None)
         return _after(recording, None, call.no_merge, settings, held)
 
     _finish(recording, call, work)

@@ -14,9 +14,9 @@ FLOORS = """
     errors patterns plain folders cycles components disjoint sparql vocab kinds turtle statx values metrics said digests
     packed facts admit trace_members trace_said blocks trace_metrics runfiles trace_hash content
     given_file settings switches endpoints config config_file home sharing lock passwords redact
-    jobs environment executable limits trace needs shims going signals run waiter session pressing hdf5_signs
-    hdf5_unseen
-    settle identity present
+    jobs environment executable limits mount_tables trace needs shims going signals run waiter session pressing
+    hdf5_signs hdf5_unseen
+    settle identity present image recipes
     lineage survey
     graph_members graph_said graph across store own_words intake portions
     merge_job merge_readers removal merge packing hashing backup together
@@ -26,7 +26,8 @@ FLOORS = """
     validate recorded notebook verify tracking compared config_of reports known_words show_member said_of_run runs
     configurations best saved stats parameters view exports
     ranks batch containers doctor stopping
-    terminal asking run_options watching ended own_run completion serve verbs api usage cli manual settings_page
+    terminal asking run_options watching contained ended own_run completion serve verbs api usage cli manual
+    settings_page
 """.split()
 
 # Links to the repository's own folders: they have rules of their own.

@@ -223,7 +223,7 @@ static void text_process(struct text *text, const char *image, uint32_t pid, uin
 }
 
 static void text_place(struct text *text, const char *executable, size_t executable_size, const char *cwd,
-                       size_t cwd_size) {
+                       size_t cwd_size, const struct mounts *mounts) {
     static const char gone[] = " (deleted)"; // as /proc says it
     size_t tail = sizeof gone - 1;
     struct facts facts; // of the file that runs, whatever its name leads to by now
@@ -236,6 +236,7 @@ static void text_place(struct text *text, const char *executable, size_t executa
         if (known && !left_out(CLASS_FILE)) text_facts(text, &facts);
     }
     if (cwd_size > 0 && !left_out(CLASS_PROCESS)) TEXT_NAME(text, cwd, cwd, cwd_size);
+    text_mounts(text, mounts);
     TEXT(text, " .");
 }
 
@@ -250,11 +251,11 @@ static size_t base_room(void) {
 enum { THREAD_ROOM = 128, PREFIX_ROOM = 256 };
 
 static size_t process_room(void) {
-    return 416 + FACTS_ROOM + name_room(settings.host, strlen(settings.host)) + arguments_room();
+    return 416 + FACTS_ROOM + MOUNTS_ROOM + name_room(settings.host, strlen(settings.host)) + arguments_room();
 }
 
 static void header_write(struct live *live, struct thread *thread, const char *executable, size_t executable_size,
-                         const char *cwd, size_t cwd_size, size_t room) {
+                         const char *cwd, size_t cwd_size, const struct mounts *mounts, size_t room) {
     struct block block;
     if (!reserve(thread, live, &block, room)) return;
     TEXT(&block.text, PREFIXES);
@@ -263,7 +264,7 @@ static void header_write(struct live *live, struct thread *thread, const char *e
     if (live->ordinal == 0) {
         text_process(&block.text, process.forked ? "fork" : "exec", process.pid, process.tick, process.parent,
                      process.started);
-        text_place(&block.text, executable, executable_size, cwd, cwd_size);
+        text_place(&block.text, executable, executable_size, cwd, cwd_size, mounts);
     }
     block_commit(&block);
 }
@@ -272,7 +273,7 @@ static long header_gain(struct live *live, struct thread *thread, int fd) {
     if (live->ordinal > 0) {
         size_t room = PREFIX_ROOM + base_room() + THREAD_ROOM;
         long gained = chunk_gain(live, fd, room);
-        if (gained == 0) header_write(live, thread, "", 0, "", 0, room);
+        if (gained == 0) header_write(live, thread, "", 0, "", 0, NULL, room);
         return gained;
     }
     char *executable = pool_take(&scratches), *cwd = executable;
@@ -284,8 +285,11 @@ static long header_gain(struct live *live, struct thread *thread, int fd) {
     cwd_size = cwd_size > 0 && cwd[0] == '/' ? cwd_size - 1 : 0;
     size_t room = PREFIX_ROOM + base_room() + THREAD_ROOM + process_room() +
                   name_room(executable, (size_t)executable_size) + name_room(cwd, (size_t)cwd_size);
+    struct mounts mounts;
+    mounts_look(&mounts);
     long gained = chunk_gain(live, fd, room);
-    if (gained == 0) header_write(live, thread, executable, (size_t)executable_size, cwd, (size_t)cwd_size, room);
+    if (gained == 0)
+        header_write(live, thread, executable, (size_t)executable_size, cwd, (size_t)cwd_size, &mounts, room);
     pool_give(&scratches, executable);
     return gained;
 }
@@ -440,7 +444,7 @@ static void borrow(struct thread *thread) {
     text_base(&block.text, pid, tick, -1, 0);
     text_thread(&block.text, (int)pid, thread->epoch);
     text_process(&block.text, "fork", pid, tick, parent, now(thread));
-    text_place(&block.text, "", 0, "", 0);
+    text_place(&block.text, "", 0, "", 0, NULL);
     block_commit(&block);
 }
 

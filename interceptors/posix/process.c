@@ -52,6 +52,14 @@ static bool is_segment(const char *text) {
     return *text != '\0';
 }
 
+// The number at the start, or behind a space.
+static uint64_t number_at(const char *space) {
+    uint64_t number = 0;
+    for (const char *digit = space + (*space == ' '); *digit >= '0' && *digit <= '9'; digit++)
+        number = number * 10 + (uint64_t)(*digit - '0');
+    return number;
+}
+
 static bool settings_read(const char *at) {
     char version[4], words[256], clock[8];
     size_t size = strlen(at) + 1;
@@ -64,8 +72,13 @@ static bool settings_read(const char *at) {
         *names[i] = room;
         if (room == NULL || (room = field(&at, room, end)) == NULL) return false;
     }
-    for (char *limit; *at != '\0'; room = limit)
-        if ((limit = field(&at, room, end)) == NULL || !limit_add(room, (size_t)(limit - room) - 1)) return false;
+    for (char *limit; *at != '\0'; room = limit) {
+        if ((limit = field(&at, room, end)) == NULL) return false;
+        if (*room == '@')
+            settings.mounts = number_at(room + 1);
+        else if (!limit_add(room, (size_t)(limit - room) - 1))
+            return false;
+    }
     settings.home_length = strlen(settings.home);
     settings.folder_length = strlen(settings.folder);
     settings.time_stamp_counter = strcmp(clock, "tsc") == 0;
@@ -215,14 +228,6 @@ struct thread *thread_begin(void) {
     thread->epoch = clock_slow(thread) - 1; // so that no time is 0, which means never
     if (thread_key_made) pthread_setspecific(thread_key, thread);
     return self = thread;
-}
-
-// The number behind a space.
-static uint64_t number_at(const char *space) {
-    uint64_t number = 0;
-    for (const char *digit = space + (*space == ' '); *digit >= '0' && *digit <= '9'; digit++)
-        number = number * 10 + (uint64_t)(*digit - '0');
-    return number;
 }
 
 // A field of /proc/<pid>/stat; the name in field 2 may hold anything, so fields are counted from its last `)`.

@@ -401,6 +401,7 @@ extern struct settings {
     enum detail detail;
     char *arguments, *arguments_end;
     uint32_t rank, ranked; // its number in a parallel program, and whether it has one
+    uint64_t mounts;       // the mount namespace of what watches; 0: not told
 } settings;
 
 static inline bool left_out(enum class class) {
@@ -563,6 +564,13 @@ void objects_after_fork(void);
 uint64_t serial_next(void);
 extern uint64_t serials_of_parent; // what has one of these was announced before the last fork
 void overlay_drop(void);
+struct mounts {
+    uint64_t space, hash; // the mount namespace, 0 where it is that of what watches, and what its table hashes to
+};
+void mounts_look(struct mounts *mounts); // mounts.c
+void text_mounts(struct text *text, const struct mounts *mounts);
+enum { MOUNTS_ROOM = 64 };
+
 bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts);
 enum { FACTS_ROOM = 192 }; // what text_facts takes at most
 void text_facts(struct text *text, const struct facts *facts);

@@ -58,7 +58,8 @@ def settings(environment: dict[str, str]) -> Settings | None:
         return None
     version, detail, _, run, host, home, folder = map(unquote_to_bytes, fields[:7])
     level, *words = detail.decode("ascii", "replace").split(",")
-    limits = tuple((field[:1] == b"+", field[1:]) for field in map(unquote_to_bytes, fields[7:]))
+    rest = [field for field in map(unquote_to_bytes, fields[7:]) if field[:1] != b"@"]
+    limits = tuple((field[:1] == b"+", field[1:]) for field in rest)
     names = [os.fsdecode(run), os.fsdecode(host)]
     if version != b"1" or level not in ("file", "op", "call") or not (home[:1] == folder[:1] == b"/"):
         return None

@@ -105,6 +105,7 @@ class Noise:
         homes = [rb"/root", rb"/home/[^/]+", *([re.escape(home)] if home else [])]
         self.hidden = re.compile(rb"(" + b"|".join(homes) + rb")/\.[^/]+")
         self.listens = set(_connections(trace))
+        self.roots = trace.roots
         self.named = {path for process in trace.processes.values() for path in _named(process)}
         self._known: dict[tuple[bytes, bytes | None], bool] = {}
 
@@ -134,6 +135,9 @@ class Noise:
     def _of_system(self, path: bytes) -> bool:
         if self.added(path) or self.kept(path):
             return not self.kept(path)
+        image = next((root for root in self.roots if _under(path, {root})), None)
+        if image:  # what is the system's there is below the root there
+            return bool(self._root(path[len(image) :])) or b"/site-packages/" in path or b"/__pycache__/" in path
         if _under(path, self.interpreters) or b"/site-packages/" in path or _under(path, OWN):
             return True
         root = self._root(path)

@@ -15,7 +15,7 @@ from provio.switches import SEE
 from provio.verbs import Choice
 
 
-def _declared(option: Option) -> click.Option:
+def declared(option: Option) -> click.Option:
     """An option as click knows it."""
     if not option.takes:
         names = f"{option.written}/{option.off}" if option.off else option.written
@@ -32,9 +32,10 @@ def _carried_out(**given: Any) -> int:
     Its output, exit code and signals are its own. What provio.toml sets, the options are over. Example: provio run --
     make -j4
     """
-    from provio import watching
+    from provio import contained, watching
 
-    return watching.watched(Call(**given))
+    call = Call(**given)
+    return contained.exec_in(call) if call.container else watching.watched(call)
 
 
 command = click.Command(
@@ -44,7 +45,7 @@ command = click.Command(
     callback=_carried_out,
     help=_carried_out.__doc__,
     params=[
-        *map(_declared, OPTIONS),
+        *map(declared, OPTIONS),
         click.Argument(["command"], nargs=-1, type=click.UNPROCESSED, required=True),
     ],
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from provio.doctor import Finding, Place, note, ok
 
 ABOUT = "containers"
-RUNTIMES = ("apptainer", "singularity", "ch-run", "podman", "docker", "enroot", "shifter")
+RUNTIMES = ("apptainer", "singularity", "ch-run", "podman", "docker", "enroot", "shifter", "sarus")
 SIGNS = ("/.dockerenv", "/run/.containerenv", "/.singularity.d", "/ch")
 
 
@@ -24,8 +24,8 @@ def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
     found = [name for name in RUNTIMES if shutil.which(name)]
     if found:
         yield note(
-            f"{', '.join(found)}: what runs inside a container is not seen from outside",
-            "install provio inside, and put `provio run --` before the command there",
+            f"{', '.join(found)}: what runs inside a container is not seen where it is started as usual",
+            "start it with `provio container run`, `exec` or `shell`",
         )
     elif not inside:
         yield ok("no container, and no runtime for them")

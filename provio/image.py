@@ -1,0 +1,135 @@
+"""What a container image says of itself: its file or folder in, the facts that are recorded of it out.
+
+Of SIF the header and the descriptors behind it (as sylabs/sif 3 has them); of a folder what Apptainer and Charliecloud
+leave in it; of a runtime's own image what `image inspect` says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from provio import statx
+from provio.plain import plain
+
+SIF_MACHINES = {b"02": "x86_64", b"04": "aarch64"}
+SIF_HEAD = struct.Struct("<32s10s3s3s16s8q")
+SIF_PART = struct.Struct("<iBIII7q128s384s")
+RECIPE, LABELS = 0x4001, 0x4003
+LONGEST = 1 << 20  # bytes of a recipe
+GO_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+LABEL_FILES = (".singularity.d/labels.json", "ch/metadata.json")
+RECIPE_FILES = (".singularity.d/Singularity", "ch/Dockerfile")
+
+
+@plain(frozen=True)
+class Known:
+    """What is known of an image; what is not is empty. `root` is the folder that holds it, where there is one."""
+
+    name: str
+    path: str = ""
+    root: str = ""
+    machine: str = ""
+    library: str = ""
+    digest: str = ""
+    recipe: str = ""
+    labels: tuple[str, ...] = ()
+
+    def facts(self) -> statx.Facts | None:
+        """Return what `stat` says of its file or folder."""
+        with contextlib.suppress(OSError):
+            return statx.facts(os.fsencode(self.path)) if self.path else None
+        return None
+
+
+def of_folder(name: str, folder: str) -> Known:
+    """Return what a folder says of the image that it holds."""
+    root = os.path.abspath(folder)
+    labels: dict[str, Any] = {}
+    for place in LABEL_FILES:
+        with contextlib.suppress(OSError, ValueError):
+            said = json.loads(_text(os.path.join(root, place)))
+            labels |= said.get("labels") or {} if place.startswith("ch/") else said
+    recipe = ""
+    for place in RECIPE_FILES:
+        with contextlib.suppress(OSError):
+            recipe = recipe or _text(os.path.join(root, place))
+    return Known(name, root, root, recipe=recipe, labels=_listed(labels))
+
+
+def of_file(name: str) -> Known:
+    """Return what an image's file says of it."""
+    path = os.path.abspath(name)
+    machine, recipe, labels = "", "", {}
+    with contextlib.suppress(OSError, ValueError, struct.error), open(path, "rb") as file:
+        head = SIF_HEAD.unpack(file.read(SIF_HEAD.size))
+        if head[1].startswith(b"SIF_MAGIC"):
+            machine = SIF_MACHINES.get(head[3][:2], "another machine")
+            parts = {kind: (offset, size) for kind, offset, size in _parts(file, head[9], head[8])}
+            recipe = _part(file, *parts.get(RECIPE, (0, 0)))
+            labels = json.loads(_part(file, *parts.get(LABELS, (0, 0))) or "{}")
+    return Known(name, path, machine=machine, recipe=recipe, labels=_listed(labels))
+
+
+def _parts(file: Any, start: int, count: int) -> Iterator[tuple[int, int, int]]:
+    file.seek(start)
+    for _ in range(min(count, 128)):
+        part = SIF_PART.unpack(file.read(SIF_PART.size))
+        if part[1]:
+            yield part[0], part[5], part[6]
+
+
+def _part(file: Any, offset: int, size: int) -> str:
+    file.seek(offset)
+    text: bytes = file.read(min(size, LONGEST))
+    return text.decode("utf-8", "replace").rstrip("\0")
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read(LONGEST)
+
+
+def _listed(labels: object) -> tuple[str, ...]:
+    pairs = labels.items() if isinstance(labels, dict) else ()
+    return tuple(sorted(f"{name}={value}" for name, value in pairs if isinstance(value, str)))
+
+
+def of_inspection(name: str, text: str) -> Known:
+    """Return what `image inspect` of Podman or Docker says."""
+    try:
+        said = json.loads(text)[0]
+    except (ValueError, IndexError, KeyError):
+        return Known(name)
+    digests = said.get("RepoDigests") or []
+    digest = said.get("Digest") or (digests[0].rpartition("@")[2] if digests else said.get("Id", ""))
+    machine = GO_MACHINES.get(said.get("Architecture", ""), said.get("Architecture", ""))
+    layers = [place for value in _places(said) for place in value.split(":")]
+    musl = any(any(Path(place, "lib").glob("ld-musl-*")) for place in layers)
+    labels = (said.get("Config") or {}).get("Labels") or {}
+    return Known(name, machine=machine, library="musl" if musl else "", digest=digest, labels=_listed(labels))
+
+
+def _places(said: dict[str, Any]) -> list[str]:
+    data = (said.get("GraphDriver") or {}).get("Data") or {}
+    return [str(data[key]) for key in ("UpperDir", "LowerDir", "dir", "MergedDir") if data.get(key)]
+
+
+def digest_of(path: str, kept: Path) -> str:
+    """Return the SHA-256 of an image's file as `sha256:…`, from the folder `kept` where it was computed before."""
+    facts = statx.facts(os.fsencode(path))
+    note = kept / f"{facts.device}.{facts.inode}.{facts.birth}.{facts.mtime}.{facts.size}"
+    with contextlib.suppress(OSError):
+        return note.read_text(encoding="ascii")
+    with open(path, "rb") as file:
+        found = "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
+    with contextlib.suppress(OSError):
+        kept.mkdir(exist_ok=True)
+        note.write_text(found, encoding="ascii")
+    return found

@@ -1,0 +1,93 @@
+"""The same storage under other names, in another mount namespace: one File, one version."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+from conftest import Project
+
+from provio import environment
+from provio.mount_tables import MountTables, Table, _Outside
+
+HOST = "https://w3id.org/provio/run/r/h/"
+INSIDE = rb"""45 66 254:0 /images/deb / ro,relatime - ext4 /dev/vda rw
+46 45 0:21 / /proc rw,relatime - proc proc rw
+89 45 254:0 /home/ada /work rw,relatime - ext4 /dev/vda rw
+90 89 0:50 / /work/tmp rw,relatime - tmpfs none rw
+91 45 254:1 /a\040b /data rw,relatime - ext4 /dev/vdb rw
+92 45 254:0 /gone//deleted /etc/passwd rw,relatime - ext4 /dev/vda rw
+93 91 254:1 /other /data rw,relatime - ext4 /dev/vdb rw
+"""
+
+
+def table() -> Table:
+    outside = [_Outside("254:0", b"", b""), _Outside("254:1", b"/a b", b"/mnt/ab"), _Outside("254:1", b"", b"/vdb")]
+    return Table(environment.parsed(INSIDE), outside)
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside"),
+    [
+        (b"/", b"/images/deb"),
+        (b"/usr/bin/python3", b"/images/deb/usr/bin/python3"),
+        (b"/work", b"/home/ada"),
+        (b"/work/x y\xff", b"/home/ada/x y\xff"),
+        (b"/work/tmp/x", b"/work/tmp/x"),  # seen inside alone
+        (b"/workshop/x", b"/images/deb/workshop/x"),
+        (b"/data/x", b"/vdb/other/x"),  # what was mounted last lies on top
+        (b"/etc/passwd", b"/etc/passwd"),
+        (b"@abstract", b"@abstract"),
+    ],
+)
+def test_a_name_inside_is_a_name_outside(inside: bytes, outside: bytes) -> None:
+    """By the mounts inside to file system and folder, and from there by those outside."""
+    assert table().outside(inside) == outside
+
+
+def test_a_table_that_is_cut_short_says_what_it_has() -> None:
+    """A line that was not written whole counts for nothing."""
+    for size in range(len(INSIDE)):
+        Table(environment.parsed(INSIDE[:size]), []).outside(b"/work/x")
+
+
+def test_records_are_read_by_the_table_of_their_image() -> None:
+    """Those of a forked child of a vfork, in the same file, too; those of others stay as they are."""
+    tables = MountTables([{"device": "254:0", "root": "/", "mountPoint": "/"}])
+    assert tables.takes({f"{HOST}mounts/1.2": {"a": "MountTable", "table": INSIDE.decode()}}, "0.mounts.1.2.ttl", HOST)
+    records = {
+        f"{HOST}7.8.0/": {"a": "Process", "mounts": "1.2", "cwd": "/work"},
+        f"{HOST}7.8.v/o1": {"a": "FileVersion", "pathEncoded": "/work/%FF"},
+    }
+    assert not tables.takes(records, "7.8.0.0.ttl", HOST)
+    assert records[f"{HOST}7.8.0/"]["cwd"] == "/home/ada"
+    assert records[f"{HOST}7.8.v/o1"]["pathEncoded"] == "/home/ada/%FF"
+    other = {f"{HOST}7.9.0/o1": {"a": "FileVersion", "path": "/work/x"}}
+    tables.takes(other, "7.9.0.0.ttl", HOST)
+    assert other[f"{HOST}7.9.0/o1"]["path"] == "/work/x"
+
+
+def namespaces() -> None:
+    """Skip where this machine gives nobody a mount namespace."""
+    made = subprocess.run(["unshare", "-m", "mount", "--bind", "/", "/mnt"], capture_output=True, check=False)
+    if os.geteuid() != 0 or made.returncode != 0:
+        pytest.skip("needs root, and a mount namespace of its own")
+
+
+@pytest.mark.slow
+def test_one_file_and_one_version(project: Project) -> None:
+    """Written there, renamed there, read here under another name: one File, one version, one lineage."""
+    namespaces()
+    project.sh("mkdir data 'a b'; echo in > data/in; echo x > 'a b/x'")
+    steps = "cd /mnt && cat in > half && mv half whole && cat /srv/x whole > both"
+    project.run(f'unshare -m sh -c \'mount --bind data /mnt && mount --bind "a b" /srv && exec sh -c "{steps}"\'')
+    project.run("cat data/both > out")
+    assert project.data("out") == {"data/both", "a b/x", "data/whole", "data/in"}
+    for name, count in {"data/both": 1, "data/in": 1, "a b/x": 1}.items():
+        path = project.path / name
+        found = project.rows(f'SELECT DISTINCT ?f {{ ?f a provio:File ; provio:path "{path}" }}')
+        assert len(found) == count
+        versions = f"?v prov:specializationOf <{found[0]['f']}> ; a provio:FileVersion ; provio:size ?size"
+        assert len(project.rows(f"SELECT DISTINCT ?v {{ {versions} }}")) <= 2  # empty when it was opened, and whole
+    assert not project.rows('SELECT ?p { ?f provio:path ?p FILTER(STRSTARTS(?p, "/mnt/") || STRSTARTS(?p, "/srv/")) }')
