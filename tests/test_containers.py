@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -183,12 +184,13 @@ def ordinary(project: Project) -> Iterator[Ordinary]:
         pytest.skip("needs ch-run, and root to become an ordinary user")
     if subprocess.run([*as_user(), "unshare", "-Ur", "true"], capture_output=True, check=False).returncode:
         pytest.skip("needs user namespaces for ordinary users")
-    found = Ordinary(project.path, {**project.env, "USER": "ada", "HOME": str(project.path)})
-    for folder in [project.path, *project.path.parents][:4]:
-        folder.chmod(folder.stat().st_mode | 0o055)
-    for path in [project.path, *project.path.rglob("*")]:
-        os.chown(path, 4242, 4242)
-    yield found
+    with tempfile.TemporaryDirectory(prefix="provio-ordinary-") as place:  # pytest's own folders are shut to others
+        folder = Path(place) / "project"
+        (folder / ".provio").mkdir(parents=True)
+        for path in (Path(place), folder, folder / ".provio"):
+            path.chmod(0o755)
+            os.chown(path, 4242, 4242)
+        yield Ordinary(folder, {**project.env, "USER": "ada", "HOME": place})
 
 
 @pytest.mark.slow
@@ -235,12 +237,13 @@ def test_what_is_written_inside_is_what_is_there_outside(ordinary: Ordinary, deb
 
 
 @pytest.mark.slow
-def test_a_folder_to_bind_at(ordinary: Ordinary, debian: Path, tmp_path: Path) -> None:
+def test_a_folder_to_bind_at(ordinary: Ordinary, debian: Path) -> None:
     """What the image has not is made in it, where it can be written; else nothing is started."""
-    (tmp_path / "tmp").mkdir()
-    env = {**ordinary.env, "TMPDIR": str(tmp_path / "tmp")}  # which ch-run shows at /tmp, so that nothing else is there
-    (tmp_path / "tmp").chmod(0o777)
-    image = tmp_path / "image"
+    place = ordinary.path.parent
+    (place / "tmp").mkdir()
+    env = {**ordinary.env, "TMPDIR": str(place / "tmp")}  # which ch-run shows at /tmp, so that nothing else is there
+    (place / "tmp").chmod(0o777)
+    image = place / "image"
     subprocess.run(["cp", "-al", debian, image], check=True)
     step = ("container", "exec", str(image), "--", "sh", "-c", "echo 1 > one")
     image.chmod(0o755)
