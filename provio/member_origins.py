@@ -20,7 +20,7 @@ ORIGIN = (GENERATED, DERIVED)
 GROUP = NS + "Group"
 OTHERS = frozenset((GROUP, NS + "NamedLink", NS + "Datatype"))
 PARTS = frozenset((NS + "Dataset", NS + "Attribute"))
-MOST = 10_000  # versions that one object is followed through
+MOST = 10_000  # objects of one version that one is followed through: a group in a copy of itself has no end
 
 
 def holders(iri: str) -> Iterator[str]:
@@ -37,6 +37,23 @@ def holders(iri: str) -> Iterator[str]:
 
 def _lies_in(iri: str, gone: Collection[str]) -> bool:
     return bool(gone) and (iri in gone or any(holder in gone for holder in holders(iri)))
+
+
+class Seen:
+    """What was met already, by the version that it is in, or (a source and its target) that its source is in: versions
+    are as many as there are, objects of each MOST at most."""
+
+    def __init__(self, first: str | tuple[str, str]) -> None:
+        self._met: dict[str, set[str | tuple[str, str]]] = {}
+        self.first(first)
+
+    def first(self, one: str | tuple[str, str]) -> bool:
+        """Note one; tell whether it was not met before."""
+        met = self._met.setdefault((one if isinstance(one, str) else one[0]).partition("#")[0], set())
+        if one in met or len(met) >= MOST:
+            return False
+        met.add(one)
+        return True
 
 
 class Origins:
@@ -65,7 +82,7 @@ class Origins:
         """Return the objects that one of which nothing is stated has its content from, or the version that it is in;
         nothing where it is a root."""
         ends: dict[str, None] = {}
-        waiting, seen = [iri], {iri}
+        waiting, seen = [iri], Seen(iri)
         for one in waiting:  # which grows
             version = one.partition("#")[0]
             sources = None if one != iri and self.stated(one) else self.sources(one)
@@ -73,9 +90,8 @@ class Origins:
                 ends[one] = None
             elif sources is None:
                 ends[version] = None
-            elif sources and len(seen) < MOST:
-                waiting += [source for source in sources if source not in seen]
-                seen.update(sources)
+            elif sources:
+                waiting += filter(seen.first, sources)
             elif one != iri and GENERATED not in self.said(version):  # else its maker said all, and nothing of this
                 ends[one if self.said(one) else version] = None
         own = iri.partition("#")[0]
@@ -144,7 +160,7 @@ class Origins:
         for they were kept, or came with a group that was copied or moved."""
         found: dict[str, None] = {}
         waiting: list[tuple[str, str, frozenset[str]]] = [(holder, holder, frozenset())]
-        seen = {(holder, holder)}
+        seen = Seen((holder, holder))
         for source, target, gone in waiting:  # which grows
             more = list(self._before(source, target, gone))
             for iri in self._members(source):
@@ -154,9 +170,7 @@ class Origins:
                     if self._is_part(iri, held):
                         found[name] = None
                     more += [(one, name, frozenset[str]()) for one in held if "#" in one]
-            fresh = [one for one in more if one[:2] not in seen and len(seen) < MOST]
-            waiting += fresh
-            seen.update(one[:2] for one in fresh)
+            waiting += [one for one in more if seen.first(one[:2])]
         return sorted(found)
 
     def _before(self, source: str, target: str, gone: frozenset[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
@@ -187,13 +201,10 @@ class Origins:
 
     def later(self, iri: str) -> Iterator[str]:
         """Yield the objects that have their content from this one without a word about it."""
-        waiting, seen = [iri], {iri}
+        waiting, seen = [iri], Seen(iri)
         for one in waiting:  # which grows
             for candidate in dict.fromkeys(self._candidates(one)):
-                if candidate in seen or len(seen) > MOST:
-                    continue
-                seen.add(candidate)
-                if self.stated(candidate):
+                if not seen.first(candidate) or self.stated(candidate):
                     continue
                 sources = self.sources(candidate)
                 if sources and one in sources:

@@ -11,7 +11,12 @@ import pytest
 from conftest import Project
 from told import File, Process, Run
 
+from provio import config
 from provio.home import Home
+from provio.member_origins import Origins
+from provio.nodes import Nodes
+from provio.store import open_reader, open_writer
+from provio.vocab import PROV
 
 
 class Folder:
@@ -243,6 +248,19 @@ def test_one_of_many_datasets_was_made_from_what_lineage_says(folder: Folder) ->
     found = rows(folder, "dataset-lineage", "-p", f"path={folder.path}/out.h5", "-p", "object=/y250")
     expected = folder.found("out.h5#/y250", "--level", "dataset", "--depth", "1")
     assert {"#".join(row[3:5]): row[6] for row in found} == expected and len(found) == 251
+
+
+@pytest.mark.slow
+def test_an_object_is_followed_through_any_number_of_versions(folder: Folder) -> None:
+    """A file that was opened for writing thousands of times: what nobody touched since is what the first one made."""
+    version = "https://w3id.org/provio/version/v/1.2.{}.4".format
+    lines = [f"<{version(n + 1)}> <{PROV}wasRevisionOf> <{version(n)}> .\n" for n in range(10_050)]
+    lines.append(f"<{version(0)}#/d> <{PROV}wasGeneratedBy> <urn:test:process> .\n")
+    with open_writer(folder.home, config.load(), wait=True) as writer:
+        writer.replace("urn:test:graph", ["".join(lines)])
+        writer.publish()
+    reader = open_reader(folder.home)
+    assert Origins(reader, Nodes(reader)).origins(f"{version(10_050)}#/d") == [f"{version(0)}#/d"]
 
 
 NAMES = ["a#b", "a@b", "50%", "two words", "naïve", "#", "a/b c@d#e", 'q"<>\\']
