@@ -12,7 +12,7 @@ from typing import Any
 
 from . import facts
 
-ROOM = 10_000  # identifiers kept in mind; more are looked up again
+ROOM = 10_000  # identifiers kept in mind, before those that were closed are swept
 
 
 class Opening:
@@ -51,6 +51,7 @@ class Objects:
         self.writer = writer
         self.openings: dict[int, Opening] = {}
         self.known: dict[int, Known] = {}  # identifier -> member; HDF5 gives none twice
+        self.most = ROOM
         self.open_object = h5py.h5o.open  # as they were before they were wrapped
         self.open_attribute = h5py.h5a.open
 
@@ -111,8 +112,9 @@ class Objects:
         """Return the member that an open object is."""
         known = None if created else self.known.get(identifier.id)
         if known is None:
-            if len(self.known) >= ROOM:
-                self.known.clear()
+            if len(self.known) >= self.most:
+                self.known = {number: one for number, one in self.known.items() if self._is_open(number)}
+                self.most = max(ROOM, 2 * len(self.known))
             known = self.known[identifier.id] = self._look(identifier, created)
         return known
 
