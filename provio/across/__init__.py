@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 
 import pyoxigraph as ox
 
@@ -118,25 +118,28 @@ def touched_in(known: Known, graph: str) -> set[str]:
 
 def shared(known: Known, graph: str) -> set[str]:
     """Return the inodes of which a run's graph knows one version and another run's a different one."""
-    own: dict[int, int] = {}  # of each inode its versions, by hash and sum of hashes: there may be a hundred thousand
+    # There may be a hundred thousand: their names are kept in pages, and of each inode its versions as a sum of hashes.
+    pages = ["\n".join(some) for some in _batches(known.members(graph, NS + "inode"))]
+    own: dict[int, int] = {}
     several: set[int] = set()
-    for key, version in _versions(known, graph):
+    for key, version in chain.from_iterable(map(_keyed, pages)):
         if hash(key) in own:
             several.add(hash(key))
         own[hash(key)] = own.get(hash(key), 0) + hash(version)
     found: set[str] = set()
-    for some in _batches(key for key, _ in _versions(known, graph)):
-        for key, versions in _told(known, some).items():
-            if versions and sum(map(hash, versions)) != own[hash(key)]:
-                found.add(key)
-    known_twice = [version for key, version in _versions(known, graph) if hash(key) in several] if several else []
-    elsewhere = map(inodes.key_of, _elsewhere(known, graph, known_twice))
-    return found | {key for key in elsewhere if key}
+    for page in pages:
+        told = _told(known, (key for key, _ in _keyed(page)))
+        found |= {key for key, all_ in told.items() if all_ and sum(map(hash, all_)) != own[hash(key)]}
+    for page in pages if several else ():
+        twice = [version for key, version in _keyed(page) if hash(key) in several]
+        elsewhere = map(inodes.key_of, _elsewhere(known, graph, twice))
+        found |= {key for key in elsewhere if key}
+    return found
 
 
-def _versions(known: Known, graph: str) -> Iterator[tuple[str, str]]:
-    """Yield the versions that a graph knows, each with its inode."""
-    for version in known.members(graph, NS + "inode"):
+def _keyed(page: str) -> Iterator[tuple[str, str]]:
+    """Yield the versions of a page, each with its inode."""
+    for version in page.split("\n"):
         if key := inodes.key_of(version):
             yield key, version
 

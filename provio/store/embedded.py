@@ -104,6 +104,8 @@ class StoreWriter:
         whole = isinstance(pieces, Spool) and pieces.size < SMALL
         for piece in pieces.parts() if isinstance(pieces, Spool) and not whole else pieces:
             self._load(ox.NamedNode(graph), piece)
+        if isinstance(pieces, Spool) and pieces.size > FRESH:
+            self._open_again()  # what follows reads much of it
 
     def _load(self, graph: ox.NamedNode, piece: str | Part) -> None:
         """Load a piece: a small one as no table of its own, which costs ten times as much and has others rewritten."""
