@@ -8,6 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 # As many workers as there are cores; WORKERS=0 runs the tests one after the other, in one process.
 PYTEST := $(BIN)/python -m pytest --dist worksteal --maxprocesses 4 -n $(or $(WORKERS),auto)
 SHIM := provio/libprovio.so
+WHEELS := x86_64-glibc aarch64-glibc x86_64-musl aarch64-musl
 SHIM_SOURCES := $(filter-out %/vocab.h %.py %/vol,$(wildcard interceptors/include/*.h interceptors/posix/* interceptors/hdf5/* interceptors/mpiio/* interceptors/waiter/*))
 C_SOURCES := $(wildcard interceptors/include/*.h interceptors/posix/*.[ch] interceptors/waiter/*.[ch] interceptors/hdf5/*.[ch] interceptors/mpiio/*.[ch] interceptors/hdf5/vol/*.[ch])
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -15,7 +16,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint shim shims bench instructions vocab transcript screenshots calls clean
+.PHONY: help demo test quick lint shim shims wheels bench instructions vocab transcript screenshots calls clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -44,6 +45,9 @@ shim: $(SHIM)  ## compile the C shim
 
 shims: $(VENV)/shims  ## compile the shims for every machine and C library, for wheels and containers
 	$(BIN)/python interceptors/posix/portable.py $(CURDIR)/provio/preload
+
+wheels: $(VENV)/shims shims  ## make the wheels for every machine and C library, in dist
+	for kind in $(WHEELS); do PROVIO_WHEEL=$$kind $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . || exit 1; done
 
 bench: $(VENV)/bench $(SHIM)  ## measure what watching costs, write docs/cost.md; CASES=b1,tar ROUNDS=9 runs a part and prints
 	@.ci/needs

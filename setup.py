@@ -1,7 +1,9 @@
 """Builds the C shim and the waiter into the package: `interceptors/` goes in, `provio/libprovio.so` and `provio/waiter`
 come out.
 
-Everything else about the package is said in `pyproject.toml`.
+With PROVIO_WHEEL=<machine>-<C library> nothing is compiled: the wheel is one for such systems, of any age, and holds
+the shims of all kinds, as `make shims` left them in `provio/preload`. Everything else about the package is said in
+`pyproject.toml`.
 """
 
 import os
@@ -18,6 +20,14 @@ ROOT = Path(__file__).resolve().parent
 POSIX, WAITER = Path("interceptors") / "posix", Path("interceptors") / "waiter"
 SOURCES = sorted(str(path) for path in Path("interceptors").glob("*/*.c") if path.parent != WAITER)
 WAITING = sorted(str(path) for path in WAITER.glob("*.c"))
+PRELOAD = Path("provio") / "preload"
+PORTABLE = os.environ.get("PROVIO_WHEEL", "")
+TAGS = {
+    "x86_64-glibc": "manylinux_2_17_x86_64.manylinux2014_x86_64",
+    "aarch64-glibc": "manylinux_2_17_aarch64.manylinux2014_aarch64",
+    "x86_64-musl": "musllinux_1_2_x86_64",
+    "aarch64-musl": "musllinux_1_2_aarch64",
+}
 REMEDY = "on Debian or Ubuntu: apt-get install gcc libc6-dev"
 
 
@@ -50,10 +60,25 @@ class BuildShim(build_ext):
         """Run `build OUTPUT` of the folder that its sources lie in."""
         output = Path(self.get_ext_fullpath(ext.name)).resolve()
         output.parent.mkdir(parents=True, exist_ok=True)
+        if PORTABLE:
+            self.take_portable(output)
+            return
         folder = WAITER if ext.name.endswith(f".{WAITER.name}") else POSIX
         script = [str(ROOT / folder / "build"), str(output)]
         if subprocess.run(script, env={**os.environ, "CC": compiler()}, check=False).returncode:
             sys.exit("provio: the C shim did not compile; the compiler's own words are above")
+
+    def take_portable(self, output: Path) -> None:
+        """Copy what was compiled before: the kind's own shim or waiter, and once the shims of all kinds."""
+        missing = [
+            kind for kind in (*TAGS, PORTABLE) if kind not in TAGS or not (PRELOAD / kind / output.name).exists()
+        ]
+        if missing:
+            sys.exit(f"provio: PROVIO_WHEEL: no {output.name} for {missing[0]} in {PRELOAD}; make shims builds it")
+        shutil.copy(PRELOAD / PORTABLE / output.name, output)
+        for kind in TAGS if output.suffix else ():
+            (output.parent / "preload" / kind).mkdir(parents=True, exist_ok=True)
+            shutil.copy(PRELOAD / kind / output.name, output.parent / "preload" / kind)
 
 
 class ShimWheel(bdist_wheel):
@@ -61,7 +86,7 @@ class ShimWheel(bdist_wheel):
 
     def get_tag(self) -> tuple[str, str, str]:
         """Return (python, ABI, platform)."""
-        return "py3", "none", super().get_tag()[2]
+        return "py3", "none", TAGS.get(PORTABLE) or super().get_tag()[2]
 
 
 setup(

@@ -15,6 +15,7 @@ from provio.needs import needed
 
 HERE = Path(__file__).parent
 NAME = "libprovio.so"
+KINDS = ("x86_64-glibc", "aarch64-glibc", "x86_64-musl", "aarch64-musl")
 MACHINES = {62: "x86_64", 183: "aarch64"}
 LOADERS = {"ld-musl": "musl", "ld-linux": "glibc", "ld-2": "glibc"}
 SCRIPTS, LINKS = 5, 40

@@ -79,7 +79,7 @@ def needed(*kinds: str) -> None:
 
 def compile_shims(folder: Path) -> None:
     """Build the shims of all kinds."""
-    subprocess.run([sys.executable, POSIX / "portable.py", folder], check=True, capture_output=True)
+    subprocess.run([sys.executable, POSIX / "portable.py", folder, *TARGETS], check=True, capture_output=True)
 
 
 def compiled(target: Target, name: str, folder: Path) -> Path:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import provio
+from provio import shims
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -60,6 +61,25 @@ def test_the_wheel_installs_one_name_with_everything_in_it(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"provio", f"provio-{PROJECT['version']}.dist-info"}
     assert {str(path) for path in sources()} | {"provio/libprovio.so", "provio/interceptors/posix/build"} <= set(names)
+
+
+@pytest.mark.slow
+def test_a_wheel_for_other_systems_holds_every_shim(checkout: Path, tmp_path: Path) -> None:
+    """Its own kind's where the one is that was compiled here, the others beside; its name says on what it runs."""
+    for kind in shims.KINDS:
+        (checkout / "provio" / "preload" / kind).mkdir(parents=True)
+        for name in ("libprovio.so", "waiter"):
+            (checkout / "provio" / "preload" / kind / name).write_text(f"{name} of {kind}")
+    done = build(checkout, tmp_path, "--no-build-isolation", PROVIO_WHEEL="aarch64-musl")
+    shutil.rmtree(checkout / "provio" / "preload")
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name == f"provio-{PROJECT['version']}-py3-none-musllinux_1_2_aarch64.whl"
+    held = zipfile.ZipFile(wheel)
+    assert held.read("provio/libprovio.so") == b"libprovio.so of aarch64-musl"
+    assert held.read("provio/waiter") == b"waiter of aarch64-musl"
+    for kind in shims.KINDS:
+        assert held.read(f"provio/preload/{kind}/libprovio.so").decode() == f"libprovio.so of {kind}"
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Builds the shims that wheels hold, for every machine and C library: `portable.py FOLDER [KIND…]`.
 
-A kind is `<machine>-<C library>`; its shim comes to lie in `FOLDER/<kind>/libprovio.so`. The compiler is that of the
+A kind is `<machine>-<C library>`; its shim comes to lie in `FOLDER/<kind>/libprovio.so`. Where no kind is named, all
+are built, and beside each the waiter. The compiler is that of the
 package `ziglang`, which brings the headers and the symbols of each C library in its oldest version. The same sources
 give the same bytes, wherever they lie: what is written holds no path and no time.
 """
@@ -19,30 +20,40 @@ TARGETS = {
     "aarch64-musl": "aarch64-linux-musl",
 }
 HERE = Path(__file__).resolve().parent
-LINK = "-Wl,-Bsymbolic -Wl,-z,now -Wl,-s -Wl,--build-id=none"
+LINK = "-Wl,-Bsymbolic -Wl,-z,now -Wl,--build-id=none"
 # No code of a sanitizer or a stack's guard, which zig adds and the C library would be asked for.
-FLAGS = "-g0 -fno-sanitize=all -fno-stack-protector -Wno-sign-compare -Wno-unneeded-internal-declaration"
+FLAGS = "-g0 -s -fno-sanitize=all -fno-stack-protector -Wno-sign-compare -Wno-unneeded-internal-declaration"
 PT_DYNAMIC = 2
 DT_NULL, DT_NEEDED, DT_DEBUG, DT_FLAGS_1 = 0, 1, 21, 0x6FFFFFFB
 DF_1_INITFIRST = 0x20
 
 
-def build(kind: str, output: Path) -> None:
+def build(kind: str, folder: Path) -> None:
     """Compile the shim of one kind."""
-    output.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    shim = folder / "libprovio.so"
+    compile_for(TARGETS[kind], "posix", shim, LINK)
+    shim.write_bytes(finished(shim.read_bytes(), "musl" in kind))
+
+
+def build_waiter(kind: str, folder: Path) -> None:
+    """Compile the waiter for the machine of a kind: it has its C library inside, which zig compiles first."""
+    compile_for(TARGETS[kind.partition("-")[0] + "-musl"], "waiter", folder / "waiter", "")
+
+
+def compile_for(target: str, room: str, output: Path, link: str) -> None:
+    """Run the build script of a room of the sources, with zig as its compiler."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {
             **os.environ,
-            "CC": f"{sys.executable} -m ziglang cc -target {TARGETS[kind]}",
+            "CC": f"{sys.executable} -m ziglang cc -target {target}",
             "CFLAGS": f"{FLAGS} -ffile-prefix-map={HERE.parent}=.",
-            "LINK": LINK,
+            "LINK": link,
+            "LC_ALL": "C",  # sources are listed in one order everywhere
             "ZIG_LOCAL_CACHE_DIR": cache,
         }
-        # Sources are listed in the order of bytes, by a name that is the same everywhere.
-        subprocess.run(
-            ["./posix/build", str(output.resolve())], cwd=HERE.parent, env={**environment, "LC_ALL": "C"}, check=True
-        )
-    output.write_bytes(finished(output.read_bytes(), "musl" in kind))
+        command = [f"./{room}/build", str(output.resolve())]
+        subprocess.run(command, cwd=HERE.parent, env=environment, check=True)
 
 
 def finished(library: bytes, musl: bool) -> bytes:
@@ -65,7 +76,9 @@ def main(arguments: list[str]) -> None:
     """Build the named kinds, or all."""
     folder, *kinds = arguments
     for kind in kinds or TARGETS:
-        build(kind, Path(folder) / kind / "libprovio.so")
+        build(kind, Path(folder) / kind)
+        if not kinds:
+            build_waiter(kind, Path(folder) / kind)
         print(f"built {kind}")
 
 
