@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import subprocess
 import threading
 from pathlib import Path
@@ -143,6 +142,8 @@ def make_room(plan: Plan, start: Start) -> None:
 
 def dry(call: Call, asked: Asked) -> str:
     """Return the command line that would be started, and make nothing: the run's number is made up."""
+    import shlex
+
     try:
         plan = planned(asked, call.command)
         home = homes.here()[0]

@@ -7,8 +7,6 @@ leave in it; of a runtime's own image what `image inspect` says.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import struct
 from collections.abc import Iterator
@@ -54,7 +52,7 @@ def of_folder(name: str, folder: str) -> Known:
     labels: dict[str, Any] = {}
     for place in LABEL_FILES:
         with contextlib.suppress(OSError, ValueError):
-            said = json.loads(_text(os.path.join(root, place)))
+            said = _read(_text(os.path.join(root, place)))
             labels |= said.get("labels") or {} if place.startswith("ch/") else said
     recipe = ""
     for place in RECIPE_FILES:
@@ -73,7 +71,7 @@ def of_file(name: str) -> Known:
             machine = SIF_MACHINES.get(head[3][:2], "another machine")
             parts = {kind: (offset, size) for kind, offset, size in _parts(file, head[9], head[8])}
             recipe = _part(file, *parts.get(RECIPE, (0, 0)))
-            labels = json.loads(_part(file, *parts.get(LABELS, (0, 0))) or "{}")
+            labels = _read(_part(file, *parts.get(LABELS, (0, 0))) or "{}")
     return Known(name, path, machine=machine, recipe=recipe, labels=_listed(labels))
 
 
@@ -91,6 +89,12 @@ def _part(file: Any, offset: int, size: int) -> str:
     return text.decode("utf-8", "replace").rstrip("\0")
 
 
+def _read(text: str) -> Any:
+    import json  # dear, and most folders have none
+
+    return json.loads(text)
+
+
 def _text(path: str) -> str:
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read(LONGEST)
@@ -104,7 +108,7 @@ def _listed(labels: object) -> tuple[str, ...]:
 def of_inspection(name: str, text: str) -> Known:
     """Return what `image inspect` of Podman or Docker says."""
     try:
-        said = json.loads(text)[0]
+        said = _read(text)[0]
     except (ValueError, IndexError, KeyError):
         return Known(name)
     digests = said.get("RepoDigests") or []
@@ -127,6 +131,8 @@ def digest_of(path: str, kept: Path) -> str:
     note = kept / f"{facts.device}.{facts.inode}.{facts.birth}.{facts.mtime}.{facts.size}"
     with contextlib.suppress(OSError):
         return note.read_text(encoding="ascii")
+    import hashlib  # dear, and once for each image
+
     with open(path, "rb") as file:
         found = "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
     with contextlib.suppress(OSError):

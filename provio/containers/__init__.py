@@ -14,12 +14,12 @@ starts nothing itself. Each file holds
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 
 from provio.errors import ProvioError
+from provio.executable import found_program
 from provio.plain import field, plain, replace
 
 FOLDER, SIF, SQUASHFS, ADDRESS, NAME = "folder", "SIF", "SquashFS", "address", "name"
@@ -119,7 +119,7 @@ def chosen(image: str, form: str, wanted: str | None = None) -> Runtime:
     known = [(name, load(name)) for name in ([wanted] if wanted else names())]
     fitting = [(name, module) for name, module in known if form in module.TAKES and _means(module, image, form)]
     for name, module in fitting:
-        program = next((program for program in module.PROGRAMS if shutil.which(program)), None)
+        program = next((program for program in module.PROGRAMS if found_program(os.fsencode(program))), None)
         if program:
             return Runtime(name, program, module)
     if known and not fitting:
