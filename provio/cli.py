@@ -18,6 +18,8 @@ gc.set_threshold(50_000, 20, 20)
 from provio import run_options, terminal  # noqa: E402
 from provio.errors import ProvioError  # noqa: E402
 
+CONTAINED = (["run"], ["exec"], ["shell"])
+
 
 def main() -> NoReturn:
     """Run the command line and exit."""
@@ -48,7 +50,14 @@ def main() -> NoReturn:
 
 def _carried_out(arguments: list[str]) -> object:
     """Do what is called: a plain `run` without click, which takes twice as long to load as a bare Python to start."""
-    plain = arguments[:1] == ["run"] and "_PROVIO_COMPLETE" not in os.environ
+    completes = "_PROVIO_COMPLETE" in os.environ
+    plain = arguments[:1] == ["run"] and not completes
+    if arguments[:1] == ["container"] and arguments[1:2] in CONTAINED and not completes:
+        call = run_options.read(arguments[2:])
+        if call and not (call.strict or call.container):
+            from provio import contained
+
+            return contained.called(arguments[1], call)
     call = run_options.read(arguments[1:]) if plain else None
     if call and call.container:
         from provio import contained

@@ -19,7 +19,7 @@ from provio import home as homes
 from provio.containers import FOLDER, NAME, SIF, SQUASHFS, Runtime, Start
 from provio.errors import CannotRecord, ProvioError
 from provio.image import Known
-from provio.plain import plain
+from provio.plain import plain, replace
 from provio.vocab import RUN_BASE
 
 if TYPE_CHECKING:
@@ -66,6 +66,20 @@ class Plan:
 def exec_in(call: Call) -> int:
     """Watch the command of `provio run --container` and return its exit code (or end by its signal)."""
     return watched(call, Asked("exec", call.container or ""))
+
+
+def called(mode: str, call: Call) -> int:
+    """Watch what a plain call of `provio container` says, whose command begins with the image; return its exit code."""
+    options, words = parted(call.command[1:])
+    return watched(replace(call, command=words), Asked(mode, call.command[0], options))
+
+
+def parted(rest: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the runtime's options, and the command: what is behind `--`, or all where nothing begins with a dash."""
+    if "--" in rest:
+        at = rest.index("--")
+        return rest[:at], rest[at + 1 :]
+    return (rest, ()) if rest and rest[0].startswith("-") else ((), rest)
 
 
 def planned(asked: Asked, command: tuple[str, ...]) -> Plan:

@@ -32,7 +32,7 @@ def _mode(mode: str, short: str, says: str) -> None:
     def carried_out(image: str, rest: tuple[str, ...], runtime: str | None, dry_run: bool, **given: Any) -> int:
         from provio import contained
 
-        options, words = _parted(rest)
+        options, words = contained.parted(rest)
         call, asked = Call(words, **given), contained.Asked(mode, image, options, runtime)
         if dry_run:
             terminal.out(contained.dry(call, asked) + "\n")
@@ -58,14 +58,6 @@ def _mode(mode: str, short: str, says: str) -> None:
             context_settings={"allow_interspersed_args": False},
         )
     )
-
-
-def _parted(rest: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The runtime's options, and the command: what is behind `--`, or what does not begin with a dash."""
-    if "--" in rest:
-        at = rest.index("--")
-        return rest[:at], rest[at + 1 :]
-    return (rest, ()) if rest and rest[0].startswith("-") else ((), rest)
 
 
 _mode("run", "What an image is for.", "Watch what an image is for, with the rest as its arguments.")
