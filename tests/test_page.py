@@ -361,6 +361,30 @@ def test_layout(browser):
             assert all(axis[a] < axis[b] for a, b in edges)
 
 
+BEHIND = """(() => {
+  const [sizes, edges] = args, made = provioLineage.arrange(sizes, edges, new Set(), [380, 500]);
+  const nodes = sizes.map(([width, height], at) => ({ x: made.x[at], y: made.y[at], width, height }));
+  const routes = provioLineage.routed(nodes, edges, made.rows);
+  const hidden = ([ax, ay], [bx, by], node) => Math.min(ax, bx) < node.x + node.width / 2 - 1 && Math.max(ax, bx) > node.x - node.width / 2 + 1
+    && Math.min(ay, by) < node.y + node.height / 2 - 1 && Math.max(ay, by) > node.y - node.height / 2 + 1;
+  const behind = routes.map((route) => (route || []).slice(1).reduce((sum, end, at) =>
+    sum + nodes.filter((node) => hidden(route[at], end, node)).length, 0));
+  return [made.rows.ends.length, routes.filter(Boolean).length, behind.reduce((a, b) => a + b, 0)];
+})()"""  # noqa: E501
+
+
+def test_lines_between_rows_pass_behind_no_node(browser):
+    """Where a picture is wrapped, and beside what closes a cycle or leaps over many."""
+    browser.open(render(documents.lone_document(), "x"))
+    chain = [(n, n + 1) for n in range(29)]
+    for edges in (chain, [*chain, (29, 0), (2, 27), (14, 3)], [(n // 3, n) for n in range(1, 30)]):
+        sizes = [(90.0 + n % 5 * 30, 46.0) for n in range(30)]
+        rows, routed, behind = browser.ask(BEHIND, sizes, edges)
+        assert rows > 1
+        assert routed >= rows - 1
+        assert behind == 0
+
+
 def test_a_chain_is_straight(browser):
     """Files and processes on one line; a light node beside it does not bend it."""
     browser.open(render(documents.lone_document(), "x"))
@@ -413,6 +437,8 @@ def test_levels_of_a_record(browser, project: Project):
     assert {"in", "s", "x.h5#/a/b", "y.h5#/c"} <= found["dataset"].keys()
     assert not {"x.h5", "y.h5"} & found["dataset"].keys()
     assert {"in", "s", "open"} < found["io"].keys()
+    onward = browser.ask("[...given.handle.ways(args[0]).on].length", item(browser, "y.h5")["id"])
+    assert onward == 0  # what opened it and made it stands before it
     done = [one for one in browser.ask(ITEMS) if one["kind"] == "io"]
     assert len(done) == found["io"].total() - found["file"].total()
     for arguments, first in (

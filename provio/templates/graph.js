@@ -93,12 +93,17 @@
         const said = this.given.gaps.get(gap.about) || [];
         if (!said.includes(gap.reason)) this.given.gaps.set(gap.about, [...said, gap.reason]);
       }
+      const opened = [], phase = new Map();
       this.programs = new Map();
       this.writers = new Set();
       for (const { s, o, name } of this.edges.values()) {
         if (name === "wasAssociatedWith" && this.nodes.get(o)?.type === "Program") this.programs.set(s, o);
         else if (MAKING.has(name)) this.writers.add(o);
+        else if (name === "wasOpenedBy") opened.push([s, o]);
+        else if (name === "partOf") phase.set(s, o);
       }
+      // What opened a file for who made it stands between these two, not behind the file.
+      for (const [s, o] of opened) if (phase.has(o) && this.edges.get(place(s) * 2 ** 26 + place(phase.get(o)))?.name === "wasGeneratedBy") this.writers.add(o);
       this.along = null;
       this.texts = new Map();
     }
@@ -120,7 +125,8 @@
       for (const { s, o, name } of this.edges.values()) {
         if (s === o || !this.nodes.has(s) || !this.nodes.has(o)) continue;
         const written = name === "partOf" && this.writers.has(s);
-        this.along.push(ALONG.has(name) || (name === "partOf" && !written) ? [s, o, DRAWN[name] || "other"] : [o, s, DRAWN[name] || "other"]);
+        const making = name === "wasOpenedBy" && this.writers.has(o);
+        this.along.push((ALONG.has(name) && !making) || (name === "partOf" && !written) ? [s, o, DRAWN[name] || "other"] : [o, s, DRAWN[name] || "other"]);
       }
       return this.along;
     }

@@ -8,7 +8,8 @@
 
   /* sizes: [[width, height]]; edges: [[from, to]] of places in sizes; light: a Set of places that stand near the others
    * without pulling them out of line; room: [width, height] of the window. Out: { x, y, size, across, scale,
-   * bends }: for each edge the points that it goes through on its way past layers between, from its start on. */
+   * bends, rows }: for each edge the points that it goes through on its way past layers between, from its start on; of a
+   * picture in rows, what routes.js wants to know of these. */
   function arrange(sizes, edges, light = new Set(), room = [1240, 640]) {
     const links = opened(sizes.length, edges);
     const { layers, bent, bends, chains } = layered(sizes.length, links);
@@ -192,10 +193,11 @@
     const real = blocks.map((block) => block.filter((node) => node < extents.length));
     const widest = real.map((block) => block.reduce((most, node) => Math.max(most, extents[node][0]), 0));
     const length = widest.reduce((sum, one) => sum + one + BETWEEN_LAYERS, 0);
-    const placed = [], bends = [];
+    const placed = [], bends = [], rowOf = [], blockOf = [], ends = [];
     let base = 0, begun = 0, passed = 0, row = [];
     real.forEach((block, place) => {
-      for (const node of block) row.push([node, passed - begun + widest[place] / 2]);
+      const side = { number: place, left: passed - begun, right: passed - begun + widest[place] };
+      for (const node of block) { row.push([node, passed - begun + widest[place] / 2]); rowOf[node] = ends.length; blockOf[node] = side; }
       if (rows === 1) for (const node of blocks[place]) if (node >= extents.length) bends[node] = [passed + widest[place] / 2, beside[node]];
       passed += widest[place] + BETWEEN_LAYERS;
       if (place + 1 === blocks.length || passed - begun > length / rows - BETWEEN_LAYERS) {
@@ -203,23 +205,30 @@
         for (const [node] of row) { top = Math.min(top, beside[node] - extents[node][1] / 2); low = Math.max(low, beside[node] + extents[node][1] / 2); }
         if (rows === 1 && row.length) for (const bend of bends) if (bend) bend[1] -= top;
         for (const [node, along] of row) placed[node] = [along, base + beside[node] - top];
+        if (row.length) ends.push([base, base + low - top]);
         base += row.length ? low - top + BETWEEN_ROWS : 0;
         begun = passed;
         row = [];
       }
     });
-    return [placed, bends];
+    return [placed, bends, rows > 1 ? { row: rowOf, block: blockOf, ends } : null];
   }
 
   // Rounded, with the picture's middle at the origin; `scale` is how much of its size it keeps in the window.
-  function centred([placed, bends], sizes, room, across) {
+  function centred([placed, bends, rows], sizes, room, across) {
     const x = placed.map((at) => across ? at[0] : at[1]), y = placed.map((at) => across ? at[1] : at[0]);
     const ends = (at, axis) => sizes.reduce(([low, high], size, node) => [Math.min(low, at[node] - size[axis] / 2), Math.max(high, at[node] + size[axis] / 2)], [Infinity, -Infinity]);
     const [left, right] = sizes.length ? ends(x, 0) : [0, 0], [top, low] = sizes.length ? ends(y, 1) : [0, 0];
     const round = (value) => Math.round(value * 10) / 10;
     const at = bends.map((bend) => bend && [round((across ? bend[0] : bend[1]) - (left + right) / 2), round((across ? bend[1] : bend[0]) - (top + low) / 2)]);
-    return { at, x: x.map((at) => round(at - (left + right) / 2)), y: y.map((at) => round(at - (top + low) / 2)), size: [right - left, low - top], across,
+    if (rows) shifted(rows, (left + right) / 2, (top + low) / 2);
+    return { at, rows, x: x.map((at) => round(at - (left + right) / 2)), y: y.map((at) => round(at - (top + low) / 2)), size: [right - left, low - top], across,
       scale: Math.min(1, room[0] / Math.max(right - left, 1), room[1] / Math.max(low - top, 1)) };
+  }
+
+  function shifted(rows, along, across) {
+    for (const side of new Set(rows.block)) { side.left -= along; side.right -= along; }
+    for (const end of rows.ends) { end[0] -= across; end[1] -= across; }
   }
 
   Object.assign(provioLineage, { arrange, layered, uncrossed });

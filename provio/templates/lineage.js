@@ -1,5 +1,5 @@
 /* The lineage component: one piece for `provio view`, `provio serve` and notebooks. The files graph.js, folds.js,
- * layout.js, motion.js, picture.js, details.js and times.js stand before this one in the same script; lineage.css goes with them.
+ * layout.js, routes.js, motion.js, picture.js, details.js and times.js stand before this one in the same script; lineage.css goes with them.
  *
  *   provioLineage(element, document, options) → handle
  *

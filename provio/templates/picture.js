@@ -31,6 +31,7 @@
       stage.append(this.canvas, this.tip);
       this.nodes = [];
       this.edges = [];
+      this.routes = [];
       this.printing = false;
       this.at = { x: 0, y: 0, scale: 1 };
       this.drawn = new Promise((done) => { this.first = done; });
@@ -71,6 +72,7 @@
       this.nodes.forEach((node, at) => { node.x = layout.x[at]; node.y = layout.y[at]; });
       this.lines = null;
       this.bends = layout.bends;
+      this.routes = layout.rows ? provioLineage.routed(this.nodes, edges.map(({ from, to }) => [from, to]), layout.rows) : [];
       if (keep === false || !this.fitted || !this.moved) this.fit();
       else if (old) {
         const now = this.nodes.find((node) => node.id === keep) || this.nodes.find((node) => node.id.startsWith(keep));
@@ -111,7 +113,7 @@
     fit() {
       const { clientWidth: width, clientHeight: height } = this.stage;
       if (!this.extent || !width) return;
-      const scale = Math.max(0.02, Math.min(width / (this.extent[0] + 60), height / (this.extent[1] + 80), 1.15));
+      const scale = Math.max(0.02, Math.min(width / (this.extent[0] + (this.routes.length ? 100 : 60)), height / (this.extent[1] + 80), 1.15));
       this.at = { x: width / 2, y: height / 2, scale };
       this.moved = false;
       this.fitted = true;
@@ -258,12 +260,12 @@
     #paintLines(ctx, looks, seen) {
       const many = this.edges.length > 400;
       if (!this.lines) {
-        this.lines = this.edges.map(({ from, to }, at) => this.#curve(this.nodes[from], this.nodes[to], this.bends[at]));
+        this.lines = this.edges.map(({ from, to }, at) => this.routes[at] ? provioLineage.rounded(this.routes[at]) : this.#curve(this.nodes[from], this.nodes[to], this.bends[at]));
       }
       const groups = new Map();
       this.edges.forEach((edge, at) => {
         const line = this.lines[at], [ax, ay] = line, [bx, by] = line.slice(-2);
-        if (Math.max(ax, bx) + 40 < seen.left || Math.min(ax, bx) - 40 > seen.right || Math.max(ay, by) + 40 < seen.top || Math.min(ay, by) - 40 > seen.bottom) return;
+        if (!this.routes[at] && (Math.max(ax, bx) + 40 < seen.left || Math.min(ax, bx) - 40 > seen.right || Math.max(ay, by) + 40 < seen.top || Math.min(ay, by) - 40 > seen.bottom)) return;
         const look = this.#lineLook(edge);
         const key = edge.tie + look;
         (groups.get(key) || groups.set(key, { tie: edge.tie, look, lines: [] }).get(key)).lines.push(this.lines[at]);

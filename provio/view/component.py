@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 TEMPLATES: Final = Path(__file__).resolve().parent.parent / "templates"
-SCRIPTS: Final = ("graph", "folds", "layout", "motion", "picture", "details", "times", "packed", "lineage")
+SCRIPTS: Final = ("graph", "folds", "layout", "routes", "motion", "picture", "details", "times", "packed", "lineage")
 
 
 def script() -> str:
