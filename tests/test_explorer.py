@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -245,3 +246,18 @@ def test_a_token_is_asked_for_once(session: Browser, recorded: Project, tmp_path
         settled(session)
         session.until("document.querySelectorAll('#list tbody tr').length === 6")
         assert session.complaints() == []
+
+
+def test_a_server_that_is_gone_is_said_to_be(session: Browser, recorded: Project) -> None:
+    """Wherever one goes on; what was drawn stays, and another tab's server is another matter."""
+    with serving(recorded) as site:
+        session.window()
+        session.driver.get("about:blank")
+        view(session, site, "#runs")
+        rows = session.ask("document.querySelectorAll('#list tbody tr').length")
+        site.end(signal.SIGKILL)
+        session.ask("location.hash = '#run=clean'")
+        session.until("!document.getElementById('said').hidden")
+        assert "is the server still there?" in shown(session, "#said")
+        assert session.ask("document.querySelectorAll('#list tbody tr').length") == rows
+    session.complaints()  # that nothing answered

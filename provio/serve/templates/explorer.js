@@ -39,7 +39,9 @@
     by("said").hidden = !line;
   }
 
-  const failed = (error) => { if (error.name !== "AbortError") say(error.message || "no answer: is the server still there?"); };
+  // Of a server that is gone browsers say, each in its own words, that nothing was fetched.
+  const told = (error) => error instanceof TypeError ? "no answer: is the server still there? (provio serve)" : error.message;
+  const failed = (error) => { if (error.name !== "AbortError") say(told(error)); };
 
   /* ---- figures as people read them ---- */
   const whole = new Intl.NumberFormat("en");
@@ -343,7 +345,7 @@
       if (mine !== going) return;
       by("took").textContent = "";
       by("answer").replaceChildren();
-      say(error.message || "no answer");
+      say(told(error));
     }
   }
 
