@@ -1,4 +1,5 @@
-"""What the explorer's questions cost in a store of 1,000,000 quads: asked over the loopback, as the page asks."""
+"""What the explorer's questions cost in a store of 1,000,000 quads: asked over the loopback, as the page asks; and by
+the browser's own clock, from the key or the click to the picture."""
 
 from __future__ import annotations
 
@@ -7,12 +8,13 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import invented
 from case import Place
@@ -25,6 +27,25 @@ from provio.identity import version_iri
 STEPS = 56  # runs: 1,000,000 quads
 PROVIO = Path(sys.executable).with_name("provio")
 BOUND = 300  # milliseconds
+WAYS = {"backward": "back", "forward": "on"}
+SEARCHED = """
+const [text, done] = arguments, input = document.getElementById('words'), found = document.getElementById('found');
+found.replaceChildren();
+input.focus();
+input.value = text;
+const begun = performance.now();
+input.dispatchEvent(new Event('input'));
+const look = () => found.querySelector('[role=option]') ? setTimeout(() => done(performance.now() - begun))
+  : requestAnimationFrame(look);
+requestAnimationFrame(look);
+"""
+STEPPED = """
+const [way, done] = arguments, one = document.querySelector(`button.expand.${way}`), begun = performance.now();
+one.click();
+const look = () => one.textContent.endsWith(' more')
+  ? setTimeout(() => done(one.textContent === '0 more' ? 0 : performance.now() - begun)) : requestAnimationFrame(look);
+requestAnimationFrame(look);
+"""
 
 
 @contextmanager
@@ -59,6 +80,7 @@ def _measured(place: Place, rounds: int) -> Sequence[Figure]:
         many = [_asked(address, "search", words=f"data {number}") for number in range(rounds)]
         back = [_asked(address, "lineage", target=iri, direction="backward") for iri in middle]
         on = [_asked(address, "lineage", target=iri, direction="forward") for iri in middle]
+        seen = list(_seen(address, middle))
     if not all(answer["found"] for _, answer in few + many) or not all(len(a["nodes"]) > 2 for _, a in back):
         raise AssertionError("nothing was found")
     where = f"{quads} runs, {STEPS * invented.MADE:,} files made"
@@ -67,7 +89,37 @@ def _measured(place: Place, rounds: int) -> Sequence[Figure]:
         _figure("search for what most names have", many),
         _figure("one step back from a file", back),
         _figure("one step on", on),
+        *(Figure(f"in the browser: {what}", Spread.of(took), "ms", BOUND, 0) for what, took in seen),
     ]
+
+
+def _seen(address: str, files: Sequence[str]) -> Iterator[tuple[str, list[float]]]:
+    """From the key pressed or the click to the frame after the answer is drawn; a key waits 120 ms for the next."""
+    sys.path.append(str(Path(__file__).parents[2] / "tests"))
+    import browsers
+
+    ready = "window.provioExplorer && provioExplorer.handle && !('busy' in document.body.dataset)"
+    with tempfile.TemporaryDirectory() as folder:
+        for browser in browsers.started(Path(folder)):
+            browser.go(f"{address}/", "window.provioExplorer && !('busy' in document.body.dataset)")
+            ask = browser.driver.execute_async_script
+            yield (
+                "a search, from the last key to what is found",
+                [ask(SEARCHED, f"{STEPS // 2}/{number}7") for number in range(1, len(files) + 1)],
+            )
+            steps: dict[str, list[float]] = {"backward": [], "forward": []}
+            for iri in files:
+                for way, took in steps.items():
+                    browser.go("about:blank", "true")
+                    browser.go(f"{address}/#file={quote(iri, safe='')}", ready)
+                    ends = browser.ask("[...provioExplorer.handle.ways(args[0])[args[1]]]", iri, WAYS[way])
+                    for end in (one for one in ends if "/version/" in one):
+                        browser.ask("provioExplorer.handle.choose(args[0])", end)
+                        if grown := ask(STEPPED, way):
+                            took.append(grown)
+                            break
+            yield "one more step back, from the click to the picture", steps["backward"]
+            yield "one more step on", steps["forward"]
 
 
 def _figure(title: str, took: Sequence[tuple[float, object]]) -> Figure:
