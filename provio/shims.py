@@ -53,13 +53,14 @@ def of(machine: str, library: str) -> Path:
     there is none."""
     own = HERE / NAME
     found = [shim for shim in (own, HERE / "preload" / f"{machine}-{library}" / NAME) if shim.exists()]
-    fitting = next((shim for shim in found if shim != own or _kind(own) == (machine, library)), None)
+    fitting = next((shim for shim in found if shim != own or kind(own) == (machine, library)), None)
     if fitting is None:
         raise ProvioError(f"no shim for {machine} with {library} is installed: install provio's wheel, which has it")
     return fitting
 
 
-def _kind(shim: Path) -> tuple[str, str]:
+def kind(shim: Path) -> tuple[str, str]:
+    """Return the machine and the C library that a shim is of."""
     machine = _machine(_read(shim, 0, 64), str(shim))
     return machine, "glibc" if "libc.so.6" in needed(shim) else "musl"
 

@@ -7,6 +7,7 @@ import platform
 import re
 from collections.abc import Iterator
 
+from provio import shims
 from provio.doctor import Finding, Place, ok, problem
 from provio.run import SHIM
 
@@ -14,16 +15,19 @@ ABOUT = "C library"
 
 
 def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
-    """Yield whether this is a machine with glibc, as new as the shim needs it."""
+    """Yield whether this is a machine with a C library as new as the shim needs it."""
     machine = platform.machine()
-    if machine != "x86_64":
-        yield problem(f"a machine of kind {machine}", "provio records on x86-64 alone")
+    if machine not in shims.MACHINES.values():
+        yield problem(
+            f"a machine of kind {machine}", f"provio records on {' and '.join(shims.MACHINES.values())} alone"
+        )
     try:
         name, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").split()
     except (ValueError, OSError):
-        yield problem(
-            "the C library of this Python is not glibc", "provio records programs of glibc: use such a system"
-        )
+        if not SHIM.exists() or shims.kind(SHIM)[1] == "glibc":
+            yield problem("the C library of this Python is not glibc", "install provio's wheel for this system")
+        else:
+            yield ok(f"musl, {machine}")
         return
     least = _needed()
     if _number(version) < _number(least):
