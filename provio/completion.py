@@ -178,7 +178,17 @@ def _recorded() -> tuple[list[str], dict[str, dict[str, str]]]:
 
 
 # By the names of the verbs' parameters: what takes one of these takes the same everywhere.
+def _runtimes(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from provio import containers
+
+    return _begun((CompletionItem(name) for name in containers.names()), incomplete)
+
+
 BY_NAME: dict[str, Completer] = {
+    "container": _files,
+    "image": _files,
+    "rest": _files,
+    "runtime": _runtimes,
     "campaign": _of_heads("campaign"),
     "command": _command,
     "configuration": _files,
