@@ -18,9 +18,11 @@ itself (`docs/api.md`).
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing takes as long to load as Python to start, and `provio run` in a rank needs none of it
 if TYPE_CHECKING:
+    from typing import Any
+
     from provio.api import Store as Store
     from provio.interceptors.python import said
 

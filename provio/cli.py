@@ -7,22 +7,33 @@ command's own, or 125 for a wrong call, 126 not executable, 127 not found.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-from typing import NoReturn
 
-# What is loaded now stays: to look through it for garbage again and again takes a twentieth of the time of a question.
-gc.set_threshold(50_000, 20, 20)
+from provio import ranks
 
-from provio import run_options, terminal  # noqa: E402
-from provio.errors import ProvioError  # noqa: E402
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 CONTAINED = (["run"], ["exec"], ["shell"])
 
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    ranks.take_part(sys.argv[1:])
+    _called()
+
+
+def _called() -> NoReturn:
+    """Run a command line that is more than a rank's part in what others began: only now is anything dear loaded."""
+    import gc
+
+    # What is loaded now stays: to look through it for garbage again and again takes a twentieth of a question's time.
+    gc.set_threshold(50_000, 20, 20)
+    from provio import terminal
+    from provio.errors import ProvioError
+
     terminal.have_streams()
     try:
         code = _carried_out(sys.argv[1:])
@@ -50,6 +61,8 @@ def main() -> NoReturn:
 
 def _carried_out(arguments: list[str]) -> object:
     """Do what is called: a plain `run` without click, which takes twice as long to load as a bare Python to start."""
+    from provio import run_options
+
     completes = "_PROVIO_COMPLETE" in os.environ
     plain = arguments[:1] == ["run"] and not completes
     if arguments[:1] == ["container"] and arguments[1:2] in CONTAINED and not completes:
@@ -64,6 +77,10 @@ def _carried_out(arguments: list[str]) -> object:
 
         return contained.exec_in(call)
     if call:
+        if ranks.may_be_rank():
+            from provio import ranked
+
+            return ranked.watched(call)
         from provio import watching
 
         return watching.watched(call)

@@ -40,7 +40,7 @@ from provio.switches import RECORD
 FILE = "provio.toml"
 # Variables that are no settings: where the record lies, which file is the project's, what the shim is told, whether
 # what programs say of themselves is heard.
-OTHER_VARIABLES = ("PROVIO_HOME", "PROVIO_CONFIG", "PROVIO_TRACE", "PROVIO_OFF", "PROVIO_TOKEN")
+OTHER_VARIABLES = ("PROVIO_HOME", "PROVIO_CONFIG", "PROVIO_TRACE", "PROVIO_OFF", "PROVIO_RUN", "PROVIO_TOKEN")
 
 
 @plain(frozen=True)

@@ -140,7 +140,7 @@ def _published(recording: Recording, mark: Path) -> bytes:
     value = trace_variable(recording)
     try:
         mark.parent.mkdir(mode=0o700, exist_ok=True)
-        _sweep(mark.parent)
+        sweep(mark.parent)
         os.symlink(value, os.fsencode(mark))
     except FileExistsError:
         theirs = _joined(mark)
@@ -153,7 +153,7 @@ def _published(recording: Recording, mark: Path) -> bytes:
     return value
 
 
-def _sweep(folder: Path) -> None:
+def sweep(folder: Path) -> None:
     """Let go of what was left long ago."""
     entries = list(os.scandir(folder))
     for entry in entries if len(entries) > MOST_JOINED else ():

@@ -193,12 +193,10 @@ def watch(
         try:
             process = _start(command, env)
         except OSError as error:
-            return _not_started(command[0], error)
+            return not_started(command[0], error)
         signals.follow(process)
         if recording and blind:
-            name = blind.path.decode("utf-8", "backslashreplace")
-            say(f"{name} {blind.reason}: what it reads and writes is not seen")
-            note_unwatched(recording, blind, process.pid)
+            say_unwatched(recording, blind, process.pid, say)
         if lasts and signals.goes_on(process, LASTING):
             lasts(signals, process.pid)
         return End.of(signals.wait(process))
@@ -227,6 +225,24 @@ def _watched(
 def variables(recording: Recording) -> dict[bytes, bytes]:
     """Return the variables by which all is watched that is started with them."""
     return _watched(b"", recording, False, os.environb)
+
+
+def watched_by(
+    recording: Recording, command: Sequence[bytes], say: Callable[[str], None] | None = None
+) -> dict[bytes, bytes]:
+    """Return the variables by which a command is watched that this process becomes; what cannot be seen is kept, if
+    there is somebody to `say` it to."""
+    blind = _look(command[0])
+    if blind and say:
+        say_unwatched(recording, blind, os.getpid(), say)
+    return _watched(command[0], recording, bool(blind and blind.refuses), os.environb)
+
+
+def say_unwatched(recording: Recording, blind: Unwatchable, pid: int, say: Callable[[str], None]) -> None:
+    """Say, and keep, that the command itself is not watched."""
+    name = blind.path.decode("utf-8", "backslashreplace")
+    say(f"{name} {blind.reason}: what it reads and writes is not seen")
+    note_unwatched(recording, blind, pid)
 
 
 def _look(program: bytes) -> Unwatchable | None:
@@ -473,7 +489,8 @@ def _start(command: Sequence[bytes], env: dict[bytes, bytes]) -> subprocess.Pope
         return subprocess.Popen([b"/bin/sh", *command], env=env, close_fds=False, preexec_fn=before)  # noqa: PLW1509 (no threads)
 
 
-def _not_started(program: bytes, error: OSError) -> End:
+def not_started(program: bytes, error: OSError) -> End:
+    """Say why a command was not started, and return what a shell says of that."""
     name = program.decode("utf-8", "backslashreplace")
     missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
     if missing and not (b"/" in program and os.path.lexists(program)):

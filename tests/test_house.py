@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
-    owners
+    owners ranks
     errors patterns plain folders cycles components disjoint sparql vocab kinds turtle statx values metrics said digests
     packed facts admit trace_members trace_said blocks trace_metrics runfiles trace_hash content
     given_file settings switches endpoints config config_file home sharing lock passwords redact
@@ -25,8 +25,8 @@ FLOORS = """
     ancestry whole_run contraction roots stale why impact
     validate recorded notebook verify tracking compared config_of reports known_words show_member said_of_run runs
     configurations best saved stats parameters view exports
-    ranks batch containers doctor stopping
-    terminal asking run_options watching contained ended own_run completion serve verbs api usage cli manual
+    batch containers doctor stopping
+    terminal asking run_options watching contained ended own_run ranked completion serve verbs api usage cli manual
     settings_page
 """.split()
 

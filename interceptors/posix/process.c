@@ -118,31 +118,43 @@ static void preload_restore(char *value) {
     *value = '\0';
 }
 
-// Who starts the processes of a parallel program numbers them in their environment: Open MPI, PMIx, PMI, Slurm.
+// Who starts the processes of a parallel program numbers them in their environment: as provio/ranks.py has them.
 #define RANK_NAMES(name)                                                                                               \
-    name("OMPI_COMM_WORLD_RANK") name("PMIX_RANK") name("PMI_RANK") name("SLURM_PROCID") name("SLURM_NTASKS")
+    name("OMPI_COMM_WORLD_RANK") name("PMIX_RANK") name("PMI_RANK") name("PALS_RANKID") name("FLUX_TASK_RANK")         \
+        name("SLURM_PROCID") name("SLURM_NTASKS")
 #define AS_TEXT(name) name,
 #define AS_LENGTH(name) sizeof(name) - 1,
 static const char rank_names[][24] = {RANK_NAMES(AS_TEXT)};
 static const unsigned char rank_lengths[] = {RANK_NAMES(AS_LENGTH)};
-enum { RANKS = sizeof rank_lengths, ALONE = 3 };
+enum { RANKS = sizeof rank_lengths, ALONE = RANKS - 2 };
 
 // Of every variable of every process that starts: so what tells most of them apart comes first.
 static void rank_look(const char *values[RANKS], const char *name, size_t length, const char *value) {
-    if (*name != 'O' && *name != 'P' && *name != 'S') return;
+    if (*name != 'O' && *name != 'P' && *name != 'S' && *name != 'F') return;
     for (int i = 0; i < RANKS; i++)
         if (length == rank_lengths[i] && memcmp(name, rank_names[i], length) == 0) values[i] = value;
 }
 
-// Slurm numbers the one process of a job that is none as well.
+static bool rank_number(const char *value, uint32_t *number) {
+    size_t digits = value == NULL ? 0 : strspn(value, "0123456789");
+    if (digits == 0 || digits > 9 || value[digits] != '\0') return false;
+    *number = 0;
+    for (size_t at = 0; at < digits; at++) *number = *number * 10 + (uint32_t)(value[at] - '0');
+    return true;
+}
+
+// Slurm numbers the one process of a job that is none as well, and the daemons of others that start ranks. Where the
+// others do not agree, nobody is believed.
 static void rank_read(const char *values[RANKS]) {
     const char *tasks = values[RANKS - 1];
+    uint32_t number;
     if (tasks == NULL || strcmp(tasks, "1") == 0) values[ALONE] = NULL;
-    for (int i = 0; i <= ALONE && !settings.ranked; i++) {
-        size_t digits = values[i] == NULL ? 0 : strspn(values[i], "0123456789");
-        if (digits == 0 || digits > 9 || values[i][digits] != '\0') continue;
-        for (size_t at = 0; at < digits; at++) settings.rank = settings.rank * 10 + (uint32_t)(values[i][at] - '0');
-        settings.ranked = 1;
+    for (int i = 0; i <= ALONE; i++) {
+        if ((i == ALONE && settings.ranked) || !rank_number(values[i], &number)) continue;
+        bool agrees = !settings.ranked || number == settings.rank;
+        settings.ranked = agrees;
+        settings.rank = number;
+        if (!agrees) return;
     }
 }
 

@@ -14,7 +14,7 @@ AT_FDCWD, AT_EMPTY_PATH, BASIC_AND_BIRTH, BIRTH = -100, 0x1000, 0xFFF, 0x800
 # struct statx: mask, links, inode, size; birth, change and modification as seconds and nanoseconds; the device.
 STATX = struct.Struct("=I12xI12xQQ32xqI4xqI4xqI4x8xII")
 FORBIDDEN = set('<>"{}|^`\\ /')
-RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID", "FLUX_TASK_RANK", "SLURM_PROCID")
 
 
 class Settings(NamedTuple):
@@ -82,12 +82,13 @@ def _takes(limit: bytes, path: bytes) -> bool:
 
 def rank(environment: dict[str, str]) -> int | None:
     """Return the number of this process in its parallel program."""
+    found: list[int] = []
     for word in RANKS:
         value = environment.get(word, "")
-        alone = word == "SLURM_PROCID" and environment.get("SLURM_NTASKS", "1") == "1"
+        alone = word == "SLURM_PROCID" and (found or environment.get("SLURM_NTASKS", "1") == "1")
         if value.isascii() and value.isdigit() and len(value) <= 9 and not alone:
-            return int(value)
-    return None
+            found.append(int(value))
+    return found[0] if len(set(found)) == 1 else None
 
 
 def statx(path: bytes, fd: int = AT_FDCWD) -> Facts | None:

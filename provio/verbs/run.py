@@ -32,10 +32,10 @@ def _carried_out(**given: Any) -> int:
     Its output, exit code and signals are its own. What provio.toml sets, the options are over. Example: provio run --
     make -j4
     """
-    from provio import contained, watching
+    from provio import contained, ranked
 
     call = Call(**given)
-    return contained.exec_in(call) if call.container else watching.watched(call)
+    return contained.exec_in(call) if call.container else ranked.watched(call)
 
 
 command = click.Command(

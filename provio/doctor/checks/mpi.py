@@ -19,7 +19,7 @@ def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
     if daemons:
         yield note(
             f"{', '.join(daemons)} starts ranks by a daemon on each host",
-            f"{daemons[0]} … provio run --no-merge -- COMMAND: a run for each rank (docs/how-to/mpi.md)",
+            f"{daemons[0]} … provio run -- COMMAND: one run of all ranks (docs/how-to/mpi.md)",
         )
     if local:
         yield ok(f"{', '.join(local)}: on one host, provio run -- {local[0]} … records all ranks as one run")

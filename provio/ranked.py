@@ -1,0 +1,106 @@
+"""A rank's `provio run` that cannot just take part in what others began: its call in, this process as the command out.
+
+The first rank makes the run, which is left pending, and leaves for the others what they need (`provio.ranks`). There is
+no process that waits: the launcher ends as its ranks do, and what is recorded of a rank is whole at every instant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provio import config, hashing, own_run, ranks, run, terminal, watching
+from provio import home as homes
+from provio.errors import CannotRecord
+from provio.ranks import Contradiction, Shared
+from provio.run import Recording
+
+if TYPE_CHECKING:
+    from provio.config import Config
+    from provio.home import Home
+    from provio.run_options import Call
+
+
+def watched(call: Call) -> int:
+    """Become the command of a rank; of any other call, do what `provio.watching` does."""
+    code = _started(call) if ranks.may_be_rank() else None
+    return watching.watched(call) if code is None else code
+
+
+def _started(call: Call) -> int | None:
+    """Become the command, in the run of its parallel program or in that around it; return 126 or 127 where it does not
+    start, None where this is no rank, or cannot be recorded as one."""
+    say = (lambda _: None) if call.quiet else terminal.complain
+    try:
+        if ranks.of(os.environ) is None:
+            return None
+        return _become(call.command, {} if _inside() else _joined(call))
+    except Contradiction as error:
+        say(f"{error}: this is recorded as a run of its own; unset what is left of another launcher")
+    except Exception as error:  # whatever it is, what is recorded otherwise finds it too, and says so
+        if call.strict:
+            raise CannotRecord(str(error)) from error
+    return None
+
+
+def _inside() -> bool:
+    """Whether the launcher is watched itself: then its ranks are."""
+    return "PROVIO_TRACE" in os.environ and run.SHIM.name in os.environ.get("LD_PRELOAD", "")
+
+
+def _joined(call: Call) -> dict[bytes, bytes]:
+    """The variables by which the command is watched, in the run that all share."""
+    settings = config.load(homes.project_folders(), watching.flags(call), None if call.strict else lambda _: None)
+    home = homes.find_or_make()
+    with home.closed():
+        shared = ranks.turn(str(home.path))
+    known = shared.known()
+    if known:
+        with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+            return _as_others(home, ranks.for_here(known[0]), call, settings)
+    return _first(home, shared, call, settings)
+
+
+def _as_others(home: Home, trace: bytes, call: Call, settings: Config) -> dict[bytes, bytes]:
+    """Of another program, or in another environment, than the first rank's."""
+    fields = [os.fsdecode(ranks.plain(field)) for field in trace.split(b";")]
+    recording = Recording(home, fields[3], (), None, 0, Path(fields[6]).parent)
+    recording.hdf5, recording.recognise = settings.hdf5, settings.recognise
+    changes = run.watched_by(recording, _encoded(call))
+    return changes | ({b"PROVIO_TRACE": trace} if b"PROVIO_TRACE" in changes else {})
+
+
+def _first(home: Home, shared: Shared, call: Call, settings: Config) -> dict[bytes, bytes]:
+    """Of the first rank, which makes the run."""
+    own_run.sweep(home.path / ranks.JOINED)
+    recording = watching.prepared(_encoded(call), settings)
+    say = (lambda _: None) if call.quiet else terminal.complain
+    changes = run.watched_by(recording, _encoded(call), say)
+    if settings.hash:
+        hashing.ask(home, recording.run_id)
+    homes.share(home, recording.folder)
+    words = sys.argv[2:]
+    options = words[: words.index("--")] if "--" in words else []
+    shared.leave(ranks.fields_of(run.trace_variable(recording), options, call.command[0], changes))
+    return changes
+
+
+def _encoded(call: Call) -> list[bytes]:
+    return [os.fsencode(word) for word in call.command]
+
+
+def _become(command: Sequence[str], changes: dict[bytes, bytes]) -> int:
+    """Become the command; a file without `#!` is run by the shell, as shells do."""
+    env = dict(os.environb) | changes
+    try:
+        ranks.become(list(command), env)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            return run.not_started(os.fsencode(command[0]), error).exit_code or 0
+    ranks.become(["/bin/sh", *command], env)
+    return 126

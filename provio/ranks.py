@@ -1,0 +1,240 @@
+"""Ranks of a parallel program: what their launcher says in the environment in, which rank a process is, of how many,
+and what all of them have in common, out.
+
+`take_part` is the start of `provio run` in a rank: where another rank made the run that all share, it becomes the
+command at once. For the sake of thousands that start together nothing is loaded here but what every Python has.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# Launcher, its name for the rank, and for their number. The shim has the same ones (interceptors/posix/process.c).
+TABLE = (
+    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMIx", "PMIX_RANK", ""),
+    ("PMI", "PMI_RANK", "PMI_SIZE"),
+    ("PALS", "PALS_RANKID", ""),
+    ("Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+    ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+)
+BATCH = ("SLURM_JOB_ID", "FLUX_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID")
+STEPS = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "SLURM_STEP_ID", "FLUX_JOB_ID")
+# Who may be above a rank, with a shell or two between: the one process, or one on each host, that starts them.
+LAUNCHERS = (
+    "mpirun mpiexec orterun prun orted prterun prte prted mpiexec.hydra mpirun.mpich mpiexec.mpich hydra_pmi_proxy "
+    "hydra_bstrap_pr slurmstepd flux-shell palsd"
+).split()
+ABOVE = 8  # processes at most
+JOINED, END = "joined", b"end"
+PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class Contradiction(ValueError):
+    """What launchers say does not agree."""
+
+
+class Rank:
+    """Which rank a process is, of how many (0: nobody says), and who says so."""
+
+    __slots__ = ("launcher", "number", "size")
+
+    def __init__(self, number: int, size: int, launcher: str) -> None:
+        self.number, self.size, self.launcher = number, size, launcher
+
+
+def of(env: Mapping[str, str]) -> Rank | None:
+    """Return which rank a process of this environment is; None where it is none; raises Contradiction."""
+    found: list[tuple[str, Rank]] = []
+    for launcher, name, most in TABLE:
+        # Slurm numbers each process of a job, the script too: a rank is one of a step of several, and it may be that
+        # of a daemon that starts ranks of its own.
+        if name not in env or (launcher == "Slurm" and (found or env.get(most, "1") == "1")):
+            continue
+        rank = Rank(_number(name, env[name]), _number(most, env.get(most, "0")), launcher)
+        if 0 < rank.size <= rank.number:
+            raise Contradiction(f"{name}={rank.number} and {most}={rank.size} contradict each other")
+        found.append((name, rank))
+    for name, rank in found[1:]:
+        if rank.number != found[0][1].number:
+            raise Contradiction(f"{found[0][0]}={found[0][1].number} and {name}={rank.number} contradict each other")
+    return found[0][1] if found else None
+
+
+def _number(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) <= 9):
+        raise Contradiction(f"{name}={value} is no number")
+    return int(value)
+
+
+def program_of(env: Mapping[str, str]) -> str:
+    """Return the name of the parallel program that a rank belongs to: what the user says, the step of the batch job, or
+    the process that starts its ranks on this host."""
+    said = env.get("PROVIO_RUN")
+    if said:
+        return "run." + said
+    job = [env[name] for name in BATCH if env.get(name)][:1]
+    step = [env[name] for name in STEPS if env.get(name)][:1]
+    return ".".join(job + step) if job and step else _launcher()
+
+
+def _launcher() -> str:
+    """The boot, number and start of the process that starts ranks, or of the parent where none is known."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        boot = file.read().strip()
+    pid = above = os.getppid()
+    for _ in range(ABOVE):
+        name, parent, tick = _process(above)
+        if name in LAUNCHERS:
+            return f"{boot}.{above}.{tick}"
+        if parent < 2:
+            break
+        above = parent
+    return f"{boot}.{pid}.{_process(pid)[2]}"
+
+
+def _process(pid: int) -> tuple[str, int, str]:
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        begun, _, rest = file.read().rpartition(")")
+    fields = rest.split()
+    return begun.partition("(")[2], int(fields[1]), fields[19]
+
+
+# ---- the run that all of them share
+
+
+class Shared:
+    """The file in which the first rank leaves what the others need: locked by whoever makes the run, or reads of it."""
+
+    def __init__(self, home: str, program: str) -> None:
+        folder = os.path.join(home, JOINED)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        name = "rank." + "".join(c if c in PLAIN else f"%{ord(c):02X}" for c in program)[:200]
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        self.path = os.path.join(folder, name)
+        self.fd = os.open(self.path, flags, 0o600)
+
+    def close(self) -> None:
+        """Let others have it."""
+        os.close(self.fd)
+
+    def known(self) -> list[bytes] | None:
+        """Return what the first rank left; None where this is the first, which holds the lock from now on."""
+        for lock in (fcntl.LOCK_SH, fcntl.LOCK_EX):
+            fcntl.flock(self.fd, lock)
+            found = os.fstat(self.fd)
+            fields = os.pread(self.fd, found.st_size, 0).split(b"\0")
+            if found.st_uid == os.geteuid() and fields[-1] == END:
+                return fields[:-1]
+        return None
+
+    def leave(self, fields: Sequence[bytes]) -> None:
+        """Leave it for the others."""
+        os.ftruncate(self.fd, 0)
+        os.pwrite(self.fd, b"\0".join([*fields, END]), 0)
+        fcntl.flock(self.fd, fcntl.LOCK_UN)
+
+
+def fields_of(trace: bytes, options: Sequence[str], program: str, changes: Mapping[bytes, bytes]) -> list[bytes]:
+    """Return what the others need: the run, for which call of `provio run` that is, and each variable that the command
+    gets, as it was and as it is to be."""
+    words = [os.fsencode(word) for word in (*options, "--", program)]
+    triples = [(name, os.environb.get(name, b""), value) for name, value in changes.items()]
+    return [trace, b"%d" % len(words), *words, *(part for triple in triples for part in triple)]
+
+
+def take_part(words: list[str]) -> None:
+    """Become the command of a rank's `provio run`, where another rank made the run; return where there is more to do:
+    the first rank, another call, whatever is not as usual."""
+    env = os.environ
+    if words[:1] != ["run"] or "--" not in words or "PROVIO_TRACE" in env or not may_be_rank():
+        return
+    try:
+        home = _home() if of(env) else ""
+        if home:
+            _turns.append(Shared(home, program_of(env)))
+            _become(words, _turns[-1].known())
+    except (OSError, ValueError, IndexError):
+        return
+
+
+def may_be_rank() -> bool:
+    """Tell whether a launcher said anything."""
+    return any(name in os.environ for _, name, _ in TABLE)
+
+
+_turns: list[Shared] = []  # what this process has open already: its lock stays held
+
+
+def turn(home: str) -> Shared:
+    """Return the file that the ranks of this program share in a `.provio`."""
+    shared = Shared(home, program_of(os.environ))
+    for earlier in _turns:
+        if earlier.path == shared.path:
+            shared.close()
+            return earlier
+    return shared
+
+
+def _home() -> str:
+    """The `.provio` that is ours beyond doubt."""
+    named = os.environ.get("PROVIO_HOME")
+    folder = os.path.abspath(named) if named else os.getcwd() + "/.provio"
+    while not named and not os.path.isdir(folder) and folder != "/.provio":
+        folder = os.path.dirname(os.path.dirname(folder)).rstrip("/") + "/.provio"
+    found = os.stat(folder)
+    return folder if found.st_uid == os.geteuid() and not found.st_mode & 0o002 else ""
+
+
+def _become(words: list[str], known: list[bytes] | None) -> None:
+    if not known:
+        return
+    at, count = words.index("--") + 1, int(known[1])
+    options, rest = [os.fsencode(word) for word in words[1 : at + 1]], known[2 + count :]
+    changes = list(zip(rest[::3], rest[1::3], rest[2::3]))  # noqa: B905 (in threes)
+    if options != known[2 : 2 + count] or any(os.environb.get(name, b"") != was for name, was, _ in changes):
+        return
+    trace, changed = for_here(known[0]), {name: value for name, _, value in changes}
+    if b"PROVIO_TRACE" in changed:
+        changed[b"PROVIO_TRACE"] = trace
+    become(words[at:], dict(os.environb) | changed)
+
+
+def for_here(trace: bytes) -> bytes:
+    """Return PROVIO_TRACE as it is on this host; raises FileNotFoundError where the run is gone, ValueError for a host
+    whose name needs encoding."""
+    fields, name = trace.split(b";"), os.uname().nodename
+    if not PLAIN.issuperset(name):
+        raise ValueError(f"the name of this host, {name}, is none that others could share a run with")
+    os.stat(b"/".join((plain(fields[5]), b"runs", fields[3], b"run.ttl")))
+    host = name.encode()
+    if fields[4] == host:
+        return trace
+    place = os.path.join(os.path.dirname(fields[6]), host)
+    os.makedirs(plain(place), mode=0o700, exist_ok=True)
+    return b";".join([*fields[:4], host, fields[5], place, *fields[7:]])
+
+
+def plain(field: bytes) -> bytes:
+    """Return a field of PROVIO_TRACE as it is meant."""
+    return field.replace(b"%3B", b";").replace(b"%25", b"%")
+
+
+def become(command: list[str], env: dict[bytes, bytes]) -> None:
+    """Become a command; raises OSError where that cannot be."""
+    import _signal  # type: ignore[import-not-found]  # the one that does not load enum
+
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # which Python ignores, and its children would
+        _signal.signal(number, _signal.SIG_DFL)
+    try:
+        sys.stdout.flush()
+        os.execvpe(command[0], command, env)  # noqa: S606 (no shell)
+    finally:
+        for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
+            _signal.signal(number, _signal.SIG_IGN)
