@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 from conftest import Project, provio_command
 
-from provio import containers, recipes
+from provio import containers, recipes, shims
 from provio.containers import ADDRESS, FOLDER, NAME, SIF, Start
+from provio.errors import ProvioError
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "containers.md").read_text(encoding="utf-8")
@@ -264,6 +265,45 @@ def test_programs_that_no_shim_is_for(ordinary: Ordinary, debian: Path) -> None:
     os.chown(ordinary.path / ".provio", 0, 0)
     said = ordinary.provio("container", "exec", str(debian), "--", "true", code=125).stderr
     assert said.count("\n") == 1
+
+
+UPPER = """#include <stdio.h>
+#include <ctype.h>
+int main(int count, char **names) {
+    FILE *in = fopen(names[1], "r"), *out = fopen(names[2], "w");
+    for (int c; count == 3 && (c = fgetc(in)) != EOF;) fputc(toupper(c), out);
+    fclose(in);
+    return fclose(out);
+}
+"""
+
+
+@pytest.mark.slow
+def test_an_image_with_another_c_library(ordinary: Ordinary) -> None:
+    """A root with musl's loader and a program for it: two steps inside and one outside, one lineage."""
+    libc = Path("/usr/lib/x86_64-linux-musl/libc.so")
+    try:
+        shims.of("x86_64", "musl")
+    except ProvioError as error:
+        pytest.skip(f"{error} (or make shims)")
+    if not shutil.which("musl-gcc") or not libc.exists():
+        pytest.skip("needs musl-gcc")
+    image = ordinary.path.parent / "musl"
+    for folder in ("bin", "lib", "dev", "proc", "sys", "tmp", "etc"):
+        (image / folder).mkdir(parents=True)
+    for name in ("passwd", "group", "hosts", "resolv.conf"):
+        (image / "etc" / name).touch()
+    shutil.copy(libc, image / "lib" / "ld-musl-x86_64.so.1")
+    program = image / "bin" / "upper"
+    subprocess.run(["musl-gcc", "-o", program, "-xc", "-"], input=UPPER, text=True, check=True)
+    (ordinary.path / "in").write_text("a\n")
+    step = ("container", "exec", "--quiet", str(image), "--", "/bin/upper")
+    ordinary.provio(*step, "in", "upper")
+    ordinary.provio("run", "--quiet", "--", "sh", "-c", "tr A B < upper > middle")
+    ordinary.provio(*step, "middle", "out")
+    assert (ordinary.path / "out").read_text() == "B\n"
+    assert ordinary.data("out") == {"middle", "upper", "in"}
+    assert [node["path"] for node in ordinary.lineage("out")["nodes"] if node["type"] == "Image"] == [str(image)]
 
 
 @pytest.mark.slow
