@@ -50,8 +50,8 @@ int provio_function(const char *name, const char *term);
 
 // A file that a library opened or created, with flags as of open(2); its facts are asked for here. The driver's own
 // open() is seen beside it. `path` may be relative; where it names no file, whether or not there is one of that name (a
-// file in memory, an address of the network), PROVIO_NO_FILE is among the flags; where the library moves bytes of it and
-// knows nothing of what they mean, PROVIO_PLAIN_FILE.
+// file in memory, an address of the network), PROVIO_NO_FILE is among the flags; where the library moves bytes of it
+// and knows nothing of what they mean, PROVIO_PLAIN_FILE.
 enum { PROVIO_NO_FILE = 1 << 30, PROVIO_PLAIN_FILE = 1 << 29 };
 provio_object *provio_file(int function, const char *path, unsigned flags, uint64_t started);
 provio_object *provio_file_of(int function, int fd, unsigned flags, uint64_t started); // the one behind a descriptor

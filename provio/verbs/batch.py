@@ -13,12 +13,14 @@ from provio import terminal
 @click.option("--campaign", default="", help="The campaign that the run belongs to.")
 @click.option("--nodes", type=click.IntRange(1), default=1, show_default=True, help="How many hosts.")
 @click.option("--tasks", type=click.IntRange(1), default=1, show_default=True, help="How many ranks of COMMAND.")
-@click.option("--time", "limit", default="", metavar="LIMIT", help="The time limit, as the batch system writes it.")
+@click.option(
+    "--time", "time_limit", default="", metavar="LIMIT", help="The time limit, as the batch system writes it."
+)
 @click.option("--array", default="", metavar="INDICES", help="A job for each index: 1-200.")
 @click.option("--partition", "--queue", default="", help="The partition or queue.")
 @click.option("--account", default="", help="The account or project that pays.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(system: str, command: tuple[str, ...], limit: str, **asked: object) -> int:
+def command(system: str, command: tuple[str, ...], time_limit: str, **asked: object) -> int:
     """Print a job script of SYSTEM that runs COMMAND and records it: one run for all tasks, nothing merged in the job,
     the record kept when the job is cancelled or meets its time limit.
 
@@ -29,9 +31,9 @@ def command(system: str, command: tuple[str, ...], limit: str, **asked: object) 
     from provio import batch
     from provio import home as homes
 
-    wrong = next((name for name, value in {"time": limit, **asked}.items() if "\n" in str(value)), None)
+    wrong = next((name for name, value in {"time": time_limit, **asked}.items() if "\n" in str(value)), None)
     if wrong:
         raise click.UsageError(f"--{wrong} is one line")
     home = homes.find_or_make().path
-    terminal.out(batch.script(system, batch.Job(command, str(home), time=limit, **asked)).encode())  # type: ignore[arg-type]
+    terminal.out(batch.script(system, batch.Job(command, str(home), time=time_limit, **asked)).encode())  # type: ignore[arg-type]
     return 0
