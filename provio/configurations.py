@@ -147,7 +147,7 @@ def configurations(reader: Reader, iris: Iterable[str]) -> dict[str, Configurati
             one.complete = row.get("complete") not in ("false", "0")
         rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?c ?key ?value ?type {{ {said}
             ?c prov:hadMember ?s . ?s provio:name ?key ; provio:value ?value BIND (DATATYPE(?value) AS ?type) }}""")
-        for row in rows:
+        for row in sorted(rows, key=lambda row: row["key"]):
             found[row["c"]].settings[row["key"]] = of_term(row["value"], row["type"])
     return found
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from provio import configurations as said
-from provio import slips
+from provio import present, slips
 from provio.compared import Difference, Value, differences, last_part, same
 from provio.configurations import Checkpoint, Configuration
 from provio.errors import NothingKnown
@@ -16,6 +17,8 @@ from provio.store import Reader
 from provio.target import find_target
 
 NONE = "no checkpoint is recorded: a program says provio.checkpoint(PATH)"
+NOT_THE_LAST = "this is not what was saved last there"
+MOST = 100_000  # files of a folder that are looked at
 
 
 class Saved(NamedTuple):
@@ -92,16 +95,44 @@ def at(reader: Reader, path: str) -> tuple[Saved, str]:
     if not found:
         raise NothingKnown(NONE)
     there = [one for one in found if one.path and _lies(full, one.path)]
-    changed = ""
+    now, changed = there, ""
     if os.path.isfile(full):
         target = find_target(reader, full)
         now = [one for one in found if target.iri in one.files]
-        changed = target.changed or ("" if now or not there else "this is not what was saved last there")
-        there = now or there
+        changed = target.changed or ("" if now or not there else NOT_THE_LAST)
+    elif os.path.isdir(full):
+        now, changed = _in_folder(found, there, full)
+    there = now or there
     if not there:
         what = slips.of_file(reader, os.fsencode(full)) if not os.path.lexists(full) else "provio checkpoint list"
         raise NothingKnown(f"no checkpoint is recorded at {path}: {what}")
     return _whole(reader, there[-1:])[0], changed
+
+
+def _in_folder(found: list[Checkpoint], there: list[Checkpoint], folder: str) -> tuple[list[Checkpoint], str]:
+    """The checkpoints that a folder holds now, whatever it was called when they were saved, and what is to be said of
+    that: what was saved last there if it is all there, or else those that have all in it that any checkpoint has."""
+    known = {version for one in found for version in one.files}
+    held = set(islice((version for version in _versions_in(folder) if version in known), MOST))
+    last = there[-1] if there else None
+    if last and last.files and held.issuperset(last.files):
+        return there, ""
+    parts = [one for one in found if held and held.issubset(one.files)]
+    whole = [one for one in parts if held.issuperset(one.files)]
+    if whole or last is None or not last.files:
+        return whole or parts, ""
+    if parts and os.path.normpath(last.path) != folder:
+        return parts, ""
+    return parts, "not all that was saved there is there as it was" if parts else NOT_THE_LAST
+
+
+def _versions_in(folder: str) -> Iterator[str]:
+    for place, folders, names in os.walk(os.fsencode(os.path.realpath(folder))):
+        folders.sort()
+        for name in sorted(names):
+            version = present.version(os.path.join(place, name))
+            if version:
+                yield version
 
 
 def _lies(path: str, checkpoint: str) -> bool:
