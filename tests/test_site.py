@@ -1,0 +1,59 @@
+"""A Python where the shim cannot stand: what is put on its PYTHONPATH lets recognisers and h5py's watch in."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+LOADER = rb"/lib[0-9a-z/_-]*/ld-linux[0-9a-z._-]*\0"
+PROGRAM = """
+import argparse, sys
+import h5py
+parser = argparse.ArgumentParser("train")
+parser.add_argument("--rate", type=float)
+parser.add_argument("--layers", type=int, default=2)
+given = parser.parse_args()
+with h5py.File("out.h5", "w") as file:
+    file["group/data"] = [given.rate] * given.layers
+assert "libprovio" not in open("/proc/self/maps").read()
+assert not any("interceptors" in entry for entry in sys.path)
+"""
+
+
+@pytest.fixture
+def python(project: Project) -> Path:
+    """This Python, with a loader of a name by which it is taken for one of another C library: the same loader."""
+    content = Path(os.path.realpath(sys.executable)).read_bytes()
+    found = re.search(LOADER, content)
+    if found is None:
+        pytest.skip("this Python asks for no loader of glibc's")
+    (project.path / "ld-uClibc.so").symlink_to(found[0].rstrip(b"\0").decode())
+    name = b"ld-uClibc.so".ljust(len(found[0]), b"\0")
+    other = project.path / "python3"
+    other.write_bytes(content.replace(found[0], name, 1))
+    shutil.copymode(os.path.realpath(sys.executable), other)
+    return other
+
+
+@pytest.mark.slow
+def test_what_is_parsed_and_written_is_recorded(project: Project, python: Path) -> None:
+    """argparse's values with their types, and the dataset, by the program that is told to be unseen."""
+    pytest.importorskip("h5py")
+    (project.path / "train.py").write_text(PROGRAM)
+    packages = os.pathsep.join(dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib")))
+    libraries = str(sysconfig.get_config_var("LIBDIR"))
+    own = {"LD_LIBRARY_PATH": libraries, "PYTHONHOME": sys.base_prefix, "PYTHONPATH": packages}
+    done = project.provio("run", "--", "./python3", "train.py", "--rate", "0.5", env={**project.env, **own})
+    assert "has another C library" in done.stderr
+    settings = "?c a provio:Configuration ; prov:hadMember [ provio:name ?name ; provio:value ?value ]"
+    found = {(row["name"], float(row["value"])) for row in project.rows(f"SELECT ?name ?value {{ {settings} }}")}
+    assert found == {("rate", 0.5), ("layers", 2.0)}
+    made = "?made a provio:Dataset ; provio:path ?path ; prov:wasGeneratedBy ?by"
+    assert {row["path"] for row in project.rows(f"SELECT DISTINCT ?path {{ {made} }}")} == {"/group/data"}
