@@ -2,7 +2,8 @@
 
 What watching adds to a call and to the start of a process: compared with the bare program, and, for calls, between N
 and 2N of them, so that all that happens once cancels. How often the shim looks at the system's clock turns on how long
-calls take, and beside other work valgrind takes any time: what that costs is left out of calls. `--keep` writes the
+calls take, and beside other work valgrind takes any time: what that costs is left out of calls, and one such look is
+counted by itself, where each call has one, for there is no counter. `--keep` writes the
 figures into bench/instructions.json, under the compiler and C library that they hold for; tests/test_instructions.py
 guards them against growth.
 """
@@ -31,7 +32,9 @@ CALLS = {
     "told": "one write that a layer above tells of",
 }
 STARTS = {"start": "one process without I/O", "start-open": "one process that opens and reads a file"}
-TITLES = CALLS | STARTS
+LOOKS = {"look": "one look at the system's clock"}
+TITLES = CALLS | STARTS | LOOKS
+LOOK = "clock_slow"  # the function of the shim
 SO_MANY = {"pread": 2_000, "fread": 4_000, "getc": 4_000, "open": 1_000, "told": 2_000}
 
 PREFIX = "provio-bench-"  # of the folder that all of it happens in
@@ -50,21 +53,27 @@ def built_with() -> str:
     return f"{platform.machine()}, {name[1] if name else 'cc'}, {' '.join(platform.libc_ver())}"
 
 
-def collected(
-    command: Sequence[str | Path], place: Place, variant: str, options: Sequence[str] = (), less: str = ""
-) -> int:
-    """Return how many instructions a command takes under a variant, those of a function left out; raises where it
-    fails."""
+def counts(
+    command: Sequence[str | Path], place: Place, variant: str, options: Sequence[str] = (), clock: str = ""
+) -> str:
+    """Return what callgrind writes of a command under a variant; raises where it fails."""
     with tempfile.TemporaryDirectory(dir=place.data) as name:
-        environment = ENVIRONMENT | variables(variant, place.built, Trace(Path(name)), shim(place))
+        environment = ENVIRONMENT | variables(variant, place.built, Trace(Path(name), clock), shim(place))
         output = Path(name) / "counts"
         tool = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={output}", *options]
         done = subprocess.run([*tool, *command], cwd=place.data, env=environment, capture_output=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"{command} under {variant} ended with {done.returncode}: {done.stderr.decode()}")
-        counts = output.read_text()
-        found = re.search(r"^(?:totals|summary): (\d+)", counts, re.MULTILINE)
-        return (int(found[1]) if found else 0) - (inclusive(counts, less) if less else 0)
+        return output.read_text()
+
+
+def collected(
+    command: Sequence[str | Path], place: Place, variant: str, options: Sequence[str] = (), less: str = ""
+) -> int:
+    """Return how many instructions a command takes under a variant, those of a function left out."""
+    found = counts(command, place, variant, options)
+    total = re.search(r"^(?:totals|summary): (\d+)", found, re.MULTILINE)
+    return (int(total[1]) if total else 0) - (inclusive(found, less)[0] if less else 0)
 
 
 def shim(place: Place) -> Path:
@@ -75,13 +84,15 @@ def shim(place: Place) -> Path:
     return copy
 
 
-def inclusive(counts: str, function: str) -> int:
-    """Return how many instructions a function takes with all that it calls, by callgrind's file: of each of its
-    callers it has a line `cfn=(NUMBER)`, one of the calls, and one that ends with their cost."""
-    named = re.search(rf"^c?fn=(\(\d+\)) {function}$", counts, re.MULTILINE)
+def inclusive(found: str, function: str) -> tuple[int, int]:
+    """Return how many instructions a function takes with all that it calls, and how often it is called, by callgrind's
+    file: of each of its callers it has a line `cfn=(NUMBER)`, one of the calls, and one that ends with their cost."""
+    named = re.search(rf"^c?fn=(\(\d+\)) {function}$", found, re.MULTILINE)
     if not named:
-        return 0
-    return sum(map(int, re.findall(rf"^cfn={re.escape(named[1])}.*\ncalls=.*\n\S+ (\d+)$", counts, re.MULTILINE)))
+        return 0, 0
+    callers = rf"^cfn={re.escape(named[1])}.*\ncalls=(\d+).*\n\S+ (\d+)$"
+    each = [(int(cost), int(calls)) for calls, cost in re.findall(callers, found, re.MULTILINE)]
+    return sum(cost for cost, _ in each), sum(calls for _, calls in each)
 
 
 def of_call(what: str, place: Place, variant: str) -> int:
@@ -89,7 +100,7 @@ def of_call(what: str, place: Place, variant: str) -> int:
     (place.data / "cached").write_bytes(bytes(1 << 20))
     program, count = place.program("instructions"), SO_MANY[what]
     once, twice = (
-        collected([program, what, "cached", str(n)], place, variant, ["--toggle-collect=measured"], "clock_slow")
+        collected([program, what, "cached", str(n)], place, variant, ["--toggle-collect=measured"], LOOK)
         for n in (count, 2 * count)
     )
     return round((twice - once) / count)
@@ -101,11 +112,21 @@ def of_start(what: str, place: Place, variant: str) -> int:
     return collected([place.program("nothing"), *(["cached"] if what == "start-open" else [])], place, variant)
 
 
+def of_look(_: str, place: Place, variant: str) -> int:
+    """Return the instructions of one look at the system's clock, of those that opening and closing files has."""
+    (place.data / "cached").write_bytes(bytes(1 << 20))
+    command = [place.program("instructions"), "open", "cached", str(SO_MANY["open"])]
+    cost, looks = inclusive(counts(command, place, variant, ["--toggle-collect=measured"], "sys"), LOOK)
+    if variant in LEVELS and looks < SO_MANY["open"]:
+        raise RuntimeError(f"{LOOK} is called {looks} times in {SO_MANY['open']} openings: it is not what looks")
+    return round(cost / max(looks, 1))
+
+
 def measured(place: Place, variants: Sequence[str], of: Iterable[str] = TITLES) -> Figures:
     """Return, by what is counted and by variant, the instructions beyond the bare ones, which stand there too."""
     figures: Figures = {}
     for what in of:
-        count = of_call if what in CALLS else of_start
+        count = of_call if what in CALLS else of_start if what in STARTS else of_look
         bare = count(what, place, BARE)
         figures[what] = {BARE: bare, **{variant: count(what, place, variant) - bare for variant in variants}}
     return figures

@@ -21,6 +21,7 @@ class Trace:
     """A run folder of its own for one command: what `provio run` would make, without the time that takes."""
 
     root: Path
+    clock: str = ""  # as the machine has it
 
     @property
     def folder(self) -> Path:
@@ -30,7 +31,7 @@ class Trace:
         """Return the variables that have a command watched at this level."""
         self.folder.mkdir(parents=True)
         clock = "tsc" if _CLOCK.exists() and _CLOCK.read_text().strip() == "tsc" else "sys"
-        fields = ("1", level, clock, "r", "node", str(self.root / ".provio"), str(self.folder))
+        fields = ("1", level, self.clock or clock, "r", "node", str(self.root / ".provio"), str(self.folder))
         value = ";".join(part.replace("%", "%25").replace(";", "%3B") for part in fields)
         return {"LD_PRELOAD": str(shim), "PROVIO_TRACE": value}
 
