@@ -1,0 +1,101 @@
+"""`provio container exec`: its start beside the bare runtime's and `provio run`'s, and what a call costs inside.
+
+The image is a folder with this system's C library, its loader and the benchmark's programs: Charliecloud starts it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from case import Place, numbered_files
+from measure import Spread
+from question import Figure, Question
+from variants import plain_environment
+
+PROVIO = Path(sys.executable).with_name("provio")
+CALLS, FILES = 1_000_000, 50_000
+SCALE = {"pread": 1, "files": 1_000}  # nanoseconds, of which the programs tell, in the table's unit
+FOLDERS = ("bin", "dev", "etc", "proc", "sys", "tmp", "usr")
+
+
+def _image(place: Place, programs: Sequence[Path]) -> Path:
+    """Make the folder: the programs below /bin, and whatever they are linked with where they look for it."""
+    image = place.built / "image"
+    for name in FOLDERS:
+        (image / name).mkdir(parents=True)
+    for name in ("passwd", "group", "hosts", "resolv.conf"):
+        (image / "etc" / name).touch()
+    for program in programs:
+        shutil.copy(program, image / "bin" / program.name)
+        linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        for library in re.findall(r"(/\S+) \(0x", linked):
+            target = image / library[1:]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.exists():
+                shutil.copy(library, target)
+    return image
+
+
+def _timed(command: Sequence[str | Path], place: Place, environment: dict[str, str]) -> tuple[float, str]:
+    """Return the milliseconds that a command takes, and what it prints."""
+    began = time.perf_counter()
+    done = subprocess.run(command, cwd=place.data, env=environment, capture_output=True, text=True, check=True)
+    return (time.perf_counter() - began) * 1e3, done.stdout
+
+
+def _container(place: Place, rounds: int) -> Sequence[Figure]:
+    """Measure in turns, on the same files, under the same names inside and out."""
+    if shutil.which("ch-run") is None:
+        print("container: left out, for ch-run is not installed (apt-get install charliecloud)", file=sys.stderr)
+        return []
+    nothing, pread, files = (place.program(name) for name in ("nothing", "pread", "files"))
+    image = _image(place, [nothing, pread, files])
+    (place.data / "cached").write_bytes(bytes(1 << 20))
+    numbered_files(place, FILES)
+    home = place.data / ".provio"
+    home.mkdir()
+    kept = {name: value for name, value in plain_environment().items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {"USER": "bench", **kept, "PROVIO_HOME": str(home)}  # ch-run does nothing without
+    shown = place.data.is_relative_to("/tmp")  # by ch-run itself
+    binds = [] if shown else [f"--bind={place.data}:{place.data}"]
+    runtime: list[str | Path] = ["ch-run", *binds, f"--cd={place.data}", image, "--"]
+    watched: list[str | Path] = [PROVIO, "container", "exec", "--quiet", "--no-merge", image, "--"]
+    run: list[str | Path] = [PROVIO, "run", "--quiet", "--no-merge", "--"]
+    if not shown:
+        (image / str(place.data)[1:]).mkdir(parents=True, exist_ok=True)
+    starts: list[list[float]] = [[], [], []]
+    inside: dict[str, list[float]] = {"pread": [], "files": []}
+    arguments = {"pread": ["cached", str(CALLS)], "files": ["files", str(FILES)]}
+    for _ in range(rounds):
+        for times, command in zip(
+            starts, ([*runtime, "/bin/nothing"], [*run, nothing], [*watched, "/bin/nothing"]), strict=True
+        ):
+            times.append(_timed(command, place, environment)[0])
+        for name, added in inside.items():
+            figures = [float(_timed([*begin, f"/bin/{name}", *arguments[name]], place, environment)[1].split()[0])
+                       for begin in (runtime, watched)]  # fmt: skip
+            added.append((figures[1] - figures[0]) / SCALE[name])
+    shutil.rmtree(home)
+    ratios = [three / (one + two) for one, two, three in zip(*starts, strict=True)]
+    bare, own = (statistics.median(times) for times in starts[:2])
+    return [
+        Figure("start of a container under provio", Spread.of(starts[2]), "ms"),
+        Figure(
+            f"the same, times `ch-run` ({bare:.1f} ms) and `provio run` ({own:.1f} ms) together",
+            Spread.of(ratios),
+            "×",
+            1,
+        ),
+        Figure("B1 inside: a `pread` of 4 KiB", Spread.of(inside["pread"]), "ns", 50),
+        Figure("B3 inside: `open`, `fstat`, `read`, `close` of a file", Spread.of(inside["files"]), "µs", 1.5),
+    ]
+
+
+QUESTIONS = [Question("container", _container)]
