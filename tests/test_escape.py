@@ -62,12 +62,12 @@ def said(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, str]
 def check(driver: Path, inputs: list[bytes], folder: Path) -> None:
     for data, one in zip(inputs, said(driver, inputs, folder), strict=True):
         assert (one["name"].encode() if "name" in one else unquote_to_bytes(one["encoded"])) == data
-        assert ("name" in one) == _is_text(data)
+        assert ("name" in one) == is_text(data)
         argument = data.split(b"\0")[0]
         assert unquote_to_bytes(one["argument"]) == (argument or b"%")
 
 
-def _is_text(data: bytes) -> bool:
+def is_text(data: bytes) -> bool:
     try:
         data.decode()
     except UnicodeDecodeError:

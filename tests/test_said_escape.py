@@ -1,0 +1,109 @@
+"""Any bytes as names, kinds, keys, values and identifiers of what a program says: Turtle that says those very bytes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+import pyoxigraph
+import pytest
+from conftest import ROOT
+from posix_trace import POSIX
+from test_escape import TRICKY, is_text
+
+from provio.interceptors.python.secret_words import REDACTED, hides
+
+PARTS = ("said", "setting", "secret", "real", "text")
+SOURCES = [ROOT / "tests" / "fuzz" / "said.c", *(POSIX / f"{name}.c" for name in PARTS)]
+SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+TEXTS = [text.replace(b"\0", b"") for text in TRICKY]
+SEEDS = [b"\0".join((text, b"Loss", other, text)) for text, other in zip(TEXTS, TEXTS[1:] + TEXTS[:1], strict=True)]
+SEEDS += [b"args\0dateTime\0" + key + b"\0" + value for key in (b"api_key", b"db.password", b"pad_token", b"a\\.pass")
+          for value in (b"7", b"hunter2", b"\xff", b"2026-11-20T12:00:00Z")]  # fmt: skip
+SEEDS += [b"", b"\0", b"only", b"a\0", b"a\0b\0c", b"\xff" * 8, b"\x01" * 8 + b"\0\0\0\0\0"]
+Facts = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program that says something of each file it is given, and prints it."""
+    program = tmp_path_factory.mktemp("said") / "said"
+    compiler = os.environ.get("CC", "cc").split()
+    if subprocess.run(
+        [*compiler, "-g", "-O1", "-w", *SANITIZED, "-o", program, *SOURCES], capture_output=True
+    ).returncode:
+        subprocess.run([*compiler, "-O1", "-w", "-o", program, *SOURCES], check=True)
+    return program
+
+
+def said(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, list[Facts]]]:
+    """What pyoxigraph reads of each input: by class, in order, the facts of each thing; what was encoded, decoded."""
+    folder.mkdir(exist_ok=True)
+    files = [folder / str(number) for number in range(1, len(inputs) + 1)]
+    for path, data in zip(files, inputs, strict=True):
+        path.write_bytes(data)
+    done = subprocess.run([driver, *files], capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    things: dict[str, Facts] = defaultdict(dict)
+    for quad in pyoxigraph.parse(done.stdout, format=pyoxigraph.RdfFormat.TURTLE):
+        word, value = quad.predicate.value.rpartition("#")[2], quad.object.value
+        bare = word.removesuffix("Encoded")
+        assert bare not in things[quad.subject.value]
+        things[quad.subject.value][bare] = value.encode() if bare == word else unquote_to_bytes(value)
+    found: list[dict[str, list[Facts]]] = [defaultdict(list) for _ in inputs]
+    for iri, facts in things.items():
+        kind = facts.pop("type").decode().rpartition("#")[2]
+        found[int(iri.split("/")[3]) - 1][kind].append(facts)
+    return found
+
+
+def check(driver: Path, inputs: list[bytes], folder: Path) -> None:
+    for data, one in zip(inputs, said(driver, inputs, folder), strict=True):
+        given = (data[:-1] if data.endswith(b"\0") else data).split(b"\0")[:4] if data else []
+        name, kind, key, value = [*given, None, None, None, None][:4]
+        for thing in (*one["Configuration"], *one["Metric"], *one["DataObject"]):
+            assert (thing.get("name"), thing.get("kind")) == (name, kind)
+        assert [thing.get("identifier") for thing in one["DataObject"]] == [value]
+        assert len(one["Configuration"]) == 1 and len(one["Metric"]) in (2, 3) and len(one["Setting"]) == 6
+        assert {setting.get("name") for setting in one["Setting"]} == {key}
+        for setting in one["Setting"][:3]:
+            if is_text(key or b""):
+                assert setting.get("value") == (REDACTED.encode() if _hidden(key, value) else value)
+            else:
+                assert setting.get("value") in (value, REDACTED.encode())
+
+
+def _hidden(key: bytes | None, value: bytes | None) -> bool:
+    """As Python would have it, which goes by the same words."""
+    return bool(key and value) and hides((key or b"").decode(), (value or b"").decode("utf-8", "replace"), False)
+
+
+@pytest.mark.slow
+def test_tricky_bytes(driver: Path, tmp_path: Path) -> None:
+    """Quotes, controls, half and overlong sequences, secrets by their names, and texts that are missing."""
+    check(driver, SEEDS, tmp_path / "inputs")
+
+
+@pytest.mark.slow
+def test_what_a_fuzzer_finds(driver: Path, tmp_path: Path) -> None:
+    """libFuzzer's search for bytes that reach new code: each is checked in C, and those it keeps by a parser too."""
+    if shutil.which("clang") is None:
+        pytest.skip("clang is not installed (apt-get install clang)")
+    fuzzer, corpus = tmp_path / "fuzzer", tmp_path / "corpus"
+    corpus.mkdir()
+    for number, data in enumerate(SEEDS):
+        (corpus / f"seed{number}").write_bytes(data)
+    flags = ["-g", "-O1", "-w", "-DFUZZER", "-fsanitize=fuzzer", *SANITIZED]
+    if subprocess.run(["clang", *flags, "-o", fuzzer, *SOURCES], capture_output=True).returncode:
+        pytest.skip("clang has no libFuzzer here (apt-get install libclang-rt-14-dev, or of its own version)")
+    limits = ["-runs=30000", "-rss_limit_mb=0", "-malloc_limit_mb=1024", "-max_total_time=60", "-seed=7"]
+    command: list[str | Path] = [fuzzer, *limits, "-max_len=4000", "-verbosity=0", corpus]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=200)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    kept = [path.read_bytes() for path in sorted(corpus.iterdir())]
+    assert len(kept) > len(SEEDS)
+    check(driver, kept, tmp_path / "inputs")
