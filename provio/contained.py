@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import config, containers, image, run, shims, terminal, turtle, watching
+from provio import config, containers, image, ranks, run, shims, terminal, turtle, watching
 from provio import home as homes
 from provio.containers import FOLDER, NAME, SIF, SQUASHFS, Runtime, Start
 from provio.errors import CannotRecord, ProvioError
@@ -65,6 +65,7 @@ class Plan:
 
 def exec_in(call: Call) -> int:
     """Watch the command of `provio run --container` and return its exit code (or end by its signal)."""
+    ranks.step_aside()  # each is a run of its own
     return watched(call, Asked("exec", call.container or ""))
 
 

@@ -6,7 +6,6 @@ no process that waits: the launcher ends as its ranks do, and what is recorded o
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import sys
@@ -29,7 +28,10 @@ if TYPE_CHECKING:
 def watched(call: Call) -> int:
     """Become the command of a rank; of any other call, do what `provio.watching` does."""
     code = _started(call) if ranks.may_be_rank() else None
-    return watching.watched(call) if code is None else code
+    if code is not None:
+        return code
+    ranks.step_aside()
+    return watching.watched(call)
 
 
 def _started(call: Call) -> int | None:
@@ -60,9 +62,11 @@ def _joined(call: Call) -> dict[bytes, bytes]:
     with home.closed():
         shared = ranks.turn(str(home.path))
     known = shared.known()
-    if known:
-        with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+    while known:
+        try:
             return _as_others(home, ranks.for_here(known[0]), call, settings)
+        except FileNotFoundError:  # it was removed meanwhile
+            known = shared.known(known)
     return _first(home, shared, call, settings)
 
 

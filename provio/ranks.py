@@ -119,19 +119,22 @@ class Shared:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self.path = os.path.join(folder, name)
         self.fd = os.open(self.path, flags, 0o600)
+        self.first = False
 
     def close(self) -> None:
         """Let others have it."""
         os.close(self.fd)
 
-    def known(self) -> list[bytes] | None:
-        """Return what the first rank left; None where this is the first, which holds the lock from now on."""
-        for lock in (fcntl.LOCK_SH, fcntl.LOCK_EX):
+    def known(self, gone: list[bytes] | None = None) -> list[bytes] | None:
+        """Return what the first rank left, but for what is of a run that is gone; None where this is the first, which
+        holds the lock from now on."""
+        for lock in () if self.first else (fcntl.LOCK_SH, fcntl.LOCK_EX):
             fcntl.flock(self.fd, lock)
             found = os.fstat(self.fd)
             fields = os.pread(self.fd, found.st_size, 0).split(b"\0")
-            if found.st_uid == os.geteuid() and fields[-1] == END:
+            if found.st_uid == os.geteuid() and fields[-1] == END and fields[:-1] != gone:
                 return fields[:-1]
+        self.first = True
         return None
 
     def leave(self, fields: Sequence[bytes]) -> None:
@@ -179,7 +182,14 @@ def turn(home: str) -> Shared:
         if earlier.path == shared.path:
             shared.close()
             return earlier
+    _turns.append(shared)
     return shared
+
+
+def step_aside() -> None:
+    """Let go of what this process has locked: its command is recorded by itself, and other ranks wait for no end."""
+    while _turns:
+        _turns.pop().close()
 
 
 def _home() -> str:
@@ -233,7 +243,8 @@ def become(command: list[str], env: dict[bytes, bytes]) -> None:
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # which Python ignores, and its children would
         _signal.signal(number, _signal.SIG_DFL)
     try:
-        sys.stdout.flush()
+        if sys.stdout:  # else it was closed
+            sys.stdout.flush()
         os.execvpe(command[0], command, env)  # noqa: S606 (no shell)
     finally:
         for number in (_signal.SIGPIPE, _signal.SIGXFSZ):

@@ -143,6 +143,29 @@ def test_what_does_not_start_is_said_as_ever(project: Project) -> None:
         assert said.splitlines()[1::2] == ["127", "126"]
 
 
+def test_nobody_waits_for_a_rank_that_is_recorded_by_itself(project: Project) -> None:
+    """One that nothing can be recorded of goes on while the others start."""
+    meets = "for i in $(seq 50); do test -e other && exit; sleep 0.1; done; echo alone >&2"
+    script = "rm -rf .provio/runs; : > .provio/runs; "
+    script += f"PMI_RANK=0 provio run --quiet -- sh -c '{meets}' & sleep 0.5; "
+    script += "PMI_RANK=1 provio run --quiet -- touch other; wait"
+    assert started(project, script, PMI_SIZE="2", PROVIO_RUN="one") == ""
+
+
+def test_a_closed_output_stays_closed(project: Project) -> None:
+    """Of the first rank and of another."""
+    script = "for rank in 0 1; do PMI_RANK=$rank provio run -- sh -c 'test -e /proc/$$/fd/1 && echo open >&2' >&-; done"
+    assert started(project, script) == ""
+
+
+def test_ranks_make_one_run_in_the_place_of_one_that_is_gone(project: Project) -> None:
+    """Whoever finds that it was removed makes another, for all."""
+    script = "PMI_RANK=0 provio run -- true; rm -r .provio/runs/*; "
+    script += 'for rank in 0 1 2 3; do PMI_RANK=$rank "$provio" run -- sh -c "echo $rank > out$rank" & done; wait'
+    assert started(project, script, PROVIO_RUN="one") == ""
+    assert runs_and_ranks(project) == (1, ["0", "1", "2", "3"])
+
+
 @pytest.mark.parametrize(
     ("said", "rank"),
     [
