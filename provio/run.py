@@ -184,9 +184,7 @@ def watch(
     127 and 126 are what a shell says of a command that is not found or cannot be executed; raises nothing for them.
     """
     env = dict(os.environb)
-    blind = _look(command[0]) if recording else None
-    shim = _other_shim(blind) if blind and blind.reason == OTHER else None
-    blind = None if shim else blind
+    blind, shim = _look(command[0]) if recording else (None, None)
     if recording:
         env |= _watched(command[0], recording, bool(blind and blind.refuses), env, shim)
     with Signals() as signals:
@@ -232,10 +230,10 @@ def watched_by(
 ) -> dict[bytes, bytes]:
     """Return the variables by which a command is watched that this process becomes; what cannot be seen is kept, if
     there is somebody to `say` it to."""
-    blind = _look(command[0])
+    blind, shim = _look(command[0])
     if blind and say:
         say_unwatched(recording, blind, os.getpid(), say)
-    return _watched(command[0], recording, bool(blind and blind.refuses), os.environb)
+    return _watched(command[0], recording, bool(blind and blind.refuses), os.environb, shim)
 
 
 def say_unwatched(recording: Recording, blind: Unwatchable, pid: int, say: Callable[[str], None]) -> None:
@@ -245,10 +243,13 @@ def say_unwatched(recording: Recording, blind: Unwatchable, pid: int, say: Calla
     note_unwatched(recording, blind, pid)
 
 
-def _look(program: bytes) -> Unwatchable | None:
+def _look(program: bytes) -> tuple[Unwatchable | None, Path | None]:
+    """Why a program cannot be watched, if so; the shim of another C library that it takes, if one is installed."""
+    blind = None
     with contextlib.suppress(OSError, ValueError, struct.error):
-        return unwatchable(program)
-    return None
+        blind = unwatchable(program)
+    shim = _other_shim(blind) if blind and blind.reason == OTHER else None
+    return (None if shim else blind), shim
 
 
 def _other_shim(blind: Unwatchable) -> Path | None:
