@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import threading
 from pathlib import Path
@@ -217,8 +218,10 @@ def _digesting(recording: Recording, plan: Plan):  # type: ignore[no-untyped-def
             found.append(image.digest_of(plan.known.path, recording.home.path / KEPT))
 
     thread = threading.Thread(target=compute) if plan.form in (SIF, SQUASHFS) else None
-    if thread:
+    if thread:  # which gets no signal: those are the command's, and tell of its end
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         thread.start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     try:
         yield
     finally:
