@@ -46,6 +46,14 @@ def test_a_name_inside_is_a_name_outside(inside: bytes, outside: bytes) -> None:
     assert table().outside(inside) == outside
 
 
+def test_a_table_whose_mounts_lie_on_each_other_ends() -> None:
+    """Nobody but a liar writes one."""
+    lines = rb"""1 2 254:0 /a / rw - ext4 /dev/vda rw
+2 1 254:0 /b / rw - ext4 /dev/vda rw
+"""
+    assert Table(environment.parsed(lines), []).outside(b"/x/y") == b"/x/y"
+
+
 def test_a_table_that_is_cut_short_says_what_it_has() -> None:
     """A line that was not written whole counts for nothing."""
     for size in range(len(INSIDE)):
