@@ -26,7 +26,6 @@ SECRET = "TOKEN SECRET PASSW PASSPHRASE KEY CREDENTIAL AUTH COOKIE SESSION SIGNA
 # Words of a variable's name that has others beside them; PWD alone is the current folder.
 PARTS = frozenset("PASS PWD PW PAT JWT SSHPASS".split())
 # Each part is bounded: a text may be of megabytes, and meant to take long.
-ADDRESS = pattern(r"(//)([^/?#@\s:'\"]{0,256})(:?)([^/?#\s'\"]{0,4096})@")
 HEADER = pattern(r"(?i)\b((?:proxy-)?authorization|cookie|x-[\w-]{0,40}(?:key|token))(\s{0,9}:\s{0,9})[^'\"]+")
 ASSIGNED = pattern(r"(?<![^\s;&|(\"'])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
 GIVEN = pattern(r"(?<![^\s;&|(\"'])(--?)([A-Za-z][\w.-]*)(=|\s{1,99})(?!-)(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
@@ -124,7 +123,11 @@ class Redaction:
 def without_passwords(text: str) -> str:
     """Return a text without the passwords of addresses in it; a user without one stays, unless it is a web address's:
     there it is a token."""
-    return ADDRESS.sub(_address, text) if "@" in text else text
+    if "@" not in text:
+        return text
+    from provio.interceptors.python import addresses  # dear to load, and seldom needed
+
+    return addresses.without_passwords(text)
 
 
 def said(found: Trace, redaction: Redaction) -> None:
@@ -172,12 +175,6 @@ def _command_line(redaction: Redaction, encoded: str) -> str:
 def _is_suspect(text: str) -> bool:
     folded = text.casefold()
     return any(word in folded for word in SUSPECT)
-
-
-def _address(match: re.Match[str]) -> str:
-    user = match[2] + ":" if match[3] else ""
-    web = match.string[: match.start()].endswith(("http:", "https:"))
-    return match[0] if not (match[3] or web) else f"{match[1]}{user}{REDACTED}@"
 
 
 def _is_secret_option(name: str, value: str = "") -> bool:
