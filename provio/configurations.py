@@ -79,6 +79,11 @@ def run_of(iri: str) -> str:
     return iri.removeprefix(RUN_BASE).partition("/")[0]
 
 
+def labels(every: Iterable[Configuration]) -> str:
+    """Return the names and versions of configurations on one line."""
+    return ", ".join(one.label for one in every)
+
+
 def metric_names(reader: Reader) -> list[str]:
     """Return the names of all metrics, sorted."""
     rows = reader.rows(f"{PREFIXES} SELECT DISTINCT ?name {{ ?m a provio:Metric ; provio:name ?name }}")

@@ -48,6 +48,14 @@ def boolean(value: bool, form: str) -> str:
     return f'{{"head": {{}}, "boolean": {word}}}\n' if form == "json" else f"{word}\n"
 
 
+def filled(
+    header: Sequence[str], cells: Sequence[Sequence[str]], always: Set[str]
+) -> tuple[list[str], list[list[str]]]:
+    """Return a header and cells without the columns that no row fills, but for those that are always there."""
+    kept = [place for place, name in enumerate(header) if name in always or any(row[place] for row in cells)]
+    return [header[place] for place in kept], [[row[place] for place in kept] for row in cells]
+
+
 def align(
     header: Sequence[str],
     cells: Sequence[Sequence[str]],

@@ -58,20 +58,22 @@ def command(
 
 def _rows(found: list[Best], form: str) -> str:
     from provio import compared
+    from provio.configurations import labels
     from provio.reports import records
 
     rows = []
     for one in found:
         settings = {key: compared.plain(value) for each in one.configurations for key, value in each.settings.items()}
         rows.append(
-            [compared.plain(one.metric.value), one.metric.step, one.metric.at, one.metric.run, _names(one),
-             settings if form == "json" else compared.listed(settings), one.checkpoint]
+            [compared.plain(one.metric.value), one.metric.step, one.metric.at, one.metric.run,
+             labels(one.configurations), settings if form == "json" else compared.listed(settings), one.checkpoint]
         )  # fmt: skip
     return records.render("best", rows, form)
 
 
 def _table(found: list[Best]) -> str:
     from provio import compared
+    from provio.configurations import labels
     from provio.reports import rows
     from provio.reports.text import moment, shorter_path
 
@@ -79,17 +81,12 @@ def _table(found: list[Best]) -> str:
     differ = compared.varying(every)
     lines = [
         [compared.text(one.metric.value), compared.text(one.metric.step), moment(one.metric.at), one.metric.run[:SHOWN],
-         _names(one), compared.listed({key: own[key] for key in differ if key in own}),
+         labels(one.configurations), compared.listed({key: own[key] for key in differ if key in own}),
          shorter_path(one.checkpoint, terminal.folder()) if one.checkpoint else ""]
         for one, own in zip(found, every, strict=True)
     ]  # fmt: skip
     header = ["value", "step", "time", "run", "configuration", "settings", "checkpoint"]
-    kept = [place for place, name in enumerate(header) if name == "value" or any(line[place] for line in lines)]
     return rows.align(
-        [header[place] for place in kept], [[line[place] for place in kept] for line in lines],
-        width=terminal.width(), unicode=terminal.unicode(), right=frozenset({"value", "step"}),
+        *rows.filled(header, lines, {"value"}), width=terminal.width(), unicode=terminal.unicode(),
+        right=frozenset({"value", "step"}),
     )  # fmt: skip
-
-
-def _names(one: Best) -> str:
-    return ", ".join(each.label for each in one.configurations)

@@ -86,7 +86,7 @@ def verify(path: str, configuration: str, partial: bool, form: str) -> int:
 
     Example: provio checkpoint verify ckpt/iter_0000050 train.toml
     """
-    from provio import compared, config_of, saved
+    from provio import compared, config_of, configurations, saved
     from provio.redact import Redaction
     from provio.reports import records
 
@@ -99,7 +99,7 @@ def verify(path: str, configuration: str, partial: bool, form: str) -> int:
         terminal.complain(f"{path} was saved under no configuration that is known: nothing is compared")
         return 3
     differing = saved.compared(found, wanted, partial)
-    names = ", ".join(one.label for one in found.configurations)
+    names = configurations.labels(found.configurations)
     if not differing and form == "table":
         terminal.out(f"{path} was saved under {configuration} ({names})\n")
         return 0
@@ -115,6 +115,7 @@ def verify(path: str, configuration: str, partial: bool, form: str) -> int:
 
 def _rendered(found: list[Saved], form: str, wanted: list[str]) -> str:
     from provio import compared
+    from provio.configurations import labels
     from provio.reports import records
 
     if form == "table":
@@ -123,13 +124,14 @@ def _rendered(found: list[Saved], form: str, wanted: list[str]) -> str:
     for one in found:
         held = [{key: compared.plain(value) for key, value in each.items()} for each in (one.metrics, one.settings)]
         shown = held if form == "json" else [compared.listed(each) for each in held]
-        rows.append([one.checkpoint.path, one.checkpoint.step, one.checkpoint.at, one.checkpoint.run, _names(one),
-                     *shown])  # fmt: skip
+        rows.append([one.checkpoint.path, one.checkpoint.step, one.checkpoint.at, one.checkpoint.run,
+                     labels(one.configurations), *shown])  # fmt: skip
     return records.render("checkpoint list", rows, form)
 
 
 def _table(found: list[Saved], wanted: list[str]) -> str:
     from provio import compared
+    from provio.configurations import labels
     from provio.reports import rows
     from provio.reports.text import moment, shorter_path
 
@@ -138,16 +140,11 @@ def _table(found: list[Saved], wanted: list[str]) -> str:
         asked = {key: value for name in wanted for key, value in one.called(name).items()}
         lines.append(
             [shorter_path(one.checkpoint.path, terminal.folder()), compared.text(one.checkpoint.step),
-             moment(one.checkpoint.at), one.checkpoint.run[:SHOWN], _names(one), compared.listed(one.metrics),
-             compared.listed(asked)]
+             moment(one.checkpoint.at), one.checkpoint.run[:SHOWN], labels(one.configurations),
+             compared.listed(one.metrics), compared.listed(asked)]
         )  # fmt: skip
     header = ["path", "step", "time", "run", "configuration", "metrics", "settings"]
-    kept = [place for place, name in enumerate(header) if name == "path" or any(line[place] for line in lines)]
     return rows.align(
-        [header[place] for place in kept], [[line[place] for place in kept] for line in lines],
-        width=terminal.width(), unicode=terminal.unicode(), right=frozenset({"step"}),
+        *rows.filled(header, lines, {"path"}), width=terminal.width(), unicode=terminal.unicode(),
+        right=frozenset({"step"}),
     )  # fmt: skip
-
-
-def _names(one: Saved) -> str:
-    return ", ".join(each.label for each in one.configurations)
