@@ -9,6 +9,7 @@ from __future__ import annotations
 import marshal
 import mmap
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -18,7 +19,8 @@ from provio.home import Home
 from provio.run import End, Recording, end_as
 from provio.run_options import Call
 
-FIELDS = 12  # what is for the waiter alone
+FIELDS = 12  # what is for the waiter alone,
+BLOCKED = 2  # but for this one: the signals that were blocked before there was a command
 
 
 def main() -> NoReturn:
@@ -27,23 +29,28 @@ def main() -> NoReturn:
     told, lock, status = map(int, sys.argv[1:4])
     end = End.of(os.waitstatus_to_exitcode(status))
     try:
-        recording, call, folders = _read(told)
+        blocked, recording, call, folders = _read(told)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        watching.finished(recording, end, call, folders, lock)
+    except KeyboardInterrupt:  # the run is left pending
+        pass
     except Exception as error:
         terminal.complain(f"a run is kept, but: {error}")
-        os._exit(end_as(end))
-    watching.finished(recording, end, call, folders, lock)
     terminal.drop_output()
     os._exit(end_as(end))
 
 
-def _read(told: int) -> tuple[Recording, Call, list[Path]]:
-    """What was told: the run, the call of `provio run`, and where the project's settings lie."""
+def _read(told: int) -> tuple[set[int], Recording, Call, list[Path]]:
+    """What was told: the signals that are to be blocked, the run, the call of `provio run`, and where the project's
+    settings lie."""
     with mmap.mmap(told, 0, access=mmap.ACCESS_READ) as text:
         data = text[:]
     os.close(told)
-    rest = data.split(b"\0", FIELDS)[FIELDS]
+    *fields, rest = data.split(b"\0", FIELDS)
+    mask = int(fields[BLOCKED], 16)
     (home, server, run_id, trace_folder), (call, folders) = marshal.loads(rest)  # noqa: S302 (this process wrote it)
     return (
+        {number for number in range(1, 65) if mask >> number - 1 & 1},
         Recording(Home(Path(home), server), run_id, (), None, 0, Path(trace_folder)),
         Call(*call),
         [Path(folder) for folder in folders],

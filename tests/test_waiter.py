@@ -190,6 +190,25 @@ def test_a_terminal_stops_continues_and_interrupts(project: Project) -> None:
     assert (project.path / "out").read_text() == "got it\n"
 
 
+@pytest.mark.parametrize("seconds", [0, 0.02, 0.05])
+def test_an_interrupt_after_the_end_changes_nothing(
+    project: Project, start: Callable[..., subprocess.Popen[str]], seconds: float
+) -> None:
+    """One that comes while Python starts for the merge: the end is the command's, and nothing is shown of provio."""
+    process = start("sh", "-c", "echo 1 > out; read word; exit 3", stdin=subprocess.PIPE)
+    taken_over(process)
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()
+    until(lambda: process.poll() is not None or not is_waiter(process.pid), "Python did not take over")
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "Traceback" not in said
+    assert project.count("?run a provio:Run ; provio:exitCode 3") == 1
+
+
 def test_kill_of_the_waiter_loses_nothing(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
     """The command goes on, and so does its record."""
     process = start("sh", "-c", "echo 1 > before; read word; echo 2 > after", stdin=subprocess.PIPE)

@@ -92,13 +92,12 @@ static void end_as(int status) {
     _exit(WEXITSTATUS(status));
 }
 
-// Only returns where there is no Python any more.
+// Only returns where there is no Python any more. Signals wait until that can answer them.
 static void go_on_in_python(const struct told *told, const struct end *end) {
     char numbers[3][16];
     const int values[] = {end->told, end->lock, end->status};
     for (int i = 0; i < 3; i++) snprintf(numbers[i], sizeof numbers[i], "%d", values[i]);
     if (end->lock >= 0) fcntl(end->lock, F_SETFD, 0);
-    put_back_signals(told);
     execl(told->python, told->python, "-P", "-c", GO_ON, numbers[0], numbers[1], numbers[2], (char *)NULL);
 }
 
