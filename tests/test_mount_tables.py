@@ -99,3 +99,9 @@ def test_one_file_and_one_version(project: Project) -> None:
         versions = f"?v prov:specializationOf <{found[0]['f']}> ; a provio:FileVersion ; provio:size ?size"
         assert len(project.rows(f"SELECT DISTINCT ?v {{ {versions} }}")) <= 2  # empty when it was opened, and whole
     assert not project.rows('SELECT ?p { ?f provio:path ?p FILTER(STRSTARTS(?p, "/mnt/") || STRSTARTS(?p, "/srv/")) }')
+
+
+def test_where_no_file_may_grow_nobody_is_ended_by_a_table(project: Project) -> None:
+    """What it would take is asked for first: what goes beyond is a signal to the program."""
+    namespaces()
+    assert project.run("echo 1 > in; ulimit -f 0; exec unshare -m cat in") == "1\n"
