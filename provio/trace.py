@@ -128,6 +128,8 @@ def read_files(trace: Trace, files: Iterable[RunFile], after: Mapping[str, Mappi
         settled.update((iri, packed.record()) for iri, packed in after.get(own, {}).items())
     _attach_settled(trace, settled, openings)
     _bound_accesses(trace)
+    if trace.gaps:
+        _date_the_lost(trace)
 
 
 def _containers(trace: Trace, tables: MountTables) -> None:
