@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from provio import statx
+from provio import runfiles, statx
 from provio.plain import plain
 
 SIF_MACHINES = {b"02": "x86_64", b"04": "aarch64"}
@@ -51,9 +51,9 @@ def of_folder(name: str, folder: str) -> Known:
     root = os.path.abspath(folder)
     labels: dict[str, Any] = {}
     for place in LABEL_FILES:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
             said = _read(_text(os.path.join(root, place)))
-            labels |= said.get("labels") or {} if place.startswith("ch/") else said
+            labels |= dict(said["labels"] if place.startswith("ch/") else said)
     recipe = ""
     for place in RECIPE_FILES:
         with contextlib.suppress(OSError):
@@ -96,8 +96,8 @@ def _read(text: str) -> Any:
 
 
 def _text(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read(LONGEST)
+    """A plain file of an image: a link in it may lead to anything outside."""
+    return runfiles.content(Path(path))[:LONGEST].decode("utf-8", "replace")
 
 
 def _listed(labels: object) -> tuple[str, ...]:

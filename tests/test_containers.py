@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from conftest import Project, provio_command
 
-from provio import containers, recipes, shims
+from provio import containers, image, recipes, shims
 from provio.containers import ADDRESS, FOLDER, NAME, SIF, Start
 from provio.errors import ProvioError
 
@@ -307,6 +307,20 @@ def test_an_image_with_another_c_library(ordinary: Ordinary) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("labels", ['{"a": "b"}', "[1]", "1", "{", '{"a": 1}'])
+def test_what_an_image_says_leads_nowhere_else(tmp_path: Path, labels: str) -> None:
+    """Links to what is outside, pipes and other things than labels say nothing, and nobody waits for them."""
+    (tmp_path / "secret").write_text("secret")
+    for folder in (".singularity.d", "ch"):
+        (tmp_path / "image" / folder).mkdir(parents=True)
+    (tmp_path / "image/.singularity.d/Singularity").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "image/ch/Dockerfile")
+    (tmp_path / "image/.singularity.d/labels.json").write_text(labels)
+    (tmp_path / "image/ch/metadata.json").write_text(labels)
+    found = image.of_folder("image", str(tmp_path / "image"))
+    assert (found.recipe, found.labels) == ("", ("a=b",) if "b" in labels else ())
+
+
 def test_dry_run_prints_what_is_started(ordinary: Ordinary, debian: Path) -> None:
     """The words of the command line, and no run."""
     said = ordinary.provio("container", "exec", "--dry-run", str(debian), "--join-ct=1", "--", "cat", "a b").stdout
