@@ -92,7 +92,7 @@ def _run(name):
 
 def _of_provio(error):
     """Raise an exception again unless it is provio's own: a handler of a signal of the program's raised it."""
-    if _run("raised")["by_a_handler"](error):
+    if _run("python/raised")["by_a_handler"](error):
         raise error
 
 

@@ -41,7 +41,8 @@ def _started(call: Call) -> int | None:
     try:
         if ranks.of(os.environ) is None:
             return None
-        return _become(call.command, {} if _inside() else _joined(call))
+        changes = {} if _inside() else _joined(call)
+        return None if changes is None else _become(call.command, changes)
     except Contradiction as error:
         say(f"{error}: this is recorded as a run of its own; unset what is left of another launcher")
     except Exception as error:  # whatever it is, what is recorded otherwise finds it too, and says so
@@ -55,14 +56,19 @@ def _inside() -> bool:
     return "PROVIO_TRACE" in os.environ and run.SHIM.name in os.environ.get("LD_PRELOAD", "")
 
 
-def _joined(call: Call) -> dict[bytes, bytes]:
-    """The variables by which the command is watched, in the run that all share."""
+def _joined(call: Call) -> dict[bytes, bytes] | None:
+    """The variables by which the command is watched, in the run that all share; None of another call than the first
+    one's where nothing but a variable says that this is a rank."""
     settings = config.load(homes.project_folders(), watching.flags(call), None if call.strict else lambda _: None)
     home = homes.find_or_make()
     with home.closed():
         shared = ranks.turn(str(home.path))
     known = shared.known()
     while known:
+        if known[2 : 2 + int(known[1])] != ranks.words_of(_options(), call.command[0]) and not ranks.by_a_launcher(
+            os.environ
+        ):
+            return None
         try:
             return _as_others(home, ranks.for_here(known[0]), call, settings)
         except FileNotFoundError:  # it was removed meanwhile
@@ -88,10 +94,13 @@ def _first(home: Home, shared: Shared, call: Call, settings: Config) -> dict[byt
     if settings.hash:
         hashing.ask(home, recording.run_id)
     homes.share(home, recording.folder)
-    words = sys.argv[2:]
-    options = words[: words.index("--")] if "--" in words else []
-    shared.leave(ranks.fields_of(run.trace_variable(recording), options, call.command[0], changes))
+    shared.leave(ranks.fields_of(run.trace_variable(recording), _options(), call.command[0], changes))
     return changes
+
+
+def _options() -> list[str]:
+    words = sys.argv[2:]
+    return words[: words.index("--")] if "--" in words else []
 
 
 def _encoded(call: Call) -> list[bytes]:

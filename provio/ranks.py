@@ -28,8 +28,8 @@ BATCH = ("SLURM_JOB_ID", "FLUX_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID")
 STEPS = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "SLURM_STEP_ID", "FLUX_JOB_ID")
 # Who may be above a rank, with a shell or two between: the one process, or one on each host, that starts them.
 LAUNCHERS = (
-    "mpirun mpiexec orterun prun orted prterun prte prted mpiexec.hydra mpirun.mpich mpiexec.mpich hydra_pmi_proxy "
-    "hydra_bstrap_pr slurmstepd flux-shell palsd"
+    "mpirun mpiexec orterun prun orted prterun prte prted mpirun.openmpi mpiexec.openmpi mpiexec.hydra mpirun.mpich "
+    "mpiexec.mpich hydra_pmi_proxy hydra_bstrap_pr slurmstepd flux-shell palsd"
 ).split()
 ABOVE = 8  # processes at most
 JOINED, END = "joined", b"end"
@@ -81,22 +81,28 @@ def program_of(env: Mapping[str, str]) -> str:
         return "run." + said
     job = [env[name] for name in BATCH if env.get(name)][:1]
     step = [env[name] for name in STEPS if env.get(name)][:1]
-    return ".".join(job + step) if job and step else _launcher()
+    return ".".join(job + step) if job and step else _launcher()[0]
 
 
-def _launcher() -> str:
-    """The boot, number and start of the process that starts ranks, or of the parent where none is known."""
+def by_a_launcher(env: Mapping[str, str]) -> bool:
+    """Tell whether what starts the ranks is known; else what a variable says may be left of another program."""
+    return program_of(env) != _launcher()[0] or _launcher()[1]
+
+
+def _launcher() -> tuple[str, bool]:
+    """The boot, number and start of the process that starts ranks, or of the parent where none is known; whether one
+    is."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         boot = file.read().strip()
     pid = above = os.getppid()
     for _ in range(ABOVE):
         name, parent, tick = _process(above)
         if name in LAUNCHERS:
-            return f"{boot}.{above}.{tick}"
+            return f"{boot}.{above}.{tick}", True
         if parent < 2:
             break
         above = parent
-    return f"{boot}.{pid}.{_process(pid)[2]}"
+    return f"{boot}.{pid}.{_process(pid)[2]}", False
 
 
 def _process(pid: int) -> tuple[str, int, str]:
@@ -147,9 +153,14 @@ class Shared:
 def fields_of(trace: bytes, options: Sequence[str], program: str, changes: Mapping[bytes, bytes]) -> list[bytes]:
     """Return what the others need: the run, for which call of `provio run` that is, and each variable that the command
     gets, as it was and as it is to be."""
-    words = [os.fsencode(word) for word in (*options, "--", program)]
+    words = words_of(options, program)
     triples = [(name, os.environb.get(name, b""), value) for name, value in changes.items()]
     return [trace, b"%d" % len(words), *words, *(part for triple in triples for part in triple)]
+
+
+def words_of(options: Sequence[str], program: str) -> list[bytes]:
+    """Return by what calls of `provio run` are told apart."""
+    return [os.fsencode(word) for word in (*options, "--", program)]
 
 
 def take_part(words: list[str]) -> None:

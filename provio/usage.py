@@ -29,7 +29,7 @@ GROUPS = {
         "export",
     ),
     "Keep": ("verify", "validate", "merge", "backup", "prune", "rm"),
-    "Set up": ("init", "config", "vocab", "doctor", "include", "completion", "help"),
+    "Set up": ("init", "config", "vocab", "doctor", "batch", "include", "completion", "help"),
 }
 
 

@@ -97,9 +97,12 @@ def test_a_rank_that_fails_ends_its_launcher_as_ever(project: Project, mpi: tupl
 
 
 def started(project: Project, script: str, **said: str) -> str:
-    """What a shell script says that starts what it calls `provio`."""
+    """What a shell script says that starts what it calls `provio`, under the name of a launcher."""
     env = project.env | said
-    words = ["sh", "-c", f'provio="{provio_command()[0]}"; provio() {{ "$provio" "$@"; }}; {script}']
+    launcher = project.path.parent / "mpirun"
+    if not launcher.exists():
+        launcher.symlink_to(shutil.which("sh") or "/bin/sh")
+    words = [launcher, "-c", f'provio="{provio_command()[0]}"; provio() {{ "$provio" "$@"; }}; {script}']
     (project.path / ".provio").mkdir(exist_ok=True)
     return subprocess.run(words, cwd=project.path, env=env, capture_output=True, text=True, timeout=60).stderr
 
@@ -112,6 +115,15 @@ def test_ranks_that_come_together_make_one_run(project: Project) -> None:
     assert started(project, script, PMI_SIZE="8") == ""
     runs, found = runs_and_ranks(project)
     assert (runs, found) == (1, [str(rank) for rank in range(8)])
+
+
+def test_what_a_variable_alone_says_joins_no_other_call(project: Project) -> None:
+    """One that was left in the environment: calls that are unlike are runs of their own, each by its name."""
+    project.env["PMI_RANK"] = "3"
+    for name in ("one", "two"):
+        project.provio("run", "--quiet", "--name", name, "--", "sh", "-c", f"echo > {name}")
+    shown = project.provio("runs", "--as", "csv").stdout
+    assert ",one," in shown and ",two," in shown
 
 
 def test_the_ranks_of_two_launchers_are_two_runs(project: Project) -> None:
@@ -206,5 +218,5 @@ def test_all_tables_of_launchers_are_the_same() -> None:
     names = [name for _, name, _ in ranks.TABLE]
     text = (ROOT / "interceptors" / "posix" / "process.c").read_text(encoding="utf-8")
     (rows,) = re.findall(r"#define RANK_NAMES\(name\)((?:.*\\\n)+.*)", text)
-    assert re.findall(r'name\("(\w+)"\)', rows) == [*names, "SLURM_NTASKS"]
+    assert re.findall(r'name\("(\w+)"\)', rows) == [*names, "SLURM_STEP_NUM_TASKS"]
     assert list(surroundings.RANKS) == names

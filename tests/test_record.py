@@ -160,11 +160,14 @@ def test_details(built: Path, trace: Trace, work: Path, detail: str) -> None:
     ("environment", "rank"),
     [
         ({}, None),
-        ({"OMPI_COMM_WORLD_RANK": "3", "PMIX_RANK": "4"}, "3"),
-        ({"PMIX_RANK": "4", "PMI_RANK": "5"}, "4"),
+        ({"OMPI_COMM_WORLD_RANK": "3", "PMIX_RANK": "3"}, "3"),
+        ({"PMIX_RANK": "4"}, "4"),
+        ({"OMPI_COMM_WORLD_RANK": "3", "PMIX_RANK": "4"}, None),  # nobody is believed
+        ({"PMIX_RANK": "4", "PMI_RANK": "5"}, None),
         ({"PMI_RANK": "0"}, "0"),
-        ({"SLURM_PROCID": "6", "SLURM_NTASKS": "8"}, "6"),
-        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "1"}, None),
+        ({"SLURM_PROCID": "6", "SLURM_STEP_NUM_TASKS": "8"}, "6"),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, None),  # the script of a job
+        ({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, None),
         ({"SLURM_PROCID": "0"}, None),
         ({"OMPI_COMM_WORLD_RANK": "x3", "PMI_RANK": "12345678901"}, None),
     ],

@@ -28,6 +28,7 @@ PLAIN = (
     "--record stat --record=list --no-record pipe true",
     "--include /a --exclude b* --include=c true",
     "--hash true",
+    "--container image.sif -- true",
     "--hash --no-hash true",
     "--no-hash true",
 )

@@ -121,7 +121,7 @@ static void preload_restore(char *value) {
 // Who starts the processes of a parallel program numbers them in their environment: as provio/ranks.py has them.
 #define RANK_NAMES(name)                                                                                               \
     name("OMPI_COMM_WORLD_RANK") name("PMIX_RANK") name("PMI_RANK") name("PALS_RANKID") name("FLUX_TASK_RANK")         \
-        name("SLURM_PROCID") name("SLURM_NTASKS")
+        name("SLURM_PROCID") name("SLURM_STEP_NUM_TASKS")
 #define AS_TEXT(name) name,
 #define AS_LENGTH(name) sizeof(name) - 1,
 static const char rank_names[][24] = {RANK_NAMES(AS_TEXT)};

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 
-from .. import raised
+from . import raised
 
 TYPE_CHECKING = False  # what is for types alone is dear to load
 if TYPE_CHECKING:

@@ -85,7 +85,7 @@ def rank(environment: dict[str, str]) -> int | None:
     found: list[int] = []
     for word in RANKS:
         value = environment.get(word, "")
-        alone = word == "SLURM_PROCID" and (found or environment.get("SLURM_NTASKS", "1") == "1")
+        alone = word == "SLURM_PROCID" and (found or environment.get("SLURM_STEP_NUM_TASKS", "1") == "1")
         if value.isascii() and value.isdigit() and len(value) <= 9 and not alone:
             found.append(int(value))
     return found[0] if len(set(found)) == 1 else None

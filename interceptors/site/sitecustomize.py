@@ -78,7 +78,7 @@ def _begin():
         try:
             _load(place, "recognising")["begin"](place)
         except Exception as error:
-            if _load(place, "raised")["by_a_handler"](error):
+            if _load(place, "python/raised")["by_a_handler"](error):
                 raise
 
 

@@ -25,7 +25,7 @@ def command(system: str, command: tuple[str, ...], time_limit: str, **asked: obj
     the record kept when the job is cancelled or meets its time limit.
 
     \b
-    Example: provio batch slurm --tasks 512 --time 2:00:00 -- ./sim in.nml > job.sh
+    Example: provio batch slurm --tasks 512 --time 60 -- ./sim in.nml > job.sh
              sbatch job.sh
     """
     from provio import batch
