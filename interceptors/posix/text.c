@@ -82,8 +82,10 @@ bool text_plain(const char *bytes, size_t size) {
         deleted = (word ^ ones * 0x7f) - ones;
         if ((word | quote | backslash | control | deleted) & tops) return false;
     }
-    for (; size > 0; bytes++, size--)
-        if (*bytes < ' ' || *bytes == '"' || *bytes == '\\' || *bytes == 0x7f) return false;
+    for (; size > 0; bytes++, size--) {
+        unsigned char byte = (unsigned char)*bytes;
+        if (byte < ' ' || byte == '"' || byte == '\\' || byte >= 0x7f) return false;
+    }
     return true;
 }
 
