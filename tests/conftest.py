@@ -27,9 +27,12 @@ from provio.store.embedded import StoreReader
 from provio.validate.check import check
 from provio.validate.rules import VIOLATION, Graph
 
-# What is started in the background by a script ignores it, and so would all that the tests start.
+# What is started in the background by a script ignores the one, under nohup(1) the other, and so would all that the
+# tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ROOT = Path(__file__).parent.parent
 SHIM = ROOT / "provio" / "libprovio.so"
