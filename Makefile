@@ -5,10 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-# As many workers as there are cores; WORKERS=0 runs the tests one after the other, in one process.
-PYTEST := $(BIN)/python -m pytest --dist worksteal --maxprocesses 4 -n $(or $(WORKERS),auto)
+# A worker more than there are cores, for tests wait for what they start; WORKERS=0 runs one after the other, in one process.
+PYTEST := $(BIN)/python -m pytest --dist worksteal --maxprocesses 4 -n $(or $(WORKERS),$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1))
 SHIM := provio/libprovio.so
 WHEELS := x86_64-glibc aarch64-glibc x86_64-musl aarch64-musl
+SHIMS := provio/preload/aarch64-musl/waiter  # what is made last of them
 SHIM_SOURCES := $(filter-out %/vocab.h %.py %/vol,$(wildcard interceptors/include/*.h interceptors/posix/* interceptors/hdf5/* interceptors/mpiio/* interceptors/waiter/*))
 C_SOURCES := $(wildcard interceptors/include/*.h interceptors/posix/*.[ch] interceptors/waiter/*.[ch] interceptors/hdf5/*.[ch] interceptors/mpiio/*.[ch] interceptors/hdf5/vol/*.[ch])
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -43,15 +44,15 @@ lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
 
 shim: $(SHIM)  ## compile the C shim
 
-shims: $(VENV)/shims  ## compile the shims for every machine and C library, for wheels and containers
-	$(BIN)/python interceptors/posix/portable.py $(CURDIR)/provio/preload
+shims: $(SHIMS)  ## compile the shims for every machine and C library, for wheels and containers
 
 wheels: $(VENV)/shims shims  ## make the wheels for every machine and C library, in dist
+	rm -rf build/lib* build/bdist*  # setuptools takes along what an older state left there
 	for kind in $(WHEELS); do PROVIO_WHEEL=$$kind $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . || exit 1; done
 
-bench: $(VENV)/bench $(SHIM)  ## measure what watching costs, write docs/cost.md; CASES=b1,tar ROUNDS=9 runs a part and prints
+bench: $(VENV)/bench $(SHIM)  ## measure what watching costs, write docs/cost.md; CASES=b1,tar ROUNDS=9 runs a part and prints; WRITE=1 replaces its rows
 	@.ci/needs
-	$(BIN)/python bench/run.py --rounds $(or $(ROUNDS),5) $(if $(CASES),--cases "$(CASES)",--write)
+	$(BIN)/python bench/run.py --rounds $(or $(ROUNDS),5) $(if $(CASES),--cases "$(CASES)" $(if $(WRITE),--write),--write)
 
 instructions: $(VENV)/test $(SHIM)  ## count what a call costs in instructions, keep it as what the tests guard
 	@.ci/needs
@@ -74,12 +75,15 @@ calls:  ## write the pages of calls, questions, words, commands, settings and co
 	$(PYTHON) -m provio.reports.records > docs/output.md
 	$(PYTHON) -m provio.manual > docs/commands.md
 	$(PYTHON) -m provio.settings_page > docs/settings.md
-	$(PYTHON) interceptors/hdf5/hdf5_calls.py > docs/calls-hdf5.md
+	PYTHONPATH=. $(PYTHON) interceptors/hdf5/hdf5_calls.py > docs/calls-hdf5.md
 	$(PYTHON) interceptors/mpiio/mpiio_calls.py > docs/calls-mpiio.md
 
 clean:  ## remove the virtual environment and everything built
 	rm -rf $(VENV) $(SHIM) provio/waiter provio/preload build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
+
+$(SHIMS): $(SHIM_SOURCES) interceptors/posix/vocab.h interceptors/posix/portable.py | $(VENV)/shims
+	$(BIN)/python interceptors/posix/portable.py $(CURDIR)/provio/preload
 
 $(SHIM): $(SHIM_SOURCES) interceptors/posix/vocab.h
 	@.ci/tools $(PYTHON)

@@ -2,12 +2,13 @@
 come out.
 
 With PROVIO_WHEEL=<machine>-<C library> nothing is compiled: the wheel is one for such systems, of any age, and holds
-the shims of all kinds, as `make shims` left them in `provio/preload`. Everything else about the package is said in
-`pyproject.toml`.
+the shims of all kinds, as `make shims` left them in `provio/preload`. It has the same bytes wherever and whenever it is
+made. Everything else about the package is said in `pyproject.toml`.
 """
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ TAGS = {
     "x86_64-musl": "musllinux_1_2_x86_64",
     "aarch64-musl": "musllinux_1_2_aarch64",
 }
+OLDEST = "315532800"  # the time that all files of such a wheel have: 1980, for a zip knows none before
 REMEDY = "on Debian or Ubuntu: apt-get install gcc libc6-dev"
 
 
@@ -88,6 +90,16 @@ class ShimWheel(bdist_wheel):
         """Return (python, ABI, platform)."""
         return "py3", "none", TAGS.get(PORTABLE) or super().get_tag()[2]
 
+    def write_wheelfile(self, folder: str) -> None:  # type: ignore[override]
+        """Write what is said of the wheel; its files are to have the same rights whoever checked them out."""
+        super().write_wheelfile(folder)
+        for file in Path(self.bdist_dir).rglob("*"):
+            executable = file.is_dir() or file.stat().st_mode & stat.S_IXUSR
+            file.chmod(0o755 if executable else 0o644)
+
+
+if PORTABLE:
+    os.environ.setdefault("SOURCE_DATE_EPOCH", OLDEST)
 
 setup(
     ext_modules=[Extension("provio.libprovio", sources=SOURCES), Extension("provio.waiter", sources=WAITING)],

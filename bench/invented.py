@@ -17,7 +17,8 @@ import pyoxigraph as ox
 from provio.config import Config
 from provio.digests import Digests
 from provio.facts import Access, Facts, Opening, Process, Thread, Trace
-from provio.graph import bundle_iri, triples
+from provio.graph import triples
+from provio.graph_lines import bundle_iri
 from provio.home import Home, make
 from provio.identity import Identity
 from provio.intake import index_of

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from case import LEVELS, Unit
-from measure import Result
+from kept import Drawn
 from variants import PASS
 
 COLOURS = {PASS: "#b8b8b8", "file": "#8fb8de", "op": "#2f6db0", "call": "#16324f"}
 
 
-def _draw(axes: object, results: Sequence[Result], title: str, start: float) -> None:
+def _draw(axes: object, results: Sequence[Drawn], title: str, start: float) -> None:
     """Draw a bar a variant for each result, and a mark at each bound."""
     height = 0.8 / len(COLOURS)
     for row, result in enumerate(results):
@@ -34,7 +34,7 @@ def _draw(axes: object, results: Sequence[Result], title: str, start: float) -> 
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 
-def draw(results: Sequence[Result], path: Path) -> None:
+def draw(results: Sequence[Drawn], path: Path) -> None:
     """Write the drawing."""
     import matplotlib
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import kept
+from beside import HEAD
 from case import LEVELS, Unit
 from measure import Result, Spread
 from question import Figure
@@ -30,12 +32,14 @@ What asking costs is measured in stores that are made up for it (`bench/invented
 I/O activities left out), in processor time; what is compared takes turns.
 
 `make bench` measures all this anew and writes this page; `make bench CASES=b1,tar ROUNDS=9` runs a part and only
-prints. A bound is what provio must keep: "missed" (a bug) where the median does not keep it, "held" where the
-upper quartile keeps it too, "not shown" where only the median does.
+prints; with `WRITE=1` that part's rows are replaced here and the others stay. Each row says when it was measured, and
+how many cores others kept busy meanwhile: where these are many, wall time says little. A bound is what provio must
+keep: "missed" (a bug) where the median does not keep it, "held" where the upper quartile keeps it too, "not shown"
+where only the median does.
 """
 
 
-def machine(rounds: int) -> str:
+def machine() -> str:
     """Return where and when this was measured, in a line."""
     cpu = next(
         (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
@@ -45,7 +49,7 @@ def machine(rounds: int) -> str:
     compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     day = datetime.now(UTC).strftime("%Y-%m-%d")
     libc = " ".join(platform.libc_ver())
-    return f"{day} · {cpu}, {cores} cores · Linux {platform.release()} · {libc} · {compiler} · {rounds} rounds"
+    return f"{day} · {cpu}, {cores} cores · Linux {platform.release()} · {libc} · {compiler}"
 
 
 def number(value: float, unit: Unit, signed: bool = True) -> str:
@@ -78,20 +82,22 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([_row(head), "|" + "---|" * len(head), *map(_row, rows)]) + "\n"
 
 
-def _added(results: Sequence[Result]) -> str:
+def _added(results: Sequence[Result], measured: Mapping[str, str]) -> str:
     rows = [
         (
             result.case.title,
             f"{number(result.bare(), result.case.unit, signed=False)} {result.case.unit.sign}",
             number(result.cost(PASS).median, result.case.unit),
             *(_judged(result, level) for level in LEVELS),
+            measured[result.case.key],
         )
         for result in results
     ]
-    return _table(("what one of them costs", "bare", "passes through", *(f"`{level}`" for level in LEVELS)), rows)
+    head = ("what one of them costs", "bare", "passes through", *(f"`{level}`" for level in LEVELS), HEAD)
+    return _table(head, rows)
 
 
-def _ratios(results: Sequence[Result]) -> str:
+def _ratios(results: Sequence[Result], measured: Mapping[str, str]) -> str:
     rows = []
     for result in results:
         rows.append(
@@ -100,11 +106,13 @@ def _ratios(results: Sequence[Result]) -> str:
                 f"{result.bare():.2f} s",
                 number(result.cost(PASS).median, Unit.RATIO),
                 *(_judged(result, level) for level in LEVELS),
+                measured[result.case.key],
             )
         )
         processor = (number(result.cost(variant, "processor").median, Unit.RATIO) for variant in (PASS, *LEVELS))
-        rows.append(("its processor time, system included", "", *processor))
-    return _table(("wall time, times the bare command's", "bare", "passes through", *(f"`{x}`" for x in LEVELS)), rows)
+        rows.append(("its processor time, system included", "", *processor, ""))
+    head = ("wall time, times the bare command's", "bare", "passes through", *(f"`{x}`" for x in LEVELS), HEAD)
+    return _table(head, rows)
 
 
 def _notes(notes: Mapping[str, Mapping[str, str]]) -> str:
@@ -116,31 +124,37 @@ def _notes(notes: Mapping[str, Mapping[str, str]]) -> str:
 
 def text(
     results: Sequence[Result],
-    asked: Sequence[Figure],
+    asked: Sequence[tuple[Figure, str]],
     killed: Mapping[str, str],
     lines: Sequence[str],
     counts: str,
-    rounds: int,
+    measured: Mapping[str, str],
 ) -> str:
-    """Return all that was measured, as Markdown."""
+    """Return all that was measured, as Markdown; `measured` says of each case, and `asked` of each figure, when and
+    under what."""
     added = [result for result in results if result.case.unit is not Unit.RATIO]
     ratios = [result for result in results if result.case.unit is Unit.RATIO]
     notes = {result.case.title: result.notes for result in results if result.notes}
     if killed:
         notes["after SIGKILL"] = killed
-    parts = [machine(rounds) + "\n"]
-    parts += [_added(added)] if added else []
-    parts += [_ratios(ratios)] if ratios else []
+    parts = [machine() + "\n"]
+    parts += [_added(added, measured)] if added else []
+    parts += [_ratios(ratios, measured)] if ratios else []
     parts += [_notes(notes)] if notes else []
-    parts += [_table(("what asking costs", "measured", "bound", ""), [one.cells() for one in asked])] if asked else []
+    rows = [(*one.cells(), when) for one, when in asked]
+    parts += [_table(("what asking costs", "measured", "bound", "", HEAD), rows)] if rows else []
     parts += ["\n".join(lines) + "\n"] if lines else []
     parts += [counts] if counts else []
     return "\n".join(parts)
 
 
-def write(path: Path, content: str) -> None:
-    """Replace what stands between the marks of a page; make the page where there is none."""
+def write(path: Path, content: str, *, part: bool = False) -> str:
+    """Replace what stands between the marks of a page, or a `part` of it; make the page where there is none. Return
+    what stands there now."""
     page = path.read_text(encoding="utf-8") if path.exists() else f"{INTRODUCTION}\n{BEGIN} {END}\n"
     before, rest = page.split(BEGIN, 1)
-    after = rest.split(END, 1)[1]
+    old, after = rest.split(END, 1)
+    if part:
+        content = kept.together(old.strip().removeprefix("-->").removesuffix("<!--"), content)
     path.write_text(f"{before}{BEGIN} -->\n\n{content}\n<!-- {END}{after}", encoding="utf-8")
+    return content

@@ -1,7 +1,7 @@
 """Runs the benchmarks and prints what they found: `python bench/run.py [--rounds N] [--cases b1,tar] [--write]`.
 
 A benchmark is a file in bench/cases that holds CASES or QUESTIONS; it is found there. With `--write` the page
-docs/cost.md and the drawing docs/cost.svg are made anew.
+docs/cost.md and the drawing docs/cost.svg are made anew; with `--cases` beside it only the rows of these.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import instructions
+import kept
 import plot
 import report
+from beside import Beside
 from case import HERE, LEVELS, Case, Place, Unit
 from killed import after_kill
 from measure import Result, measure
@@ -62,7 +64,7 @@ def whole_run(place: Place, rounds: int) -> str:
         subprocess.run(command, cwd=folder, env=plain_environment(), check=True)
         took.append(time.perf_counter() - began)
     added = statistics.median(a - b for a, b in zip(took[::2], took[1::2], strict=True))
-    return f"`provio run --no-merge` itself, once a run, whatever the command: {added * 1e3:.0f} ms."
+    return f"`provio run --no-merge` itself, once a run, whatever the command: {added * 1e3:.0f} ms"
 
 
 def compile_python() -> None:
@@ -84,7 +86,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cases", default="", help="a list of names; all cases where it is empty")
-    parser.add_argument("--write", action="store_true", help="write docs/cost.md and docs/cost.svg")
+    parser.add_argument(
+        "--write", action="store_true", help="write docs/cost.md and docs/cost.svg; of some cases their rows"
+    )
     options = parser.parse_args()
     if not SHIM.exists():
         sys.exit(f"bench: {SHIM} is missing: make shim")
@@ -98,24 +102,29 @@ def main() -> None:
             place = Place(Path(name).resolve() / "data", memory, Path(name).resolve() / "built")
             place.data.mkdir()
             place.built.mkdir()
-            results = []
+            results, measured = [], {}
             for case in cases:
                 if case.key in wanted:
+                    beside = Beside()
                     results.append(measure(case, place, options.rounds))
+                    measured[case.key] = beside.told(options.rounds)
                     progress(results[-1])
             asked = []
             for question in questions:
                 if question.key in wanted:
-                    asked += question.measure(place, options.rounds)
-                    print(f"{question.key:12} {asked[-1].cells()[1]}", file=sys.stderr, flush=True)
+                    beside = Beside()
+                    figures = question.measure(place, options.rounds)
+                    asked += [(figure, beside.told(options.rounds)) for figure in figures]
+                    print(f"{question.key:12} {figures[-1].cells()[1]}", file=sys.stderr, flush=True)
             killed = after_kill(place) if KILLED in wanted else {}
-            lines = [whole_run(place, options.rounds)] if RUN in wanted else []
+            beside = Beside()
+            lines = [f"{whole_run(place, options.rounds)} ({beside.told(options.rounds)})."] if RUN in wanted else []
             counts = instructions.table(place) if INSTRUCTIONS in wanted else ""
-            content = report.text(results, asked, killed, lines, counts, options.rounds)
+            content = report.text(results, asked, killed, lines, counts, measured)
             print(content)
             if options.write:
-                report.write(DOCS / "cost.md", content)
-                plot.draw(results, DOCS / "cost.svg")
+                page = report.write(DOCS / "cost.md", content, part=bool(options.cases))
+                plot.draw(list(kept.costs(page, cases)), DOCS / "cost.svg")
     finally:
         shutil.rmtree(memory)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyoxigraph as ox
 
-from provio.graph import INFLUENCES
+from provio.graph_calls import INFLUENCES
 from provio.vocab import RDF, provio
 
 _TOUCHED = frozenset(map(provio, INFLUENCES.values()))

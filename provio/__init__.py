@@ -37,6 +37,21 @@ SAID = frozenset("activity task configuration metric checkpoint entity used gene
 def __getattr__(name: str) -> Any:
     if name not in SAID:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    for _ in range(
+        3
+    ):  # a handler of a signal that loads something may undo what Python notes of the load it interrupts
+        try:
+            globals().update(_said())
+            return globals()[name]
+        except KeyError:
+            pass
+        except (AttributeError, ImportError):  # a handler of a signal interrupts just this: what it says is not heard
+            break
+    return {"activity": _Unheard, "task": _as_it_is}.get(name, _nothing)
+
+
+def _said() -> dict[str, Any]:
+    """What a program says itself by."""
     import importlib
     import sys
     import types
@@ -45,14 +60,10 @@ def __getattr__(name: str) -> Any:
         package = types.ModuleType("_provio")
         package.__path__ = [__path__[0] + "/interceptors"]
         sys.modules["_provio"] = package
-    try:
-        said = importlib.import_module("_provio.python.said")
-        found = {each: getattr(said, each) for each in SAID}
-        said.recorder.beginning = _begin
-    except (AttributeError, ImportError):  # a handler of a signal interrupts just this: what it says is not heard
-        return {"activity": _Unheard, "task": _as_it_is}.get(name, _nothing)
-    globals().update(found)
-    return globals()[name]
+    said = importlib.import_module("_provio.python.said")
+    found = {each: getattr(said, each) for each in SAID}
+    said.recorder.beginning = _begin
+    return found
 
 
 class _Unheard:

@@ -105,7 +105,7 @@ def graphs(store: Store, which: Which) -> list[str] | None:
         return None
     from provio import runs
     from provio.facts import RUN_BASE
-    from provio.graph import bundle_iri
+    from provio.graph_lines import bundle_iri
 
     return [bundle_iri(RUN_BASE + run) for run in runs.chosen(store, which.campaign, which.name) or ()]
 
@@ -139,6 +139,7 @@ def reader(target: str | None) -> Store:
 
 def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> Store:
     """Return the store of a `.provio`, after what is pending was merged; `say` is told what is not in its answers."""
+    from provio import collect
     from provio.store import Damaged, open_reader, pending
 
     home = own
@@ -149,6 +150,8 @@ def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
     if configured.stores:
         configured = replace(configured, store="")  # all together are asked here, wherever each of them is kept
         home = _together(own, configured, say)
+    for word in collect.here(own, setting=configured.capture_dir):
+        say(word)
     _merge_pending(home, pending(home, configured), configured, (say, progress))
     _pack(own, configured)
     try:

@@ -3,14 +3,20 @@
 A job of one task is one `provio run`. Of a job of several each task starts its own, where it runs, and all of them are
 one run by the job's id: what watches a launcher on the first node sees nothing of the others. A job merges nothing; its
 record is merged by the next question, and a job that is about to be ended at its time limit is told a minute before.
+
+Where nodes keep what they record until it is collected (`capture_dir`, or a record on a network file system), a job of
+one task collects by its `provio run`; of several, the script has each node collect when all tasks have ended.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 
+from provio import environment, runfiles
 from provio.plain import plain
+from provio.recording import SAFE_FOR_MAPS
 
 SECONDS_TO_END = 60  # between the first word of a time limit and the last
 
@@ -29,6 +35,9 @@ class Job:
     array: str = ""
     partition: str = ""
     account: str = ""
+    modules: tuple[str, ...] = ()
+    kept: bool = False  # what nodes record lies on their own disks until it is collected
+    capture: str = ""  # where, if the settings do not say it
 
 
 @plain(frozen=True)
@@ -38,6 +47,7 @@ class System:
     begins: str
     asks: Callable[[Job], list[str]]
     launcher: Callable[[Job], str]
+    each_node: Callable[[Job], str]  # how a command is started once on each
     index: str
     submit: str
 
@@ -69,11 +79,26 @@ SYSTEMS = {
         "#SBATCH",
         _slurm,
         lambda job: f"srun --ntasks={job.tasks}",
+        lambda job: f"srun --nodes={job.nodes} --ntasks={job.nodes} --ntasks-per-node=1 --overlap",
         "SLURM_ARRAY_TASK_ID",
         "sbatch",
     ),
-    "pbs": System("#PBS", _pbs, lambda job: f"mpiexec -n {job.tasks}", "PBS_ARRAY_INDEX", "qsub"),
-    "lsf": System("#BSUB", _lsf, lambda job: f"mpirun -n {job.tasks}", "LSB_JOBINDEX", "bsub <"),
+    "pbs": System(
+        "#PBS",
+        _pbs,
+        lambda job: f"mpiexec -n {job.tasks}",
+        lambda _: 'pbsdsh -u -- env PATH="$PATH" PROVIO_HOME="$PROVIO_HOME"',  # it hands on no environment
+        "PBS_ARRAY_INDEX",
+        "qsub",
+    ),
+    "lsf": System(
+        "#BSUB",
+        _lsf,
+        lambda job: f"mpirun -n {job.tasks}",
+        lambda _: 'blaunch -z "$(printf "%s\\n" $LSB_HOSTS | sort -u | paste -sd " ")"',
+        "LSB_JOBINDEX",
+        "bsub <",
+    ),
 }
 
 
@@ -84,6 +109,14 @@ def _plain(job: Job) -> str:
         "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_.") else "-" for letter in name)[:63]
         or "job"
     )
+
+
+def kept(home: Path, capture_dir: str) -> tuple[bool, str]:
+    """Tell whether nodes keep what they record until it is collected, and where if the settings do not say it."""
+    mount = environment.mount_of(home)
+    if capture_dir or (mount and mount.file_system in SAFE_FOR_MAPS):
+        return bool(capture_dir), ""
+    return True, str(runfiles.shared_memory().parent)
 
 
 def script(name: str, job: Job) -> str:
@@ -100,17 +133,35 @@ def script(name: str, job: Job) -> str:
     lines = ["#!/bin/bash", *(f"{system.begins} {asked}" for asked in system.asks(job)), ""]
     if name == "pbs":
         lines += ['cd "$PBS_O_WORKDIR" || exit 1', ""]
+    lines += [f"module load {shlex.quote(module)} || exit 1" for module in job.modules]
     lines += [
         "# The record lies where all nodes see it; nothing of it is merged in the job: `provio merge`, or the next",
         "# question, does that.",
         f"export PROVIO_HOME={shlex.quote(job.home)}",
-        "",
-        "# A job's shell that is told to end hands that on, waits for what it runs, and ends as that does.",
-        " ".join(words) + " &",
-        "trap 'told=yes; kill -TERM $!' TERM INT",
-        "wait $!; code=$?",
-        'while [ -n "$told" ]; do told=; wait $!; code=$?; done',
-        "exit $code",
+        *([f"export PROVIO_CAPTURE_DIR={shlex.quote(job.capture)}"] if job.capture else []),
         "",
     ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_ending(system, job, " ".join(words)), ""])
+
+
+def _ending(system: System, job: Job, command: str) -> list[str]:
+    """The lines that run the command, and those that collect afterwards where there is something to collect."""
+    if not (job.kept and job.tasks > 1):
+        return [
+            "# In the place of this shell: what the batch system tells the job, the command is told.",
+            f"exec {command}",
+        ]
+    each = system.each_node(job) + " " if job.nodes > 1 else ""
+    return [
+        "# What the batch system tells the job, the command is told.",
+        f"{command} <&0 &",
+        "command=$!",
+        *(f"trap 'kill -{signal} \"$command\"' {signal}" for signal in ("TERM", "INT", "USR1", "USR2")),
+        'while kill -0 "$command" 2>/dev/null; do wait "$command"; done',
+        'wait "$command"',
+        "code=$?",
+        "",
+        "# Each node brings in what it recorded, before its folders are emptied.",
+        f"{each}provio merge --collect --quiet",
+        'exit "$code"',
+    ]

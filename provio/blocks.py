@@ -74,7 +74,7 @@ _shapes: dict[str, list[_Shape]] = {}  # by how a line goes on after its subject
 
 
 def records(data: bytes) -> Records | None:
-    """Return the records of a file, as `trace.parse` does; None where it is not made of such lines alone."""
+    """The records of a file, as `trace_records.records_in` has them; None where it is not made of such lines alone."""
     found: Records = {}
     try:
         read([data], found)
@@ -85,7 +85,7 @@ def records(data: bytes) -> Records | None:
 
 def read(parts: Iterable[bytes], found: MutableMapping[str, Record]) -> None:
     """Add the records of a file, which comes in parts, to those found, as they are read; raises Unknown."""
-    base, declared = "", set[str]()
+    base, above, declared = "", "", set[str]()
     for text in _texts(parts):
         for padded in text.split("\n"):
             line = padded.lstrip(" ")
@@ -93,9 +93,10 @@ def read(parts: Iterable[bytes], found: MutableMapping[str, Record]) -> None:
                 continue
             if line[0] == "@":
                 line, base = _declarations(line, base, declared)
+                above = base[: base.rindex("/", 0, -1) + 1] if base else ""
             line = line.rstrip("# ")
             if line:
-                _read(line, base, declared, found)
+                _read(line, (base, above), declared, found)
 
 
 def _texts(parts: Iterable[bytes]) -> Iterator[str]:
@@ -126,8 +127,8 @@ def _declarations(line: str, base: str, declared: set[str]) -> tuple[str, str]:
     return line, base
 
 
-def _read(line: str, base: str, declared: set[str], found: MutableMapping[str, Record]) -> None:
-    """Add what a line states to the records; raises Unknown."""
+def _read(line: str, bases: tuple[str, str], declared: set[str], found: MutableMapping[str, Record]) -> None:
+    """Add what a line states to the records; `bases` are the base, and what is above it; raises Unknown."""
     place = line.find(" ")
     known = _shapes.setdefault(line[place : place + 12], [])
     for shape in known:
@@ -146,22 +147,24 @@ def _read(line: str, base: str, declared: set[str], found: MutableMapping[str, R
     for statement in shape.statements:
         record = dict(zip(statement.names, values[statement.start : statement.end], strict=True))
         for name in statement.iris:
-            record[name] = _resolved(record[name], base)
+            record[name] = _resolved(record[name], *bases)
         record |= statement.fixed
-        subject = _resolved(values[statement.start - 1], base)
+        subject = _resolved(values[statement.start - 1], *bases)
         if subject in found:
             found[subject].update(record)
         else:
             found[subject] = record
 
 
-def _resolved(name: str, base: str) -> str:
+def _resolved(name: str, base: str, above: str) -> str:
     """Resolve a relative IRI of the forms that a shape takes."""
-    if name.startswith("https://"):
+    if base and name[:3] == "../":
+        return above + name[3:]
+    if name[:8] == "https://":
         return name
     if not base:
         raise Unknown
-    return base[: base.rindex("/", 0, -1) + 1] + name[3:] if name.startswith("../") else base + name
+    return base + name
 
 
 def _learned(line: str) -> _Shape:

@@ -77,7 +77,7 @@ def _carried_out(arguments: list[str]) -> object:
 
         return contained.exec_in(call)
     if call:
-        if ranks.may_be_rank():
+        if ranks.may_join():
             from provio import ranked
 
             return ranked.watched(call)

@@ -26,6 +26,7 @@ from provio.settings import (
     FOLDERS,
     INTERPRETERS,
     NAMES,
+    PLACE,
     RECOGNISED,
     SECONDS,
     TEXT,
@@ -100,6 +101,12 @@ class Config:
         True,
         "a program that says what it does, and was not started by `provio run`, has a run of its own "
         "(docs/how-to/python-programs.md)",
+    )
+    capture_dir: str = _row(
+        "capture_dir",
+        PLACE,
+        "",
+        "a folder of each node's own, such as $TMPDIR, where what is recorded lies until the end (docs/how-to/mpi.md)",
     )
     pack: bool = _row(
         "pack", BOOLEAN, True, "a run that is finished and merged becomes one compressed file (docs/upkeep.md)"

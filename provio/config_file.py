@@ -259,7 +259,7 @@ def begin(path: Path, user: bool) -> None:
 def template(user: bool) -> str:
     """Return the text of a settings file in which nothing is set yet and everything is told."""
     what = "yours, for every project" if user else "this project's"
-    lines = [f"# Settings of provio, {what}; docs/configuration.md tells more, `provio config` shows what is in force."]
+    lines = [f"# Settings of provio, {what}; docs/configuration.md tells more, `provio config` shows what counts."]
     for name, key in KEYS.items():
         value = shown(plain(getattr(Config(), FIELDS[name])))
         if not user and name in config.USERS_OWN:

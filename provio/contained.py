@@ -9,59 +9,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import subprocess
-import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import config, containers, image, ranks, run, shims, terminal, turtle, watching
+from provio import config, environment, image, ranks, run, terminal, turtle, watching
 from provio import home as homes
-from provio.containers import FOLDER, NAME, SIF, SQUASHFS, Runtime, Start
+from provio.containers import SIF, SQUASHFS, Start
 from provio.errors import CannotRecord, ProvioError
-from provio.image import Known
-from provio.plain import plain, replace
-from provio.vocab import RUN_BASE
+from provio.plain import replace
+from provio.planned import Asked, Plan, planned
+from provio.recording import End, Recording, uuid7, write_run
 
 if TYPE_CHECKING:
-    from provio.run import Recording
+    from provio.config import Config
+    from provio.image import Known
     from provio.run_options import Call
-
-INSPECTION = 20  # seconds that a runtime may take to tell what an image is
-KEPT = "images"  # the folder of a `.provio` that keeps what was computed of images
+    from provio.statx import Facts
 
 
-@plain(frozen=True)
-class Asked:
-    """What is asked of a container; `options` are for the runtime."""
-
-    mode: str
-    image: str
-    options: tuple[str, ...] = ()
-    runtime: str | None = None
-
-
-@plain(frozen=True)
-class Plan:
-    """What was found out of what is asked: the runtime, the form that the image has, what it says, and the shim."""
-
-    asked: Asked
-    runtime: Runtime
-    form: str
-    known: Known
-    shim: Path
-    command: tuple[str, ...]
-
-    def start(self, recording: Recording) -> Start:
-        """Return what is to be started."""
-        told = {os.fsdecode(name): os.fsdecode(value) for name, value in run.variables(recording).items()}
-        told |= {"LD_PRELOAD": str(self.shim)}
-        shells = [shell for shell in ("/bin/bash", "/bin/sh") if os.path.exists(self.known.root + shell)]
-        start = Start(
-            self.runtime.program, self.asked.mode, self.asked.image, self.form, self.command, self.asked.options,
-            (), told, os.getcwd(), os.isatty(0), shells[0] if self.known.root and shells else "/bin/sh",
-        )  # fmt: skip
-        return start.showing(_binds(recording, start, self.runtime))
+UNBOUND = "/tmp"  # noqa: S108 (what such runtimes show by themselves)
 
 
 def exec_in(call: Call) -> int:
@@ -84,76 +49,31 @@ def parted(rest: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (rest, ()) if rest and rest[0].startswith("-") else ((), rest)
 
 
-def planned(asked: Asked, command: tuple[str, ...]) -> Plan:
-    """Find out how an image can be started; raises ProvioError where it cannot."""
-    form = containers.form_of(asked.image)
-    runtime = containers.chosen(asked.image, form, asked.runtime)
-    if asked.mode == "exec" and not command:
-        raise ProvioError("say after -- what to run in the container")
-    known = _known(runtime, asked.image, form)
-    return Plan(asked, runtime, form, known, _shim(asked, known, command), command)
-
-
-def _known(runtime: Runtime, name: str, form: str) -> Known:
-    folder = name if form == FOLDER else runtime.asked("root", lambda _: None, name) if form == NAME else None
-    if isinstance(folder, str):
-        return image.of_folder(name, folder)
-    if form in (SIF, SQUASHFS):
-        return image.of_file(name)
-    asking = runtime.asked("facts", lambda *_: None, runtime.program, name)
-    if not isinstance(asking, list):
-        return Known(name)
-    try:
-        told = subprocess.run(asking, capture_output=True, text=True, timeout=INSPECTION, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return Known(name)
-    return image.of_inspection(name, told.stdout)
-
-
-def _shim(asked: Asked, known: Known, command: tuple[str, ...]) -> Path:
-    """The shim that what is started first can take: what that starts chooses its own."""
-    if not known.root:
-        return shims.of(known.machine or os.uname().machine, known.library or "glibc")
-    program = command[0] if command and asked.mode != "shell" else "/bin/sh"
-    try:
-        found = shims.for_program(program, known.root)
-    except ProvioError as error:
-        if "statically linked" not in str(error):
-            raise
-        terminal.complain(f"{error}: what it reads and writes is not seen")
-        found = shims.of(os.uname().machine, "glibc")
-    if set(str(found)) & {" ", ":"}:
-        raise ProvioError(f"the loader splits LD_PRELOAD where {found} has a space or colon: install provio elsewhere")
-    return found
-
-
-def _binds(recording: Recording, start: Start, runtime: Runtime) -> list[str]:
-    """The folders to show: what lies in another of them, or what the runtime shows by itself, is left out."""
-    wanted = [start.cwd, str(recording.home.path), str(recording.trace_folder), str(shims.HERE)]
-    shown = runtime.asked("seen", lambda _: [], start)
-    found: list[str] = list(shown) if isinstance(shown, list) else []
-    count = len(found)
-    for folder in sorted(dict.fromkeys(wanted), key=len):
-        if not any(folder == other or folder.startswith(other + "/") for other in found):
-            found.append(folder)
-    return found[count:]
-
-
 def make_room(plan: Plan, start: Start) -> None:
     """Make the folders of a folder image that a runtime binds to and cannot make; raises ProvioError."""
     for folder in start.binds:
-        if "," in folder or ":" in folder:
-            raise ProvioError(f"{folder} has a comma or colon, at which runtimes split binds: work elsewhere")
-        if not getattr(plan.runtime.module, "NEEDS_FOLDERS", False) or not plan.known.root:
-            continue
-        place = plan.known.root + folder
-        try:
-            os.makedirs(place, exist_ok=True)
-        except OSError as error:
-            raise ProvioError(
-                f"{plan.asked.image} has no {folder} to bind at, and it cannot be made ({error.strerror}): "
-                f"build the image with what provio container wrap says, or mkdir -p {place}"
-            ) from error
+        if getattr(plan.runtime.module, "NEEDS_FOLDERS", False) and plan.known.root:
+            _make(plan, folder)
+    lacking = plan.runtime.asked("lacking", lambda _: "", start)
+    if lacking:
+        raise ProvioError(
+            f"{plan.asked.image} has no {lacking} to bind at, and cannot be written: build it with what provio"
+            f" container wrap says, work below {UNBOUND}, or bind a folder above that it has (IMAGE --bind=/home --)"
+        )
+
+
+def _make(plan: Plan, folder: str) -> None:
+    """Make a folder of the outside in the image, where links lead to nowhere else."""
+    place, root = plan.known.root + folder, os.path.realpath(plan.known.root)
+    hint = f"build the image with what provio container wrap says, or mkdir -p {place}"
+    if os.path.commonpath([root, os.path.realpath(place)]) != root:
+        raise ProvioError(f"{plan.asked.image} has a link on the way to {folder} that leads out of it: {hint}")
+    try:
+        os.makedirs(place, exist_ok=True)
+    except OSError as error:
+        raise ProvioError(
+            f"{plan.asked.image} has no {folder} to bind at, and it cannot be made ({error.strerror}): {hint}"
+        ) from error
 
 
 def dry(call: Call, asked: Asked) -> str:
@@ -163,9 +83,9 @@ def dry(call: Call, asked: Asked) -> str:
     try:
         plan = planned(asked, call.command)
         home = homes.here()[0]
-        recording = run.Recording(home, run.uuid7(), [], None, 0, home.runs)
+        recording = Recording(home, uuid7(), [], None, 0, home.runs)
         recording.trace_folder = recording.folder
-        return shlex.join(plan.runtime.command(plan.start(recording)))
+        return shlex.join(plan.runtime.command(plan.start(recording, dry=True)))
     except ProvioError as error:
         raise CannotRecord(str(error)) from error
 
@@ -182,21 +102,51 @@ def watched(call: Call, asked: Asked) -> int:
         settings = config.load(homes.project_folders(), watching.flags(call))
         words = call.command or (asked.mode, asked.image)
         recording = watching.prepared([os.fsencode(word) for word in words], settings)
+        if settings.capture_dir:
+            watching.capture(recording, settings.capture_dir, (lambda _: None) if call.quiet else terminal.complain)
         start = plan.start(recording)
         make_room(plan, start)
         command = [os.fsencode(word) for word in plan.runtime.command(start)]
     except ProvioError as error:
         _forget(recording)
         raise CannotRecord(str(error)) from error
-    recording.around += _statement(recording, plan.known, plan.runtime.name)
-    run.write_run(recording, None)
     surroundings = plan.runtime.asked("surroundings", lambda _: {}, start)
     if isinstance(surroundings, dict):
         os.environ.update(surroundings)
-    with _digesting(recording, plan):
-        end = run.watch(command, None)
-    watching.ended(recording, end, call, settings)
+    end = _watched(command, recording, plan, call, settings)
     return run.end_as(end)
+
+
+def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call, settings: Config) -> End:
+    """Carry it out; what identifies an image's file is computed meanwhile, and afterwards where that took longer."""
+    facts = plan.known.facts()  # of what is used: it may be replaced meanwhile
+
+    def begun(pid: int) -> None:
+        recording.around += _statement(recording, plan.known, facts, plan.runtime.name)  # while the runtime is at work
+        with contextlib.suppress(OSError):  # at the end it is written once more
+            write_run(recording, None)
+        if plan.unseen:
+            say = (lambda _: None) if call.quiet else terminal.complain
+            run.say_unwatched(recording, plan.unseen, pid, say)
+
+    if plan.form not in (SIF, SQUASHFS):
+        end = run.watch(command, None, begun=begun)
+        watching.ended(recording, end, call, settings)
+        return end
+    from provio import image_digest  # dear, and folders have none
+
+    home, path, key = recording.home, plan.known.path, image_digest.key_of(facts)
+    digesting = image_digest.Digesting(home, path, key)
+    end = run.watch(command, None, begun=begun)
+    digest = digesting.stopped()
+    if digest:
+        recording.around += image_digest.statement(recording.run_id, digest)
+    else:
+        image_digest.ask(home, recording.run_id, path, key)
+    watching.ended(recording, end, call, settings)
+    if image_digest.waited_for(home):
+        image_digest.begin(home, then_merge=not (call.no_merge or environment.job_id()))
+    return end
 
 
 def _forget(recording: Recording | None) -> None:
@@ -204,46 +154,24 @@ def _forget(recording: Recording | None) -> None:
     if recording:
         import shutil
 
+        from provio.captured import NOTES
+
+        with contextlib.suppress(OSError):
+            (recording.home.path / NOTES / turtle.segment(environment.host()) / recording.run_id).unlink()
         for folder in {recording.folder, recording.trace_folder}:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def _digesting(recording: Recording, plan: Plan):  # type: ignore[no-untyped-def]
-    """Compute what identifies an image's file while the container runs, and state it."""
-    found: list[str] = []
-
-    def compute() -> None:
-        with contextlib.suppress(OSError):
-            found.append(image.digest_of(plan.known.path, recording.home.path / KEPT))
-
-    thread = threading.Thread(target=compute) if plan.form in (SIF, SQUASHFS) else None
-    if thread:  # which gets no signal: those are the command's, and tell of its end
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        thread.start()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    try:
-        yield
-    finally:
-        if thread:
-            thread.join()
-        for digest in found:
-            recording.around += f"<{_iri(recording)}> :digest {turtle.literal(digest)} .\n"
-
-
-def _iri(recording: Recording) -> str:
-    return f"{RUN_BASE}{recording.run_id}/image"
-
-
-def _statement(recording: Recording, known: Known, runtime: str) -> str:
+def _statement(recording: Recording, known: Known, facts: Facts | None, runtime: str) -> str:
     """What run.ttl says of an image."""
     pairs = [("name", turtle.literal(known.name)), ("runtime", turtle.literal(runtime))]
     if known.path:
         pairs.append(turtle.text_or_encoded("path", os.fsencode(known.path)))
-    facts = known.facts()
     if facts:
         numbers = {"inode": facts.inode, "birthNs": facts.birth, "mtimeNs": facts.mtime, "size": facts.size}
         pairs += [("device", turtle.literal(facts.device)), *((name, str(n)) for name, n in numbers.items())]
     texts = {"digest": known.digest, "recipe": known.recipe, "imageLabel": "\n".join(known.labels)}
     pairs += [(name, turtle.literal(value)) for name, value in texts.items() if value]
-    return f"<{_iri(recording)}> a :Image" + "".join(f" ; :{name} {value}" for name, value in pairs) + " .\n"
+    return (
+        f"<{image.iri(recording.run_id)}> a :Image" + "".join(f" ; :{name} {value}" for name, value in pairs) + " .\n"
+    )

@@ -26,7 +26,8 @@ SINGLE = {
     NS + "version": "version",
 }  # fmt: skip
 USES = (PROV + "used", NS + "ran")
-PART_OF, ASSOCIATED, PROGRAM, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "Program", NS + "noise"
+PART_OF, ASSOCIATED, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "noise"
+ACTED = frozenset({NS + "Program", NS + "Rank"})
 TYPE = RDF + "type"
 UPPER = (PROV + "specializationOf", PART_OF)  # what a node is a version or a part of says more of it
 PHASE = re.compile(r"/phase/\d+$")
@@ -40,12 +41,13 @@ def order(node: Node) -> tuple[int, str, str]:
 
 
 def programs(reader: Reader, activities: set[str], known: Nodes | None = None) -> tuple[list[Node], list[Edge]]:
-    """Return the programs that activities ran, as nodes, and the edges to them."""
+    """Return the programs that activities ran, and the ranks that did so, as nodes, and the edges to them."""
     known = known or Nodes(reader)
     said = known.of(activities)
-    ran = [(iri, agent) for iri in sorted(activities) for agent in said[iri].get(ASSOCIATED, ())]
+    tied = sorted(iri for iri in activities if ASSOCIATED in said[iri])
+    ran = [(iri, agent) for iri in tied for agent in said[iri][ASSOCIATED]]
     agents = known.of({agent for _, agent in ran})
-    ran = [(iri, agent) for iri, agent in ran if PROGRAM in agents[agent].get(TYPE, ())]
+    ran = [(iri, agent) for iri, agent in ran if not ACTED.isdisjoint(agents[agent].get(TYPE, ()))]
     edges = [Edge(subject=iri, predicate=ASSOCIATED, object=agent) for iri, agent in ran]
     nodes = describe(reader, {agent for _, agent in ran}, known)
     return sorted(nodes, key=order), edges
@@ -53,8 +55,8 @@ def programs(reader: Reader, activities: set[str], known: Nodes | None = None) -
 
 def name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> None:
     """A phase has the name of its program, and one of a Task that of the Task."""
-    labels = {node["iri"]: node["label"] for node in programs[0]}
-    names = {edge["subject"]: labels[edge["object"]] for edge in programs[1]}
+    labels = {node["iri"]: node["label"] for node in programs[0] if node["type"] == "Program"}
+    names = {edge["subject"]: labels[edge["object"]] for edge in programs[1] if edge["object"] in labels}
     for node in nodes:
         if node["type"] != "Task" and "task" not in node:
             node["label"] = names.get(node["iri"], node["label"])
@@ -102,7 +104,7 @@ def _node(iri: str, said: Mapping[str, Properties]) -> Node:
     kind = most_specific(row.get(TYPE, ()))
     node.update(iri=iri, type=local_name(kind) if kind else _told_by_name(iri))
     node["label"] = node.get("label") or _label(iri, row, node)
-    if run := RUN.match(iri):
+    if "/run/" in iri and (run := RUN.match(iri)):
         node["run"] = run[0]
     return node  # type: ignore[return-value]
 
@@ -122,7 +124,7 @@ def _fields(row: Properties) -> dict[str, object]:
     for predicate, values in row.items():
         name = SINGLE.get(predicate)
         if name:
-            value = min(values)
+            value = min(values) if len(values) > 1 else next(iter(values))
             found[name] = int(value) if name in NUMBERS else value
     if "pathEncoded" in found and "path" not in found:
         found["path"] = unquote_to_bytes(str(found["pathEncoded"])).decode("utf-8", "replace")

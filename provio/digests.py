@@ -18,6 +18,10 @@ Key = tuple[str, str]  # of a file: its host, its name
 _asked = count()
 
 
+class Changed(Exception):
+    """The files of a run are not what they were when they were read before."""
+
+
 class Digests:
     """The digest of each file of a run, as it was when it was read, and when that began."""
 
@@ -51,6 +55,10 @@ class Digests:
     def _holds(self, key: Key, data: bytes) -> bool:
         """Compare a file that has the time of the tick in which the reading began, or a later one."""
         return self._known.get(key) == _sha256(data)
+
+    def same(self, other: Digests, keys: Iterable[Key]) -> bool:
+        """Tell whether some files are here what they are there."""
+        return all(self._known.get(key) == other._known.get(key) for key in keys)
 
     def hexdigest(self) -> str:
         """Return the hash of them all."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from provio.errors import NothingKnown
 from provio.facts import RUN_BASE
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.history import Held, held
 from provio.store import Reader
 from provio.target import Target, files, is_iri

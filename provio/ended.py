@@ -16,7 +16,8 @@ from typing import NoReturn
 
 from provio import terminal, watching
 from provio.home import Home
-from provio.run import End, Recording, end_as
+from provio.recording import End, Recording
+from provio.run import end_as
 from provio.run_options import Call
 
 FIELDS = 12  # what is for the waiter alone,

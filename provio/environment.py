@@ -11,6 +11,7 @@ import struct
 from collections.abc import Container, Mapping
 from pathlib import Path
 
+from provio import storage
 from provio.plain import plain
 from provio.redact import without_passwords
 
@@ -24,10 +25,6 @@ VARIABLES = frozenset(
 )
 JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
 FS_IOC_GETFSUUID = 0x80111500  # linux/fs.h, since 6.9: struct fsuuid2 { __u8 len; __u8 uuid[16]; }
-SHARED = frozenset(
-    "nfs nfs4 cifs smb smb3 lustre gpfs beegfs ceph fuse.ceph fuse.glusterfs fuse.sshfs panfs pvfs2 orangefs 9p "
-    "virtiofs".split()
-)
 NAMED = "PRETTY_NAME="
 CPU = ("model name", "Model", "cpu")
 NOT_STORAGE = frozenset(
@@ -60,6 +57,7 @@ class MountLine:
     point: bytes
     file_system: str
     source: str
+    options: str = ""  # of the file system
 
 
 def boot_id() -> str:
@@ -134,7 +132,7 @@ def mounts(devices: Container[str] | None = None, domains: Mapping[str, str] | N
     named = _named_devices(domains) if domains else {}
     for line in parsed(Path("/proc/self/mountinfo").read_bytes()):
         if devices is None or line.device in devices:
-            domain = named.get(line.device) or _domain(line.point, line.device, line.file_system, line.source)
+            domain = named.get(line.device) or _domain(line)
             found.append(Mount(line.id, line.device, line.root, line.point, line.file_system, line.source, domain))
     return found
 
@@ -145,13 +143,14 @@ def parsed(table: bytes) -> list[MountLine]:
     found = []
     for line in table.splitlines():
         left, _, right = line.partition(b" - ")
-        fields, (kind, source, *_) = left.split(), [*right.split(), b"", b""]
+        fields, (kind, source, options, *_) = left.split(), [*right.split(), b"", b"", b""]
         file_system = kind.decode("utf-8", "replace")
         if len(fields) < 6 or not fields[0].isdigit() or not fields[1].isdigit() or file_system in NOT_STORAGE:
             continue
         name = without_passwords(_octal(source).decode("utf-8", "replace"))
         numbers, places = (int(fields[0]), int(fields[1]), fields[2].decode()), (_octal(fields[3]), _octal(fields[4]))
-        found.append(MountLine(*numbers, *places, file_system, name))
+        said = _octal(options).decode("utf-8", "replace")
+        found.append(MountLine(*numbers, *places, file_system, name, said))
     return found
 
 
@@ -174,10 +173,9 @@ def mount_of(folder: Path) -> Mount | None:
     return max(reversed(above), key=lambda mount: len(mount.point), default=None)
 
 
-def _domain(point: bytes, device: str, kind: str, source: str) -> str:
-    if kind in SHARED:
-        return source
-    return _uuid(point, device) or f"{machine_domain()}.{device}"
+def _domain(line: MountLine) -> str:
+    shared = storage.shared(line.file_system, line.source, line.options)
+    return shared or _uuid(line.point, line.device) or f"{machine_domain()}.{line.device}"
 
 
 def _uuid(point: bytes, device: str) -> str | None:

@@ -61,9 +61,9 @@ class Access:
         """The counters by their names."""
         return _told(self.packed)
 
-    def timed(self) -> Access:
-        """Take the moments from the record."""
-        epoch, get = self.thread.epoch, self.counts.get
+    def timed(self, counts: Record) -> Access:
+        """Take the moments from the counters, as long as these are at hand."""
+        epoch, get = self.thread.epoch, counts.get
         first_read, last_read = int(get("firstRead", 0)), int(get("lastRead", 0))
         first_write, last_write = int(get("firstWrite", 0)), int(get("lastWrite", 0))
         self.first_read, self.last_read = first_read and epoch + first_read, last_read and epoch + last_read
@@ -193,6 +193,7 @@ class Opening:
     copied_to: Sequence[CopyCalls] = ()
     members: Sequence[Member] = ()
     owner: str = ""  # of a copy: the IRI of the process whose label it has
+    passing: bool = False  # its process was there when `settled` was found: that is not to be kept
 
     @property
     def iri(self) -> str:
@@ -493,6 +494,8 @@ class Trace:
     contained: set[str] = field(default_factory=set)  # the IRIs of the processes that had other mounts than the run
     roots: set[bytes] = field(default_factory=set)  # folders that were the root of those: of images
     image_devices: set[str] = field(default_factory=set)  # what lay at that root, and is not to be seen outside
+    hosts: dict[str, Record] = field(default_factory=dict)  # the marks of those that took part, by their encoded names
+    jobs: dict[str, dict[str, str]] = field(default_factory=dict)  # what is said of those that joined it
 
     @property
     def iri(self) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import environment, runfiles, turtle
+from provio import captured, environment, runfiles, turtle
 
 if TYPE_CHECKING:
     from provio.facts import Record
@@ -34,16 +34,45 @@ def hold(folder: Path) -> int:
     return -1
 
 
-def going(folder: Path, record: Record) -> bool:
+def going(folder: Path, record: Record, lost: bool = False) -> bool:
     """Tell whether a run still goes on, as far as can be seen from this host: what began on another and has no end yet
-    is taken to."""
+    is taken to, unless other hosts are known to be `lost`."""
     if not folder.is_dir():  # packed
         return False
     if _held(folder):
         return True
-    if not here(record):
-        return "endedNs" not in record
-    return record.get("bootId") == environment.boot_id() and any(map(_alive, _images(folder, record)))
+    if not here(record) and "endedNs" not in record and not lost:
+        return True
+    return _booted(folder, record) and any(map(alive, images(folder, record)))
+
+
+def elsewhere(folder: Path, record: Record) -> list[str]:
+    """Return the other hosts that may be at work on a run, by their encoded names: only a mark that all of a host's is
+    collected tells that it is not."""
+    if not folder.is_dir():  # packed
+        return []
+    own, marked = turtle.segment(environment.host()), "unattended" in record
+    began = not (marked or here(record) or "endedNs" in record)
+    found = {turtle.segment(record.get("host", ""))} if began else set()
+    for place in runfiles.folders_of(folder, record):
+        said = mark_of(place)
+        if place.name != own and (said or marked) and captured.COLLECTED.encode() not in said:
+            found.add(place.name)
+    return sorted(found)
+
+
+def mark_of(place: Path) -> bytes:
+    """Return what the mark of a host says; nothing where it has none."""
+    try:
+        return runfiles.content(place / captured.MARK)
+    except OSError:
+        return b""
+
+
+def _booted(folder: Path, record: Record) -> bool:
+    """Whether this host took part since it was booted: process ids recur."""
+    boot = environment.boot_id()
+    return record.get("bootId") == boot or boot.encode() in mark_of(folder / turtle.segment(environment.host()))
 
 
 def watched() -> set[str]:
@@ -75,11 +104,21 @@ def _held(folder: Path) -> bool:
     return False
 
 
-def _images(folder: Path, record: Record) -> set[tuple[str, str]]:
+def images(folder: Path, record: Record) -> set[tuple[str, str]]:
     """The process id and start tick of each process of this host, by the names of its files."""
     host = turtle.segment(environment.host())
     names = (file.name.split(".") for file in runfiles.Folder(folder).files(record) if file.host == host)
-    return {(parts[0], parts[1]) for parts in names if len(parts) == 5} | set(_shells(folder, record, host))
+    images = {(parts[0], parts[1]) for parts in names if len(parts) == 5} | set(_shells(folder, record, host))
+    return images | set(_captured(folder, host))
+
+
+def _captured(folder: Path, host: str) -> Iterator[tuple[str, str]]:
+    """Those whose files are not collected yet."""
+    place = captured.noted(str(folder.parent.parent), folder.name, host)
+    with contextlib.suppress(OSError):
+        for name in os.listdir(os.path.join(place, host)) if place else ():
+            pid, _, rest = name.partition(".")
+            yield pid, rest.partition(".")[0]
 
 
 def _shells(folder: Path, record: Record, host: str) -> Iterator[tuple[str, str]]:
@@ -91,10 +130,13 @@ def _shells(folder: Path, record: Record, host: str) -> Iterator[tuple[str, str]
                 yield text.split(" ", 1)[0], text.rpartition(")")[2].split()[19]
 
 
-def _alive(image: tuple[str, str]) -> bool:
+def alive(image: tuple[str, str]) -> bool:
+    """Tell whether a process of this host, by its id and start tick, is there; one that does nothing any more, though
+    nobody has waited for it yet, is not."""
     pid, tick = image
     try:
-        status = Path(f"/proc/{int(pid)}/stat").read_text(encoding="utf-8", errors="replace")
+        facts = Path(f"/proc/{int(pid)}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        over = facts[0] in ("Z", "X") and len(os.listdir(f"/proc/{pid}/task")) < 2  # its first thread may end early
     except (OSError, ValueError):
         return False
-    return status.rpartition(")")[2].split()[19] == tick
+    return facts[19] == tick and not over

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 from provio import turtle
 from provio.facts import Access, Event, Member, Process
+from provio.graph_lines import Pair, named
 from provio.identity import member_iri
 from provio.lineage.model import Conclusions, MemberVersion, Phase
 from provio.plain import plain
 
-Pair = tuple[str, str | None]
 TEXTS = ("shape", "datatype", "chunks", "filters")
 SUMMED = frozenset({"Close"})  # over all objects: of each one it says nothing, but how long all of them took
 
@@ -37,7 +37,8 @@ class MemberGraph:
     def members(self) -> Iterator[None]:
         """The objects of versions, each held by what it lies in."""
         for member in self.out.members.values():
-            self._member(member)
+            if member.file not in self.out.elsewhere:
+                self._member(member)
             yield
 
     def _member(self, member: MemberVersion) -> None:
@@ -52,7 +53,7 @@ class MemberGraph:
             *told,
             ("maxShape", turtle.literal(wider) if wider else None),
             ("noise", turtle.boolean(True) if member.noise else None),
-            ("prov:wasGeneratedBy", _iri(member.generated_by)),
+            ("prov:wasGeneratedBy", named(member.generated_by) if member.generated_by else None),
             ("prov:wasAttributedTo", self.hand.program(member.program) if member.program else None),
             *_both(("prov:wasRevisionOf", "prov:wasDerivedFrom"), member.revision_of),
             *_both(("mapsOnto", "prov:wasDerivedFrom"), member.shows),
@@ -72,7 +73,7 @@ class MemberGraph:
             if not last and holder not in self.out.members:
                 kind = "DataObject" if iri == member.iri and member.name is not None and path != b"/" else "Group"
                 self.hand.node(holder, kind, turtle.text_or_encoded("path", path))
-            self.hand.node(holder, "", ("prov:hadMember", _iri(iri)))
+            self.hand.node(holder, "", ("prov:hadMember", named(iri)))
             if last:
                 break
             iri, path = holder, os.path.dirname(path)
@@ -161,10 +162,6 @@ class MemberGraph:
         self.hand.node(event.iri, "", *pairs)
 
 
-def _iri(value: str | None) -> str | None:
-    return f"<{value}>" if value else None
-
-
 def _both(names: tuple[str, str], values: dict[str, None]) -> Iterator[Pair]:
     for value in values:
-        yield from ((name, _iri(value)) for name in names)
+        yield from ((name, named(value)) for name in names)

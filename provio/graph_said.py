@@ -7,13 +7,13 @@ from urllib.parse import quote
 
 from provio import kinds, turtle
 from provio.facts import Process, Trace
+from provio.graph_lines import Pair
 from provio.lineage.model import Conclusions
 from provio.lineage.sayings import Saved, State, Under, Version
 from provio.metrics import Metric
 from provio.said import Settings
 from provio.vocab import PROV, RDF
 
-Pair = tuple[str, str | None]
 Say = Callable[..., None]
 LONGEST = 200  # characters of a name in an IRI
 

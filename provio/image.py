@@ -15,6 +15,7 @@ from typing import Any
 
 from provio import runfiles, statx
 from provio.plain import plain
+from provio.vocab import RUN_BASE
 
 SIF_MACHINES = {b"02": "x86_64", b"04": "aarch64"}
 SIF_HEAD = struct.Struct("<32s10s3s3s16s8q")
@@ -44,6 +45,11 @@ class Known:
         with contextlib.suppress(OSError):
             return statx.facts(os.fsencode(self.path)) if self.path else None
         return None
+
+
+def iri(run_id: str) -> str:
+    """Return the name that a run's image has in its run folder."""
+    return f"{RUN_BASE}{run_id}/image"
 
 
 def of_folder(name: str, folder: str) -> Known:
@@ -78,7 +84,10 @@ def of_file(name: str) -> Known:
 def _parts(file: Any, start: int, count: int) -> Iterator[tuple[int, int, int]]:
     file.seek(start)
     for _ in range(min(count, 128)):
-        part = SIF_PART.unpack(file.read(SIF_PART.size))
+        said = file.read(SIF_PART.size)
+        if len(said) < SIF_PART.size:
+            return
+        part = SIF_PART.unpack(said)
         if part[1]:
             yield part[0], part[5], part[6]
 
@@ -108,8 +117,8 @@ def _listed(labels: object) -> tuple[str, ...]:
 def of_inspection(name: str, text: str) -> Known:
     """Return what `image inspect` of Podman or Docker says."""
     try:
-        said = _read(text)[0]
-    except (ValueError, IndexError, KeyError):
+        said: dict[str, Any] = dict(_read(text)[0])
+    except (ValueError, LookupError, TypeError):
         return Known(name)
     digests = said.get("RepoDigests") or []
     digest = said.get("Digest") or (digests[0].rpartition("@")[2] if digests else said.get("Id", ""))
@@ -123,19 +132,3 @@ def of_inspection(name: str, text: str) -> Known:
 def _places(said: dict[str, Any]) -> list[str]:
     data = (said.get("GraphDriver") or {}).get("Data") or {}
     return [str(data[key]) for key in ("UpperDir", "LowerDir", "dir", "MergedDir") if data.get(key)]
-
-
-def digest_of(path: str, kept: Path) -> str:
-    """Return the SHA-256 of an image's file as `sha256:…`, from the folder `kept` where it was computed before."""
-    facts = statx.facts(os.fsencode(path))
-    note = kept / f"{facts.device}.{facts.inode}.{facts.birth}.{facts.mtime}.{facts.size}"
-    with contextlib.suppress(OSError):
-        return note.read_text(encoding="ascii")
-    import hashlib  # dear, and once for each image
-
-    with open(path, "rb") as file:
-        found = "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
-    with contextlib.suppress(OSError):
-        kept.mkdir(exist_ok=True)
-        note.write_text(found, encoding="ascii")
-    return found

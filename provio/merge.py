@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import across, cycles, digests, intake, merge_job, owners, removal, trace_hash
+from provio import across, collect, cycles, digests, intake, merge_job, owners, removal, trace_hash, unattended
 from provio import trace as traces
 from provio.config import Config
 from provio.facts import RUN_BASE, Trace
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.intake import Prepared
 from provio.lock import Lock
@@ -65,6 +65,7 @@ def merge(
     home = served(home, settings)
     lock = lock or Lock(home, wait)
     asked = None if folders is None else list(folders)
+    late = collect.here(home, None if asked is None else (folder.name for folder in asked), settings.capture_dir)
     beside = _readers(home, settings, lock, home.run_folders() if rebuild else asked) if not known else None
     with (
         beside or contextlib.nullcontext() as readers,
@@ -72,6 +73,7 @@ def merge(
         open_writer(home, settings, wait, lock, rebuild) as store,
     ):
         work = _Merge(home, store, settings, known, not rebuild)
+        work.outcome.damages += late
         work.unpublished = removal.forget(home, store)
         work.words()
         work.all(home.run_folders() if asked is None or store.begun else asked, readers, progress)
@@ -142,7 +144,7 @@ class _Merge:
             job = Job(folder, moment, self.hashes.get(bundle_iri(RUN_BASE + folder.name)))
             try:
                 noted = self.home.marked(folder)
-                if noted is not None and self._is_merged(job):
+                if noted is not None and self._is_merged(job) and not self._has_ended(job):
                     self._unchanged(job, noted.splitlines())
                     continue
             except merge_job.FAULTS as error:
@@ -155,6 +157,11 @@ class _Merge:
             return False
         content = trace_hash.content_hash(job.folder, traces.read_head(job.folder))
         return job.known == intake.hash_of(content, self.settings)
+
+    @staticmethod
+    def _has_ended(job: Job) -> bool:
+        """Whether the end of a run is to be noted: nothing else of it has changed."""
+        return unattended.waits(job.folder) and unattended.over(job.folder)
 
     def _read(self, jobs: Iterator[Job]) -> Iterator[tuple[Job, Read]]:
         """Read one run after the other, in this process."""
@@ -173,9 +180,16 @@ class _Merge:
             elif found.prepared is None:
                 self._unchanged(job, found.damages)
             else:
-                self._put(job, found.prepared, found.damages)
+                self._put_or_again(job, found.prepared, found.damages)
         except merge_job.FAULTS as error:
             self._faulty(job, merge_job.fault_of(error))
+
+    def _put_or_again(self, job: Job, prepared: Prepared, damages: list[str]) -> None:
+        """Put a run; one that changed between its two readings is read as it is then."""
+        try:
+            self._put(job, prepared, damages)
+        except digests.Changed:
+            self._one(job, merge_job.read(job, self.home, self.settings, written=True))
 
     def _put(self, job: Job, prepared: Prepared, damages: list[str]) -> None:
         self.unpublished = True
@@ -195,7 +209,8 @@ class _Merge:
 
     def _note(self, job: Job, damages: list[str]) -> None:
         self.outcome.damages += damages
-        self.marks[job.folder] = job.moment, "".join(" ".join(line.split()) + "\n" for line in damages)
+        moment = 0 if unattended.waits(job.folder) else job.moment  # the end of processes changes no file
+        self.marks[job.folder] = moment, "".join(" ".join(line.split()) + "\n" for line in damages)
 
     def mark(self) -> None:
         """Note what was merged, and when it was read; where that cannot be noted it is looked at again."""

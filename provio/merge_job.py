@@ -6,8 +6,9 @@ import contextlib
 import os
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from provio import intake, runfiles, settle
+from provio import intake, runfiles, settle, unattended
 from provio import trace as traces
 from provio.config import Config
 from provio.errors import Busy, NotAllowed
@@ -17,9 +18,12 @@ from provio.intake import Prepared
 from provio.lock import Lock
 from provio.plain import plain
 
+if TYPE_CHECKING:
+    from provio.survey import Survey
+
 FEW = 1_000_000  # bytes of Turtle: less is read sooner than readers are started
-WHOLE = 40_000_000  # bytes of Turtle of one run, that are read and concluded from at once
-MANY = 500  # files
+WHOLE = 40_000_000  # bytes of Turtle of one run, without what fills files up, that are concluded from at once
+MANY = 500  # files, on all hosts together
 PACKED = 32  # times as long is what was packed
 # What a run that is not what it should be may raise; a store that cannot be written is no fault of a run.
 FAULTS = (
@@ -55,11 +59,12 @@ class Read:
     refused: tuple[int, str] | None = None
 
 
-def read(job: Job, home: Home, settings: Config, trace: Trace | None = None) -> Read:
-    """Read a run, whose trace may have been read already; the pieces of its graph are made as they are taken."""
+def read(job: Job, home: Home, settings: Config, trace: Trace | None = None, written: bool = False) -> Read:
+    """Read a run, whose trace may have been read already; the pieces of its graph are made as they are taken. Those of
+    a large one raise Changed where its files have changed meanwhile: it is then to be read as one that is `written`."""
     try:
         if trace is None and is_large(job.folder):
-            read = _in_portions(job, home, settings)
+            read = _in_portions(job, home, settings, written)
             if read:
                 return read
         trace = trace or _trace(job.folder, home)
@@ -71,24 +76,43 @@ def read(job: Job, home: Home, settings: Config, trace: Trace | None = None) -> 
         return Read(None, [], fault_of(error))
 
 
-def _in_portions(job: Job, home: Home, settings: Config) -> Read | None:
+def _in_portions(job: Job, home: Home, settings: Config, written: bool) -> Read | None:
     """Read a run that is too large to be held; None where it cannot be divided."""
-    from provio import portions, survey  # dear to load, and most runs are small
+    from provio import portions  # dear to load, and most runs are small
 
-    try:
-        found = survey.survey(runfiles.of(job.folder), settings.interpreters)
-    except survey.Indivisible:
+    ended = unattended.over(job.folder)
+    found = _surveyed(job, home, settings, written)
+    if found is None:
         return None
+    with contextlib.suppress(Busy, NotAllowed), _locked(job.folder, home):
+        unattended.conclude(found.whole, ended)
+    damages = [str(damage) for damage in found.whole.damages]
     if job.known == intake.hash_of(found.whole.content_hash, settings):
-        return Read(None, [])
-    return Read(portions.prepare(found, settings, partial(_locked, job.folder, home)), [])
+        return Read(None, damages)
+    return Read(portions.prepare(found, settings, partial(_locked, job.folder, home)), damages)
+
+
+def _surveyed(job: Job, home: Home, settings: Config, written: bool) -> Survey | None:
+    """Look through a run; one that is packed, or `written` meanwhile, as it is now."""
+    from provio import survey
+
+    source = runfiles.of(job.folder)
+    try:
+        if source.fixed or written:
+            source = runfiles.held(source, traces.read_head(job.folder), home.path)
+        return survey.survey(source, settings.interpreters)
+    except survey.Written:
+        return None if written else _surveyed(job, home, settings, written=True)
+    except (survey.Indivisible, OSError):  # or there is no room to hold it
+        return None
 
 
 def _trace(folder: Path, home: Home) -> Trace:
-    place = runfiles.of(folder).place
+    place, ended = runfiles.of(folder).place, unattended.over(folder)
     trace = traces.read_run(folder)
     with contextlib.suppress(Busy, NotAllowed), _locked(folder, home):
         settle.settled(trace)
+        unattended.conclude(trace, ended)
     # Runs of another record are read without its lock: one that was packed meanwhile was not read whole.
     return trace if runfiles.of(folder).place == place else _trace(folder, home)
 
@@ -107,11 +131,14 @@ def fault_of(error: BaseException) -> str:
 
 def is_large(folder: Path) -> bool:
     """Tell whether a run is much, of many processes: it is then better not read as a whole."""
+    if not folder.is_dir():
+        return size_of(folder) > WHOLE
     try:
-        few = all(len(os.listdir(place)) <= MANY for place in os.scandir(folder) if place.is_dir())
+        few = sum(len(os.listdir(place)) for place in os.scandir(folder) if place.is_dir()) <= MANY
     except OSError:
         return False
-    return not few and runfiles.Folder(folder).extent()[0] > WHOLE
+    run = runfiles.Folder(folder)
+    return not few and run.extent()[0] > WHOLE and run.text(WHOLE) > WHOLE
 
 
 def size_of(folder: Path) -> int:

@@ -22,13 +22,15 @@ from typing import IO
 
 from provio import cycles, merge_job
 from provio.config import Config
+from provio.digests import Changed
 from provio.home import Home
 from provio.intake import Prepared
 from provio.merge_job import Job, Read
 from provio.plain import plain
 from provio.store.spool import Spool
+from provio.tied import die_with
 
-PR_SET_PDEATHSIG, M_ARENA_MAX = 1, -8  # sys/prctl.h, malloc.h
+M_ARENA_MAX = -8  # malloc.h
 LARGE = 4_000_000  # bytes of Turtle, of which a run is read in a process of its own
 AT_ONCE = 16_000_000  # in the runs that are read beside each other
 MOST = 4  # readers: more read faster than the store takes in
@@ -102,7 +104,7 @@ class _Reader:
         self.process = os.fork()
         if self.process == 0:
             try:
-                _die_with(parent)
+                die_with(parent)
                 for close in (self.link.close, *let_go):
                     close()
                 _serve(theirs, home, settings)
@@ -148,14 +150,6 @@ def _ended(process: int) -> str:
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
 
 
-def _die_with(parent: int) -> None:
-    """Have the kernel end this process with its parent, whose Ctrl-C is."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def _serve(link: Connection, home: Home, settings: Config) -> None:
     """Do one job after the other, until nobody asks any more."""
     while True:
@@ -174,7 +168,7 @@ def _apart(link: Connection, job: Job, home: Home, settings: Config) -> None:
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        _die_with(parent)
+        die_with(parent)
         _do(link, job, home, settings)
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -188,18 +182,26 @@ def _do(link: Connection, job: Job, home: Home, settings: Config) -> None:
     """Read a run; send what is to be told of it, and the file that holds its graph."""
     with cycles.kept():
         read = merge_job.read(job, home, settings)
-        if read.prepared is None:
-            link.send(read)
-            return
         try:
-            with tempfile.TemporaryFile(dir=home.path) as file:
-                _write(read.prepared, file)
-                link.send(read)
-                reduction.send_handle(link, file.fileno(), os.getppid())
-        except OSError as error:
-            link.send(Read(None, [], refused=(error.errno or 0, error.strerror or str(error))))
-        except merge_job.FAULTS as error:
-            link.send(Read(None, [], merge_job.fault_of(error)))
+            _send(link, read, home)
+        except Changed:
+            _send(link, merge_job.read(job, home, settings, written=True), home)
+
+
+def _send(link: Connection, read: Read, home: Home) -> None:
+    """Send what came of a run; raises Changed where it is to be read as one that is written."""
+    if read.prepared is None:
+        link.send(read)
+        return
+    try:
+        with tempfile.TemporaryFile(dir=home.path) as file:
+            _write(read.prepared, file)
+            link.send(read)
+            reduction.send_handle(link, file.fileno(), os.getppid())
+    except OSError as error:
+        link.send(Read(None, [], refused=(error.errno or 0, error.strerror or str(error))))
+    except merge_job.FAULTS as error:
+        link.send(Read(None, [], merge_job.fault_of(error)))
 
 
 def _write(prepared: Prepared, file: IO[bytes]) -> None:

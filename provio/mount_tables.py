@@ -7,7 +7,7 @@ through the mounts of the run. What is not mounted outside keeps the name that i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote, unquote_to_bytes
 
 from provio import environment
@@ -15,6 +15,7 @@ from provio.plain import plain
 from provio.statx import Record
 
 PATHS = ("path", "from", "to", "executable", "cwd")
+UNKNOWN = "its mounts are not known: what it read and wrote may have other names outside"
 GONE = b"//deleted"  # what is mounted though it was deleted
 PREFIX = "0.mounts."  # of the names of files that hold tables: they come before those of threads
 KEPT = 4096  # folders whose names outside are at hand
@@ -27,21 +28,22 @@ class MountTables:
         self.run = [_seen_outside(record) for record in mounts]
         self.tables: dict[str, Table] = {}
         self.of_process: dict[str, Table] = {}
+        self.unknown: list[str] = []
 
     def takes(self, records: dict[str, Record], name: str, host: str) -> bool:
         """Take the tables of a file that states some, or give the paths of a thread file of that name and host's folder
         the names that they have outside; return whether it was one of the first."""
         if name.startswith(PREFIX):
             self._add(records)
-        elif self.tables:
+        else:
             self._translate(records, name, host)
         return name.startswith(PREFIX)
 
     def _add(self, records: dict[str, Record]) -> None:
         for iri, record in records.items():
             text = record.get("table", "").encode("utf-8", "surrogateescape")
-            if record.get("a") == "MountTable":
-                known = text or unquote_to_bytes(record.get("tableEncoded", ""))
+            known = text or unquote_to_bytes(record.get("tableEncoded", ""))
+            if record.get("a") == "MountTable" and known:
                 self.tables[iri] = Table(environment.parsed(known), self.run)
 
     def roots(self) -> set[bytes]:
@@ -53,6 +55,11 @@ class MountTables:
         tables = self.of_process.values()
         return {table.root.device for table in tables if table.root and table.root.device not in table.run}
 
+    def gaps(self) -> Iterator[tuple[str, str, str]]:
+        """The Gaps of images whose mounts are others, and not known: name, image, reason."""
+        for image in self.unknown:
+            yield image + "mounts-unknown", image, UNKNOWN
+
     def _translate(self, records: dict[str, Record], name: str, host: str) -> None:
         image = f"{host}{'.'.join(name.split('.')[:3])}/"
         said = records.get(image, {}).get("mounts")
@@ -60,6 +67,8 @@ class MountTables:
             known = self.tables.get(f"{host}mounts/{said}")
             if known:
                 self.of_process[image] = known
+            else:
+                self.unknown.append(image)
         table = self.of_process.get(image)
         if table is None:
             return

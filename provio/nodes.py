@@ -92,7 +92,7 @@ class Nodes:
 
     def _sweep(self, new: dict[str, dict[str, dict[str, None]]]) -> None:
         """Read what is said of versions and files at once, where they are very many, and take them out of `new`."""
-        wanted = {iri for iri in new if iri.startswith("file://") or _VERSION.fullmatch(iri)}
+        wanted = {iri for iri, told in new.items() if _TOLD[0] in told or iri.startswith("file://")}
         if len(wanted) > MANY and sweep(self.reader, self._said, wanted, self._words, _GENERAL):
             for iri in wanted:
                 del new[iri]

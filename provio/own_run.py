@@ -19,11 +19,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from provio import config, environment, runfiles, turtle, watching
+from provio import config, environment, ranks, runfiles, watching
 from provio import home as homes
 from provio.executable import Unwatchable
 from provio.home import Home
-from provio.run import Recording, note_unwatched, trace_variable
+from provio.recording import Recording, note_unwatched
+from provio.run import trace_variable
 
 UNSEEN = "was not started by `provio run --`"
 JOBS = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "PMI_JOBID")
@@ -50,7 +51,7 @@ def begin(loaded: int) -> str | None:
         return None
     home = _home()
     root, together = _together(loaded)
-    mark = home.path / "joined" / together
+    mark = home.path / ranks.JOINED / together
     found = _joined(mark)
     if found is None:
         recording = watching.prepared(_arguments(), settings, home)
@@ -95,7 +96,7 @@ def _together(loaded: int) -> tuple[int, str]:
 
 def _job(env: Mapping[str, str]) -> str:
     """The name of the parallel program that this process is a rank of."""
-    from provio.interceptors.python.surroundings import rank
+    from provio.interceptors.python.rank import rank
 
     if rank(dict(env)) is None:
         return ""
@@ -119,14 +120,13 @@ def _joined(mark: Path) -> bytes | None:
         found = os.readlink(os.fsencode(mark))
     except OSError:
         return None
-    if not (_folder(found) / runfiles.HEAD).exists():
+    try:
+        return ranks.for_here(found)
+    except FileNotFoundError:
         mark.unlink(missing_ok=True)  # it was removed meanwhile
-        return None
-    host = turtle.segment(environment.host()).encode()
-    fields = found.split(b";")
-    place = os.path.join(os.path.dirname(fields[6]), host)
-    os.makedirs(_plain(place), mode=0o700, exist_ok=True)
-    return b";".join([*fields[:4], host, fields[5], place, *fields[7:]])
+    except (OSError, ValueError):  # it cannot be reached, or shared, from here: this is a run of its own
+        pass
+    return None
 
 
 def _published(recording: Recording, mark: Path) -> bytes:
@@ -139,7 +139,7 @@ def _published(recording: Recording, mark: Path) -> bytes:
     note_unwatched(recording, Unwatchable(executable, UNSEEN), os.getpid())
     value = trace_variable(recording)
     try:
-        mark.parent.mkdir(mode=0o700, exist_ok=True)
+        ranks.joined(str(recording.home.path))
         sweep(mark.parent)
         os.symlink(value, os.fsencode(mark))
     except FileExistsError:
@@ -162,14 +162,11 @@ def sweep(folder: Path) -> None:
                 os.unlink(entry.path)
 
 
-def _plain(field: bytes) -> str:
-    return os.fsdecode(field.replace(b"%3B", b";").replace(b"%25", b"%"))
-
-
 def _folder(value: bytes) -> Path:
     """The run folder, of what PROVIO_TRACE says."""
     fields = value.split(b";")
-    return Path(_plain(fields[5])) / "runs" / _plain(fields[3])
+    home, run = (os.fsdecode(ranks.plain(fields[place])) for place in (5, 3))
+    return Path(home) / "runs" / run
 
 
 # ---- its end

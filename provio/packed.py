@@ -37,3 +37,24 @@ class Packed:
         """Return the record."""
         values = self._values
         return dict(zip(self._names, values.split(BETWEEN) if isinstance(values, str) else values, strict=True))
+
+    def packed(self) -> Packed:
+        """Return it as it is kept for long."""
+        return self
+
+
+class Loose(Packed):
+    """A record that is let go soon: to pack it would take longer than all that is asked of it."""
+
+    __slots__ = ("_record",)
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def record(self) -> Record:
+        """Return the record; not to be changed."""
+        return self._record
+
+    def packed(self) -> Packed:
+        """Return it packed."""
+        return Packed(self._record)

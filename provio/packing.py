@@ -30,6 +30,9 @@ KEPT = 500  # run folders that are left, however many began within that time
 AT_ONCE = 64 << 20  # bytes that one process packs, after which it ends
 NOTES = "unpacked"  # why a run was not packed: it is not tried again for a day
 AGAIN = 24 * 3600
+QUEUED = (
+    30 * 24 * 3600
+)  # seconds: so long a job may wait for its turn, and then takes part in the run that submitted it
 ID = 36  # characters of a run's id: a pack has more
 
 
@@ -109,7 +112,8 @@ def pack(home: Home, settings: config.Config, folders: Iterable[Path], *, wait: 
     from provio.store import open_reader, served
 
     home = served(home, settings)  # whose marks tell what is merged
-    hashes = _hashes(open_reader(home, settings))
+    reader = open_reader(home, settings)
+    hashes, awaited = _hashes(reader), _awaited(reader)
     watched = going.watched()
     done = 0
     with contextlib.closing(Lock(home, wait)), home.closed():
@@ -119,6 +123,8 @@ def pack(home: Home, settings: config.Config, folders: Iterable[Path], *, wait: 
             try:
                 if folder.name in watched:
                     raise Unfit("it still goes on")
+                if folder.name in awaited and time.time() - began(folder.name) < QUEUED:
+                    raise Unfit("a job that it submitted may begin")
                 _pack(home, folder, hashes.get(folder.name), settings)
             except (Unfit, OSError) as error:
                 (home.path / NOTES).mkdir(exist_ok=True)
@@ -149,8 +155,16 @@ def _hashes(reader: Reader) -> dict[str, str]:
     return {local_name(row["run"]): row["hash"] for row in reader.rows(query)}
 
 
+def _awaited(reader: Reader) -> set[str]:
+    """The runs that submitted a job of which nothing is seen yet (`lineage.submitted`)."""
+    from provio.vocab import NS, RUN_BASE
+
+    query = f'SELECT ?g {{ ?g a <{NS}Gap> FILTER(STRENDS(STR(?g), "/submitted")) }}'
+    return {row["g"][len(RUN_BASE) :].partition("/")[0] for row in reader.rows(query)}
+
+
 def _pack(home: Home, folder: Path, merged: str | None, settings: config.Config) -> None:
-    from provio import going, intake
+    from provio import collect, going, intake
     from provio.runfiles import archive
     from provio.trace import read_head
     from provio.trace_hash import content_hash
@@ -160,8 +174,14 @@ def _pack(home: Home, folder: Path, merged: str | None, settings: config.Config)
     record = read_head(folder)
     if going.going(folder, record) or not going.here(record):
         raise Unfit("it still goes on, or it is another host's")
+    if "unattended" in record and "endedNs" not in record and time.time() - began(folder.name) < QUEUED:
+        raise Unfit("it has no end yet")
+    if collect.waits(home, folder.name):
+        raise Unfit("it is not collected yet")
     if (home.path / "hashing" / folder.name).exists() or home.marked(folder) != "":
         raise Unfit("it is not hashed or merged yet, or damaged")
+    if (home.path / "digesting" / folder.name).exists():
+        raise Unfit("the digest of its image follows")
     held = content_hash(folder, record)
     if merged is None or intake.hash_of(held, settings) != merged:
         (home.marks / folder.name).unlink(missing_ok=True)  # the next question merges it

@@ -18,13 +18,15 @@ from provio import across, cycles, environment, intake, redact, settle, turtle
 from provio.config import Config
 from provio.errors import Busy, NotAllowed
 from provio.facts import Trace
-from provio.graph import Ends, bundle_iri, ties, triples
-from provio.identity import Identity
+from provio.graph import Whole, ties, triples
+from provio.graph_lines import bundle_iri
+from provio.identity import Identity, without_task
 from provio.intake import Prepared
-from provio.lineage import Conclusions, Known, conclude
-from provio.lineage.model import Version
+from provio.lineage import Conclusions, Known, conclude, hashed, shared
+from provio.lineage.model import MemberVersion, Version, inode_hash
 from provio.lineage.phases import Origin
-from provio.survey import Files, Survey, inode_hash
+from provio.packed import Packed
+from provio.survey import Files, Survey
 
 Locked = Callable[[], AbstractContextManager[object]]
 
@@ -45,20 +47,45 @@ class _Portions:
         self.whole = whole = found.whole
         self.host = turtle.segment(environment.host())
         self.looks = os.access(whole.folder, os.W_OK)
-        if self.looks:
-            settle.look(whole, self.host)
         self.late, self.stated = False, list[str]()
+        self.passing: set[str] = set()  # openings of which what was found is not to be kept
         self.identity = Identity(whole)
         self.redaction = redact.Redaction(settings.redact_add, settings.redact_keep)
         self.known = Known.of(whole, self.identity, settings)
         self.known.origins = found.origins
+        self._shared()
         redact.trace(whole, self.redaction)
-        self.ends = Ends(whole)
-        self.common = Conclusions(self.known.programs)
+        self.told = Whole(whole)
+        known = self.known.shared.out if self.known.shared else Conclusions({})
+        self.common = Conclusions(
+            self.known.programs, versions=dict(known.versions), owners=known.owners, clocks=known.clocks
+        )
+        self.common.gaps += known.gaps
         self.wanted = {origin.process.iri for origin in found.origins.values()}
         self.starts: dict[str, array[int]] = {}  # when the phases began of what something comes from
-        self.apart: list[str] = []  # images that come from another portion
+        self.apart: list[tuple[str, str]] = []  # (what comes from another portion, the image that it is of)
         _slim(whole)
+
+    def _shared(self) -> None:
+        """Conclude from what all did to files that many have to do with."""
+        trace, self.survey.touching = self.survey.touching, None
+        if trace:
+            if self.looks:
+                self.late |= settle.look(trace, self.host)
+                self._settled(trace)
+            told = self.known.programs, self.known.noise, self.known.ends
+            self.known.shared = shared.conclude(trace, self.identity, *told, self.survey.wide)
+            cycles.let_go()
+
+    def _settled(self, trace: Trace) -> None:
+        """Have portions find the same: what is written still would be another file each time."""
+        for opening in trace.openings():
+            if opening.settled:
+                after = self.survey.after.setdefault(opening.process.iri, {})
+                known = after[opening.iri].record() if opening.iri in after else {}
+                after[opening.iri] = Packed(settle.noted(opening.settled) | known)
+            if opening.passing:
+                self.passing.add(opening.iri)
 
     def pieces(self, locked: Locked) -> Iterator[str]:
         """Yield the graph."""
@@ -66,8 +93,12 @@ class _Portions:
             yield from self._portion(portion)
             cycles.let_go()
         yield ties(self._ties())
+        for member in self.common.members.values():
+            member.noise = member.noise and self.common.versions[member.file].noise
+        hashed(self.whole, self.common)
+        self.common.gaps += self.common.clocks.gaps()
         self.prepared.open.take(across.Open.of(self.common))
-        yield from triples(self.whole, self.identity, self.common)
+        yield from triples(self.whole, self.identity, self.common, self.told)
         if self.looks:
             with contextlib.suppress(Busy, NotAllowed), locked():
                 settle.keep(self.whole, self.host, self.stated, self.late)
@@ -75,16 +106,22 @@ class _Portions:
 
     def _portion(self, portion: list[Files]) -> Iterator[str]:
         part = self.survey.read(portion)
+        for opening in part.openings() if self.passing else ():
+            opening.passing = opening.iri in self.passing
         if self.looks:
             self.late |= settle.look(part, self.host)
             self.stated += settle.statements(part, self.host)
         part.gaps = self.whole.gaps
+        redact.said(part, self.redaction)
         conclusions = conclude(part, self.identity, self.settings, self.known)
         part.gaps = []
         redact.processes(part, self.redaction)
         self._keep(part, conclusions)
         self.prepared.open.take(across.Open.of(conclusions))
-        yield from triples(part, self.identity, conclusions, self.ends)
+        yield from triples(part, self.identity, conclusions, self.told, part=True)
+        for strand in conclusions.strands.values():  # what was noted of Tasks is of no use to others
+            self.known.programs.pop(strand.process.iri)
+            self.known.ends.pop(strand.process.iri)
 
     def _keep(self, part: Trace, conclusions: Conclusions) -> None:
         """Keep what concerns other portions."""
@@ -92,17 +129,39 @@ class _Portions:
             if inode_hash(version.facts) in self.survey.common:
                 conclusions.elsewhere.add(version.iri)
                 _add(version, self.common.versions)
-        for iri in part.processes:
+        for member in conclusions.members.values():
+            if member.file in conclusions.elsewhere:
+                _add_member(member, self.common.members)
+        self.common.known |= conclusions.known & conclusions.elsewhere
+        elsewhere = conclusions.made_in.keys() & conclusions.elsewhere
+        self.common.made_in.update((iri, conclusions.made_in[iri]) for iri in elsewhere)
+        for iri in conclusions.clocks.unclear.keys() & conclusions.elsewhere:
+            self.common.clocks.unclear.setdefault(iri, set()).update(conclusions.clocks.unclear[iri])
+        made = (one.iri.partition("~")[0] for one in conclusions.contributions)
+        self.common.contributed |= conclusions.elsewhere.intersection(made)
+        for iri, phases in conclusions.phases.items():
             if iri in self.wanted:
-                self.starts[iri] = array("q", (phase.start for phase in conclusions.phases[iri]))
+                self.starts[iri] = array("q", (phase.start for phase in phases))
+        self._keep_apart(part, conclusions)
+
+    def _keep_apart(self, part: Trace, conclusions: Conclusions) -> None:
+        """Keep which phases and copies come from an image of another portion."""
+        apart: set[str] = set()
+        for iri in part.processes:
             origin = self.survey.origins.get(iri)
-            if origin and origin.process.iri not in part.processes:
-                self.apart.append(iri)
+            if origin and without_task(origin.process.iri) not in part.processes:
+                apart.add(iri)
+                finer = [conclusions.finer[iri][0].iri] if iri in conclusions.finer else []
+                self.apart += [(phase, iri) for phase in (f"{iri}phase/0", *finer)]
+        for copy in conclusions.copies:
+            iri = without_task(copy.process.iri)
+            if iri in apart and not self.survey.origins[iri].fork:
+                self.apart.append((copy.iri, iri))
 
     def _ties(self) -> Iterator[tuple[str, str, str]]:
-        for iri in self.apart:
+        for later, iri in self.apart:
             origin = self.survey.origins[iri]
-            yield f"{iri}phase/0", "carriedFrom" if origin.fork else "launchedBy", self._phase(origin)
+            yield later, "carriedFrom" if origin.fork else "launchedBy", self._phase(origin)
 
     def _phase(self, origin: Origin) -> str:
         """The phase of another portion that an image comes from."""
@@ -127,3 +186,16 @@ def _add(version: Version, versions: dict[str, Version]) -> None:
     for (file, path), seen in version.sightings.items():
         for moment in seen:
             known.name(file, path, moment)
+
+
+def _add_member(member: MemberVersion, members: dict[str, MemberVersion]) -> None:
+    """Add what one portion knows of an object in such a version."""
+    known = members.setdefault(member.iri, member)
+    if member.record and not known.record:
+        known.kind, known.record = member.kind, member.record
+    if known.generated_by is None:
+        known.generated_by, known.program = member.generated_by, member.program
+    known.noise = known.noise or member.noise
+    for own, other in ((known.revision_of, member.revision_of), (known.leads_to, member.leads_to)):
+        own.update(other)
+    known.shows.update(member.shows)

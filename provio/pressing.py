@@ -13,7 +13,12 @@ from urllib.parse import unquote_to_bytes
 
 CALLS, TURTLE = ".calls.ttl", ".ttl"
 # Links of the system's own, for which nobody waits: what is read there is known by its name as it is.
-MERGED = (b"/bin/", b"/lib/", b"/lib64/", b"/sbin/")
+SYSTEM = (b"/bin/", b"/lib/", b"/lib64/", b"/sbin/", b"/proc/", b"/sys/")
+# What a launcher of ranks leaves to its end, and ranks to theirs: memory that they share, folders of sessions.
+SESSIONS = (
+    *(b"/dev/shm/" + name for name in (b"vader_segment.", b"sm_segment.", b"osc_rdma.", b"open_mpi.", b"mpich_shar")),
+    *(b"/ompi.", b"/prte."),
+)
 WRITES = os.O_WRONLY | os.O_RDWR
 
 
@@ -34,7 +39,8 @@ def _presses(place: str) -> bool:
             name, _, said = line.lstrip(b" ").partition(b">")
             if said.startswith(b" a :") and b" ; :path" in said:
                 paths.add(_path(said))
-                if said.startswith(b" a :FileVersion ") and int(_after(said, b" :flags ", b" ") or 0) & WRITES:
+                written = said.startswith(b" a :FileVersion ") and int(_after(said, b" :flags ", b" ") or 0) & WRITES
+                if written and not _left(_path(said)):
                     opened.add((process, name))
             elif b" :closedMtimeNs " in said and name.startswith(b"<"):
                 closed.add((process, name))
@@ -44,6 +50,11 @@ def _presses(place: str) -> bool:
 def _path(said: bytes) -> bytes:
     encoded = _after(said, b' ; :pathEncoded "', b'"')
     return unquote_to_bytes(encoded) if encoded else _after(said, b' ; :path "', b'"')
+
+
+def _left(path: bytes) -> bool:
+    """Tell whether a launcher's file is gone, of which there is nothing left to tell."""
+    return any(part in path for part in SESSIONS) and not os.path.lexists(path)
 
 
 def _after(said: bytes, word: bytes, end: bytes) -> bytes:
@@ -66,7 +77,7 @@ class _Links:
 
     def __call__(self, path: bytes) -> bool:
         folder, _, name = path.rpartition(b"/")
-        if path.startswith(MERGED):
+        if path == b"/" or path.startswith(SYSTEM):
             return False
         if folder not in self.straight:
             self.straight[folder] = os.path.realpath(folder or b"/") == (folder or b"/")

@@ -1,4 +1,5 @@
-"""A rank's `provio run` that cannot just take part in what others began: its call in, this process as the command out.
+"""A `provio run` of a rank, or in a run that `PROVIO_RUN` names, that cannot just take part in what others began: its
+call in, this process as the command out.
 
 The first rank makes the run, which is left pending, and leaves for the others what they need (`provio.ranks`). There is
 no process that waits: the launcher ends as its ranks do, and what is recorded of a rank is whole at every instant.
@@ -9,15 +10,16 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import config, hashing, own_run, ranks, run, terminal, watching
+from provio import captured, config, environment, own_run, ranks, run, runfiles, terminal, turtle, watching
 from provio import home as homes
 from provio.errors import CannotRecord
+from provio.plain import replace
 from provio.ranks import Contradiction, Shared
-from provio.run import Recording
+from provio.recording import SHIM, Recording, host_folder, write_run
 
 if TYPE_CHECKING:
     from provio.config import Config
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
 
 def watched(call: Call) -> int:
     """Become the command of a rank; of any other call, do what `provio.watching` does."""
-    code = _started(call) if ranks.may_be_rank() else None
+    if ranks.may_join() and not ranks.speaks(os.environ):
+        call = replace(call, quiet=True)
+    code = _started(call) if ranks.may_join() else None
     if code is not None:
         return code
     ranks.step_aside()
@@ -36,10 +40,10 @@ def watched(call: Call) -> int:
 
 def _started(call: Call) -> int | None:
     """Become the command, in the run of its parallel program or in that around it; return 126 or 127 where it does not
-    start, None where this is no rank, or cannot be recorded as one."""
-    say = (lambda _: None) if call.quiet else terminal.complain
+    start, None where this is no rank and no run is named, or it cannot be recorded so."""
+    say = _say(call)
     try:
-        if ranks.of(os.environ) is None:
+        if ranks.of(os.environ) is None and not os.environ.get("PROVIO_RUN"):
             return None
         changes = {} if _inside() else _joined(call)
         return None if changes is None else _become(call.command, changes)
@@ -51,9 +55,13 @@ def _started(call: Call) -> int | None:
     return None
 
 
+def _say(call: Call) -> Callable[[str], None]:
+    return (lambda _: None) if call.quiet else terminal.complain
+
+
 def _inside() -> bool:
     """Whether the launcher is watched itself: then its ranks are."""
-    return "PROVIO_TRACE" in os.environ and run.SHIM.name in os.environ.get("LD_PRELOAD", "")
+    return "PROVIO_TRACE" in os.environ and SHIM.name in os.environ.get("LD_PRELOAD", "")
 
 
 def _joined(call: Call) -> dict[bytes, bytes] | None:
@@ -72,8 +80,15 @@ def _joined(call: Call) -> dict[bytes, bytes] | None:
         try:
             return _as_others(home, ranks.for_here(known[0]), call, settings)
         except FileNotFoundError:  # it was removed meanwhile
+            _say_packed(home, known[0], _say(call))
             known = shared.known(known)
     return _first(home, shared, call, settings)
+
+
+def _say_packed(home: Home, trace: bytes, say: Callable[[str], None]) -> None:
+    run_id = os.fsdecode(trace.split(b";")[3])
+    if runfiles.exists(home.runs / run_id):
+        say(f"run {run_id} is finished and packed: what follows is another run (PROVIO_RUN: a new name each time)")
 
 
 def _as_others(home: Home, trace: bytes, call: Call, settings: Config) -> dict[bytes, bytes]:
@@ -89,13 +104,33 @@ def _first(home: Home, shared: Shared, call: Call, settings: Config) -> dict[byt
     """Of the first rank, which makes the run."""
     own_run.sweep(home.path / ranks.JOINED)
     recording = watching.prepared(_encoded(call), settings)
-    say = (lambda _: None) if call.quiet else terminal.complain
+    recording.facts.append(("unattended", "true"))
+    write_run(recording, None)
+    say = _say(call)
+    setting = _marked(recording, settings, say)
     changes = run.watched_by(recording, _encoded(call), say)
     if settings.hash:
+        from provio import hashing  # it loads the store
+
         hashing.ask(home, recording.run_id)
     homes.share(home, recording.folder)
-    shared.leave(ranks.fields_of(run.trace_variable(recording), _options(), call.command[0], changes))
+    trace = run.trace_variable(recording)
+    for_others = trace.split(b";")
+    for_others[6:7] = [b"~" + captured.encoded(setting)] if setting else for_others[6:7]
+    shared.leave(ranks.fields_of(b";".join(for_others), _options(), call.command[0], changes))
     return changes
+
+
+def _marked(recording: Recording, settings: Config, say: Callable[[str], None]) -> str:
+    """Leave the mark of this host; return in what folder of each host live files are captured, if in any."""
+    elsewhere = recording.trace_folder != recording.folder
+    setting = settings.capture_dir or (str(runfiles.shared_memory().parent) if elsewhere else "")
+    home, run_id, host = str(recording.home.path), recording.run_id, turtle.segment(environment.host())
+    if setting and watching.capture(recording, setting, say):
+        captured.attend(home, run_id, host, str(recording.trace_folder))
+        return setting
+    captured.mark(str(host_folder(recording)), run_id, host)
+    return ""
 
 
 def _options() -> list[str]:

@@ -1,6 +1,8 @@
 """Ranks of a parallel program: what their launcher says in the environment in, which rank a process is, of how many,
 and what all of them have in common, out.
 
+What the user names (`PROVIO_RUN`) belongs together as well, ranks or not.
+
 `take_part` is the start of `provio run` in a rank: where another rank made the run that all share, it becomes the
 command at once. For the sake of thousands that start together nothing is loaded here but what every Python has.
 """
@@ -26,6 +28,8 @@ TABLE = (
 )
 BATCH = ("SLURM_JOB_ID", "FLUX_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID")
 STEPS = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "SLURM_STEP_ID", "FLUX_JOB_ID")
+# Its number among those of its host.
+LOCAL = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID")
 # Who may be above a rank, with a shell or two between: the one process, or one on each host, that starts them.
 LAUNCHERS = (
     "mpirun mpiexec orterun prun orted prterun prte prted mpirun.openmpi mpiexec.openmpi mpiexec.hydra mpirun.mpich "
@@ -33,6 +37,7 @@ LAUNCHERS = (
 ).split()
 ABOVE = 8  # processes at most
 JOINED, END = "joined", b"end"
+SHARED = 0o2070  # the mode of a `.provio` that is a group's
 PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -71,6 +76,11 @@ def _number(name: str, value: str) -> int:
     if not (value.isascii() and value.isdigit() and len(value) <= 9):
         raise Contradiction(f"{name}={value} is no number")
     return int(value)
+
+
+def speaks(env: Mapping[str, str]) -> bool:
+    """Tell whether a process says what is wrong where it runs: of the ranks of a host the first does, for all."""
+    return next((env[name] for name in LOCAL if name in env), "0") == "0"
 
 
 def program_of(env: Mapping[str, str]) -> str:
@@ -115,12 +125,22 @@ def _process(pid: int) -> tuple[str, int, str]:
 # ---- the run that all of them share
 
 
+def joined(home: str) -> str:
+    """Return the folder of what processes that belong together share, made where there is none: the group's where the
+    record is a group's."""
+    folder = os.path.join(home, JOINED)
+    if not os.path.isdir(folder):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.stat(home).st_mode & SHARED == SHARED:
+            os.chmod(folder, SHARED | 0o700)
+    return folder
+
+
 class Shared:
     """The file in which the first rank leaves what the others need: locked by whoever makes the run, or reads of it."""
 
     def __init__(self, home: str, program: str) -> None:
-        folder = os.path.join(home, JOINED)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        folder = joined(home)
         name = "rank." + "".join(c if c in PLAIN else f"%{ord(c):02X}" for c in program)[:200]
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self.path = os.path.join(folder, name)
@@ -167,10 +187,10 @@ def take_part(words: list[str]) -> None:
     """Become the command of a rank's `provio run`, where another rank made the run; return where there is more to do:
     the first rank, another call, whatever is not as usual."""
     env = os.environ
-    if words[:1] != ["run"] or "--" not in words or "PROVIO_TRACE" in env or not may_be_rank():
+    if words[:1] != ["run"] or "--" not in words or "PROVIO_TRACE" in env or not may_join():
         return
     try:
-        home = _home() if of(env) else ""
+        home = _home() if of(env) or env.get("PROVIO_RUN") else ""
         if home:
             _turns.append(Shared(home, program_of(env)))
             _become(words, _turns[-1].known())
@@ -178,9 +198,9 @@ def take_part(words: list[str]) -> None:
         return
 
 
-def may_be_rank() -> bool:
-    """Tell whether a launcher said anything."""
-    return any(name in os.environ for _, name, _ in TABLE)
+def may_join() -> bool:
+    """Tell whether a launcher said anything, or the user named what belongs together."""
+    return bool(os.environ.get("PROVIO_RUN")) or any(name in os.environ for _, name, _ in TABLE)
 
 
 _turns: list[Shared] = []  # what this process has open already: its lock stays held
@@ -235,10 +255,18 @@ def for_here(trace: bytes) -> bytes:
         raise ValueError(f"the name of this host, {name}, is none that others could share a run with")
     os.stat(b"/".join((plain(fields[5]), b"runs", fields[3], b"run.ttl")))
     host = name.encode()
+    if fields[6].startswith(b"~"):
+        from provio import captured  # few have it so
+
+        return captured.joined(fields, [os.fsdecode(plain(field)) for field in fields[:7]])
     if fields[4] == host:
         return trace
     place = os.path.join(os.path.dirname(fields[6]), host)
-    os.makedirs(plain(place), mode=0o700, exist_ok=True)
+    if not os.path.isdir(plain(place)):
+        from provio import captured  # once a host
+
+        os.makedirs(plain(place), mode=0o700, exist_ok=True)
+        captured.mark(os.fsdecode(plain(place)), os.fsdecode(fields[3]), name)
     return b";".join([*fields[:4], host, fields[5], place, *fields[7:]])
 
 

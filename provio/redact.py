@@ -145,10 +145,16 @@ def said(found: Trace, redaction: Redaction) -> None:
 
 
 def processes(found: Trace, redaction: Redaction) -> None:
-    """Take the secrets out of the command lines of processes alone."""
+    """Take the secrets out of what processes and Tasks alone say."""
     for process in found.processes.values():
         if "argv" in process.record:
             process.record["argv"] = redaction.command_line(process.record["argv"])
+    for task in found.tasks.values():
+        if "sourceText" in task.record:
+            task.record["sourceText"] = redaction.source(task.record["sourceText"])
+        if "sourceTextEncoded" in task.record:  # it is not UTF-8
+            text = redaction.source(unquote(task.record["sourceTextEncoded"], errors="surrogateescape"))
+            task.record["sourceTextEncoded"] = turtle.path_iri(text.encode("utf-8", "surrogateescape"))
 
 
 def trace(found: Trace, redaction: Redaction) -> None:
@@ -156,12 +162,6 @@ def trace(found: Trace, redaction: Redaction) -> None:
     if "commandLine" in found.run:
         found.run["commandLine"] = redaction.command_line(found.run["commandLine"])
     processes(found, redaction)
-    for task in found.tasks.values():
-        if "sourceText" in task.record:
-            task.record["sourceText"] = redaction.source(task.record["sourceText"])
-        if "sourceTextEncoded" in task.record:  # it is not UTF-8
-            text = redaction.source(unquote(task.record["sourceTextEncoded"], errors="surrogateescape"))
-            task.record["sourceTextEncoded"] = turtle.path_iri(text.encode("utf-8", "surrogateescape"))
     found.environment = {name: redaction.variable(name, value) for name, value in found.environment.items()}
 
 

@@ -14,17 +14,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from provio import intake, runfiles
+from provio import collect, intake, runfiles
 from provio.across.known import CONTENT, DERIVED
 from provio.config import Config
 from provio.errors import ProvioError, StoreError
 from provio.facts import RUN_BASE
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.home import RUN_ID, Home
 from provio.lock import Lock
 from provio.store import Writer, open_writer, writing
 
-NOTES = ("hashing", "unpacked")  # folders of notes, a file for each run
+NOTES = ("hashing", "digesting", "unpacked")  # folders of notes, a file for each run
 
 
 def remove(
@@ -149,6 +149,7 @@ def clear(home: Home, progress: Callable[[str], None] = lambda _: None) -> None:
         for note in (home.marks / run, *(home.path / name / run for name in NOTES)):
             note.unlink(missing_ok=True)
         _delete(runfiles.shared_memory() / run)
+        collect.drop(home, run)
         taken = home.runs / (run + runfiles.TAKEN)
         for left in (taken, _aside(home) / (run + runfiles.ENDING), _aside(home) / run):
             _delete(left)

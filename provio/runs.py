@@ -21,6 +21,7 @@ LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?
     OPTIONAL {{ ?iri provio:name ?name }} OPTIONAL {{ ?iri provio:campaign ?campaign }}
     BIND(STRAFTER(STR(?iri), "/run/") AS ?run) }} ORDER BY ?run"""
 MANY = 40
+MANY_HOSTS = 4
 TITLES = {"configuration": "config", "checkpoint": "saved"}  # in the space there is
 
 
@@ -125,7 +126,9 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
         "changes": said.get("gitDirty"),
     }
     rows: list[tuple[str, str, int | None]] = [(what, value, None) for what, value in known.items() if value]
+    rows += [("job", text, None) for text in _jobs(reader, iri)]
     rows += [("process", command, pid) for pid, command in _processes(reader, iri)]
+    rows += [("ranks", text, None) for text in _ranks(reader, iri)]
     rows += [("task", text, None) for text in _tasks(reader, iri)]
     rows += [(what, text, None) for what, text in said_of_run.rows(reader, iri)]
     rows += [("wrote", path, moved) for path, moved in _files(reader, iri, "Write")]
@@ -147,7 +150,7 @@ def show(reader: Reader, run: str, unicode: bool = True) -> str:
     lines.append(f"system   {said.get('system', '?')}, Linux {said.get('kernel', '?')}, {said.get('cpu', '?')}")
     if "git" in said:
         lines.append(f"git      {said['git']}{' and changes' if said.get('changes') == 'true' else ''}")
-    for title in ("process", "task", *said_of_run.TITLES, "wrote", "read"):
+    for title in ("job", "process", "ranks", "task", *said_of_run.TITLES, "wrote", "read"):
         found = [(value, number or 0) for what, value, number in rows if what == title]
         lines += [f"{TITLES.get(title, title):8} {_line(title, value, number)}" for value, number in found[:MANY]]
         if len(found) > MANY:
@@ -156,7 +159,7 @@ def show(reader: Reader, run: str, unicode: bool = True) -> str:
 
 
 def _line(title: str, value: str, number: int) -> str:
-    if title in ("task", *said_of_run.TITLES):
+    if title in ("job", "ranks", "task", *said_of_run.TITLES):
         return value
     return f"{number:>7}  {value}" if title == "process" else f"{size(number):>9}  {cut_path(value, 60)}"
 
@@ -168,6 +171,39 @@ def _processes(reader: Reader, iri: str) -> list[tuple[int, str]]:
         (int(row["pid"]), command_line({"iri": "", "type": "Process", "label": "", "argv": row.get("argv", "")}))
         for row in reader.rows(query)
     ]
+
+
+def _jobs(reader: Reader, iri: str) -> list[str]:
+    """Each job in which a run took place: its number and index, hosts, partition, account and what it was given."""
+    words = ("Id", "ArrayIndex", "Nodes", "Partition", "Account", "Resources")
+    each = " ".join(f"OPTIONAL {{ ?j provio:job{word} ?{word} }}" for word in words)
+    query = f"{PREFIXES} SELECT * WHERE {{ <{iri}> provio:inJob ?j . {each} }} ORDER BY ?Id ?ArrayIndex"
+    found = []
+    for row in reader.rows(query):
+        named = [f"{word.lower()} {row[word]}" for word in ("Partition", "Account") if word in row]
+        index, nodes = (f"[{row['ArrayIndex']}]" if "ArrayIndex" in row else ""), row.get("Nodes")
+        head = row.get("Id", "?") + index + (f" on {nodes}" if nodes else "")
+        found.append(", ".join([head, *named, *([row["Resources"]] if "Resources" in row else [])]))
+    return found
+
+
+def _ranks(reader: Reader, iri: str) -> list[str]:
+    """Each parallel program: how many of its ranks took part, who numbered them, on which hosts."""
+    query = f"""{PREFIXES} SELECT ?r ?size ?launcher ?host {{ GRAPH <{iri}/bundle> {{
+        ?r a provio:Rank ; provio:host ?host .
+        OPTIONAL {{ ?r provio:worldSize ?size }} OPTIONAL {{ ?r provio:launcher ?launcher }} }} }}"""
+    programs: dict[str, list[dict[str, str]]] = {}
+    for row in sorted(reader.rows(query), key=lambda row: (row["r"], row["host"])):
+        programs.setdefault(row["r"].rpartition("/")[0], []).append(row)
+    return [_program(rows) for rows in programs.values()]
+
+
+def _program(rows: list[dict[str, str]]) -> str:
+    count, size = len({row["r"] for row in rows}), max(int(row.get("size", 0)) for row in rows)
+    hosts = sorted({row["host"] for row in rows})
+    where = ", ".join(hosts[:MANY_HOSTS]) + (f" and {len(hosts) - MANY_HOSTS} more" if len(hosts) > MANY_HOSTS else "")
+    launcher = f" ({rows[0]['launcher']})" if "launcher" in rows[0] else ""
+    return f"{count}{f' of {size}' if size else ''}{launcher} on {where}"
 
 
 def _tasks(reader: Reader, iri: str) -> list[str]:

@@ -19,7 +19,8 @@ from provio.config import Config
 from provio.errors import ProvioError
 from provio.executable import Unwatchable
 from provio.home import Home
-from provio.run import SHIM, SITE, Recording, host_folder, note_unwatched, variables
+from provio.recording import SHIM, Recording, host_folder, note_unwatched
+from provio.run import SITE, variables
 
 BEFORE = "was there before it was recorded"
 ASAN = "verify_asan_link_order=0"

@@ -112,6 +112,12 @@ def _text(value: object) -> str:
     raise _wrong(value, "a text of one line")
 
 
+def _place(value: object) -> str:
+    if value == "" or (isinstance(value, str) and _is_line(value) and value[0] in "/~$"):
+        return str(value)
+    raise _wrong(value, "a folder from the root, from ~, or from a variable such as $TMPDIR")
+
+
 def texts(
     allowed: str, fits: Callable[[str], bool], kept: Callable[[str], str] = str
 ) -> Callable[[object], tuple[str, ...]]:
@@ -221,6 +227,7 @@ RECOGNISED = Kind(LIBRARIES, _recognised, _recognised_text)
 BOOLEAN = Kind("true or false", boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)
+PLACE = Kind("a folder from the root, from ~, or from a variable such as $TMPDIR", _place)
 FOLDERS = Kind(
     "a list of folders or globs (in a variable with `:` between)",
     texts("a list of folders or globs", is_path, os.path.expanduser),

@@ -15,7 +15,7 @@ from provio.switches import SWITCHES
 HEAD = """# Settings
 
 Made from the settings themselves by `python -m provio.settings_page`. Where they are set, and more of some of them:
-[configuration.md](configuration.md); what is in force, and what set it: `provio config`.
+[configuration.md](configuration.md); what counts, and what set it: `provio config`.
 
 | key | variable | flag | may be | default | means |
 |---|---|---|---|---|---|

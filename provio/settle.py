@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import stat
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
-from provio import environment, statx, turtle
+from provio import environment, going, statx, turtle
 from provio.facts import Facts, Opening, Process, Trace
 from provio.folders import folders
 from provio.hdf5_unseen import hide
@@ -36,7 +37,8 @@ def settled(trace: Trace) -> Trace:
 def settle(trace: Trace, host: str) -> None:
     """Add to each opening and process of `trace` on `host` what is found now, and write it to the host's `settled.ttl`.
 
-    What was found before stays as it was; a process that outlived its run is looked at when it is merged again.
+    What was found before stays as it was; what a process has open that is still there is looked at when it is merged
+    again, too.
     """
     if _places(trace, host):
         found = look(trace, host)
@@ -47,11 +49,11 @@ def look(trace: Trace, host: str) -> bool:
     """Add to each opening and process of a trace, or of a part of one that has nothing to do with the others, what is
     found now; tell whether there was anything."""
     resolve = _Resolver()
-    names = _Names(trace)
+    names, alive = _Names(trace), cache(going.alive)
     found = "file" not in left_out(trace.run.get("detail", "")) and _programs(trace, host)
     for opening in trace.openings():
         if opening.process.host == host:
-            found |= _late_facts(opening, names) | _resolved(opening, resolve)
+            found |= _late_facts(opening, names, alive) | _resolved(opening, resolve)
     if trace.run.get("hdf5") == "auto":  # where it was to be seen: an older run says nothing of it
         found |= hide(trace, host)
     return found
@@ -87,12 +89,15 @@ def _found_here(process: Process) -> bool:
     return "inode" in process.record and "a" not in process.record
 
 
+def noted(later: Facts) -> dict[str, str]:
+    """What a record says of what a file was found to be, by the names there."""
+    return {"settledMtimeNs": str(later.mtime), "settledCtimeNs": str(later.ctime), "settledSize": str(later.size)}
+
+
 def _values(opening: Opening) -> list[tuple[str, str]]:
-    values = []
-    if opening.settled:
-        later = opening.settled
-        times = {"settledMtimeNs": later.mtime, "settledCtimeNs": later.ctime, "settledSize": later.size}
-        values += [(name, str(number)) for name, number in times.items()]
+    values: list[tuple[str, str]] = []
+    if opening.settled and not opening.passing:
+        values += noted(opening.settled).items()
     if opening.resolved:
         values.append(turtle.text_or_encoded("resolvedPath", opening.resolved))
     if opening.hidden:
@@ -129,15 +134,16 @@ def _facts_of(path: bytes) -> Facts | None:
         return None
 
 
-def _late_facts(opening: Opening, names: _Names) -> bool:
-    """What the file is now, where nobody saw the close of what was open for writing."""
+def _late_facts(opening: Opening, names: _Names, alive: Callable[[tuple[str, str]], bool]) -> bool:
+    """What the file is now, where nobody saw the close of what was open for writing; tell whether it stays that."""
     if opening.kind != "FileVersion" or not opening.writable or opening.at_close or opening.settled:
         return False
+    opening.passing = alive((str(opening.process.pid), str(opening.process.tick)))  # asked first: it may end meanwhile
     for path in names.of(opening):
         facts = _facts_of(path)
         if facts and facts.lasting == opening.facts.lasting:
             opening.settled = facts
-            return True
+            return not opening.passing
     return False
 
 

@@ -18,8 +18,17 @@ NAME = "libprovio.so"
 KINDS = ("x86_64-glibc", "aarch64-glibc", "x86_64-musl", "aarch64-musl")
 MACHINES = {62: "x86_64", 183: "aarch64"}
 LOADERS = {"ld-musl": "musl", "ld-linux": "glibc", "ld-2": "glibc"}
+LIBRARIES = {"libc.so.6": "glibc", "libc.musl-x86_64.so.1": "musl", "libc.musl-aarch64.so.1": "musl"}
 SCRIPTS, LINKS = 5, 40
 PT_INTERP = 3
+
+
+class Static(ProvioError):
+    """A program that is statically linked: no shim is taken by the `file`."""
+
+    def __init__(self, path: str, file: Path) -> None:
+        super().__init__(f"{path} is statically linked, and takes no shim: link it dynamically")
+        self.file = file
 
 
 def for_program(path: str, root: str = "/") -> Path:
@@ -75,8 +84,11 @@ def _asked_for(file: Path, page: bytes, path: str) -> tuple[str, str]:
     asked = next((_read(file, offset, length) for kind, offset, length in parts if kind == PT_INTERP), b"")
     loader = os.path.basename(os.fsdecode(asked.rstrip(b"\0")))
     if not loader:
-        raise ProvioError(f"{path} is statically linked, and takes no shim: link it dynamically")
+        raise Static(path, file)
     library = next((library for start, library in LOADERS.items() if loader.startswith(start)), None)
+    if library is None:  # one that was named anew, as by patchelf: the program still needs what it was linked with
+        names = needed(file)
+        library = next((library for name, library in LIBRARIES.items() if name in names), None)
     if library is None:
         raise ProvioError(f"{path} asks for the loader {loader}: there are shims for glibc and musl alone")
     return machine, library

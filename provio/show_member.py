@@ -42,8 +42,8 @@ def show(reader: Reader, target: Target, unicode: bool = True) -> str:
 
 def _made(reader: Reader, iri: str) -> list[dict[str, str]]:
     query = f"""{PREFIXES} SELECT DISTINCT ?start ?label ?run {{ <{iri}> prov:wasGeneratedBy ?a .
-        ?a prov:startedAtTime ?start ; prov:wasAssociatedWith ?p ; provio:partOf+ ?r . ?p rdfs:label ?label .
-        ?r a provio:Run . BIND(STRAFTER(STR(?r), "/run/") AS ?run) }} ORDER BY ?start"""
+        ?a prov:startedAtTime ?start ; prov:wasAssociatedWith ?p ; provio:partOf+ ?r . ?p a provio:Program ;
+        rdfs:label ?label . ?r a provio:Run . BIND(STRAFTER(STR(?r), "/run/") AS ?run) }} ORDER BY ?start"""
     return list(reader.rows(query))
 
 

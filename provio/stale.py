@@ -15,7 +15,7 @@ from urllib.parse import unquote_to_bytes
 from provio import present
 from provio.describe import PREFIXES, batches
 from provio.document import ACTIVITIES, Lineage, LineageDocument, Stale, targets
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.paths import Ways, made_from, order
 from provio.store import Reader
 

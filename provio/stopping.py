@@ -59,7 +59,7 @@ def apart(seconds: float, note: Callable[[str], None] = lambda _: None) -> int |
         raise
     if code < 0:
         name = signal.Signals(-code).name
-        raise ProvioError(f"the question was ended by {name} (by the kernel, where memory ran out): ask for less")
+        raise ProvioError(f"the question was ended by {name} (memory ran out, or it nests too deeply): ask for less")
     return code
 
 

@@ -20,7 +20,7 @@ from provio import intake, owners, removal
 from provio.config import Config
 from provio.errors import ProvioError, StoreError
 from provio.facts import RUN_BASE
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.lock import Lock
 from provio.plain import plain, replace

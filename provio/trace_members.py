@@ -12,9 +12,11 @@ Records = dict[str, Record]
 
 
 class Members:
-    """What a run says of the objects inside files: records are given file by file, then put together."""
+    """What a run says of the objects inside files: records are given file by file, then put together. `hold` is how
+    the records of accesses are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, hold: type[Packed] = Packed) -> None:
+        self.hold = hold
         self.containers: dict[str, Opening] = {}
         self.records: Records = {}
         self.found: dict[str, Member] = {}
@@ -61,7 +63,7 @@ class Members:
         if member is None:
             self._summed(thread, iri, record)
             return None
-        access = Access(iri[len(thread.iri) :], thread, member.file, Packed(record)).timed()
+        access = Access(iri[len(thread.iri) :], thread, member.file, self.hold(record)).timed(record)
         source = self.found.get(record.get("source", ""))
         member.accesses.append(access)
         if record["a"] == "Copy" and source:
@@ -71,7 +73,7 @@ class Members:
     def _summed(self, thread: Thread, iri: str, record: Record) -> None:
         file = self.containers.get(record.get("inFile", ""))
         if file:
-            thread.process.summed.append(Access(iri[len(thread.iri) :], thread, file, Packed(record)))
+            thread.process.summed.append(Access(iri[len(thread.iri) :], thread, file, self.hold(record)))
 
     def failure(self, thread: Thread, iri: str, record: Record, kind: str, numbers: tuple[int, int]) -> bool:
         """Note calls that failed on an object."""

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from provio import run
-from provio.run import Recording
+from provio.recording import Recording, host_folder
 from provio.signals import Signals
 from provio.vocab import RUN_BASE
 
@@ -36,7 +35,7 @@ def wait_instead(
     if "PROVIO_TRACE" in os.environ or not (WAITER.exists() and sys.executable):
         return
     masks = [b"%x" % sum(1 << number - 1 for number in numbers) for numbers in (signals.awaited, signals.blocked)]
-    paths = (recording.folder, run.host_folder(recording), recording.home.lock, recording.home.path / "hashing")
+    paths = (recording.folder, host_folder(recording), recording.home.lock, recording.home.path / "hashing")
     fields = [b"%d" % pid, *masks, *map(os.fsencode, paths), b"%d" % apart, b"%d" % dear]
     fields += [f"<{RUN_BASE}{recording.run_id}> a :Run".encode(), os.fsencode(word), os.fsencode(sys.executable)]
     with contextlib.suppress(OSError, AttributeError, ValueError):

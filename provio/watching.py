@@ -6,24 +6,24 @@ import gc
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import config, environment, run, switches, terminal
+from provio import config, environment, run, switches, terminal, turtle
 from provio import home as homes
 from provio.errors import Busy, CannotRecord, ProvioError
 from provio.home import share
 from provio.lock import Lock
 from provio.plain import values
 from provio.pressing import presses
+from provio.recording import Detail, host_folder, note_end, prepare, write_run
 from provio.redact import Redaction
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from provio.config import Config
     from provio.facts import Trace
     from provio.home import Home
-    from provio.run import End, Recording
+    from provio.recording import End, Recording
     from provio.run_options import Call
     from provio.signals import Signals
 
@@ -51,7 +51,7 @@ def watched(call: Call) -> int:
 
 def ended(recording: Recording, end: End, call: Call, settings: Config) -> None:
     """Finish the run of a command that ended, and have it merged."""
-    _finish(recording, call, lambda: _after(recording, end, call.no_merge, settings))
+    _finish(recording, end, call, lambda: _after(recording, end, call.no_merge, settings))
 
 
 def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config, list[Path]]:
@@ -60,13 +60,61 @@ def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config
     try:
         folders = homes.project_folders()
         settings = config.load(folders, flags(call), forgive)
-        return prepared(arguments, settings), settings, folders
+        recording = prepared(arguments, settings)
+        if settings.capture_dir:
+            say = (lambda _: None) if call.quiet else terminal.complain
+            if capture(recording, settings.capture_dir, say) and environment.job_id():
+                _attended(recording)
+        return recording, settings, folders
     except Exception as error:
         if call.strict:
             raise CannotRecord(str(error)) from error
         if not call.quiet:
             terminal.complain(f"not recording: {error}")
         return None, config.Config(), []
+
+
+def capture(recording: Recording, setting: str, say: Callable[[str], None]) -> bool:
+    """Have live files lie where `capture_dir` says, until they are collected; where that cannot be, `say` is told, and
+    False returned."""
+    from provio import captured
+
+    home, host = str(recording.home.path), turtle.segment(environment.host())
+    try:
+        with recording.home.closed():
+            place = captured.begin(home, recording.run_id, host, setting)
+    except (OSError, ValueError) as error:
+        say(f"capture_dir: {error}: what is recorded lies in the run folder")
+        return False
+    if recording.trace_folder != recording.folder:
+        import shutil
+
+        shutil.rmtree(recording.trace_folder, ignore_errors=True)
+    recording.trace_folder = Path(place)
+    return True
+
+
+def _attended(recording: Recording) -> None:
+    """In a batch job, which may be killed with all that is in it, leave who collects: once it is told to end, and when
+    all have ended."""
+    from provio import captured
+
+    captured.leave_collector(str(recording.home.path), recording.run_id, str(recording.trace_folder))
+
+
+def _collected(recording: Recording) -> str:
+    """Bring what was captured into the run folder; return why it cannot be, if so."""
+    if recording.trace_folder == recording.folder:
+        return ""
+    from provio import captured, collect
+
+    here = recording.folder / turtle.segment(environment.host())
+    if not (here / captured.MARK).exists():  # in shared memory, which others know of
+        return ""
+    word = collect.collect(recording.home, recording.run_id, recording.trace_folder, wait=True)
+    if here.is_dir():
+        recording.trace_folder = recording.folder
+    return word
 
 
 def flags(call: Call) -> dict[str, object]:
@@ -85,7 +133,7 @@ def _wait_instead(
 
     apart = bool(call.no_merge or environment.job_id())
     word = "" if call.quiet else terminal.complaint(_pending(recording, not apart))
-    dear = settings.hash or recording.home.shared
+    dear = settings.hash or recording.home.shared or bool(settings.capture_dir)
     wait_instead(recording, signals, pid, apart, dear, word, (values(call), [str(folder) for folder in folders]))
 
 
@@ -94,30 +142,41 @@ def finished(recording: Recording, end: End, call: Call, folders: list[Path], lo
     held = Lock.held_by(lock) if lock >= 0 else None
 
     def work() -> str:
-        run.note_end(recording, end)
+        note_end(recording, end)
         settings = config.load(folders, flags(call), lambda _: None)
         return _after(recording, None, call.no_merge, settings, held)
 
-    _finish(recording, call, work)
+    _finish(recording, end, call, work)
 
 
-def _finish(recording: Recording, call: Call, work: Callable[[], str]) -> None:
+def _finish(recording: Recording, end: End, call: Call, work: Callable[[], str]) -> None:
     """Do what is to be done after a command: whatever is wrong with the record, the command ended as it did."""
+    words = []
     try:
-        word = work()
+        words = [_found_lost(recording, end)]
+        words += [_collected(recording), "" if words[0] and not recording.folder.is_dir() else work()]
     except Exception as error:
-        word = f"run {recording.run_id} is kept, but: {error}"
-    if word and not call.quiet:
+        words.append(f"run {recording.run_id} is kept, but: {error}")
+    for word in filter(None, words) if not call.quiet else ():
         terminal.complain(word)
+
+
+def _found_lost(recording: Recording, end: End) -> str:
+    """Say, and keep, that the run folder is gone, if it is; return the line to say of that."""
+    if os.path.exists(recording.folder / "run.ttl"):
+        return ""
+    from provio import lost  # hardly ever needed
+
+    return lost.begin_anew(recording, end)
 
 
 def prepared(arguments: list[bytes], settings: Config, home: Home | None = None) -> Recording:
     """Return the run of a command line that is to be recorded as the settings say, in the `.provio` that is found from
     here, or another."""
-    detailed = run.Detail(settings.detail, switches.changes(settings.record), _limits(settings))
+    detailed = Detail(settings.detail, switches.changes(settings.record), _limits(settings))
     redaction = Redaction(settings.redact_add, settings.redact_keep)
     names = settings.name or None, detailed, settings.campaign or None
-    return run.prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise)
+    return prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise)
 
 
 def _limits(settings: Config) -> tuple[str, ...]:
@@ -136,7 +195,7 @@ def _after(recording: Recording, end: End | None, no_merge: bool, settings: Conf
     """
     try:
         if end:
-            run.write_run(recording, end)
+            write_run(recording, end)
         apart = no_merge or environment.job_id()
         lock = lock or (None if apart else Lock(recording.home, wait=False))
     except Busy:
@@ -155,7 +214,7 @@ def _pending(recording: Recording, busy: bool) -> str:
 
 def _leave(recording: Recording, settings: Config, then_merge: bool, word: str) -> str:
     """Leave a run pending: at once, but for what has to be looked at now."""
-    if _hashes(recording, settings) or presses(str(run.host_folder(recording))):
+    if _hashes(recording, settings) or presses(str(host_folder(recording))):
         return _apart(lambda: _settled(recording, settings, then_merge, word), None, recording.run_id)
     share(recording.home, recording.folder)
     return word

@@ -6,13 +6,13 @@ Beside files, phases and programs it may hold what was read and written inside f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from provio.ancestry import made_by_programs
 from provio.describe import describe, gaps, is_member, name_phases, noise, order, programs
 from provio.document import Edge, LineageDocument, Node
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.identity import is_within_files
 from provio.nodes import Nodes, batches
 from provio.store import Reader
@@ -27,6 +27,8 @@ RUN_EDGES = (
 DONE = tuple(NS + f"was{verb}By" for verb in ("Read", "Written", "Opened", "Created", "Modified", "Flushed"))
 COUNTED = {NS + name: name for name in ("api", "count", "bytes", "elapsed")}
 
+FEW = 8  # things that a word leads to: to ask of each is cheaper than to read its name again and again
+
 Triple = tuple[str, str, str]
 
 
@@ -34,11 +36,7 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
     """Return what a run did, from file to file and inside files."""
     iri = RUN_BASE + run
     graph = bundle_iri(iri)
-    edges = {
-        (subject, word, value): None
-        for word in RUN_EDGES
-        for subject, value in reader.table(f"SELECT ?s ?o {{ GRAPH <{graph}> {{ ?s <{word}> ?o }} }}")
-    }
+    edges = {(subject, word, value): None for word in RUN_EDGES for subject, value in _pairs(reader, graph, word)}
     known = Nodes(reader, without=RUN_EDGES)
     shown = {end for subject, _, object_ in edges for end in (subject, object_)} - {iri}
     hidden = set() if everything else noise(reader, shown, edges, known) - made_by_programs(edges)
@@ -57,6 +55,20 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
         control=0,
         direction="backward",
     )
+
+
+def _pairs(reader: Reader, graph: str, word: str) -> Iterator[tuple[str, str]]:
+    """What a word is said of, and with what; a name that many have is not read anew for each."""
+    ends = [
+        row[0] for row in reader.table(f"SELECT DISTINCT ?o {{ GRAPH <{graph}> {{ ?s <{word}> ?o }} }} LIMIT {FEW + 1}")
+    ]
+    if len(ends) > FEW:
+        for subject, value in reader.table(f"SELECT ?s ?o {{ GRAPH <{graph}> {{ ?s <{word}> ?o }} }}"):
+            yield subject, value
+        return
+    for end in ends:
+        for (subject,) in reader.table(f"SELECT ?s {{ GRAPH <{graph}> {{ ?s <{word}> <{end}> }} }}"):
+            yield subject, end
 
 
 def add_operations(reader: Reader, whole: LineageDocument, most: int | None = None) -> bool:

@@ -37,6 +37,7 @@ class Browser:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.folder = folder
         self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        self.driver.set_script_timeout(100)  # less than selenium waits for its driver, more than a busy machine takes
         self.window()
 
     def window(self, size: tuple[int, int] = WIDE, *, dark: bool = False) -> None:

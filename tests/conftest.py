@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asked import asked, usual
 from posix_trace import POSIX, PROGRAMS, Trace
 from servers import oxigraph as oxigraph
 from servers import virtuoso as virtuoso
@@ -77,6 +78,14 @@ class Project:
             )
         return done
 
+    def answer(self, *arguments: str) -> str:
+        """Return what a question prints, asked in a Python that has started already where the environment is usual."""
+        if not usual(self.env):
+            return self.provio(*arguments).stdout
+        done = asked(arguments, self.path, self.env)
+        assert done.returncode == 0, f"provio {arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
     def run(self, script: str, code: int | None = 0) -> str:
         """Run a bash script under provio and return what it printed."""
         return self.provio("run", "--quiet", "--", "bash", "-c", script, code=code).stdout
@@ -94,7 +103,7 @@ class Project:
 
     def lineage(self, target: str, *options: str) -> dict[str, Any]:
         """Return the lineage document of a target."""
-        return json.loads(self.provio("lineage", target, "--as", "json", *options).stdout)  # type: ignore[no-any-return]
+        return json.loads(self.answer("lineage", target, "--as", "json", *options))  # type: ignore[no-any-return]
 
     def ancestors(self, target: str, *options: str) -> dict[str, set[str]]:
         """Return the files that a target comes from, by the way they are tied to it, named relative to the project."""
@@ -120,7 +129,7 @@ class Project:
 
     def rows(self, sparql: str) -> list[dict[str, str]]:
         """Return the rows of a SELECT as plain text."""
-        answer = json.loads(self.provio("query", sparql, "--as", "json").stdout)
+        answer = json.loads(self.answer("query", sparql, "--as", "json"))
         return [{name: term["value"] for name, term in row.items()} for row in answer["results"]["bindings"]]
 
     def count(self, sparql_where: str) -> int:
@@ -140,6 +149,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     alone = item.get_closest_marker("alone") is not None
     with turn(common_folder(item.config._tmp_path_factory), alone):  # type: ignore[attr-defined]
         return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say which container runtimes started something in tests that passed."""
+    passed = terminalreporter.getreports("passed")
+    found = {value for report in passed for name, value in report.user_properties if name == "runtime"}
+    if found:
+        terminalreporter.write_line(f"container runtimes that ran for real: {', '.join(sorted(found))}")
 
 
 @pytest.fixture(scope="session")
@@ -216,7 +233,7 @@ def compile_programs(folder: Path) -> None:
 
 def compile_shim(target: Path) -> None:
     """Compile the shim, or copy it where what is installed was made of the sources as they are: it takes seconds."""
-    sources = (path for path in POSIX.parent.glob("*/*") if path.is_file())
+    sources = (path for path in POSIX.parent.glob("*/*") if path.is_file() and path.suffix not in (".py", ".pyc"))
     newest = max(path.stat().st_mtime_ns for path in sources)
     if SHIM.exists() and SHIM.stat().st_mtime_ns > newest:
         shutil.copy(SHIM, target)

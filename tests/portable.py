@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 from posix_trace import POSIX, PROGRAMS, Trace
+from workers import made_once
 
-ZIG = [sys.executable, "-m", "ziglang", "cc"]
 LOADER = Path("/lib/ld-musl-x86_64.so.1")
 CROSS = Path("/usr/aarch64-linux-gnu")
+MUSL = POSIX.parents[1] / "build" / "musl"  # where .ci/musl unpacks it
+PRELOAD = POSIX.parents[1] / "provio" / "preload"
 # Where Debian's headers of the kernel lie, which are the same for every C library.
 KERNEL = ["-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu"]
 PLAIN = ["-O1", "-fno-builtin", "-D__NO_INLINE__", "-w"]
@@ -44,7 +46,7 @@ class Target:
 
 
 QEMU = ("qemu-aarch64-static", "qemu-user-static")
-ZIG_NEEDED = ("cc", "gcc")
+GCC = ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")
 TARGETS = {
     target.kind: target
     for target in (
@@ -52,15 +54,15 @@ TARGETS = {
         Target("x86_64-musl", ("musl-gcc", *PLAIN, *KERNEL), (), (("musl-gcc", "musl-tools"), (LOADER, "musl"))),
         Target(
             "aarch64-glibc",
-            (*ZIG, "-target", "aarch64-linux-gnu.2.36", "-fno-sanitize=all", *PLAIN),
+            (GCC[0], *PLAIN),
             ("qemu-aarch64-static", "-L", str(CROSS)),
-            (QEMU, (CROSS / "lib" / "ld-linux-aarch64.so.1", "libc6-arm64-cross")),
+            (QEMU, GCC, (CROSS / "include" / "stdio.h", "libc6-dev-arm64-cross")),
         ),
         Target(
             "aarch64-musl",
-            (*ZIG, "-target", "aarch64-linux-musl", "-dynamic", "-fno-sanitize=all", *PLAIN),
-            ("qemu-aarch64-static",),
-            (QEMU, (Path("/lib/ld-musl-aarch64.so.1"), "musl:arm64")),
+            (GCC[0], "-specs", str(MUSL / "specs"), *PLAIN, "-idirafter", str(CROSS / "include")),
+            ("qemu-aarch64-static", "-L", str(MUSL)),
+            (QEMU, GCC, (MUSL / "specs", "musl-dev:arm64")),
         ),
     )
 }
@@ -78,8 +80,28 @@ def needed(*kinds: str) -> None:
 
 
 def compile_shims(folder: Path) -> None:
-    """Build the shims of all kinds."""
-    subprocess.run([sys.executable, POSIX / "portable.py", folder, *TARGETS], check=True, capture_output=True)
+    """Build the shims and waiters of all kinds, or copy what `make shims` made of the sources as they are."""
+    sources = (path for path in POSIX.parent.glob("*/*") if path.is_file() and path.suffix != ".pyc")
+    newest = max(path.stat().st_mtime_ns for path in sources)
+    there = [PRELOAD / kind / name for kind in TARGETS for name in ("libprovio.so", "waiter")]
+    if all(path.exists() and path.stat().st_mtime_ns > newest for path in there):
+        shutil.copytree(PRELOAD, folder, dirs_exist_ok=True)
+    else:
+        subprocess.run([sys.executable, POSIX / "portable.py", folder], check=True, capture_output=True)
+
+
+def made_shims(factory: pytest.TempPathFactory) -> Path:
+    """Return the folder with the shims and waiters of all kinds, made once for all tests."""
+    needed()
+    return made_once(factory, "preload", compile_shims)
+
+
+def as_installed(preload: Path, folder: Path) -> str:
+    """Copy the package as a wheel would install it, with the shims of all kinds; return what PYTHONPATH is then."""
+    kept = shutil.ignore_patterns("preload", "__pycache__")
+    shutil.copytree(POSIX.parents[1] / "provio", folder / "provio", ignore=kept)
+    shutil.copytree(preload, folder / "provio" / "preload")
+    return str(folder)
 
 
 def compiled(target: Target, name: str, folder: Path) -> Path:

@@ -68,6 +68,10 @@ def of_serve(browser: Browser, project: Project) -> None:
             iri = site.iri(project.path / "xcorr.h5")
             explorer(browser, site, f"#file={browser.ask('encodeURIComponent(args[0])', iri)}")
             kept("")
+            browser.window(size, dark=True)
+            explorer(browser, site, f"#file={browser.ask('encodeURIComponent(args[0])', iri)}")
+            kept("-dark")
+            browser.window(size)
             explorer(browser, site, "#sums=last")
             kept("-statistics")
             asks = "document.querySelector('#name').value = 'io-by-api'"

@@ -68,15 +68,16 @@ def port() -> int:
 
 def started(command: list[str], url: str, folder: Path) -> Server:
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(300):
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
         try:
-            urllib.request.urlopen(url, timeout=5).close()
+            urllib.request.urlopen(url, timeout=30).close()
             return Server(url, process)
         except urllib.error.HTTPError:
             return Server(url, process)
         except OSError:
             assert process.poll() is None, f"{command} ended"
-            time.sleep(0.1)
+            time.sleep(0.02)
     raise AssertionError(f"{url} does not answer")
 
 

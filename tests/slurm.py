@@ -6,14 +6,17 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from servers import port
 
-DAEMONS = ("munged", "slurmctld", "slurmd")
+PARTS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "sinfo", "scancel", "scontrol", "squeue")
+PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+HOST = os.uname().nodename.partition(".")[0]
+TRIES, MOST = 3, 60  # seconds
 SETTINGS = """
 ClusterName=tests
 SlurmctldHost={host}(127.0.0.1)
@@ -40,6 +43,7 @@ JobAcctGatherType=jobacct_gather/none
 SwitchType=switch/none
 ReturnToService=2
 KillWait=2
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
 NodeName={host} NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN
 PartitionName=tests Nodes=ALL Default=YES MaxTime=10 State=UP OverSubscribe=FORCE:8
 """
@@ -48,7 +52,8 @@ PartitionName=tests Nodes=ALL Default=YES MaxTime=10 State=UP OverSubscribe=FORC
 @contextmanager
 def _daemon(folder: Path, *command: str) -> Iterator[None]:
     with open(folder / f"{Path(command[0]).name}.out", "wb") as output:
-        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+        tied = ["setpriv", "--pdeathsig", "TERM", *command]  # it ends with tests that are killed, too
+        process = subprocess.Popen(tied, cwd=folder, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
     try:
         yield
     finally:
@@ -62,43 +67,69 @@ def _daemon(folder: Path, *command: str) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """What a command's environment needs to speak to it; skips where it cannot be started."""
-    missing = [name for name in DAEMONS if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None]
+    """What a command's environment needs to speak to it; skips where a part of it is missing or nobody may."""
+    missing = [name for name in PARTS if shutil.which(name, path=PATH) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)} (make test installs them where it may)")
     if os.geteuid() != 0:
         pytest.skip("only root starts a Slurm that runs jobs")
-    folder = tmp_path_factory.mktemp("slurm")
+    with ExitStack() as stack:
+        yield _started(stack, tmp_path_factory)
+
+
+def _started(stack: ExitStack, folders: pytest.TempPathFactory) -> dict[str, str]:
+    """Start one; again where another program was quicker to take its ports."""
+    for _ in range(TRIES):
+        folder = folders.mktemp("slurm")
+        environment = {"SLURM_CONF": str(folder / "slurm.conf")}
+        started = stack.enter_context(ExitStack())
+        said = _start(started, folder, environment)
+        if not said:
+            return environment
+        started.close()
+        if "in use" not in said:
+            break
+    pytest.fail(f"Slurm does not start: {said}")
+
+
+def _start(started: ExitStack, folder: Path, environment: dict[str, str]) -> str:
+    """Start the daemons in a folder; return what they said where one does not answer."""
     for name in ("munge", "spool", "state"):
         (folder / name).mkdir(mode=0o755)
     (folder / "munge.key").write_bytes(os.urandom(128))
     (folder / "munge.key").chmod(0o600)
-    host = os.uname().nodename.partition(".")[0]
-    settings = SETTINGS.format(host=host, folder=folder, controller=port(), node=port())
+    settings = SETTINGS.format(host=HOST, folder=folder, controller=port(), node=port())
     (folder / "slurm.conf").write_text(settings)
     places = {"key-file": ".key", "socket": "/socket", "pid-file": "/pid", "log-file": "/log", "seed-file": "/seed"}
     munge = [f"--{name}={folder}/munge{place}" for name, place in places.items()]
-    environment = {"SLURM_CONF": str(folder / "slurm.conf")}
-    with ExitStack() as started:
-        started.enter_context(_daemon(folder, "munged", "--foreground", "--force", *munge))
-        _await(lambda: (folder / "munge" / "socket").exists(), folder)
-        for name in ("slurmctld", "slurmd"):
-            command = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") or name
-            started.enter_context(_daemon(folder, command, "-D", "-f", str(folder / "slurm.conf")))
-        idle = ["sinfo", "--noheader", "--states=idle", "--format=%n"]
-        _await(lambda: _said(idle, environment) == host, folder)
-        yield environment
+    started.enter_context(_daemon(folder, _path("munged"), "--foreground", "--force", *munge))
+    if not _in_time((folder / "munge" / "socket").exists):
+        return _output(folder)
+    for name in ("slurmctld", "slurmd"):
+        started.enter_context(_daemon(folder, _path(name), "-D", "-f", str(folder / "slurm.conf")))
+    idle = ["sinfo", "--noheader", "--states=idle", "--format=%n"]
+    return "" if _in_time(lambda: _said(idle, environment) == HOST) else _output(folder)
+
+
+def _path(name: str) -> str:
+    return shutil.which(name, path=PATH) or name
 
 
 def _said(command: list[str], environment: dict[str, str]) -> str:
-    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=60)
     return done.stdout.strip()
 
 
-def _await(condition: object, folder: Path) -> None:
-    for _ in range(300):
-        if condition():  # type: ignore[operator]
-            return
+def _in_time(condition: Callable[[], bool]) -> bool:
+    until = time.monotonic() + MOST
+    while not condition():
+        if time.monotonic() > until:
+            return False
         time.sleep(0.1)
-    said = "\n".join(f"{path.name}: {path.read_text(errors='replace')[-500:]}" for path in folder.glob("*.out"))
-    pytest.skip(f"Slurm does not start here: {said}")
+    return True
+
+
+def _output(folder: Path) -> str:
+    """What each daemon said last."""
+    paths = [*folder.glob("*.out"), *folder.glob("*.log"), *folder.glob("munge/log")]
+    return "\n".join(f"{path.name}: {path.read_text(errors='replace')[-1000:]}" for path in paths) or "nothing"

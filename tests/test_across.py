@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from conftest import Project, provio_command
+from conftest import Project
+from meanwhile import growing, shell, start, wait_for, while_one_runs
 
-# Writes what it read of a, waits until somebody made `seen`, then reads b and goes on writing.
-GROWING = """
-import os, time
-out = open("x", "{mode}", buffering=0)
-out.write(open("a", "rb").read())
-while not os.path.exists("seen"):
-    time.sleep(0.01)
-time.sleep(0.05)
-out.write(open("b", "rb").read())
-"""
-
-
-def start(project: Project, *command: str, **environment: str) -> subprocess.Popen[bytes]:
-    """Start a command under provio, not to be waited for."""
-    env = project.env | environment
-    return subprocess.Popen([*provio_command(), "run", "--quiet", "--", *command], cwd=project.path, env=env)
-
-
-def wait_for(path: Path, content: bytes = b"") -> None:
-    deadline = time.monotonic() + 60
-    while not path.exists() or content not in path.read_bytes():
-        assert time.monotonic() < deadline, f"{path} was never made"
-        time.sleep(0.01)
-
-
-def growing(project: Project, mode: str) -> subprocess.Popen[bytes]:
-    """Start what writes x from a, and later from b; the first part is written."""
-    (project.path / "growing.py").write_text(GROWING.format(mode=mode))
-    writer = start(project, "python3", "growing.py")
-    wait_for(project.path / "x", (project.path / "a").read_bytes())
-    return writer
-
-
-def shell(project: Project, script: str) -> None:
-    """Run a bash script that nobody watches, in which `$provio` is how provio is called."""
-    env = {**project.env, "provio": shlex.join([*provio_command(), "run", "--quiet", "--"])}
-    subprocess.run(["bash", "-ec", script], cwd=project.path, env=env, check=True, timeout=120)
+from provio import across
+from provio.across import elsewhere
+from provio.home import Home
+from provio.store.embedded import StoreWriter
+from provio.vocab import NS
 
 
 def quads(project: Project) -> set[str]:
@@ -73,6 +39,37 @@ def test_a_reader_in_another_run_has_what_the_writer_had_read_by_then(project: P
 
 
 @pytest.mark.slow
+def test_what_a_process_never_closes_is_looked_at_again_when_it_has_ended(project: Project) -> None:
+    """Merged meanwhile, its file is what it was then; at the end it is what the process left."""
+    project.sh("echo 1 > a; echo 2 > b")
+    first, then = (f"read line < {name}; echo $line >&5" for name in "ab")
+    script = f"exec 5> x; {first}; touch begun; until test -e seen; do sleep 0.05; done; {then}"
+    writer = start(project, "bash", "-c", script)
+    wait_for(project.path / "begun")
+    project.run("cat x > z")
+    assert project.data("x") == {"a"}
+    project.sh("touch seen")
+    assert writer.wait(timeout=60) == 0
+    assert project.data("x") == {"x", "a", "b"}
+    assert project.data("z") == {"x", "a"}
+    assert reasons(project, "x") == reasons(project, "z") == []
+
+
+@pytest.mark.slow
+def test_what_was_made_on_the_way_is_its_programs_where_processes_are_left_out(project: Project) -> None:
+    """And not the user's: of a phase, what it is part of is then the run."""
+    project.env["PROVIO_RECORD"] = "-process"
+    project.sh("echo 1 > a; echo 2 > b; echo 0 > x")
+    writer = growing(project, "wb")
+    project.run("cat x > z")
+    project.sh("touch seen")
+    assert writer.wait(timeout=60) == 0
+    found = project.rows("SELECT ?v ?kind { ?v prov:wasAttributedTo ?a . ?a a ?kind }")
+    assert len({row["v"] for row in found}) == 3  # x as it was read, x, z
+    assert not [row for row in found if row["kind"].endswith("Person")]
+
+
+@pytest.mark.slow
 def test_the_order_of_merges_changes_nothing(project: Project) -> None:
     """Whichever of two runs that met over a file and a pipe is merged first, the quads are the same; nor do they change
     when one is merged again."""
@@ -84,12 +81,9 @@ def test_the_order_of_merges_changes_nothing(project: Project) -> None:
     shell(project, "$provio sort b | $provio gzip -n > b.gz")
     project.sh("echo 3 >> a")
     project.run("cat a > c")
-    asleep = start(project, "bash", "-c", "touch begun; until test -e go; do sleep 0.01; done")
-    wait_for(project.path / "begun")
-    project.sh("echo 4 > unseen")
-    project.run("cat unseen > d")
-    project.sh("touch go")
-    assert asleep.wait(timeout=60) == 0
+    with while_one_runs(project):
+        project.sh("echo 4 > unseen")
+        project.run("cat unseen > d")
     assert [reason[:16] for reason in reasons(project, "d")] == ["made while run 0"]
     before = quads(project)
     runs = sorted(folder.name for folder in (project.path / ".provio" / "runs").iterdir())
@@ -260,3 +254,42 @@ def test_what_one_run_calls_noise_and_another_an_input_is_shown(project: Project
     project.watch("cat", "/etc/hostname")
     project.run("cat /etc/hostname > y")
     assert {Path(name).name for name in project.data("y")} == {"hostname"}
+
+
+def known(*versions: str) -> list[str]:
+    inode = "<http://www.w3.org/2001/XMLSchema#integer>"
+    made = ((name, name.partition(".")[0]) for name in versions)
+    return [f'<https://w3id.org/provio/version/disk/{name}> <{NS}inode> "{own}"^^{inode} .\n' for name, own in made]
+
+
+def noise(version: str) -> list[str]:
+    true = '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
+    return [f"<https://w3id.org/provio/version/disk/{version}> <{NS}noise> {true} .\n"]
+
+
+def test_a_run_shares_what_another_knows_another_version_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it has more inodes than one query asks about; the first run of a store shares none."""
+    monkeypatch.setattr(elsewhere, "BATCH", 2)
+    with StoreWriter(Home(tmp_path), wait=True) as store:
+        store.replace("run:one", known("1.0.5.3", "1.0.6.4", "2.0.5.3", "3.0.5.3", "4.0.5.3"))
+        assert across.shared(store, "run:one") == set()
+        store.replace("run:two", known("1.0.6.4", "2.0.5.3", "3.0.7.3"))
+        keys = {f"https://w3id.org/provio/version/disk/{name}" for name in ("1.0", "3.0")}
+        assert across.shared(store, "run:one") == keys
+        assert across.shared(store, "run:two") == keys
+
+
+def test_a_run_of_many_versions_disputes_what_another_calls_noise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Either way round; the first run of a store disputes nothing."""
+    monkeypatch.setattr(elsewhere, "BATCH", 2)
+    with StoreWriter(Home(tmp_path), wait=True) as store:
+        store.replace("run:one", known("1.0.5.3", "2.0.5.3", "3.0.5.3") + noise("4.0.5.3"))
+        assert across.disputed(store, "run:one") == set()
+        store.replace("run:two", known("6.0.5.3") + noise("2.0.5.3"))
+        key = "https://w3id.org/provio/version/disk/{}.0".format
+        assert across.disputed(store, "run:one") == across.disputed(store, "run:two") == {key(2)}
+        store.replace("run:three", known("4.0.5.3"))
+        assert across.disputed(store, "run:one") == {key(2), key(4)}
+        assert across.disputed(store, "run:three") == {key(4)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import pytest
 from conftest import Project
 
 ANSWERS = {
@@ -31,6 +32,7 @@ def shown(project: Project, target: str = "x", *options: str) -> list[str]:
     return sorted(n["type"] if n["type"] == "Pipe" else n["label"] for n in nodes if n["type"] not in ("Phase", "Task"))
 
 
+@pytest.mark.slow
 def test_what_python_asks_uname_is_hidden_and_counted(project: Project) -> None:
     """`platform.processor()` starts `uname -p`, as h5py and numpy have it done: no pipe, no uname, unless all is asked
     for; the file that was read is the one source."""
@@ -46,6 +48,7 @@ def test_what_python_asks_uname_is_hidden_and_counted(project: Project) -> None:
     assert shown(project, "a", "--forward") == ["x"]
 
 
+@pytest.mark.slow
 def test_which_answers_are_the_system_s(project: Project) -> None:
     """Hidden is what a program of the system said to who started it, when it had read nothing but the system's."""
     for number, script in enumerate(ANSWERS):
@@ -55,6 +58,7 @@ def test_which_answers_are_the_system_s(project: Project) -> None:
     assert found == ANSWERS
 
 
+@pytest.mark.slow
 def test_no_ancestor_is_lost_with_an_answer(project: Project) -> None:
     """What the asker had read before it asked, and what it told the program, are its own; forward they lead on, too."""
     project.sh("echo 1 > a")
@@ -71,6 +75,7 @@ def test_who_gets_a_part_of_an_answer_is_told(project: Project) -> None:
     assert shown(project, "y") == ["Pipe"]
 
 
+@pytest.mark.slow
 def test_a_program_that_is_asked_again_and_again_is_none(project: Project) -> None:
     """A program that is told by a pipe what to answer (bc) is no answer of the system's alone."""
     code = "import subprocess\nasked = subprocess.Popen(['cat'], stdin=-1, stdout=-1)\n"

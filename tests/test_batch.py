@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import ROOT, Project
+from slurm import HOST
 from slurm import slurm as slurm
 
 from provio import batch, jobs
@@ -53,6 +56,17 @@ def test_what_is_not_said_is_left_out(tmp_path: Path) -> None:
     assert jobs.facts({"PBS_JOBID": "7", "PBS_NODEFILE": str(tmp_path)}) == {"jobId": "7"}
 
 
+def test_a_list_of_hosts_in_a_run_is_no_path(tmp_path: Path) -> None:
+    """Whatever it says: nothing is opened that a run names."""
+    os.mkfifo(tmp_path / "fifo")
+    found: dict[str, dict[str, str]] = {}
+    for number, said in enumerate(("n1", "n1 1\nn2\n", str(tmp_path / "fifo"), "")):
+        values = {"PBS_JOBID": str(number), "PBS_NODEFILE": said}
+        assert jobs.takes(found, "0.job.7.ttl", {name: {"name": name, "value": values[name]} for name in values})
+    assert [job.get("jobNodes", "") for job in found.values()] == ["n1", "n1,n2", str(tmp_path / "fifo"), ""]
+
+
+@pytest.mark.slow
 def test_a_job_s_facts_are_asked_for_with_the_run(project: Project) -> None:
     project.env |= JOBS["slurm"]
     project.watch("true")
@@ -61,6 +75,58 @@ def test_a_job_s_facts_are_asked_for_with_the_run(project: Project) -> None:
     facts = {row["name"]["value"]: row["value"]["value"] for row in found}
     assert (facts["jobArrayIndex"], facts["jobNodes"], facts["jobPartition"]) == ("3", "n[1-2]", "long")
     assert (facts["jobAccount"], facts["jobResources"]) == ("das", "nodes=2 tasks=8")
+
+
+def test_the_shim_keeps_all_that_is_looked_at() -> None:
+    """But Grid Engine's, whose names are too plain; and it calls a job by the same variables."""
+    text = (ROOT / "interceptors" / "posix" / "job.c").read_text(encoding="utf-8")
+    tables = dict(re.findall(r"^static const char (\w+)\[[^=]*= \{(.*?)\n?\};$", text, re.MULTILINE | re.DOTALL))
+    kept = {name: set(re.findall(r'"(\w+)"', table)) for name, table in tables.items()}
+    systems = [system for system in jobs.SYSTEMS if system.id != "JOB_ID"]
+    assert kept["lists"] == {system.hosts_file for system in systems} - {""}
+    assert kept["numbers"] == {name for system in systems for name in (system.id, *system.array_index)}
+    known = {
+        name
+        for system in systems
+        for name in (*system.nodes, *system.partition, *system.account, *(name for _, name in system.resources))
+    }
+    assert kept["said"] == known | kept["numbers"]
+    assert all(len(name) < 24 for names in kept.values() for name in names)
+
+
+def named_jobs(project: Project) -> list[dict[str, str]]:
+    """What is said of each job of the run."""
+    query = "SELECT ?name ?value { ?run provio:inJob ?job . ?job ?name ?value FILTER (CONTAINS(STR(?name), '#job')) }"
+    found: dict[str, dict[str, str]] = {}
+    for row in project.rows(query.replace("SELECT", "SELECT ?job")):
+        found.setdefault(row["job"], {})[row["name"].rpartition("#")[2]] = row["value"]
+    return [found[job] for job in sorted(found)]
+
+
+@pytest.mark.slow
+def test_jobs_that_join_a_run_are_named_with_their_facts(project: Project, tmp_path: Path) -> None:
+    """Its own and each other, of whichever system; a command of the same job says nothing more."""
+    hosts = tmp_path / "hosts of the job"
+    hosts.write_text("n1\nn1\nn2\n")
+    known = ("jobArrayIndex", "jobPartition", "jobAccount", "jobResources", "jobNodes")
+    before, expected = dict(project.env), []
+    for number, (system, said) in enumerate(JOBS.items()):
+        said = {**said, **({"PBS_NODEFILE": str(hosts)} if system == "pbs" else {})}
+        said[{"slurm": "SLURM_JOB_ID", "pbs": "PBS_JOBID", "lsf": "LSB_JOBID", "flux": "FLUX_JOB_ID"}[system]] = (
+            f"{number}"
+        )
+        project.env = {**before, **said, "PROVIO_RUN": "all"}
+        for _ in range(2):
+            project.watch("sh", "-c", f"echo {number} > {system}")
+        expected.append(jobs.facts(said))
+    hosts.unlink()  # with the job
+    project.env = before
+    assert named_jobs(project) == expected
+    assert expected[1]["jobNodes"] == "n1,n2" and set(expected[1]) == {"jobId", *known}
+    assert project.count("?run a provio:Run") == 1
+    shown = project.provio("show", "last").stdout
+    assert "job      1[3] on n1,n2, partition long, account das, nodes=2 tasks=8\n" in shown
+    assert len([path for path in project.trace_files() if path.name.startswith(jobs.PREFIX)]) == 3  # not its own
 
 
 @pytest.mark.parametrize("system", batch.SYSTEMS)
@@ -89,6 +155,53 @@ def test_a_script_that_is_told_to_end_hands_that_on(project: Project) -> None:
     assert job.wait(60) == 9
 
 
+PRINTS = (
+    "import os, signal, sys; print(signal.getsignal(2) is signal.default_int_handler, sys.stdin.read(), os.getppid())"
+)
+
+
+@pytest.mark.parametrize("system", batch.SYSTEMS)
+def test_a_script_leaves_its_command_what_it_has(project: Project, system: str) -> None:
+    """Its standard input and what SIGINT does, and as the job's own process: no shell stays between."""
+    text = project.provio("batch", system, "--", sys.executable, "-c", PRINTS).stdout
+    environment = project.env | {"PBS_O_WORKDIR": str(project.path)}
+    job = subprocess.Popen(["bash", "-c", text], cwd=project.path, env=environment, text=True,
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # fmt: skip
+    assert job.communicate("asked", timeout=60)[0].split() == ["True", "asked", str(job.pid)]
+
+
+@pytest.mark.parametrize("system", batch.SYSTEMS)
+def test_a_script_is_good_shell(project: Project, system: str) -> None:
+    """Whatever is asked for, the shell reads it, and a checker of scripts has nothing to say."""
+    if shutil.which("shellcheck") is None:
+        pytest.skip("not installed: shellcheck (make test installs it where it may)")
+    asked = ["--name", "it's", "--campaign", "a b", "--nodes", "2", "--tasks", "8", "--time", "60", "--array", "1-3"]
+    asked += ["--partition", "long", "--account", "das", "--module", "gcc/13", "--module", "hdf5"]
+    text = project.provio("batch", system, *asked, "--", "./sim", "a 'b'", "$HOME").stdout
+    for checker in (["bash", "-n"], ["shellcheck", "--severity=warning", "--shell=bash", "-"]):
+        done = subprocess.run(checker, input=text, capture_output=True, text=True)
+        assert (done.returncode, done.stdout + done.stderr) == (0, ""), text
+    assert [line for line in text.splitlines() if line.startswith("module")] == [
+        "module load gcc/13 || exit 1", "module load hdf5 || exit 1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("system", batch.SYSTEMS)
+@pytest.mark.parametrize("nodes", ["1", "2"])
+def test_a_script_that_collects_is_good_shell(project: Project, system: str, nodes: str) -> None:
+    """What nodes keep is collected when all tasks have ended, once on each."""
+    if shutil.which("shellcheck") is None:
+        pytest.skip("not installed: shellcheck (make test installs it where it may)")
+    project.env["PROVIO_CAPTURE_DIR"] = "/tmp"
+    text = project.provio("batch", system, "--tasks", "8", "--nodes", nodes, "--", "./sim").stdout
+    checker = ["shellcheck", "--severity=warning", "--shell=bash", "-"]
+    done = subprocess.run(checker, input=text, capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, ""), text
+    (line,) = [line for line in text.splitlines() if line.endswith("provio merge --collect --quiet")]
+    assert line.startswith("provio" if nodes == "1" else ("srun --nodes=2", "pbsdsh -u", "blaunch -z"))
+    assert len([line for line in text.splitlines() if line.startswith("exec")]) == 0
+
+
 def test_what_is_asked_for_is_one_line(project: Project) -> None:
     done = project.provio("batch", "slurm", "--account", "a\n#SBATCH --x", "--", "true", code=2)
     assert done.stderr.strip().splitlines()[-1] == "provio: --account is one line (see provio batch --help)"
@@ -101,12 +214,23 @@ def runs(project: Project) -> list[dict[str, str]]:
 def submit(project: Project, slurm: dict[str, str], text: str, *options: str) -> str:
     """Submit a script and wait for its end; what it printed."""
     (project.path / "job.sh").write_text(text)
-    command = ["sbatch", "--wait", "--output=job-%a.log", *options, "job.sh"]
+    command = ["sbatch", "--output=job-%a.log", *options, "job.sh"]
     done = subprocess.run(
         command, cwd=project.path, env=project.env | slurm, capture_output=True, text=True, timeout=120
     )
     assert "Submitted" in done.stdout, done.stderr
+    jobs_end(slurm)
     return "".join(path.read_text() for path in sorted(project.path.glob("job-*.log")))
+
+
+def jobs_end(slurm: dict[str, str]) -> None:
+    """Wait until there is no job any more."""
+    left = ["squeue", "--noheader"]
+    for _ in range(600):
+        if not subprocess.run(left, env=os.environ | slurm, capture_output=True, text=True, check=True).stdout.strip():
+            return
+        time.sleep(0.1)
+    pytest.fail("a job does not end")
 
 
 @pytest.mark.slow
@@ -116,9 +240,9 @@ def test_two_steps_of_a_real_job(project: Project, slurm: dict[str, str]) -> Non
     assert said.count("pending in") == 2
     assert project.ancestors("b")["data"] == {"a", "in"}
     rows = project.provio(
-        "query", "SELECT ?p ?n { ?r provio:jobPartition ?p ; provio:jobNodes ?n }", "--as", "csv"
+        "query", "SELECT ?p ?n { ?r a provio:Run ; provio:jobPartition ?p ; provio:jobNodes ?n }", "--as", "csv"
     ).stdout
-    assert rows.splitlines()[1:] == [f"tests,{os.uname().nodename.partition('.')[0]}"] * 2
+    assert rows.splitlines()[1:] == [f"tests,{HOST}"] * 2
 
 
 @pytest.mark.slow
@@ -136,12 +260,25 @@ def test_an_array_of_ten(project: Project, slurm: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
+def test_a_script_is_told_of_its_time_limit(project: Project, slurm: dict[str, str]) -> None:
+    """A minute before the end, or when it is cancelled: its command is told, may finish, and is recorded to its end."""
+    script = "trap 'cp in last; exit 9' TERM; touch there; while :; do sleep 0.1; done"
+    text = project.provio("batch", "slurm", "--time", "1", "--", "bash", "-c", script).stdout
+    (project.path / "in").write_text("1")
+    said = submit(project, slurm, text)
+    assert "pending in" in said
+    assert (project.path / "there").exists()
+    assert project.ancestors("last")["data"] == {"in"}
+    assert [run["end"] for run in runs(project)] == ["exit 9"]
+
+
+@pytest.mark.slow
 def test_a_job_that_is_only_submitted_is_joined(project: Project, slurm: dict[str, str]) -> None:
     """The run of `sbatch` has ended long before its job begins: what the job does is in it nevertheless."""
     (project.path / "in").write_text("1")
     (project.path / "job.sh").write_text("#!/bin/bash\nwhile [ ! -e go ]; do sleep 0.1; done\ncp in out\ntouch done\n")
     project.env |= slurm
-    project.watch("sbatch", "job.sh")
+    project.watch("sbatch", "--account=das", "--ntasks=2", "job.sh")
     assert "out" not in project.provio("query", "SELECT ?p { ?f provio:path ?p }", "--as", "tsv").stdout
     (project.path / "go").touch()
     for _ in range(300):
@@ -150,6 +287,43 @@ def test_a_job_that_is_only_submitted_is_joined(project: Project, slurm: dict[st
         time.sleep(0.1)
     assert project.ancestors("out")["data"] == {"in"}
     assert len(runs(project)) == 1
+    assert unseen_jobs(project) == []
+    assert project.count("?p a provio:Process ; provio:jobId ?job") >= 2  # the script's shell, and cp
+    (job,) = named_jobs(project)
+    assert job.pop("jobId").isdigit()
+    assert job == {
+        "jobNodes": HOST, "jobPartition": "tests", "jobAccount": "das",
+        "jobResources": "nodes=1 tasks=2 cpusPerNode=2",
+    }  # fmt: skip
+
+
+def unseen_jobs(project: Project) -> list[str]:
+    """What submitted a job that is not seen."""
+    rows = project.rows("SELECT ?argv { ?g a provio:Gap ; provio:reason ?r ; provio:about ?p . ?p provio:argv ?argv "
+                        "FILTER(CONTAINS(?r, 'the job that it submitted')) }")  # fmt: skip
+    return [row["argv"] for row in rows]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("why", ["another environment", "no run folder"])
+def test_a_job_that_cannot_join(project: Project, slurm: dict[str, str], why: str) -> None:
+    """It does what it would, nothing is said in it, and the run that submitted it has a Gap."""
+    project.env |= slurm
+    record = project.path / ".provio"
+    (project.path / "in").write_text("1")
+    (project.path / "job.sh").write_text("#!/bin/bash\ncp in out\n(exit 3)\necho $? > code\n")
+    exported = ["--export=NONE"] if why == "another environment" else []
+    number = project.watch("sbatch", "--parsable", "--hold", *exported, "--output=job.log", "job.sh").strip()
+    if why == "no run folder":
+        record.rename(project.path / "away")
+    subprocess.run(["scontrol", "release", number], env=project.env, check=True)
+    jobs_end(slurm)
+    said = [(project.path / name).read_text() for name in ("job.log", "out", "code")]
+    if why == "no run folder":
+        assert not record.exists()
+        (project.path / "away").rename(record)
+    assert said == ["", "1", "3\n"]
+    assert [argv.split()[0] for argv in unseen_jobs(project)] == ["sbatch"]
 
 
 @pytest.mark.slow
@@ -173,11 +347,51 @@ def test_a_job_that_is_cancelled(project: Project, slurm: dict[str, str]) -> Non
             break
         time.sleep(0.1)
     subprocess.run(["scancel", done.stdout.strip()], env=environment, check=True)
-    for _ in range(300):
-        if not subprocess.run(["squeue", "--noheader"], env=environment, capture_output=True, text=True).stdout.strip():
-            break
-        time.sleep(0.1)
+    jobs_end(slurm)
     assert project.ancestors("out")["data"] == {"in"}
+
+
+def notes(project: Project) -> list[Path]:
+    """What says that something is not collected."""
+    return list((project.path / ".provio" / "captured").glob("*/*"))
+
+
+@pytest.mark.slow
+def test_what_a_job_of_several_tasks_captured_is_collected_at_its_end(
+    project: Project, slurm: dict[str, str], tmp_path: Path
+) -> None:
+    """By its script, on each node; and then its exit code is the command's."""
+    project.env["PROVIO_CAPTURE_DIR"] = str(tmp_path)
+    (project.path / "in").write_text("1")
+    command = "cp in out$SLURM_PROCID; exit 3"
+    text = project.provio("batch", "slurm", "--tasks", "4", "--", "bash", "-c", command).stdout
+    assert "\nprovio merge --collect --quiet\nexit" in text
+    submit(project, slurm, text.replace('exit "$code"', 'ls .provio/captured/*; echo "$code"'))
+    assert (project.path / "job-4294967294.log").read_text().splitlines()[-1] == "3"
+    assert notes(project) == []
+    assert project.ancestors("out3")["data"] == {"in"}
+    assert project.count("?rank a provio:Rank") == 4
+
+
+@pytest.mark.slow
+def test_what_a_cancelled_job_captured_is_collected(project: Project, slurm: dict[str, str], tmp_path: Path) -> None:
+    """Told to end, and killed where it does not."""
+    project.env["PROVIO_CAPTURE_DIR"] = str(tmp_path)
+    (project.path / "in").write_text("1")
+    script = "trap '' TERM; cp in out; touch there; sleep 100; sleep 100"
+    (project.path / "job.sh").write_text(project.provio("batch", "slurm", "--", "bash", "-c", script).stdout)
+    asked = {"cwd": project.path, "env": project.env | slurm, "capture_output": True, "text": True, "check": True}
+    number = subprocess.run(["sbatch", "--parsable", "job.sh"], **asked).stdout.strip()  # type: ignore[call-overload]
+    for condition in ((project.path / "there").exists, lambda: not notes(project)):
+        for _ in range(600):
+            if condition():
+                break
+            time.sleep(0.1)
+        subprocess.run(["scancel", number], env=project.env | slurm, check=True)
+    jobs_end(slurm)
+    assert notes(project) == []
+    assert project.ancestors("out")["data"] == {"in"}
+    assert project.count("?gap a provio:Gap") == 0
 
 
 @pytest.mark.slow
@@ -189,3 +403,21 @@ def test_four_tasks_of_srun(project: Project, slurm: dict[str, str]) -> None:
     project.watch("srun", "--overcommit", "--ntasks=4", "bash", "-c", "cp in$SLURM_PROCID out$SLURM_PROCID")
     assert [project.ancestors(f"out{rank}")["data"] for rank in range(4)] == [{f"in{rank}"} for rank in range(4)]
     assert len(runs(project)) == 1
+
+
+@pytest.mark.slow
+def test_each_step_of_a_job_is_a_run(project: Project, slurm: dict[str, str]) -> None:
+    """Behind `srun` or before it, four ranks of a step are one run, an agent each, and what the next step does with
+    their files is followed."""
+    for rank in range(4):
+        (project.path / f"in{rank}").write_text("1")
+    start, script = "srun --overcommit -n 4", "bash -c 'cp {0}$SLURM_PROCID {1}$SLURM_PROCID'\n"
+    behind, before = f"{start} provio run -- {script}", f"provio run --quiet -- {start} {script}"
+    steps = behind.format("in", "a") + behind.format("a", "b") + before.format("b", "c")
+    assert submit(project, slurm, "#!/bin/bash\n" + steps, "--ntasks=4") == ""
+    rows = project.rows("SELECT DISTINCT ?run ?rank { ?p provio:partOf ?run ; provio:rank ?rank ; provio:jobId ?job }")
+    assert sorted(row["rank"] for row in rows) == sorted("0123" * 3)
+    assert len({row["run"] for row in rows}) == len(runs(project)) == 3
+    assert project.count("?agent a provio:Rank ; provio:worldSize 4") == 3 * 4
+    assert {(job["jobNodes"], job["jobPartition"]) for job in named_jobs(project)} == {(HOST, "tests")}
+    assert project.ancestors("c3")["data"] == {"b3", "a3", "in3"}

@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import kept
 import pytest
 import report
+from run import found
 from variants import pass_through
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,3 +64,35 @@ def test_the_page_is_replaced_between_its_marks(tmp_path: Path) -> None:
     assert "\n\nsecond\n" in text
     assert "first" not in text
     assert text.endswith("\nwritten by hand\n")
+
+
+def test_a_part_is_replaced_row_by_row(tmp_path: Path) -> None:
+    """Rows that were measured anew stand in place of the old ones, with those that belong to them; the others stay."""
+    page = tmp_path / "cost.md"
+    head = "| wall time, times | measured |\n|---|---|\n"
+    old = "2026-11-20 · A\n\n2026-11-21 · B\n\n"
+    old += f"{head}| a | 2026-11-20 |\n| its processor time | 1 |\n| b | 2026-11-21 |\n"
+    report.write(
+        page, old + "\n`provio run` itself: 9 ms (2026-11-20).\n\n| instructions, by | n |\n| --- | --- |\n| x | 1 |\n"
+    )
+    new = f"2026-11-22 · C\n\n{head}| c | 2026-11-22 |\n| b | 2026-11-22 |\n| its processor time | 2 |\n"
+    new += "\n| what asking costs | n |\n|---|---|\n| q | 3 |\n\n`provio run` itself: 8 ms (2026-11-22).\n"
+    rows = "| a | 2026-11-20 |\n| its processor time | 1 |\n"
+    rows += "| b | 2026-11-22 |\n| its processor time | 2 |\n| c | 2026-11-22 |"
+    assert report.write(page, new, part=True) == (
+        f"2026-11-20 · A\n\n2026-11-22 · C\n\n{head}{rows}\n\n| what asking costs | n |\n|---|---|\n| q | 3 |\n\n"
+        "`provio run` itself: 8 ms (2026-11-22).\n\n| instructions, by | n |\n| --- | --- |\n| x | 1 |\n"
+    )
+
+
+def test_the_drawing_is_of_what_the_page_says() -> None:
+    """Each level's cost of a case is read from its row, as it was written there; a case without a row is not drawn."""
+    case = next(case for case in found("CASES") if case.key == "b1")
+    costs = "-1.5 | +0.2 (-3.0 to +4.0); bound +15.0: held | +5.0 (+4.0 to +6.0) | +7.0 (+7.0 to +7.0)"
+    row = f"| {case.title} | 1 ns | {costs} | x |"
+    page = f"| what one of them costs | bare |\n|---|---|\n{row}\n"
+    (drawn,) = kept.costs(page, found("CASES"))
+    assert drawn.case.key == "b1"
+    shown = {name: (one.low, one.median, one.high) for name, one in drawn.costs.items()}
+    low = {"passes through": (-1.5, -1.5, -1.5), "file": (-3.0, 0.2, 4.0)}
+    assert shown == {**low, "op": (4.0, 5.0, 6.0), "call": (7.0, 7.0, 7.0)}

@@ -17,6 +17,7 @@ from posix_trace import PROGRAMS, Trace, counts, name_of, of_class
 
 from provio import run
 from provio.executable import unwatchable
+from provio.recording import SHIM, End, prepare, write_run
 
 WAYS = ["execv", "execve", "execl", "fexecve", "posix_spawn", "execvp", "posix_spawnp"]
 Needs = Callable[..., None]
@@ -251,15 +252,15 @@ def test_the_shim_by_a_path_with_a_space_and_a_colon(tmp_path: Path, project: Pr
     """The loader splits LD_PRELOAD there: the shim is reached through a link without them."""
     folder = tmp_path / "a b:c"
     folder.mkdir()
-    shutil.copy(run.SHIM, folder / "libprovio.so")
+    shutil.copy(SHIM, folder / "libprovio.so")
     monkeypatch.setattr(run, "SHIM", folder / "libprovio.so")
     monkeypatch.setenv("PROVIO_HOME", str(project.path / ".provio"))
     monkeypatch.chdir(project.path)
     (project.path / "a").write_text("1\n")
     command = [b"cp", b"a", b"b"]
-    recording = run.prepare(command, None)
-    assert run.watch(command, recording) == run.End(0, None)
-    run.write_run(recording, run.End(0, None))
+    recording = prepare(command, None)
+    assert run.watch(command, recording) == End(0, None)
+    write_run(recording, End(0, None))
     assert project.data("b") == {"a"}
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provio import blocks
-from provio.trace import _records
+from provio.trace_records import records_in
 from provio.vocab import vocabulary
 
 TRACES = Path(__file__).parent / "traces"
@@ -44,7 +44,7 @@ PIECES = [
 def by_turtle(data: bytes) -> dict[str, dict[str, str]] | None:
     """The records by the parser; None where it refuses, or where a number is none, of which much is to be said."""
     try:
-        found = _records(data)
+        found = records_in(data)
     except (SyntaxError, ValueError):
         return None
     numbers = [record[name] for record in found.values() for name in record.keys() & vocabulary().integers]
@@ -68,6 +68,7 @@ def test_kept_traces(path: Path) -> None:
     agree(path.read_bytes().decode("utf-8", "surrogateescape").encode("utf-8", "replace").decode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", PIECES)
 def test_every_piece_at_many_places(piece: str) -> None:
     for place in range(PIECES.index(piece) % 6, len(WHOLE) + 1, 6):

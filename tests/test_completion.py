@@ -22,8 +22,8 @@ SHELLS = {
     "fish": ["--no-config", "-i"],
 }
 FREE = set(
-    "account age array at before bind depth display_name metric most output prefix python settings shared source store "
-    "target partition time_limit timeout until value".split()
+    "account age array at before bind depth display_name metric modules most output prefix python settings shared "
+    "source store target partition time_limit timeout until value".split()
 )
 
 

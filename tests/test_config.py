@@ -50,6 +50,7 @@ DEFAULTS = {
     "recognise": "on",
     "hash": False,
     "own_runs": True,
+    "capture_dir": "",
     "pack": True,
     "stores": (),
     "queries": (),

@@ -94,7 +94,7 @@ def test_a_setting_of_the_user_s_own_is_for_nobody_else_to_read(project: Project
     project.env["PROVIO_HASH"] = "false"
     said = project.provio("config", "set", "--user", "hash", "true").stderr
     file = Path(project.env["HOME"]) / ".config" / "provio" / "config.toml"
-    assert said == f"hash is set in {file}; in force is what PROVIO_HASH sets\n"
+    assert said == f"hash is set in {file}; what counts is what PROVIO_HASH sets\n"
     assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == ("hash = true\n", 0o600)
     assert (
         project.provio("config", "path").stdout == f"user    {file}\nproject {project.path}/provio.toml (not there)\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, new_project
+from terminals import on_a_terminal
 from told import File, Run
 
 from provio import compared, config_of
@@ -92,6 +93,17 @@ def test_the_table_shows_what_differs(told: Project) -> None:
     refused = told.provio("best", "acuracy", code=3).stderr
     assert refused == "provio: no metric 'acuracy' is recorded: did you mean 'accuracy'? (known: accuracy, loss)\n"
     assert "(known: accuracy, loss)" in told.provio("best", code=2).stderr
+
+
+@pytest.mark.slow
+def test_the_table_fits_a_terminal(told: Project) -> None:
+    """No column is cut in the middle of a value: where there is no room for the time, it is left out."""
+    wide = on_a_terminal(told, "best", "accuracy", columns=160).decode()
+    assert wide.split()[:3] == ["value", "step", "time"] and " UTC  " in wide
+    narrow = on_a_terminal(told, "best", "accuracy", columns=80).decode()
+    assert narrow.split()[:3] == ["value", "step", "run"] and "…" not in narrow
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert {"train.batch_size", "256", "0.001;", "/data/ckpt/2.pt"} <= set(narrow.split())
 
 
 @pytest.mark.slow

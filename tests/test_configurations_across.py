@@ -15,7 +15,7 @@ from provio.across.known import CONTENT
 from provio.across.latest import Latest
 from provio.across.uses import ENTITY
 from provio.facts import RUN_BASE
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.merge import merge
 from provio.removal import remove
@@ -67,6 +67,7 @@ def said(home: Home) -> tuple[Statements, Statements]:
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow
 def test_whatever_the_order_versions_follow_each_other_alike(home: Home, seed: int) -> None:
     drawn = random.Random(seed)
     order = drawn.sample(range(1, 9), 8) if seed % 2 else range(1, 9)
@@ -81,6 +82,7 @@ def test_whatever_the_order_versions_follow_each_other_alike(home: Home, seed: i
     assert held == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [100, 2], ids=["new ones", "the same two"])
 def test_a_run_more_has_no_more_read_than_the_one_before(home: Home, values: int) -> None:
     read = []

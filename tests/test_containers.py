@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import Project, provio_command
+from portable import as_installed, made_shims
+from roots import Ordinary, as_user, bootstrapped, musl
+from roots import cache as cache
+from roots import debian as debian
+from roots import ordinary as ordinary
 
-from provio import containers, image, recipes, shims
+from provio import containers, image, recipes
 from provio.containers import ADDRESS, FOLDER, NAME, SIF, Start
-from provio.errors import ProvioError
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "containers.md").read_text(encoding="utf-8")
@@ -95,14 +94,6 @@ def test_values_that_a_runtime_would_split_go_another_way() -> None:
     assert containers.load("charliecloud").command(start)[1] == "--env-no-expand"
 
 
-def test_which_runtimes_run_here(capsys: pytest.CaptureFixture[str]) -> None:
-    """Says which of them the tests below start."""
-    here = [name for name in containers.names() if any(map(shutil.which, containers.load(name).PROGRAMS))]
-    with capsys.disabled():
-        print(f" runtimes here: {', '.join(here) or 'none'} ", end="")
-    assert set(here) <= set(EXEC)
-
-
 # ---- refused, before anything starts
 
 
@@ -113,6 +104,7 @@ def refused(project: Project, *arguments: str, **variables: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_no_image(project: Project) -> None:
     """Not there, none, of no runtime that is installed: one line, 125, no run."""
     (project.path / "text.sif").write_text("no image")
@@ -125,73 +117,34 @@ def test_what_is_no_image(project: Project) -> None:
     assert "no container runtime" in nothing and "ch-run" in nothing
 
 
-@pytest.fixture(scope="session")
-def cache() -> Path:
-    """A folder that outlives the session: beside the environment that the tests run in."""
-    folder = Path(sys.prefix) / "test-images"
-    folder.mkdir(exist_ok=True)
-    return folder
+def test_a_name_goes_to_a_runtime_that_has_it(project: Project, tmp_path: Path) -> None:
+    """Charliecloud's storage tells what it has; without any other it is refused in one line."""
+    for program in ("ch-run", "podman"):
+        (tmp_path / program).write_text("#!/bin/sh\n")
+        (tmp_path / program).chmod(0o755)
+    paths = {"PATH": f"{tmp_path}:{os.path.dirname(provio_command()[0])}", "CH_IMAGE_STORAGE": str(tmp_path)}
+    call = ("container", "exec", "--dry-run", "none:1", "--", "true")
+    assert project.provio(*call, env=project.env | paths).stdout.startswith("podman run ")
+    (tmp_path / "podman").unlink()
+    assert refused(project, "exec", "none:1", "--", "true", **paths).startswith("provio: ch-run has no image none:1: ")
+    (tmp_path / "img" / "none+1").mkdir(parents=True)
+    assert "no such program" in refused(project, "exec", "none:1", "--", "true", **paths)
 
 
-@pytest.fixture(scope="session")
-def debian(cache: Path) -> Path:
-    """A root of Debian, made once for all sessions."""
+@pytest.mark.slow
+def test_a_root_is_left_out_without_a_mirror_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else debootstrap does not come to an end with fails the tests of containers."""
     if not shutil.which("debootstrap") or os.geteuid() != 0:
-        pytest.skip("needs debootstrap, and root to call it")
-    root, done = cache / "debian", cache / "debian.done"
-    with (cache / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not done.exists():
-            shutil.rmtree(root, ignore_errors=True)
-            call = ["debootstrap", "--variant=minbase", "stable", str(root)]
-            made = subprocess.run(call, capture_output=True, text=True, timeout=500, check=False)
-            if made.returncode:
-                pytest.skip(f"debootstrap made no root: {made.stdout[-200:]}")
-            root.chmod(0o777)
-            done.touch()
-    return root
-
-
-def as_user() -> list[str]:
-    """What makes an ordinary user of root; one who may read where this Python lies, if that is root's own."""
-    words = ["setpriv", "--reuid=4242", "--regid=4242", "--clear-groups"]
-    if subprocess.run([*words, sys.executable, "-c", ""], capture_output=True, check=False).returncode:
-        words += ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
-    return words
-
-
-class Ordinary(Project):
-    """A project of an ordinary user."""
-
-    def provio(self, *arguments: str | bytes, code: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
-        """Call `provio` as that user."""
-        given: dict[str, Any] = {
-            "cwd": self.path,
-            "env": self.env,
-            "capture_output": True,
-            "text": True,
-            "timeout": 120,
-            **options,
-        }
-        done: subprocess.CompletedProcess[str] = subprocess.run([*as_user(), *provio_command(), *arguments], **given)
-        assert code is None or done.returncode == code, f"{arguments} ended with {done.returncode}\n{done.stderr}"
-        return done
-
-
-@pytest.fixture
-def ordinary(project: Project) -> Iterator[Ordinary]:
-    """A project of an ordinary user, where one may make containers."""
-    if not shutil.which("ch-run") or os.geteuid() != 0:
-        pytest.skip("needs ch-run, and root to become an ordinary user")
-    if subprocess.run([*as_user(), "unshare", "-Ur", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("needs user namespaces for ordinary users")
-    with tempfile.TemporaryDirectory(prefix="provio-ordinary-") as place:  # pytest's own folders are shut to others
-        folder = Path(place) / "project"
-        (folder / ".provio").mkdir(parents=True)
-        for path in (Path(place), folder, folder / ".provio"):
-            path.chmod(0o755)
-            os.chown(path, 4242, 4242)
-        yield Ordinary(folder, {**project.env, "USER": "ada", "HOME": place})
+        pytest.skip("needs debootstrap (apt-get install debootstrap), and root to call it")
+    with pytest.raises(pytest.skip.Exception, match="no mirror of Debian answers"):
+        bootstrapped(tmp_path / "root", "http://127.0.0.1:9/debian")
+    program = tmp_path / "bin" / "debootstrap"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho I: Retrieving Packages; echo E: Failure while unpacking; exit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    with pytest.raises(pytest.fail.Exception, match="Failure while unpacking"):
+        bootstrapped(tmp_path / "root")
 
 
 @pytest.mark.slow
@@ -279,23 +232,11 @@ int main(int count, char **names) {
 
 
 @pytest.mark.slow
-def test_an_image_with_another_c_library(ordinary: Ordinary) -> None:
+def test_an_image_with_another_c_library(ordinary: Ordinary, tmp_path_factory: pytest.TempPathFactory) -> None:
     """A root with musl's loader and a program for it: two steps inside and one outside, one lineage."""
-    libc = Path("/usr/lib/x86_64-linux-musl/libc.so")
-    try:
-        shims.of("x86_64", "musl")
-    except ProvioError as error:
-        pytest.skip(f"{error} (or make shims)")
-    if not shutil.which("musl-gcc") or not libc.exists():
-        pytest.skip("needs musl-gcc")
-    image = ordinary.path.parent / "musl"
-    for folder in ("bin", "lib", "dev", "proc", "sys", "tmp", "etc"):
-        (image / folder).mkdir(parents=True)
-    for name in ("passwd", "group", "hosts", "resolv.conf"):
-        (image / "etc" / name).touch()
-    shutil.copy(libc, image / "lib" / "ld-musl-x86_64.so.1")
-    program = image / "bin" / "upper"
-    subprocess.run(["musl-gcc", "-o", program, "-xc", "-"], input=UPPER, text=True, check=True)
+    image = musl(ordinary.path.parent / "musl", {"upper": UPPER})
+    place = as_installed(made_shims(tmp_path_factory), ordinary.path.parent / "installed")
+    ordinary.env["PYTHONPATH"] = place
     (ordinary.path / "in").write_text("a\n")
     step = ("container", "exec", "--quiet", str(image), "--", "/bin/upper")
     ordinary.provio(*step, "in", "upper")
@@ -321,11 +262,14 @@ def test_what_an_image_says_leads_nowhere_else(tmp_path: Path, labels: str) -> N
     assert (found.recipe, found.labels) == ("", ("a=b",) if "b" in labels else ())
 
 
-def test_dry_run_prints_what_is_started(ordinary: Ordinary, debian: Path) -> None:
+def test_dry_run_prints_what_is_started(ordinary: Ordinary) -> None:
     """The words of the command line, and no run."""
-    said = ordinary.provio("container", "exec", "--dry-run", str(debian), "--join-ct=1", "--", "cat", "a b").stdout
+    image = ordinary.path.parent / "image"
+    (image / "bin").mkdir(parents=True)
+    shutil.copy("/bin/cat", image / "bin")
+    said = ordinary.provio("container", "exec", "--dry-run", str(image), "--join-ct=1", "--", "cat", "a b").stdout
     words = shlex.split(said)
-    assert words[0] == "ch-run" and words[-5:] == ["--join-ct=1", str(debian), "--", "cat", "a b"]
+    assert words[0] == "ch-run" and words[-5:] == ["--join-ct=1", str(image), "--", "cat", "a b"]
     assert any(word.startswith("--set-env=LD_PRELOAD=/") for word in words)
     assert not list(ordinary.path.glob(".provio/runs/*"))
 

@@ -101,6 +101,7 @@ def test_programs_that_take_no_preload(
     assert str(script) + " → " in found["says"]
 
 
+@pytest.mark.slow
 def test_a_program_that_gains_rights(project: Project) -> None:
     """Set-user-id for another user."""
     if os.geteuid() != 0:
@@ -124,6 +125,7 @@ def test_a_sanitizer_is_named_and_goes_well(project: Project) -> None:
     project.watch(str(program))
 
 
+@pytest.mark.slow
 def test_the_program_is_not_started(project: Project) -> None:
     """A script that would write a file does not."""
     script = project.path / "script"
@@ -153,6 +155,7 @@ def test_scripts_whose_interpreter_is_gone(project: Project) -> None:
     assert "chmod +x" in findings(project, script, code=1)["program"][0]["remedy"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "remedy"), [("sbatch", "job's script"), ("docker", "inside"), ("ssh", "other side")])
 def test_what_works_elsewhere(project: Project, name: str, remedy: str) -> None:
     """A submitter, a container's client, a remote shell: the program takes the shim, and that is of no use."""
@@ -160,6 +163,7 @@ def test_what_works_elsewhere(project: Project, name: str, remedy: str) -> None:
     assert remedy in findings(project, project.path / name, code=1)["elsewhere"][0]["remedy"]
 
 
+@pytest.mark.slow
 def test_a_preload_that_is_taken_out(project: Project) -> None:
     """The trial is of this very environment: an interpreter's folder that clears it for `cat` is found out."""
     wrapper = project.path / "bin" / "cat"
@@ -214,6 +218,7 @@ def test_whole_second_times_and_little_room(project: Project, mounted: ExitStack
     assert any(one["level"] == "problem" and one["says"].startswith(str(folder)) for one in found["room"])
 
 
+@pytest.mark.slow
 def test_a_full_disk(project: Project, mounted: ExitStack, tmp_path: Path) -> None:
     """Where not one megabyte can be had, recording would fail: said before it does."""
     folder = tmp_path / "full"
@@ -260,6 +265,7 @@ def test_a_newer_store(project: Project) -> None:
     (project.path / ".provio" / "store.version").unlink()
 
 
+@pytest.mark.slow
 def test_jobs_locale_and_what_is_watched_already(project: Project) -> None:
     """Notes are no problems: a batch job, a locale of ASCII, a shell under provio, another preload."""
     project.env |= {"SLURM_JOB_ID": "42", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from conftest import Project
+from filesystems import mount
 
-from provio import environment
+from provio import environment, storage
 from provio.digests import Digests
 from provio.errors import ConfigError
 from provio.facts import Facts, Trace
@@ -80,3 +84,88 @@ def test_a_variable_holds_a_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setenv("PROVIO_DOMAINS", '{"/s/" = 3}')
     with pytest.raises(ConfigError, match=r"^PROVIO_DOMAINS: domains: /s/: 3 is not allowed"):
         config.load([])
+
+
+CEPH = "2de6b8a4-1f0c-4e5e-9c3b-9f3a1d0e7c11.cephfs=/volumes/lab"
+# A line of mountinfo as systems have it, and the name of the storage: the same on every host that has it mounted.
+LINES = [
+    ("312 28 0:52 / /home rw shared:164 - nfs4 filer:/export/home rw,vers=4.2,addr=10.1.0.2", "filer:/export/home"),
+    ("313 28 0:53 / /old rw - nfs 10.1.0.2:/vol/old rw,vers=3,proto=tcp", "10.1.0.2:/vol/old"),
+    ("402 28 0:61 / /scratch rw - lustre 10.2.0.1@o2ib:10.2.0.2@o2ib:/work rw", "10.2.0.1@o2ib:10.2.0.2@o2ib:/work"),
+    ("403 28 0:62 / /gpfs rw,relatime - gpfs gpfs0 rw,relatime", "gpfs0"),
+    ("404 28 0:63 / /gpfs rw,relatime - gpfs /dev/gpfs0 rw,relatime", "gpfs0"),
+    ("405 28 0:64 / /ceph rw,relatime - ceph mon-b:6789,mon-a:6789:/lab rw,name=ada,acl", "mon-a:6789,mon-b:6789:/lab"),
+    (f"406 28 0:65 / /ceph rw,relatime - ceph ada@{CEPH} rw,mon_addr=10.3.0.1:3300", CEPH),
+    (f"407 28 0:66 / /ceph rw,relatime - ceph bob@{CEPH} rw,mon_addr=10.3.0.2:3300", CEPH),
+    ("408 28 0:67 / /win rw - cifs //server/share rw,username=ada", "//server/share"),
+    ("409 28 0:68 / /b rw,relatime - beegfs beegfs_nodev rw,sysMgmtdHost=head01", "beegfs:head01:8008"),
+]  # fmt: skip
+# Those of the host's own, or that nobody else would know again.
+OWN = [
+    "500 28 0:70 / / rw,relatime - overlay overlay rw,lowerdir=/l,upperdir=/u,workdir=/w",
+    "501 28 0:71 / /tmp rw - tmpfs tmpfs rw,size=1g",
+    "502 28 0:72 / /ceph rw - fuse.ceph-fuse ceph-fuse rw,user_id=0",
+    "503 28 0:73 / /n rw - nfs none rw",
+    "504 28 0:74 / /b rw - beegfs beegfs_nodev rw,cfgFile=/not/there",
+    "505 28 253:0 / /data rw - ext4 /dev/mapper/data rw",
+    "506 28 0:75 / /remote rw - fuse.sshfs filer:/export rw,user_id=0",
+]
+
+
+@pytest.mark.parametrize(("line", "name"), LINES)
+def test_a_shared_mount_has_the_name_that_all_hosts_see(line: str, name: str) -> None:
+    """Whatever is a mount's own in what it says."""
+    (mount,) = environment.parsed(line.encode())
+    assert storage.shared(mount.file_system, mount.source, mount.options) == name
+
+
+@pytest.mark.parametrize("line", OWN)
+def test_what_is_a_hosts_own_has_no_such_name(line: str) -> None:
+    """Two overlays, or two tmpfs, are never one for what they are called."""
+    (mount,) = environment.parsed(line.encode())
+    assert storage.shared(mount.file_system, mount.source, mount.options) == ""
+
+
+def test_beegfs_is_named_by_its_server(tmp_path: Path) -> None:
+    """As the client's file has it, for all mounts have one source."""
+    settings = tmp_path / "beegfs.conf"
+    settings.write_text("# client\nsysMgmtdHost          = head02\nconnMgmtdPort = 8018\n")
+    assert storage.shared("beegfs", "beegfs_nodev", f"rw,cfgFile={settings},_netdev") == "beegfs:head02:8018"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "tmpfs", "overlay"])
+def test_local_storage_is_told_apart(tmp_path: Path, kind: str) -> None:
+    """A disk is named by its UUID, the same when it is mounted again; what has none that lasts by this boot."""
+    with ExitStack() as undo:
+        for name in ("one", "other"):
+            _mounted(tmp_path, kind, name, undo)
+        found = {mount.point: mount.domain for mount in environment.mounts()}
+        one, other = (found[os.fsencode(tmp_path / name)] for name in ("one", "other"))
+        assert one != other
+        assert "overlay" not in (one, other)
+        assert "tmpfs" not in (one, other)
+        if kind in ("ext4", "xfs"):
+            assert re.fullmatch(r"[0-9a-f]{32}", one)
+            subprocess.run(["mount", "--bind", tmp_path / "one", tmp_path], check=True)
+            undo.callback(subprocess.run, ["umount", "--lazy", tmp_path], check=True)
+            again = {mount.point: mount.domain for mount in environment.mounts()}
+            assert again[os.fsencode(tmp_path)] == one
+
+
+def _mounted(folder: Path, kind: str, name: str, undo: ExitStack) -> None:
+    if kind != "overlay":
+        mount(folder / name, kind, undo)
+        return
+    mount(folder / f"{name}.disk", "tmpfs", undo)
+    for part in ("lower", "upper", "work"):
+        (folder / f"{name}.disk" / part).mkdir()
+    (folder / name).mkdir()
+    disk = folder / f"{name}.disk"
+    options = f"lowerdir={disk}/lower,upperdir={disk}/upper,workdir={disk}/work"
+    done = subprocess.run(
+        ["mount", "-t", "overlay", "overlay", "-o", options, folder / name], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"needs the right to mount an overlay: {done.stderr.strip()}")
+    undo.callback(subprocess.run, ["umount", "--lazy", folder / name], check=True)

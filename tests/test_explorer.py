@@ -105,7 +105,7 @@ def downloaded(browser: Browser, sparql: str | None = None) -> str:
     file = browser.folder / "answer.csv"
     file.unlink(missing_ok=True)
     browser.ask("document.querySelector('#csv').click()")
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not file.exists() and time.monotonic() < end:
         time.sleep(0.05)
     return file.read_bytes().decode()
@@ -131,6 +131,23 @@ def test_a_file_is_found_and_walked_both_ways(browser: Browser, recorded: Projec
     browser.ask(f"{of_chosen}.find((one) => one.innerText === 'Start from here').click()")
     settled(browser)
     assert shown(browser, "#graph h1") == str(recorded.path / "done.txt")
+
+
+def test_two_tabs_do_not_meet(browser: Browser, recorded: Project, site: Site) -> None:
+    """Each shows what was asked in it, and walks on from there."""
+    chosen(browser, "middle.txt")
+    first = browser.driver.current_window_handle
+    browser.driver.switch_to.new_window("tab")
+    try:
+        view(browser, site, "")
+        chosen(browser, "report.txt")
+        assert shown(browser, "#graph h1") == str(recorded.path / "report.txt")
+        assert "middle.txt" not in drawn(browser, 2)
+    finally:
+        browser.driver.close()
+        browser.driver.switch_to.window(first)
+    assert shown(browser, "#graph h1") == str(recorded.path / "middle.txt")
+    assert "middle.txt" in drawn(browser, 5)
 
 
 SLOWLY = """void (window.fetch = ((real) => async (address, ...rest) => {

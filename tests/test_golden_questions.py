@@ -18,7 +18,7 @@ from stories import STORIES
 
 from provio import config
 from provio.facts import RUN_BASE
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.merge import merge
 from provio.named_questions import named, questions

@@ -41,6 +41,28 @@ def test_a_write_that_has_the_time_of_a_tick_before(tmp_path: Path, lag: int) ->
     assert "/data/c" not in found
 
 
+@pytest.mark.parametrize("lag", [0, 5_500_000])
+def test_a_reader_who_closes_after_a_write_that_has_the_time_of_a_tick_before(tmp_path: Path, lag: int) -> None:
+    """What it read before that write began is what it found, also where the kernel says it was written by then."""
+    home, first, later, growing = Home(tmp_path / ".provio"), File("/data/a"), File("/data/c"), File("/data/x")
+    home.path.mkdir(mode=0o700)
+    run = Run(home, 1)
+    producer, consumer = run.process("producer"), run.process("consumer")
+    written = producer.plain(growing, "w")
+    producer.plain(first).read()
+    written.write()
+    for _ in range(10):
+        run.tick()
+    consumer.plain(growing).read()
+    consumer.plain(File("/data/out"), "w").write()
+    producer.plain(later).read()
+    written.write()
+    growing.mtime -= lag
+    run.write()
+    assert merge(home).damages == []
+    assert {row["path"].strip('"') for row in StoreReader(home).rows(ANCESTORS)} == {"/data/a", "/data/x"}
+
+
 MAKER = """PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://www.w3.org/ns/prov#>
 SELECT DISTINCT ?argv { ?version prov:specializationOf/provio:path "/data/x" ; prov:wasGeneratedBy ?phase .
   ?phase provio:partOf/provio:argv ?argv . FILTER NOT EXISTS { ?later prov:wasRevisionOf ?version } }"""

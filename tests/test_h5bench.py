@@ -139,7 +139,7 @@ def test_each_dataset_is_every_ranks_work(project: Project) -> None:
 def test_what_a_launcher_says_is_no_data(project: Project) -> None:
     """A file that ranks wrote comes from nothing of it; what ranks sent each other is what could not be seen."""
     document = project.lineage("watched.h5")
-    assert {node["type"] for node in document["nodes"]} == {"FileVersion", "Phase", "Program"}
+    assert {node["type"] for node in document["nodes"]} == {"FileVersion", "Phase", "Program", "Rank"}
     assert {node["path"] for node in document["nodes"] if node["type"] == "FileVersion"} == {
         str(project.path / "watched.h5")
     }

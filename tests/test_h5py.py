@@ -283,6 +283,7 @@ int main(void) {
 def test_a_python_that_cannot_take_the_shim_gets_the_layer_by_its_path(project: Project, needs: Any) -> None:
     """As the command itself, started by another, or without the preload; no other program's environment is changed."""
     needs("musl-gcc")
+    project.env.pop("PYTHONPATH", None)
     (project.path / "env.c").write_text(ENVIRONMENT)
     for name in ("python3.9", "other"):
         subprocess.run(["musl-gcc", "-o", project.path / name, project.path / "env.c"], check=True)

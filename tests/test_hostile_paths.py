@@ -5,17 +5,15 @@ from __future__ import annotations
 import http.server
 import json
 import os
-import pty
-import select
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from conftest import Project, new_project, provio_command
+from conftest import Project, new_project
 from hostile import NAMES
+from terminals import on_a_terminal
 from test_hostile import OBEYED, QUESTIONS
 from test_view import browse, browser
 
@@ -79,26 +77,6 @@ def test_its_lineage_is_known(recorded: Project) -> None:
     }
 
 
-def on_a_terminal(project: Project, *arguments: str) -> bytes:
-    """All that provio writes to a terminal of 100 columns."""
-    controller, terminal = pty.openpty()
-    env = {**project.env, "TERM": "xterm-256color", "COLUMNS": "100", "LANG": "C.UTF-8"}
-    process = subprocess.Popen(
-        [*provio_command(), *arguments], cwd=project.path, env=env, stdin=terminal, stdout=terminal, stderr=terminal
-    )
-    os.close(terminal)
-    said = b""
-    while select.select([controller], [], [], 60)[0]:
-        try:
-            piece = os.read(controller, 1 << 16)
-        except OSError:
-            break
-        said += piece
-    process.wait(60)
-    os.close(controller)
-    return said
-
-
 @pytest.mark.parametrize(
     "arguments",
     [("lineage", "sum", "--all"), ("why", "sum"), ("show", "last"), ("runs",), ("merge", "--rebuild"), ("verify",),
@@ -113,6 +91,7 @@ def test_a_terminal_obeys_none_of_it(recorded: Project, arguments: tuple[str, ..
     assert b"Traceback" not in said
 
 
+@pytest.mark.slow
 def test_complaints_of_damage_on_a_terminal(recorded: Project, shim: Path) -> None:
     """A damaged run in a folder of such a name is named, and the name written out."""
     folder = recorded.path / os.fsdecode(NAMES["colours"] + NAMES["clipboard escape"])

@@ -16,7 +16,7 @@ from provio.facts import RUN_BASE
 from provio.home import Home
 from provio.merge import Outcome, merge
 from provio.store.embedded import StoreReader
-from provio.trace import parse
+from provio.trace_records import parse
 from provio.vocab import NS
 
 RUN, OTHER = "01a1fe26-0000-7000-8000-000000000001", "01a1fe26-0000-7000-8000-000000000002"
@@ -230,6 +230,7 @@ def test_names_of_any_kind_come_back(home: Home) -> None:
     assert [fact for fact in said(home) if fact[2] == f"{NS}path" and fact[3] == path]
 
 
+@pytest.mark.slow
 def test_validate_fetches_nothing(tmp_path: Path, project: Project) -> None:
     """A context, an import or an entity that lies elsewhere: nobody is asked for it, and no other file is read."""
     secret = tmp_path / "secret"

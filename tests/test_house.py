@@ -10,24 +10,27 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
-    owners ranks
+    owners captured ranks
     errors patterns plain folders cycles components disjoint sparql vocab kinds turtle statx values metrics said digests
-    packed facts admit trace_members trace_said blocks trace_metrics runfiles trace_hash content
+    packed hosts facts admit trace_members trace_said blocks trace_metrics runfiles trace_hash content
     given_file settings switches endpoints config config_file home sharing lock passwords redact
-    jobs environment executable limits mount_tables trace needs shims going signals run waiter session pressing
-    hdf5_signs hdf5_unseen
+    jobs storage environment executable limits mount_tables
+    trace_records trace_processes trace_parts trace needs shims going signals recording run waiter session
+    collect collector unattended
+    pressing tied hdf5_signs hdf5_unseen
     settle identity present image recipes
-    lineage survey
-    graph_members graph_said graph across store own_words intake portions
-    merge_job merge_readers removal merge packing hashing backup together
+    lineage dividing survey
+    graph_lines graph_calls graph_ranks graph_members graph_said graph across store own_words intake portions
+    merge_job merge_readers removal merge packing hashing image_digest backup together
     named_questions query document sweep nodes configured saved_as describe member_origins walk walk_members ties when
     history slips target target_members earlier paths until
     ancestry whole_run contraction roots stale why impact
     validate recorded notebook verify tracking compared config_of reports known_words show_member said_of_run runs
     configurations best saved stats parameters view exports
     batch containers doctor stopping
-    terminal asking run_options watching contained ended own_run ranked completion serve verbs api usage cli manual
-    settings_page
+    terminal asking run_options lost watching shims_kept
+    planned contained ended own_run ranked completion serve verbs api usage cli
+    manual settings_page
 """.split()
 
 # Links to the repository's own folders: they have rules of their own.

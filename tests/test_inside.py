@@ -208,6 +208,7 @@ def test_what_a_file_holds_below_a_copied_group(folder: Folder) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_a_file_holds_under_a_new_name(folder: Folder) -> None:
     """What was moved, and what lies in it, is there as made by who made it."""
     process = folder.run("make")

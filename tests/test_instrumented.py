@@ -162,6 +162,7 @@ def test_a_java_program(trace: Trace, tmp_path: Path, work: Path, needs: Needs) 
     assert sorted(one["name"] for one in of_class(facts, "Metric").values()) == ["accuracy", "loss", "loss"]
 
 
+@pytest.mark.slow
 def test_provio_says_where_the_header_is(project: Project, tmp_path: Path) -> None:
     """And a program that includes it from there compiles."""
     folder = Path(project.provio("include").stdout.strip())

@@ -32,9 +32,10 @@ def ended(trace: Trace, built: Path, work: Path, end: str, code: int) -> None:
     assert written(trace, work / "out") == (1000, 16_000)
 
 
-def test_exit_without_handlers(trace: Trace, built: Path, work: Path) -> None:
+@pytest.mark.parametrize("end", ["_exit", "_Exit"])
+def test_exit_without_handlers(trace: Trace, built: Path, work: Path, end: str) -> None:
     """`_exit`: 1,000 writes."""
-    ended(trace, built, work, "_exit", 7)
+    ended(trace, built, work, end, 7)
 
 
 @pytest.mark.parametrize("end", ["exit_group", "quick_exit"])

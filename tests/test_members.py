@@ -13,7 +13,8 @@ from conftest import assert_valid
 from test_prov_package import lost
 from told import File, Process, Run
 
-from provio.graph import bundle_iri, triples
+from provio.graph import triples
+from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.identity import Identity
 from provio.lineage import conclude

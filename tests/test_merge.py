@@ -56,6 +56,7 @@ def test_a_rebuilt_store_is_the_same(project: Project) -> None:
     assert quads(project) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rebuild", [False, True])
 def test_a_store_that_is_opened_again_on_the_way_is_the_same(
     project: Project, monkeypatch: pytest.MonkeyPatch, rebuild: bool

@@ -23,7 +23,7 @@ def children(process: int) -> list[int]:
 
 def readers(process: int) -> list[int]:
     """Wait until a merge has readers, and return them."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not (found := children(process)):
         assert time.monotonic() < deadline
         time.sleep(0.002)
@@ -87,7 +87,7 @@ def test_readers_end_with_their_parent(several: Project) -> None:
     found = readers(process.pid)
     process.kill()
     process.communicate()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while any(map(is_there, found)):
         assert time.monotonic() < deadline
         time.sleep(0.01)

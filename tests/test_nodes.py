@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import pytest
 from conftest import Project
 
 from provio.home import Home
@@ -47,6 +48,7 @@ def test_few_nodes_and_many_are_read_alike(project: Project) -> None:
         }
 
 
+@pytest.mark.slow
 def test_a_long_command_line_is_read_among_many(project: Project) -> None:
     """A hundred and fifty thousand characters of arguments, in more processes than are looked at one by one."""
     project.sh("echo a > a")

@@ -11,14 +11,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packages import ROOT, build, copied
 
 import provio
-from provio import shims
 
-ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ROOMS = ("interceptors", "ontology", "queries")
 CONTENT = (".py", ".c", ".h", ".def", ".ttl", ".rq", ".html", ".css", ".js", ".typed")
+QUICKLY = {"CFLAGS": "-O0"}  # what is in the package is looked at here, and not how quick it is
 
 
 def sources() -> list[Path]:
@@ -31,26 +31,15 @@ def sources() -> list[Path]:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy to build in, so that nothing is left in the working tree."""
-    copy = tmp_path_factory.mktemp("checkout") / "provio"
-    names = shutil.ignore_patterns(".git", ".venv", ".provio", "dist", "*.egg-info", "*.so", "__pycache__", ".*_cache")
-
-    def leave(folder: str, inside: list[str]) -> set[str]:
-        return names(folder, inside) | ({"build"} if Path(folder) == ROOT else set())
-
-    return Path(shutil.copytree(ROOT, copy, symlinks=True, ignore=leave))
-
-
-def build(checkout: Path, target: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", target, *options, checkout]
-    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    """A copy to build in."""
+    return copied(tmp_path_factory.mktemp("checkout") / "provio")
 
 
 @pytest.fixture(scope="module")
 def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel as pip makes it of a checkout: with what `build-system.requires` names, and nothing else."""
     folder = tmp_path_factory.mktemp("wheel")
-    built = build(checkout, folder)
+    built = build(checkout, folder, **QUICKLY)
     assert built.returncode == 0, built.stderr
     return next(folder.glob("*.whl"))
 
@@ -64,28 +53,9 @@ def test_the_wheel_installs_one_name_with_everything_in_it(wheel: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_wheel_for_other_systems_holds_every_shim(checkout: Path, tmp_path: Path) -> None:
-    """Its own kind's where the one is that was compiled here, the others beside; its name says on what it runs."""
-    for kind in shims.KINDS:
-        (checkout / "provio" / "preload" / kind).mkdir(parents=True)
-        for name in ("libprovio.so", "waiter"):
-            (checkout / "provio" / "preload" / kind / name).write_text(f"{name} of {kind}")
-    done = build(checkout, tmp_path, "--no-build-isolation", PROVIO_WHEEL="aarch64-musl")
-    shutil.rmtree(checkout / "provio" / "preload")
-    assert done.returncode == 0, done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    assert wheel.name == f"provio-{PROJECT['version']}-py3-none-musllinux_1_2_aarch64.whl"
-    held = zipfile.ZipFile(wheel)
-    assert held.read("provio/libprovio.so") == b"libprovio.so of aarch64-musl"
-    assert held.read("provio/waiter") == b"waiter of aarch64-musl"
-    for kind in shims.KINDS:
-        assert held.read(f"provio/preload/{kind}/libprovio.so").decode() == f"libprovio.so of {kind}"
-
-
-@pytest.mark.slow
 def test_the_source_distribution_builds_the_same_wheel(checkout: Path, wheel: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path, checkout]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, **QUICKLY})
     names = [sorted(zipfile.ZipFile(path).namelist()) for path in (wheel, next(tmp_path.glob("*.whl")))]
     assert names[0] == names[1]
 
@@ -101,6 +71,7 @@ def test_a_missing_compiler_is_one_clear_line(checkout: Path, tmp_path: Path) ->
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "said"),
     [

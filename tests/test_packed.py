@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -14,6 +15,7 @@ numbers = some.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(texts, numbers)
 def test_what_is_packed(text: dict[str, str], number: dict[str, str]) -> None:
     """Texts are as they were, whatever is in them, and integers have their value; the order stays."""

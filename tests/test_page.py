@@ -14,7 +14,6 @@ import pytest
 from browsers import Browser
 from conftest import Project
 
-from provio import asking, nodes, runs, sweep, whole_run
 from provio.view import render
 
 pytestmark = pytest.mark.slow
@@ -458,21 +457,3 @@ def test_a_page_is_opened_where_it_is_asked_for(project: Project):
     project.env["BROWSER"] = "sh -c 'echo $0 > opened' %s"
     project.provio("view", "out", "-o", "my page.html", "--open")
     assert (project.path / "opened").read_text() == (project.path / "my page.html").as_uri() + "\n"
-
-
-def test_what_is_swept_is_what_is_looked_up(project: Project, monkeypatch: pytest.MonkeyPatch):
-    """A run of very many files is read word by word: the very same document."""
-    for name in ("a", "b,c", "d\u00e9"):
-        (project.path / name).write_text("1\n")
-    project.run(
-        "cat a b,c d\u00e9 > out; cp -p out kept; mkdir sub; mv kept sub; ls sub; ln -s out link; cat link > end"
-    )
-    monkeypatch.chdir(project.path)
-    reader = asking.reader(None)
-    run = runs.find(reader, "last")
-    one = whole_run.document(reader, run)
-    monkeypatch.setattr(nodes, "MANY", 0)
-    monkeypatch.setattr(sweep, "MOST", 1_000_000)
-    again = whole_run.document(reader, run)
-    assert again == one
-    assert {"out", "end", "b,c"} <= {node["label"] for node in one["nodes"]}

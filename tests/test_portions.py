@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import Project, provio_command
 
 from provio import intake, merge_job, portions, runfiles, survey, watching
 from provio.config import Config
+from provio.facts import Trace
 from provio.home import Home
 from provio.intake import Prepared
 from provio.lock import Lock
 from provio.merge import merge
-from provio.run import Recording
+from provio.recording import Recording
 from provio.settle import settled
 from provio.store.embedded import StoreReader
 from provio.survey import Indivisible
-from provio.trace import read_run
+from provio.trace import read_head, read_run
 
 # Each of these has to do with no other, or by what they read alone; the pipes with each other and their shell.
 ALONE = "for i in 1 2 3 4; do sort in > out$i; done"
@@ -30,6 +39,92 @@ sort in > new; mv new old; touch -d 2020-01-01 old; cat old > after; rm step1
 ln after linked; cat linked > /dev/null; test -r in; cp missing out 2> /dev/null || true
 printf 'import sys\\nopen(sys.argv[1], "w").write(open("in").read())\\n' > copy.py; python3 copy.py copied
 """
+# Objects inside a file that all read, in a file of its own, copied, shown by another, and by a fork of who read it.
+INSIDE = """
+cat > made.py << 'END'
+import sys, os, h5py
+with h5py.File("common.h5") as common, h5py.File(sys.argv[1], "w") as own:
+    own["x"] = common["x"][:] * 2
+    own["x"].attrs["unit"] = common["x"].attrs["unit"]
+    common.copy("g", own)
+    if os.fork() == 0:
+        open(sys.argv[1] + ".fork", "w").write(str(common["g/y"][0]))
+        os._exit(0)
+    os.wait()
+END
+cat > shows.py << 'END'
+import h5py
+layout = h5py.VirtualLayout(shape=(3,), dtype="f8")
+layout[:] = h5py.VirtualSource("one.h5", "x", shape=(3,))
+with h5py.File("shown.h5", "w") as file: file.create_virtual_dataset("v", layout)
+END
+python3 made.py one.h5; python3 made.py two.h5; python3 shows.py; cp two.h5 three.h5
+"""
+# Tasks that launch, fork and read what others read; one that goes on in a program of another Task's process.
+TASKS = """
+cat > tasks.py << 'END'
+import os, subprocess, sys, provio
+with provio.activity("outer", number=1):
+    text = open("in").read()
+    with provio.activity("inner"):
+        subprocess.run(["sort", "in", "-o", sys.argv[1] + ".sorted"])
+        subprocess.run(["cp", "in", sys.argv[1] + ".copied"])
+    if os.fork() == 0:
+        open(sys.argv[1] + ".fork", "w").write(text)
+        os._exit(0)
+    os.wait()
+    provio.configuration("model", {"rate": 0.1, "token": "hunter2"})
+    provio.metric("loss", 0.5, step=1)
+with provio.activity("last"):
+    os.execvp("sort", ["sort", "in", "-o", sys.argv[1]])
+END
+python3 tasks.py a; python3 tasks.py b
+"""
+SAVED = """
+cat > saved.py << 'END'
+import provio, sys
+provio.configuration("model", {"rate": sys.argv[2]})
+provio.metric("loss", 0.5)
+open("kept/" + sys.argv[1], "w").write(open("in").read())
+if sys.argv[1] == "b":
+    provio.checkpoint("kept", step=1)
+END
+mkdir kept; python3 saved.py a 1; python3 saved.py b 2; mkdir other; cp in other/x
+"""
+# Things said to be used and made, by paths: of others' files, before and after; folders; what was, or never was, there.
+PATHS = """
+cat > said.py << 'END'
+import provio, sys
+for path in sys.argv[2:]:
+    (provio.used if sys.argv[1] == "used" else provio.generated)(path)
+END
+cp in step; mkdir parts deeper deeper/under; for i in 1 2; do sort in -o parts/$i; sort in -o deeper/under/$i; done
+cp in gone; sort gone > before; cp in gone; rm gone; ln -s parts link; sort link/1 > by_link
+ln -s in named; sort named > by_name
+sort link/../in -o parts/3; echo x > other; cat other > seen; cp in last; cp in aside
+python3 said.py used step in parts gone nowhere named said.py link/2 deeper /bin/sh
+python3 said.py generated other parts nowhere made; sort other -o later; touch made; sort made > end
+python3 said.py used made nowhere last parts/3; rm -r deeper; python3 said.py used deeper deeper/under
+mkdir parted; sort last -o parted/1; mv parted/1 parted/2; python3 said.py used parted; sort aside -o parted/3
+"""
+MOVED = "mkdir d; cp in d/a; cp in d/b; mkdir e; mv d e/f; cp e/f/a a; sort e/f/b > b"
+# A merge that reads every run in portions, and is killed as it comes to the n-th of them.
+KILLED = """
+import os, sys
+from provio import merge_job, survey
+survey.PORTION, merge_job.is_large, read = 1, lambda _: True, survey.Survey.read
+left = int(sys.argv.pop(1))
+def killed(found, portion):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), 9)
+    return read(found, portion)
+survey.Survey.read = killed
+from provio.cli import main
+main()
+"""
+KINDS = {"objects": INSIDE, "tasks": TASKS, "checkpoints": SAVED, "folders": MOVED, "paths": PATHS}
 
 
 def folder_of(project: Project, script: str) -> Path:
@@ -48,6 +143,11 @@ def divided(folder: Path) -> survey.Survey:
     return survey.survey(runfiles.of(folder), {})
 
 
+def held(folder: Path) -> survey.Survey:
+    """Divide a run as it was once."""
+    return survey.survey(runfiles.held(runfiles.of(folder), read_head(folder), folder.parent), {})
+
+
 @pytest.mark.parametrize(
     "script", [pytest.param(ALONE, marks=pytest.mark.slow), TOGETHER + ALONE], ids=["alone", "all"]
 )
@@ -56,10 +156,219 @@ def test_the_same_graph(project: Project, monkeypatch: pytest.MonkeyPatch, scrip
     open and what the index says."""
     folder = folder_of(project, script)
     monkeypatch.setattr(survey, "PORTION", 1)
-    found = divided(folder)
-    assert len(found.portions) >= 5
-    parts = told(portions.prepare(found, Config(), contextlib.nullcontext))
-    assert parts == told(intake.prepare(settled(read_run(folder)), Config()))
+    assert len(divided(folder).portions) >= 5
+    assert_same(folder)
+
+
+def assert_same(folder: Path, look: Callable[[Path], survey.Survey] = divided) -> None:
+    """Tell a run in portions, twice (once with what is found after it, once with what was), and whole; and so where
+    each file that can be is told before the processes are."""
+    for wide in (survey.WIDE, survey.WIDE, 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(survey, "WIDE", wide)
+            found = look(folder)
+        parts = told(portions.prepare(found, Config(), contextlib.nullcontext))
+        whole = settled(read_run(folder))
+        assert parts == told(intake.prepare(whole, Config()))
+        assert list(map(str, found.whole.damages)) == list(map(str, whole.damages))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_of_every_kind(project: Project, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """So it is with what lies inside files, with Tasks, with what programs tell of, and where folders are renamed."""
+    if kind == "objects":
+        h5py = pytest.importorskip("h5py")
+        with h5py.File(project.path / "common.h5", "w") as common:
+            common["x"], common["g/y"] = [1.0, 2.0, 3.0], [4]
+            common["x"].attrs["unit"] = "m"
+    folder = folder_of(project, KINDS[kind] + "\n" + ALONE)
+    monkeypatch.setattr(survey, "PORTION", 1)
+    assert len(divided(folder).portions) >= 4
+    assert_same(folder)
+
+
+@pytest.mark.slow
+def test_the_same_of_ranks(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their run says nothing of its end: it is divided once no rank is there any more."""
+    (project.path / "in").write_text("b\na\n")
+    os.mkfifo(project.path / "gate")
+    launcher = project.path.parent / "mpirun"
+    launcher.symlink_to(shutil.which("sh") or "/bin/sh")
+    provio = shlex.join(provio_command())
+    script = f"PMI_RANK=4 {provio} run -- cat gate & "
+    script += f"for rank in 0 1 2 3; do PMI_RANK=$rank {provio} run -- sort in -o out$rank; done; wait"
+    env = project.env | {"PMI_SIZE": "5"}
+    process = subprocess.Popen([launcher, "-c", script], cwd=project.path, env=env)
+    try:
+        with (project.path / "gate").open("w"):  # it goes on until this is closed
+            while not (project.path / "out3").exists():
+                assert process.poll() is None
+                time.sleep(0.01)
+            [folder] = Home(project.path / ".provio").run_folders()
+            with pytest.raises(Indivisible):
+                divided(folder)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+    monkeypatch.setattr(survey, "PORTION", 1)
+    assert len(divided(folder).portions) >= 5
+    assert_same(folder)
+
+
+# Two have a file open for writing that others read and write, too; one of them goes on until it reads what ends it.
+GOES_ON = """
+exec 8>> log; echo one >&8; sort log > sorted
+(exec 9>> log; echo two >&9; sort log -o kept; echo > ready; read line < gate; echo three >&9; sort log -o last)
+"""
+
+
+@contextlib.contextmanager
+def going_on(project: Project) -> Iterator[tuple[Path, Callable[[], None]]]:
+    """Have a run go on, and yield its folder, and what ends it."""
+    (project.path / "in").write_text("b\na\nb\n")
+    os.mkfifo(project.path / "gate")
+    command = [*provio_command(), "run", "--quiet", "--no-merge", "--", "bash", "-c", ALONE + GOES_ON]
+    process = subprocess.Popen(command, cwd=project.path, env=project.env)
+
+    def end() -> None:
+        (project.path / "gate").write_text("on\n")
+        assert process.wait(60) == 0
+
+    try:
+        while not (project.path / "ready").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        [folder] = Home(project.path / ".provio").run_folders()
+        yield folder, end
+    finally:
+        if process.poll() is None:
+            process.terminate()  # it passes that on
+            process.wait(60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("large", [1 << 40, 1 << 10], ids=["whole files", "files in parts"])
+def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
+    """It is told as it was once, though it is read twice; and anew when it has ended."""
+    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(runfiles.folder, "LARGE", large)
+    home = Home(project.path / ".provio")
+    with going_on(project) as (folder, end):
+        with pytest.raises(Indivisible):
+            divided(folder)
+        assert len(held(folder).portions) >= 4
+        assert_same(folder, held)
+        with monkeypatch.context() as patch:
+            patch.setattr(merge_job, "is_large", lambda _: True)
+            patch.setattr(merge_job, "_trace", None)  # nothing is read as a whole
+            assert merge(home).merged == [folder.name]
+            before = quads(home)
+            end()
+            assert merge(home).merged == [folder.name]
+    kept = quads(home)
+    assert kept - before
+    merge(home, rebuild=True)
+    assert quads(home) == kept
+
+
+@pytest.mark.slow
+def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is open for writing is what it was found to be at first, for all who have to do with it."""
+    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(survey, "WIDE", 1)
+    read = survey.Survey.read
+
+    def changed(found: survey.Survey, portion: list[survey.Files]) -> Trace:
+        with (project.path / "log").open("a") as file:
+            file.write("more\n")
+        return read(found, portion)
+
+    monkeypatch.setattr(survey.Survey, "read", changed)
+    with going_on(project) as (folder, end):
+        whole = told(intake.prepare(settled(read_run(folder)), Config()))
+        found = held(folder)
+        assert found.wide
+        assert told(portions.prepare(found, Config(), contextlib.nullcontext)) == whole
+        end()
+
+
+@pytest.mark.slow
+def test_the_same_of_programs_that_cannot_be_watched(
+    project: Project, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a static program may have written, every portion knows of."""
+    source = built.parent / "static.c"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("made"); return 0; }\n')
+    made = subprocess.run(["cc", "-static", "-o", project.path / "blind", source], capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("needs a static C library")
+    folder = folder_of(project, "./blind > blind.out; sort blind.out > seen\n" + ALONE)
+    monkeypatch.setattr(survey, "PORTION", 1)
+    assert len(divided(folder).portions) >= 4
+    assert read_run(folder).unwatched
+    assert_same(folder)
+
+
+@pytest.mark.slow
+def test_the_same_where_mounts_differ(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names that were seen in a container are those outside, in every portion."""
+    made = subprocess.run(["unshare", "-m", "mount", "--bind", "/", "/mnt"], capture_output=True, check=False)
+    if os.geteuid() != 0 or made.returncode != 0:
+        pytest.skip("needs root, and a mount namespace of its own")
+    (project.path / "data").mkdir()
+    inside = "mount --bind data /mnt; cd /mnt; cp ../$PWD0/in a; sort a > b".replace("../$PWD0", str(project.path))
+    folder = folder_of(project, f"unshare -m sh -c '{inside}'; cp data/b c; " + ALONE)
+    monkeypatch.setattr(survey, "PORTION", 1)
+    assert len(divided(folder).portions) >= 4
+    assert read_run(folder).contained
+    assert_same(folder)
+
+
+@pytest.mark.slow
+def test_the_same_of_what_was_packed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pack is read as its folder was, file by file in any order; nothing of it is left on the disk."""
+    folder = folder_of(project, TOGETHER)
+    home = Home(project.path / ".provio")
+    merge(home)
+    whole = quads(home)
+    project.provio("merge", "--pack")
+    assert not folder.exists()
+    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
+    found = merge_job.read(merge_job.Job(folder, 0, None), home, Config())
+    assert isinstance(found.prepared.pieces, Generator)
+    before = set(home.path.iterdir())
+    assert merge(home, rebuild=True).merged == [folder.name]
+    assert quads(home) == whole
+    assert set(home.path.iterdir()) <= before
+
+
+@pytest.mark.slow
+def test_a_run_that_changes_between_its_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was told of it is not kept: it is read as it is then, held, and is so in the store."""
+    folder = folder_of(project, ALONE)
+    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
+    read, last = survey.Survey.read, max(folder.rglob("*.0.ttl"))
+    late = f"<{last.stem.rsplit('.', 1)[0]}/late> a <https://w3id.org/provio/ns#Gap> .\n"
+
+    def changed(found: survey.Survey, portion: list[survey.Files]) -> Trace:
+        if late not in last.read_text():
+            with last.open("a") as file:
+                file.write(late)
+        return read(found, portion)
+
+    monkeypatch.setattr(survey.Survey, "read", changed)
+    monkeypatch.setattr(merge_job, "_trace", None)  # nothing is read as a whole
+    home = Home(project.path / ".provio")
+    assert merge(home).merged == [folder.name]
+    assert merge(home).unchanged == 1
+    kept = quads(home)
+    monkeypatch.undo()
+    merge(home, rebuild=True)
+    assert quads(home) == kept
 
 
 @pytest.mark.slow
@@ -68,26 +377,48 @@ def test_the_same_store(project: Project, monkeypatch: pytest.MonkeyPatch) -> No
     folder_of(project, TOGETHER + ALONE)
     home = Home(project.path / ".provio")
     merge(home)
-    whole = {str(quad) for quad in StoreReader(home).store}
+    whole = quads(home)
     monkeypatch.setattr(survey, "PORTION", 1)
     monkeypatch.setattr(merge_job, "is_large", lambda _: True)
     assert len(merge(home, rebuild=True).merged) == 1
-    assert {str(quad) for quad in StoreReader(home).store} == whole
+    assert quads(home) == whole
     assert merge(home).unchanged == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "script",
-    [
-        "mkdir d; cp in d/a; mv d e; cp e/a b",
-        'python3 -c \'import provio\nwith provio.activity("t"): open("out", "w").write(open("in").read())\'',
-    ],
-    ids=["a folder renamed", "a Task"],
-)
-def test_what_cannot_be_divided(project: Project, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+def test_killed_between_portions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it is killed, nothing of the run is seen, and the next merge has all of it; removed, it is gone."""
+    home = Home(project.path / ".provio")
+    project.sh("echo 0 > before; echo b > in")
+    project.provio("run", "--quiet", "--", "sort", "before", "-o", "after")
+    project.provio("merge", "--quiet")
+    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
+    monkeypatch.setattr(survey, "PORTION", 1)
+    before = quads(home)
+    project.provio("run", "--quiet", "--no-merge", "--name", "large", "--", "bash", "-c", ALONE)
+    for number in (1, 3, 5):
+        command = [sys.executable, "-c", KILLED, str(number), "merge"]
+        done = subprocess.run(command, cwd=project.path, env=project.env, check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert quads(home) == before
+    assert len(merge(home).merged) == 1
+    after = quads(home)
+    monkeypatch.undo()
+    merge(home, rebuild=True)
+    assert quads(home) == after > before
+    project.provio("rm", "--yes", "large")
+    assert quads(home) == before
+
+
+def quads(home: Home) -> set[str]:
+    return {str(quad) for quad in StoreReader(home).store}
+
+
+@pytest.mark.slow
+def test_what_cannot_be_divided(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a portion would not know all that matters, the run is read whole."""
-    folder = folder_of(project, script)
+    said = 'python3 -c \'import provio; provio.used("e/f/a"); provio.generated("out")\''
+    folder = folder_of(project, f"{MOVED}; {said}")
     with pytest.raises(Indivisible):
         divided(folder)
     monkeypatch.setattr(merge_job, "is_large", lambda _: True)
@@ -97,14 +428,19 @@ def test_what_cannot_be_divided(project: Project, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.slow
 def test_a_damaged_file_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a large run with a damaged file the rest is merged all the same."""
+    """Of a large run with damaged files the rest is merged all the same, portion by portion."""
     folder = folder_of(project, ALONE)
-    damaged = max(folder.rglob("*.0.ttl"))
+    lost, *_, damaged = sorted(folder.rglob("*.0.ttl"))
     damaged.write_bytes(damaged.read_bytes() + b" <a1> what is this .\n")
+    lost.write_bytes(b"what is this\n")
+    monkeypatch.setattr(survey, "PORTION", 1)
+    assert_same(folder)
+    assert_same(folder, held)
     monkeypatch.setattr(merge_job, "is_large", lambda _: True)
     outcome = merge(Home(project.path / ".provio"))
     assert outcome.merged == [folder.name]
-    assert damaged.name in outcome.damages[0]
+    assert lost.name in outcome.damages[0]
+    assert damaged.name in outcome.damages[1]
 
 
 @pytest.mark.slow
@@ -118,3 +454,28 @@ def test_a_large_run_is_merged_at_its_end(project: Project, monkeypatch: pytest.
     assert said.startswith(f"run {folder.name}: many processes, recorded in")
     assert home.pending() == []
     assert len(list(StoreReader(home).rows("SELECT ?p { ?p a provio:Process }"))) >= 5
+
+
+def test_text_alone_makes_a_run_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fills a thread's file up takes nothing to hold."""
+    host = tmp_path / "run" / "host"
+    host.mkdir(parents=True)
+    monkeypatch.setattr(merge_job, "MANY", 1)
+    monkeypatch.setattr(merge_job, "WHOLE", 100_000)
+    for number in range(3):
+        (host / f"{number}.ttl").write_text("<> a 1 .\n" * 3_000 + "#" * 50_000 + "\n")
+        (host / f"{number}.calls.ttl").write_text("<> a 1 .\n" * 3_000)
+    assert not merge_job.is_large(host.parent)
+    (host / "3.ttl").write_text("<> a 1 .\n" * 3_000)
+    assert merge_job.is_large(host.parent)
+
+
+def test_the_files_of_all_hosts_make_a_run_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of ranks may have left a few on each host."""
+    monkeypatch.setattr(merge_job, "MANY", 2)
+    monkeypatch.setattr(merge_job, "WHOLE", 50_000)
+    for number in range(3):
+        assert not merge_job.is_large(tmp_path)
+        (tmp_path / f"host{number}").mkdir()
+        (tmp_path / f"host{number}" / "0.ttl").write_text("<> a 1 .\n" * 3_000)
+    assert merge_job.is_large(tmp_path)

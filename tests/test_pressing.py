@@ -16,6 +16,9 @@ SCRIPTS = {
     "cat in > /dev/null": False,
     "cat in | sort > out": True,  # bash opened it, and a child that got it by its fork closed it last
     "cat link > /dev/null": True,
+    "cat /proc/self/mounts > /dev/null; ls / /sys/class/block > /dev/null": False,
+    "exec 3> /dev/shm/vader_segment.$$; rm /dev/shm/vader_segment.$$; echo 1 >&3; kill -9 $$": False,
+    "exec 3> vader_segment.$$; rm vader_segment.$$; echo 1 >&3; kill -9 $$": True,
     "cat ../project/in > /dev/null": True,
     "exec 3> out; echo 1 >&3; kill -9 $$": True,
     "exec 3> $'\\xff'; echo 1 >&3; kill -9 $$": True,

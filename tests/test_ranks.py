@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import os
 import re
 import shutil
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
+import filesystems
 import pytest
 from conftest import ROOT, Project, new_project, provio_command
+from meanwhile import start, wait_for
 
-from provio import ranks
-from provio.interceptors.python import surroundings
+from provio import captured, merge_job, ranks, survey
+from provio.config import Config
+from provio.facts import Access
+from provio.home import Home
+from provio.interceptors.python import rank as layer
+from provio.merge import merge
 from provio.ranks import Contradiction
+from provio.trace import read_head, read_run
+
+LAST = re.compile(rb":(lastRead|lastWrite|closed|closedNs)\s+\d+")
 
 PROGRAM = r"""
 #include <mpi.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 int main(int count, char **words) {
     char name[16], line[16] = "";
     int rank;
@@ -32,8 +44,6 @@ int main(int count, char **words) {
     file = fopen(name, "w");
     fprintf(file, "%d %s", rank, line);
     fclose(file);
-    if (count > 1 && rank == 1 && strcmp(words[1], "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 7);
-    if (count > 1 && rank == 1 && strcmp(words[1], "kill") == 0) raise(SIGKILL);
     MPI_Barrier(MPI_COMM_WORLD);
     return MPI_Finalize();
 }
@@ -80,20 +90,63 @@ def test_four_ranks_are_one_run(project: Project, mpi: tuple[list[str], Path], w
     for number in range(4):
         nodes = project.lineage(f"part.{number}")["nodes"]
         assert str(project.path / "input") in {node.get("path") for node in nodes if node["type"] == "FileVersion"}
+        assert way != "behind" or "Pipe" not in {node["type"] for node in nodes}
+        assert f"rank {number} of 4" in [node["label"] for node in nodes if node["type"] == "Rank"]
+    pattern = "?r a provio:Rank ; provio:launcher ?launcher ; prov:actedOnBehalfOf ?user . ?user provio:name ?name"
+    assert len(project.rows(f"SELECT ?r ?launcher ?name {{ {pattern} }}")) == 4
+    assert "ranks    4 of 4 (" in project.provio("show", "last").stdout
+    assert ends(project) == ["ended" if way == "behind" else "exit 0"]
+    project.provio("validate")
+
+
+@pytest.fixture(params=["nowhere", "full", "contradiction"])
+def wrong(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dict[str, str], str]]:
+    """Variables that keep ranks from being recorded as such, and what is to be said of that."""
+    with ExitStack() as undo:
+        if request.param == "contradiction":
+            yield {"FLUX_TASK_RANK": "9"}, "contradict each other"
+            return
+        folder = Path("/proc/nowhere")
+        if request.param == "full":
+            folder = tmp_path / "disk"
+            filesystems.mount(folder, "ext4", undo)
+            with contextlib.suppress(OSError), open(folder / "filler", "wb", buffering=0) as filler:
+                while True:
+                    filler.write(bytes(1024))
+        yield {"PROVIO_HOME": str(folder / ".provio")}, "not recording: cannot write"
+
+
+# A launcher ends all ranks when one fails: none does before each of the four has done its work.
+ALL_THERE = "cat input > made.$$; mv made.$$ part.$$; until set -- part.* && [ $# -eq 4 ]; do sleep 0.05; done; exit 3"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fate", ["abort", "kill"])
-def test_a_rank_that_fails_ends_its_launcher_as_ever(project: Project, mpi: tuple[list[str], Path], fate: str) -> None:
-    """The launcher's own exit code, and what each rank did until then."""
-    launcher, program = mpi
-    bare = carried_out(project, *launcher, program, fate)
-    watched = carried_out(project, *launcher, *provio_command(), "run", "--quiet", "--", program, fate)
-    assert watched.returncode == bare.returncode != 0
-    runs, found = runs_and_ranks(project)
-    assert runs == 1
-    assert "1" in found
-    assert project.lineage("part.1")["edges"]
+def test_what_is_wrong_is_said_once(
+    project: Project, mpi: tuple[list[str], Path], wrong: tuple[dict[str, str], str]
+) -> None:
+    """By the first rank of a host, in one line; and the command does and ends as it would."""
+    project.env |= wrong[0]
+    done = carried_out(project, *mpi[0], *provio_command(), "run", "--", "sh", "-c", ALL_THERE)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("provio: ")]
+    assert len([line for line in lines if wrong[1] in line]) == 1, done.stderr
+    ordinary = ("pending in", "recorded in")  # whichever it is: who comes to the store first merges
+    assert [line for line in lines if wrong[1] not in line and not any(word in line for word in ordinary)] == []
+    assert done.returncode == 3
+    assert {path.read_text() for path in project.path.glob("part.*")} == {"input\n"}
+
+
+@pytest.mark.parametrize(
+    ("env", "speaks"),
+    [
+        ({}, True),
+        ({"PMI_RANK": "3"}, True),
+        ({"PMI_RANK": "3", "MPI_LOCALRANKID": "1", "SLURM_LOCALID": "0"}, False),
+        ({"SLURM_PROCID": "9", "SLURM_LOCALID": "0"}, True),
+    ],
+)
+def test_who_speaks(env: dict[str, str], speaks: bool) -> None:
+    """The first rank of each host, where the launcher says which that is; else each."""
+    assert ranks.speaks(env) is speaks
 
 
 def started(project: Project, script: str, **said: str) -> str:
@@ -107,6 +160,7 @@ def started(project: Project, script: str, **said: str) -> str:
     return subprocess.run(words, cwd=project.path, env=env, capture_output=True, text=True, timeout=60).stderr
 
 
+@pytest.mark.slow
 def test_ranks_that_come_together_make_one_run(project: Project) -> None:
     """The first makes it, the others wait for that; other programs, options and environments join it as well."""
     script = 'for rank in 0 1 2 3 4 5; do PMI_RANK=$rank "$provio" run -- sh -c "echo $rank > out$rank" & done; wait; '
@@ -117,6 +171,7 @@ def test_ranks_that_come_together_make_one_run(project: Project) -> None:
     assert (runs, found) == (1, [str(rank) for rank in range(8)])
 
 
+@pytest.mark.slow
 def test_what_a_variable_alone_says_joins_no_other_call(project: Project) -> None:
     """One that was left in the environment: calls that are unlike are runs of their own, each by its name."""
     project.env["PMI_RANK"] = "3"
@@ -126,6 +181,7 @@ def test_what_a_variable_alone_says_joins_no_other_call(project: Project) -> Non
     assert ",one," in shown and ",two," in shown
 
 
+@pytest.mark.slow
 def test_the_ranks_of_two_launchers_are_two_runs(project: Project) -> None:
     """By the processes that started them; by a name, those that say it are one."""
     script = "provio run -- sh -c 'echo 1 > out'"
@@ -135,6 +191,17 @@ def test_the_ranks_of_two_launchers_are_two_runs(project: Project) -> None:
     for number in range(2):
         assert started(project, script, PMI_RANK=str(number), PMI_SIZE="2", PROVIO_RUN="night/1") == ""
     assert project.count("?run a provio:Run") == 3
+
+
+@pytest.mark.slow
+def test_two_launchers_in_one_run_have_ranks_of_their_own(project: Project) -> None:
+    """Where neither names its program, and only their ranks are recorded: by the process that started them."""
+    script = 'for rank in 0 1; do PMI_RANK=$rank PMI_SIZE=2 provio run --quiet -- sh -c "echo $rank > out"; done'
+    for _ in range(2):
+        assert started(project, script, PROVIO_RUN="night") == ""
+    assert runs_and_ranks(project) == (1, ["0", "1"])
+    assert project.count("?rank a provio:Rank ; provio:rank 0") == 2
+    assert project.count("?rank a provio:Rank") == 4
 
 
 def test_a_contradiction_is_said_and_is_no_rank(project: Project) -> None:
@@ -155,6 +222,7 @@ def test_what_does_not_start_is_said_as_ever(project: Project) -> None:
         assert said.splitlines()[1::2] == ["127", "126"]
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_a_rank_that_is_recorded_by_itself(project: Project) -> None:
     """One that nothing can be recorded of goes on while the others start."""
     meets = "for i in $(seq 50); do test -e other && exit; sleep 0.1; done; echo alone >&2"
@@ -170,12 +238,131 @@ def test_a_closed_output_stays_closed(project: Project) -> None:
     assert started(project, script) == ""
 
 
+@pytest.mark.slow
 def test_ranks_make_one_run_in_the_place_of_one_that_is_gone(project: Project) -> None:
     """Whoever finds that it was removed makes another, for all."""
     script = "PMI_RANK=0 provio run -- true; rm -r .provio/runs/*; "
     script += 'for rank in 0 1 2 3; do PMI_RANK=$rank "$provio" run -- sh -c "echo $rank > out$rank" & done; wait'
     assert started(project, script, PROVIO_RUN="one") == ""
     assert runs_and_ranks(project) == (1, ["0", "1", "2", "3"])
+
+
+def ends(project: Project) -> list[str]:
+    """What `runs` says of how runs ended."""
+    return [row["end"] for row in csv.DictReader(project.provio("runs", "--as", "csv").stdout.splitlines())]
+
+
+@pytest.mark.slow
+def test_ranks_end_with_the_last_of_them(project: Project) -> None:
+    """One was killed in its work: whoever asks then notes the end, and the run is packed."""
+    script = "import time; print(1, file=open('part1', 'w'), flush=True); time.sleep(60)"
+    rank = start(project, "python3", "-c", script, PMI_RANK="1")
+    wait_for(project.path / "part1", b"1\n")
+    try:
+        assert ends(project) == ["not seen"]
+    finally:
+        rank.kill()
+        rank.wait()
+    assert ends(project) == ["ended"]
+    row = project.rows(
+        "SELECT ?end (MAX(?last) AS ?late) { ?run a provio:Run ; prov:endedAtTime ?end . "
+        "?p a provio:Process ; prov:endedAtTime ?last } GROUP BY ?end"
+    )[0]
+    assert row["end"] == row["late"]
+    assert Home(project.path / ".provio").pending(Config().conclusions) == []
+    assert "1 run packed" in project.provio("merge", "--pack").stderr
+    assert ends(project) == ["ended"]
+
+
+@pytest.mark.slow
+def test_what_joins_a_run_that_ended_ends_it_later(project: Project) -> None:
+    """The end is noted anew."""
+    found = []
+    for rank in "01":
+        assert started(project, f"provio run -- touch out{rank}", PMI_RANK=rank, PROVIO_RUN="one") == ""
+        found += project.rows("SELECT ?run ?end { ?run a provio:Run ; prov:endedAtTime ?end }")
+    assert found[0]["run"] == found[1]["run"]
+    assert found[0]["end"] < found[1]["end"]
+
+
+@pytest.mark.slow
+def test_the_end_of_ranks_that_are_read_in_portions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is noted before the first portion is told, and merging again finds nothing new."""
+    script = "for rank in 0 1; do PMI_RANK=$rank provio run --quiet -- touch out$rank; done"
+    assert started(project, script) == ""
+    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
+    home = Home(project.path / ".provio")
+    assert len(merge(home).merged) == 1
+    assert merge(home).merged == []
+    assert ends(project) == ["ended"]
+
+
+def test_an_access_of_unknown_end_is_told_as_before(project: Project) -> None:
+    """Where a rank's last read and its close are lost, it read until the last that is known of it: also once the end of
+    the run is noted, which comes of the first merge."""
+    (project.path / "in").write_text("1\n")
+    script = "for rank in 0 1; do PMI_RANK=$rank provio run --no-merge -- sort in -o out$rank; done"
+    assert started(project, script) == ""
+    [folder] = Home(project.path / ".provio").run_folders()
+    for file in folder.glob("*/*.ttl"):
+        file.write_bytes(LAST.sub(rb":\1 0", file.read_bytes()))
+    lost = [access.last_read for access in _accesses(folder)]
+    assert len(merge(Home(project.path / ".provio")).merged) == 1
+    assert "endedNs" in read_head(folder)
+    assert [access.last_read for access in _accesses(folder)] == lost
+
+
+def _accesses(folder: Path) -> list[Access]:
+    return [access for opening in read_run(folder).openings() for access in opening.accesses]
+
+
+@pytest.mark.slow
+def test_commands_of_one_name_are_one_run(project: Project) -> None:
+    """Each becomes its command, ranks or not, before a merge or after; one of another name is another run."""
+    project.env["PROVIO_RUN"] = "job/7"
+    assert project.provio("run", "--", "sh", "-c", "echo 1 > a; exit 3", code=3).stderr == ""
+    assert project.provio("run", "--name", "other", "--", "cp", "a", "b").stderr == ""
+    assert project.data("b") == {"a"}
+    assert project.provio("run", "--", "no-such", code=127).returncode == 127
+    assert started(project, "provio run -- cp b c", PMI_RANK="0") == ""
+    project.provio("run", "--", "sh", "-c", "kill -9 $$", code=-9)
+    assert ends(project) == ["ended"]
+    assert project.data("c") == {"a", "b"}
+    project.env["PROVIO_RUN"] = "job/8"
+    project.provio("run", "--", "touch", "d")
+    assert ends(project) == ["ended", "ended"]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_packed_takes_no_more_commands(project: Project) -> None:
+    """A line says so; what follows is one run again."""
+    project.env["PROVIO_RUN"] = "job"
+    project.provio("run", "--", "touch", "a")
+    assert "1 run packed" in project.provio("merge", "--pack").stderr
+    said = project.provio("run", "--", "touch", "b").stderr
+    assert said.count("\n") == 1
+    assert "is finished and packed: what follows is another run" in said
+    assert project.provio("run", "--", "touch", "c").stderr == ""
+    assert ends(project) == ["ended", "ended"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("collected", "end"), [(False, "not seen"), (True, "ended")])
+def test_ranks_of_other_hosts_end_where_all_is_collected(project: Project, collected: bool, end: str) -> None:
+    """Nobody here can see whether they go on; the run waits for no answer then."""
+    assert started(project, "provio run -- touch out", PMI_RANK="0") == ""
+    [run] = (project.path / ".provio" / "runs").iterdir()
+    (run / "other").mkdir()
+    captured.mark(str(run / "other"), run.name, "other", taken=True)
+    mark = run / "other" / captured.MARK
+    if collected:
+        mark.write_text(mark.read_text().removesuffix(" .\n") + f"{captured.COLLECTED}{time.time_ns()} .\n")
+    assert ends(project) == [end]
+    assert ends(project) == [end]
+    assert Home(project.path / ".provio").pending(Config().conclusions) == []
+    packed = project.provio("merge", "--pack").stderr
+    assert ("1 run packed" in packed) is collected
 
 
 @pytest.mark.parametrize(
@@ -204,6 +391,15 @@ def test_what_contradicts(said: dict[str, str]) -> None:
         ranks.of(said)
 
 
+def test_a_rank_loads_next_to_nothing(project: Project) -> None:
+    """Neither what reads command lines nor the store: where it becomes its command, and where it makes the run."""
+    for rank, most in (("0", set()), ("1", {"provio.ranked"})):
+        said = started(project, "provio run -- true", PMI_RANK=rank, PMI_SIZE="2", PROVIO_RUN="one", PYTHONVERBOSE="1")
+        loaded = set(re.findall(r"^import '([\w.]+)'", said, re.MULTILINE))
+        assert "provio.ranks" in loaded
+        assert loaded & ({"click", "pyoxigraph"} | most) == set()
+
+
 def test_the_run_is_pending_and_makes_no_mess(tmp_path: Path) -> None:
     """Beside the runs there is one small file for each program."""
     project = new_project(tmp_path)
@@ -213,10 +409,21 @@ def test_the_run_is_pending_and_makes_no_mess(tmp_path: Path) -> None:
     assert project.count("?run a provio:Run") == 1
 
 
+@pytest.mark.parametrize(("record", "mode"), [(0o2770, 0o2770), (0o700, 0o700)])
+def test_what_ranks_share_is_the_groups_where_the_record_is(project: Project, record: int, mode: int) -> None:
+    """Else the ranks of one of the group would keep those of another from being one run."""
+    (project.path / ".provio").mkdir(exist_ok=True)
+    (project.path / ".provio").chmod(record)
+    assert started(project, "provio run -- true", PMI_RANK="0") == ""
+    assert (project.path / ".provio" / "joined").stat().st_mode & 0o7777 == mode
+
+
 def test_all_tables_of_launchers_are_the_same() -> None:
     """In Python, in the shim, and in the layer that has no shim."""
-    names = [name for _, name, _ in ranks.TABLE]
-    text = (ROOT / "interceptors" / "posix" / "process.c").read_text(encoding="utf-8")
-    (rows,) = re.findall(r"#define RANK_NAMES\(name\)((?:.*\\\n)+.*)", text)
-    assert re.findall(r'name\("(\w+)"\)', rows) == [*names, "SLURM_STEP_NUM_TASKS"]
-    assert list(surroundings.RANKS) == names
+    text = (ROOT / "interceptors" / "posix" / "rank.c").read_text(encoding="utf-8")
+    rows = {}
+    for kind, row in re.findall(r"#define (\w+)_NAMES\(name\)((?:.*\\\n)*.*)", text):
+        rows[kind] = tuple(re.findall(r'name\("([^"]*)"\)', row))
+    assert tuple(zip(rows["LAUNCHER"], rows["RANK"], rows["SIZE"], strict=True)) == ranks.TABLE
+    assert (rows["BATCH"], rows["STEP"]) == (ranks.BATCH, ranks.STEPS)
+    assert (layer.RANKS, layer.BATCH, layer.STEPS) == (ranks.TABLE, ranks.BATCH, ranks.STEPS)

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -15,7 +16,7 @@ import pytest
 from conftest import ROOT
 from posix_trace import Facts, Trace
 
-from provio.run import SHIM
+from provio.recording import SHIM
 
 RECOGNISERS = sorted(path.stem for path in (ROOT / "interceptors" / "recognise").glob("[!_]*.py"))
 
@@ -100,6 +101,17 @@ def main(debug): pass
 def fit(lr, path): print(lr, path)
 main()
 """
+
+
+def test_the_shim_of_another_kind_finds_them(tmp_path: Path, work: Path) -> None:
+    """It lies in `preload/KIND`, as that for musl does in a wheel for glibc: they lie in the package's folder."""
+    package = tmp_path / "package"
+    (package / "preload" / "kind").mkdir(parents=True)
+    (package / "interceptors").symlink_to(ROOT / "interceptors")
+    trace = Trace(tmp_path / "trace", Path(shutil.copy(SHIM, package / "preload" / "kind")))
+    program = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--rate', type=float)\np.parse_args()\n"
+    run(trace, work, program, "--rate", "0.5")
+    assert configurations(trace)
 
 
 def test_click(trace: Trace, work: Path) -> None:
@@ -431,6 +443,7 @@ for act in (lambda: parser.parse_args(["--n", "x"]), lambda: np.savez("no/such/f
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="before, a traceback has a line more")
 def test_what_is_followed_looks_as_it_was(trace: Trace, work: Path) -> None:
     """Signature, source, pickle, a class above it, an error's text and the lines of its traceback."""
@@ -441,6 +454,7 @@ def test_what_is_followed_looks_as_it_was(trace: Trace, work: Path) -> None:
     assert [values for _, values in configurations(trace)] == [{"n": "1"}]
 
 
+@pytest.mark.slow
 def test_it_is_off_with_one_switch(trace: Trace, work: Path) -> None:
     """All of it, or one library's."""
     program = f"import sys, numpy as np\n{ARGPARSE}\nnp.savez('a', x=1)\nprint(sys.meta_path[0])\n"

@@ -16,7 +16,7 @@ from conftest import Project
 from posix_trace import NS, Count, Trace, counts, of_class, parsed
 
 from provio import blocks
-from provio.trace import _records
+from provio.trace_records import records_in
 
 
 def one(facts: dict[str, dict[str, str]], kind: str, **words: str) -> dict[str, str]:
@@ -81,7 +81,7 @@ def test_every_reader_reads_the_same(built: Path, trace: Trace, work: Path) -> N
             lines = subprocess.run(command, input=data, check=True, capture_output=True).stdout.splitlines()
             assert len(set(lines)) == count, command[0]
     quick = b"".join(line for line in data.splitlines(keepends=True) if b"\\" not in line)
-    assert blocks.records(quick) == _records(quick)
+    assert blocks.records(quick) == records_in(quick)
 
 
 def test_what_cannot_be_said_is_not_heard(built: Path, trace: Trace, work: Path) -> None:

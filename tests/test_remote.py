@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.server
 import io
 import os
@@ -19,8 +20,8 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
+from meanwhile import growing, while_one_runs
 from servers import Server, account, serve
-from test_across import growing, start, wait_for
 
 from provio import config
 from provio.across.known import DERIVED
@@ -28,6 +29,7 @@ from provio.errors import NothingKnown, StoreError
 from provio.home import Home
 from provio.store import open_reader, open_writer, terms
 from provio.store.remote import connect
+from provio.vocab import PROV, RDF
 
 requests = pytest.importorskip("requests")
 
@@ -207,12 +209,9 @@ def test_a_run_that_is_removed(project: Project, oxigraph: Server) -> None:
 @pytest.mark.slow
 def test_a_run_during_which_a_file_appeared_is_removed(project: Project, oxigraph: Server) -> None:
     """While its graph waits to be dropped, nothing is concluded from it."""
-    asleep = start(project, "bash", "-c", "touch begun; until test -e go; do sleep 0.01; done")
-    wait_for(project.path / "begun")
-    project.sh("echo 4 > new")
-    project.run("cat new > d")
-    project.sh("touch go")
-    assert asleep.wait(timeout=60) == 0
+    with while_one_runs(project):
+        project.sh("echo 4 > new")
+        project.run("cat new > d")
     project.provio("merge", "--store", oxigraph.url)
     gap = "?gap provio:reason ?reason FILTER(CONTAINS(?reason, 'went on'))"
     project.env["PROVIO_STORE"] = oxigraph.url
@@ -257,6 +256,48 @@ def test_texts_with_line_separators_reach_a_server(oxigraph: Server, tmp_path: P
     assert sorted(ox.parse(there, ox.RdfFormat.N_TRIPLES), key=str) == sorted(
         ox.parse("".join(lines), ox.RdfFormat.N_TRIPLES), key=str
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
+def test_a_reader_never_sees_half_of_what_is_renewed(
+    project: Project, server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much of what follows from several runs changes at once, a question is answered from before or after; and
+    by its own name, whichever it has there."""
+    account(project)
+    monkeypatch.setenv("HOME", str(project.path.parent))
+    home, many = Home(project.path / ".provio"), 3000
+    settings = config.load(flags={"store": request.getfixturevalue(server).url})
+    bundle = [f"<{DERIVED}> <{RDF}type> <{PROV}Bundle> .\n"]
+
+    def renew() -> None:
+        for number in range(6):
+            with open_writer(home, settings, wait=True) as writer:
+                writer.withdraw(DERIVED, list(writer.statements(DERIVED)))
+                writer.add(DERIVED, [f'<urn:s{one}> <urn:state> "{number}" .\n' for one in range(many)])
+                writer.index(bundle)
+
+    renewing = threading.Thread(target=renew)
+    renewing.start()
+    seen: set[tuple[str, ...]] = set()
+    while renewing.is_alive():
+        with contextlib.suppress(NothingKnown):
+            table = open_reader(home, settings).table("SELECT ?o (COUNT(?s) AS ?n) { ?s <urn:state> ?o } GROUP BY ?o")
+            seen.add(tuple(f"{state}: {count}" for state, count in table))
+    renewing.join()
+    assert seen <= {(f"{number}: {many}",) for number in range(6)}
+    assert len(seen) > 1
+    reader = open_reader(home, settings)
+    assert [row["g"] for row in reader.rows("SELECT DISTINCT ?g { GRAPH ?g { ?s <urn:state> '5' } }")] == [DERIVED]
+    assert len(list(reader.rows(f"SELECT ?s {{ GRAPH <{DERIVED}> {{ ?s <urn:state> '5' }} }}"))) == many
+    assert len(list(reader.rows("SELECT ?s { ?s <urn:state> '5' }", [DERIVED]))) == many
+    assert {quad.graph_name.value for quad in reader.quads() if quad.predicate.value == "urn:state"} == {DERIVED}
+    with open_writer(home, settings, wait=True) as writer:
+        writer.drop(DERIVED)
+        writer.publish()
+    with pytest.raises(NothingKnown):
+        open_reader(home, settings)
 
 
 @pytest.mark.slow

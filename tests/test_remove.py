@@ -18,8 +18,9 @@ import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
 from filesystems import mount
-from test_across import growing, shell, start, wait_for
+from meanwhile import growing, shell, start, wait_for, while_one_runs
 
+from provio import going
 from provio.config import Config
 from provio.errors import StoreError
 from provio.facts import RUN_BASE
@@ -55,12 +56,9 @@ def over_a_pipe(project: Project) -> None:
 def unseen(project: Project) -> None:
     """A run that goes on while a file appears, what made an earlier version of it, and what read it."""
     project.run("cat a > new")
-    asleep = start(project, "bash", "-c", "touch begun; until test -e go; do sleep 0.01; done")
-    wait_for(project.path / "begun")
-    project.sh("echo 4 > new")
-    project.run("cat new > d")
-    project.sh("touch go")
-    assert asleep.wait(timeout=60) == 0
+    with while_one_runs(project):
+        project.sh("echo 4 > new")
+        project.run("cat new > d")
 
 
 def equal(project: Project) -> None:
@@ -247,6 +245,16 @@ def test_what_is_not_removed(project: Project) -> None:
     project.provio("rm", "--yes", first, "ffff", code=3)
     assert "--yes" in project.provio("rm", first, code=1).stderr
     assert quads(home) == before
+
+
+def test_a_process_that_ended_unwaited_for_is_not_there() -> None:
+    """As in a container whose first process waits for nobody: its run does not go on for that."""
+    with subprocess.Popen(["sleep", "60"]) as child:
+        image = str(child.pid), Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19]
+        assert going.alive(image)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not going.alive(image)
 
 
 @pytest.mark.slow

@@ -315,6 +315,31 @@ _:q                    12.5
     assert "https://ex…" in rows.render(VARIABLES, ROWS, "table", width=17)
 
 
+def test_a_table_folds_what_is_said_in_words():
+    """What does not fit goes on in the next line, at a space; after six lines it is cut. An IRI is cut at once."""
+    said = Literal("it is linked statically: what it reads and writes is not seen")
+    shown = rows.render(
+        ["why", "of"], [(said, NamedNode("https://example.org/a/b/c")), (Literal("a"), None)], "table", width=36
+    )
+    assert (
+        shown
+        == """\
+why                of
+─────────────────  ─────────────────
+it is linked       https://example.…
+statically: what
+it reads and
+writes is not
+seen
+a
+"""
+    )
+    shown = rows.render(["why"], [(Literal(" ".join("abcdefgh")),)], "table", width=6, unicode=False)
+    assert shown == "why\n------\na b c\nd e f\ng h\n"
+    shown = rows.render(["why"], [(Literal(" ".join(["words"] * 8)),)], "table", width=6)
+    assert shown == "why\n──────\n" + "words\n" * 5 + "words…\n"
+
+
 def test_answers_of_ask():
     assert rows.boolean(True, "table") == "true\n"
     assert json.loads(rows.boolean(False, "json")) == {"head": {}, "boolean": False}

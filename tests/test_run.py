@@ -190,7 +190,7 @@ def test_a_run_folder_that_cannot_be_filled_is_taken_away(project: Project) -> N
 def test_a_missing_shim_is_said_and_harmless(project: Project, tmp_path: Path) -> None:
     """Without the shim the command runs untracked; --strict refuses."""
     code = (
-        f"import provio.run; provio.run.SHIM = provio.run.Path({str(tmp_path / 'none.so')!r}); "
+        f"import provio.recording; provio.recording.SHIM = provio.recording.Path({str(tmp_path / 'none.so')!r}); "
         "from provio.cli import main; main()"
     )
     for strict, expected in (([], 0), (["--strict"], 125)):
@@ -248,7 +248,7 @@ def test_sigterm_reaches_the_command(project: Project, start: Callable[..., subp
     process = start("bash", "-c", script, stdout=subprocess.PIPE)
     _wait_for(project.path / "ready")
     process.terminate()
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=60)
     assert (process.returncode, out) == (5, "got it\n")
 
 
@@ -263,7 +263,7 @@ def test_an_interrupt_sent_to_provio_alone_reaches_the_command(
     process = start("bash", "-c", script, stdout=subprocess.PIPE, **own)
     _wait_for(project.path / "ready")
     process.send_signal(number)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=60)
     assert (process.returncode, out) == (5, "got it\n")
 
 
@@ -346,7 +346,7 @@ def test_sigkill_in_the_middle_of_writes_loses_nothing(
 
 
 def _wait_for(path: Path) -> None:
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < limit, f"{path} did not appear"
         time.sleep(0.01)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections import defaultdict
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
@@ -12,14 +9,13 @@ from urllib.parse import unquote_to_bytes
 import pyoxigraph
 import pytest
 from conftest import ROOT
+from fuzzing import TRICKY, checker, is_text, printed, searched
 from posix_trace import POSIX
-from test_escape import TRICKY, is_text
 
 from provio.interceptors.python.secret_words import REDACTED, hides
 
 PARTS = ("said", "setting", "secret", "real", "text")
 SOURCES = [ROOT / "tests" / "fuzz" / "said.c", *(POSIX / f"{name}.c" for name in PARTS)]
-SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 TEXTS = [text.replace(b"\0", b"") for text in TRICKY]
 SEEDS = [b"\0".join((text, b"Loss", other, text)) for text, other in zip(TEXTS, TEXTS[1:] + TEXTS[:1], strict=True)]
 SEEDS += [b"args\0dateTime\0" + key + b"\0" + value for key in (b"api_key", b"db.password", b"pad_token", b"a\\.pass")
@@ -31,25 +27,13 @@ Facts = dict[str, bytes]
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program that says something of each file it is given, and prints it."""
-    program = tmp_path_factory.mktemp("said") / "said"
-    compiler = os.environ.get("CC", "cc").split()
-    if subprocess.run(
-        [*compiler, "-g", "-O1", "-w", *SANITIZED, "-o", program, *SOURCES], capture_output=True
-    ).returncode:
-        subprocess.run([*compiler, "-O1", "-w", "-o", program, *SOURCES], check=True)
-    return program
+    return checker(tmp_path_factory.mktemp("said") / "said", SOURCES)
 
 
 def said(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, list[Facts]]]:
     """What pyoxigraph reads of each input: by class, in order, the facts of each thing; what was encoded, decoded."""
-    folder.mkdir(exist_ok=True)
-    files = [folder / str(number) for number in range(1, len(inputs) + 1)]
-    for path, data in zip(files, inputs, strict=True):
-        path.write_bytes(data)
-    done = subprocess.run([driver, *files], capture_output=True, timeout=120)
-    assert done.returncode == 0, done.stderr.decode(errors="replace")
     things: dict[str, Facts] = defaultdict(dict)
-    for quad in pyoxigraph.parse(done.stdout, format=pyoxigraph.RdfFormat.TURTLE):
+    for quad in pyoxigraph.parse(printed(driver, inputs, folder), format=pyoxigraph.RdfFormat.TURTLE):
         word, value = quad.predicate.value.rpartition("#")[2], quad.object.value
         bare = word.removesuffix("Encoded")
         assert bare not in things[quad.subject.value]
@@ -91,19 +75,6 @@ def test_tricky_bytes(driver: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_a_fuzzer_finds(driver: Path, tmp_path: Path) -> None:
     """libFuzzer's search for bytes that reach new code: each is checked in C, and those it keeps by a parser too."""
-    if shutil.which("clang") is None:
-        pytest.skip("clang is not installed (apt-get install clang)")
-    fuzzer, corpus = tmp_path / "fuzzer", tmp_path / "corpus"
-    corpus.mkdir()
-    for number, data in enumerate(SEEDS):
-        (corpus / f"seed{number}").write_bytes(data)
-    flags = ["-g", "-O1", "-w", "-DFUZZER", "-fsanitize=fuzzer", *SANITIZED]
-    if subprocess.run(["clang", *flags, "-o", fuzzer, *SOURCES], capture_output=True).returncode:
-        pytest.skip("clang has no libFuzzer here (apt-get install libclang-rt-14-dev, or of its own version)")
-    limits = ["-runs=30000", "-rss_limit_mb=0", "-malloc_limit_mb=1024", "-max_total_time=60", "-seed=7"]
-    command: list[str | Path] = [fuzzer, *limits, "-max_len=4000", "-verbosity=0", corpus]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=200)
-    assert done.returncode == 0, done.stderr.decode(errors="replace")
-    kept = [path.read_bytes() for path in sorted(corpus.iterdir())]
+    kept = searched(tmp_path, SOURCES, SEEDS, 30000, 4000)
     assert len(kept) > len(SEEDS)
     check(driver, kept, tmp_path / "inputs")

@@ -231,6 +231,7 @@ def ancestors(home: Home, name: str) -> set[str]:
     return {node.get("path") or node["label"] for node in entities}
 
 
+@pytest.mark.slow
 def test_a_changed_configuration_is_not_made_from_the_one_before(home: Home) -> None:
     for number in (1, 2):
         run = Run(home, number)
@@ -242,6 +243,7 @@ def test_a_changed_configuration_is_not_made_from_the_one_before(home: Home) -> 
     assert ancestors(home, "/data/2.pt") == {"/data/2", "args, version 2: lr 2"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
 def test_a_thing_with_an_identifier_is_one_in_all_runs(home: Home, order: tuple[int, ...]) -> None:
     """What one run made of it the next one found; what was made later is no ancestor."""

@@ -10,6 +10,7 @@ import struct
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
 from posix_trace import Trace, of_class
 
 TIME = re.compile(r" ; :(?:startedNs|at) \d+| ; :device .*? :size \d+")
@@ -77,6 +78,7 @@ def shortest(value: float) -> str:
     return f"{'-' * (math.copysign(1, value) < 0)}{digits[0]}.{digits[1:] or '0'}E{number.adjusted() if value else 0}"
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_settings(trace: Trace, built: Path, work: Path) -> None:
     assert trace.run(built / "said", "many", work).returncode == 0
     facts = trace.facts()

@@ -64,11 +64,17 @@ with ThreadPoolExecutor(2) as pool:
     write(".out")
 """
 LATE = """
-go = threading.Event()
+begun, go = threading.Event(), threading.Event()
+def waiting():
+    begun.set()
+    go.wait()
+    write("a.out")
+
 with ThreadPoolExecutor(1) as pool:
     with provio.activity("a"):
-        pool.submit(go.wait)
+        pool.submit(waiting)
         late = pool.submit(write, "a.out")
+        begun.wait()
     go.set()
     late.result()
     pool.submit(write, ".out").result()
@@ -257,7 +263,7 @@ def test_the_same_for_tasks_of_asyncio(trace: Trace, work: Path) -> None:
 
 def test_what_is_handed_to_a_pool_belongs_to_an_activity_that_is_over(trace: Trace, work: Path) -> None:
     """Its thread was made within that activity, and is in none afterwards."""
-    assert written(trace, LATE, work) == {("a", "a"): 1, ("", ""): 1}
+    assert written(trace, LATE, work) == {("a", "a"): 2, ("", ""): 1}
 
 
 @pytest.mark.slow

@@ -127,6 +127,7 @@ def test_a_value_keeps_its_type(value: Any, found: dict[str, Any]) -> None:
     assert [type(each) for each in got.values()] == [type(each) for each in found.values()]
 
 
+@pytest.mark.slow
 def test_what_has_no_end_is_told_in_words() -> None:
     cyclic: dict[str, Any] = {"a": 1}
     cyclic["self"] = cyclic
@@ -156,6 +157,7 @@ def test_passwords_in_addresses_are_not_kept(text: str) -> None:
     assert "sesame" not in str(heard.said)
 
 
+@pytest.mark.slow
 def test_of_very_many_the_rest_is_told_by_its_digest() -> None:
     many = Taken()
     found = list(many.settings({f"key {n}": n for n in range(100_000)}))
@@ -204,6 +206,7 @@ def test_ini_files_and_their_numbers(tmp_path: pathlib.Path) -> None:
     assert set(taken(parser)) == {"model.lr", "model.name", "model.other", "model.amp", "model.seed"}
 
 
+@pytest.mark.slow
 def test_omegaconf_and_yaml(tmp_path: pathlib.Path) -> None:
     omegaconf = pytest.importorskip("omegaconf", reason="OmegaConf, which comes with Hydra, is not installed")
     path = tmp_path / "a.yaml"
@@ -247,6 +250,7 @@ NESTED = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.text(), NESTED, max_size=5), st.text() | st.none(), st.text() | st.none())
 def test_any_configuration_can_be_said(values: Any, name: str | None, kind: str | None) -> None:
@@ -263,6 +267,7 @@ def test_any_configuration_can_be_said(values: Any, name: str | None, kind: str 
             assert said[encoded] == value or value != value
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.text() | st.integers(), NESTED | st.decimals() | st.fractions(), NESTED, st.none() | st.text())
 def test_any_metric_can_be_said(name: Any, value: Any, step: Any, kind: Any) -> None:
@@ -281,6 +286,7 @@ ODD = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
 def test_odd_things_are_no_trouble(name: str) -> None:
     heard, thing = Heard(), ODD[name]()

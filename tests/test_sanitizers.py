@@ -28,8 +28,8 @@ CALLS = {
 }
 SHORT_THREADS = (".", "-30", "3")
 FLAGS = {
-    "thread": ("-fsanitize=thread", "-Wno-tsan"),
-    "address": ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+    "thread": ("-O1", "-fsanitize=thread", "-Wno-tsan"),
+    "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
 }
 # Some programs share descriptors between threads on purpose: libtsan's own wrapper of close calls that a race.
 SUPPRESSED = "race_top:libtsan\n"
@@ -43,7 +43,7 @@ def sanitized(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     empty.write_text("int main(void) { return 0; }\n")
     compiler = os.environ.get("CC", "cc").split()
     if subprocess.run([*compiler, *flags, "-o", empty.with_suffix(""), empty], capture_output=True).returncode:
-        pytest.skip(f"the compiler has no {flags[1]} (apt-get install gcc)")
+        pytest.skip(f"the compiler has no {flags[2]} (apt-get install gcc)")
 
     def compile_all(folder: Path) -> None:
         environment = {**os.environ, "CFLAGS": " ".join(flags)}

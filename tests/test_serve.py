@@ -10,6 +10,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -18,8 +19,9 @@ from conftest import Project, assert_valid, new_project
 from hostile import NAMES
 from serving import Site, gone, serving
 
-from provio.errors import ProvioError
+from provio.errors import ProvioError, TimedOut
 from provio.serve.binary import Binary
+from provio.serve.worker import Worker
 
 pytest.importorskip("waitress")
 pytest.importorskip("requests")
@@ -113,7 +115,7 @@ def test_requests_that_are_none(site: Site) -> None:
     assert site.ask("/query", "POST", "CLEAR ALL", Content_Type="application/sparql-update")[0] == 403
     assert site.ask("/query", "POST", b"\xff", Content_Type="application/sparql-query")[0] == 400
     assert site.ask("/query", "POST", "ASK {}", Content_Type="text/plain")[0] == 415
-    with socket.create_connection(("127.0.0.1", urlsplit(site.url).port), timeout=30) as large:
+    with socket.create_connection(("127.0.0.1", urlsplit(site.url).port), timeout=60) as large:
         large.sendall(b"POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n\r\n")
         assert large.recv(100).startswith(b"HTTP/1.1 413")
     for method, path in (("PUT", "/store"), ("POST", "/update"), ("DELETE", "/query"), ("POST", "/api/runs")):
@@ -122,6 +124,41 @@ def test_requests_that_are_none(site: Site) -> None:
         assert site.ask(path)[0] == 404, path
     assert site.ask("/api/lineage?target=raw.txt")[0] == 404
     assert site.ask("/api/lineage")[0] == site.ask("/api/search?words=a&limit=x")[0] == 400
+
+
+@pytest.mark.slow
+def test_the_head_of_an_answer_alone(site: Site) -> None:
+    """As GET has it, without the answer (RFC 9110); what is held for a long one is let go of."""
+    everything = "/query?" + urlencode({"query": "SELECT * { ?a ?b ?c . ?d ?e ?f }"})
+    for path in ("/", "/api/runs", "/query?query=ASK%7B%7D", *[everything] * 10):
+        status, text, headers = site.ask(path, "HEAD")
+        assert (status, text) == (200, "") and "Content-Type" in headers, path
+    with socket.create_connection(("127.0.0.1", urlsplit(site.url).port), timeout=60) as one:
+        one.sendall(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        one.sendall(b"HEAD /no HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        heads = b"".join(iter(lambda: one.recv(1 << 16), b""))
+    assert [line for line in heads.split(b"\r\n") if line.startswith(b"HTTP") or b"<" in line] == [
+        b"HTTP/1.1 200 OK",
+        b"HTTP/1.1 404 Not Found",
+    ]
+    assert site.ask("/query", "OPTIONS")[2]["Allow"] == "GET, HEAD, POST"
+    assert site.ask("/", "POST", b"")[2]["Allow"] == "GET, HEAD"
+
+
+def test_numbers_beyond_sense_are_the_nearest_that_has_one(site: Site, recorded: Project) -> None:
+    assert len(site.api("search", words="txt", limit=-5)["found"]) == 0
+    assert site.api("runs", skip=-1) == site.api("runs", skip=0)
+    assert site.api("runs", skip=10**30)["runs"] == []
+    iri = site.iri(recorded.path / "done.txt")
+    assert site.api("lineage", target=iri, depth=10**30) == site.api("lineage", target=iri, depth=0)
+
+
+def test_a_query_too_deep_for_the_server_is_refused_alone(site: Site) -> None:
+    """The server that it ends is started anew; nothing but the answer tells of it."""
+    deep = f"SELECT * {{ FILTER({'(' * 20_000}1{')' * 20_000}) }}".encode()
+    status, said, _ = site.ask("/query", "POST", deep, Content_Type="application/sparql-query")
+    assert status == 503 and "nests too deeply" in said
+    assert site.query(FILES)[0] == 200
 
 
 def test_only_its_own_page_asks_in_a_browser(site: Site) -> None:
@@ -278,6 +315,48 @@ def test_a_server_that_died_is_started_again(recorded: Project) -> None:
 
 
 @pytest.mark.slow
+def test_a_worker_that_is_not_ready_yet_is_waited_for(recorded: Project) -> None:
+    """Who asks meanwhile may lose patience, but does not have it begin anew; one that is ready and slow is ended."""
+    with ThreadPoolExecutor(1) as executor:
+        worker = Worker("found", str(recorded.path / ".provio"), executor)
+        worker.begin()
+        assert worker.process
+        pid = worker.process.pid
+        os.kill(pid, signal.SIGSTOP)
+        asked = {"words": "done.txt", "limit": 5}
+        try:
+            assert not worker.ready(0.1)
+            with pytest.raises(TimedOut):
+                worker.ask(asked, 0.1)
+            os.kill(pid, signal.SIGCONT)
+            assert worker.ready(60)
+            found = worker.ask(asked, 60)
+            assert found["count"] >= 1 and worker.process.pid == pid
+            os.kill(pid, signal.SIGSTOP)
+            with pytest.raises(TimedOut):
+                worker.ask(asked, 0.1)
+            assert worker.ask(asked, 60) == found
+            assert worker.process.pid != pid
+        finally:
+            worker.close()
+
+
+@pytest.mark.slow
+def test_a_record_that_is_gone_is_said_to_be(project: Project) -> None:
+    """What was opened before is answered; once it is back, all is."""
+    project.watch("true")
+    home = project.path / ".provio"
+    with serving(project) as site:
+        assert site.api("runs")["count"] == 1
+        home.rename(project.path / "away")
+        status, said, _ = site.ask("/api/statistics?run=last")
+        assert status == 400 and "the record cannot be read" in said
+        assert site.api("runs")["count"] == 1
+        (project.path / "away").rename(home)
+        assert site.api("statistics", run="last")
+
+
+@pytest.mark.slow
 def test_what_is_merged_meanwhile_is_seen(project: Project) -> None:
     """A new run, without a new start, and its snapshot alone is kept; a removed one is no more."""
     (project.path / "a").write_text("a")
@@ -340,6 +419,7 @@ def test_records_that_are_asked_together_are_served_together(recorded: Project, 
         assert site.query("SELECT (COUNT(DISTINCT ?r) AS ?n) { ?r a provio:Run }") == (200, "n\n4\n")
 
 
+@pytest.mark.slow
 def test_calls_that_are_refused(recorded: Project, tmp_path: Path) -> None:
     """Each in one line that names the remedy."""
 

@@ -39,6 +39,7 @@ def first(graph: Graph, kind: URIRef, having: URIRef | None = None) -> URIRef:
     return next(s for s in sorted(found) if isinstance(s, URIRef) and (having is None or (s, having, None) in graph))
 
 
+@pytest.mark.slow
 def test_the_example_is_well_formed(example: Graph) -> None:
     conforms, text = report(example)
     assert conforms, text
@@ -59,11 +60,13 @@ def test_an_entity_says_so_itself(example: Graph) -> None:
     assert "an entity must be typed prov:Entity too" in report(example)[1]
 
 
+@pytest.mark.slow
 def test_no_node_is_both_an_entity_and_an_activity(example: Graph) -> None:
     example.add((first(example, NS.FileVersion), RDF.type, PROV.Activity))
     assert not report(example)[0]
 
 
+@pytest.mark.slow
 def test_what_a_store_does_not_infer_is_asserted(example: Graph) -> None:
     phase = first(example, NS.Phase, NS.carriedFrom)
     example.remove((phase, PROV.wasInformedBy, None))

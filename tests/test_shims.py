@@ -49,6 +49,28 @@ def test_a_program_gets_the_shim_of_its_loader(
     assert shims.for_program(str(file)) == installed / "preload" / kind / "libprovio.so"
 
 
+@pytest.mark.parametrize(
+    ("library", "kind"), [("libc.so.6", "x86_64-glibc"), ("libc.musl-aarch64.so.1", "aarch64-musl")]
+)
+def test_a_loader_that_was_named_anew(tmp_path: Path, installed: Path, library: str, kind: str) -> None:
+    """As patchelf does: what the program was linked with tells; where that is no C library known, it is refused."""
+    file, machine = tmp_path / "program", 62 if kind.startswith("x86") else 183
+    loader, texts = b"/opt/own/loader\0", b"\0" + library.encode() + b"\0"
+    dynamic = struct.pack("<qQqQqQ", 1, 1, 5, 64 + 3 * 56, 0, 0)  # NEEDED, STRTAB
+    places = {1: (0, 4096), 3: (64 + 3 * 56 + len(texts), len(loader))}
+    places[2] = (sum(places[3]), len(dynamic))
+    parts = b"".join(struct.pack("<IIQQQQQQ", k, 4, at, at, at, size, size, 1) for k, (at, size) in places.items())
+    head = b"\x7fELF\2\1\1".ljust(16, b"\0") + struct.pack(
+        "<HHIQQQIHHHHHH", 3, machine, 1, 0, 64, 0, 0, 64, 56, 3, 0, 0, 0
+    )
+    file.write_bytes(head + parts + texts + loader + dynamic)
+    file.chmod(0o755)
+    assert shims.for_program(str(file)) == installed / "preload" / kind / "libprovio.so"
+    file.write_bytes(file.read_bytes().replace(library.encode(), b"x" * len(library)))
+    with pytest.raises(ProvioError, match="asks for the loader loader"):
+        shims.for_program(str(file))
+
+
 def test_a_script_gets_its_interpreters(tmp_path: Path, installed: Path) -> None:
     """Below another root the interpreter is that root's, and so are the links on the way to it."""
     root = tmp_path / "root"

@@ -27,17 +27,24 @@ assert not any("interceptors" in entry for entry in sys.path)
 """
 
 
+def c_library() -> str:
+    """The file that this process has its C library from."""
+    with open("/proc/self/maps") as maps:
+        return next(found[0] for line in maps if (found := re.search(r"/\S+/libc(\.so\.6|-2\.\d+\.so)$", line)))
+
+
 @pytest.fixture
 def python(project: Project) -> Path:
-    """This Python, with a loader of a name by which it is taken for one of another C library: the same loader."""
+    """This Python, whose loader and C library have names by which it is taken for another's: they are the same."""
     content = Path(os.path.realpath(sys.executable)).read_bytes()
     found = re.search(LOADER, content)
     if found is None:
         pytest.skip("this Python asks for no loader of glibc's")
     (project.path / "ld-uClibc.so").symlink_to(found[0].rstrip(b"\0").decode())
     name = b"ld-uClibc.so".ljust(len(found[0]), b"\0")
+    (project.path / "libc.so.0").symlink_to(c_library())
     other = project.path / "python3"
-    other.write_bytes(content.replace(found[0], name, 1))
+    other.write_bytes(content.replace(found[0], name, 1).replace(b"\0libc.so.6\0", b"\0libc.so.0\0"))
     shutil.copymode(os.path.realpath(sys.executable), other)
     return other
 
@@ -49,7 +56,7 @@ def test_what_is_parsed_and_written_is_recorded(project: Project, python: Path) 
     (project.path / "train.py").write_text(PROGRAM)
     packages = os.pathsep.join(dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib")))
     libraries = str(sysconfig.get_config_var("LIBDIR"))
-    own = {"LD_LIBRARY_PATH": libraries, "PYTHONHOME": sys.base_prefix, "PYTHONPATH": packages}
+    own = {"LD_LIBRARY_PATH": f"{libraries}:{project.path}", "PYTHONHOME": sys.base_prefix, "PYTHONPATH": packages}
     done = project.provio("run", "--", "./python3", "train.py", "--rate", "0.5", env={**project.env, **own})
     assert "has another C library" in done.stderr
     settings = "?c a provio:Configuration ; prov:hadMember [ provio:name ?name ; provio:value ?value ]"

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from conftest import Project, new_project
 from io_patterns import PAIRS
-from test_across import start, wait_for
+from meanwhile import start, wait_for
 from workers import made_once
 
 from provio.facts import RUN_BASE
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.reports.text import binary, elapsed
 from provio.runs import LISTING

@@ -57,7 +57,7 @@ say.provio_used(word(say.provio_entity(b"row", None, None)), None)
 WRITTEN = {
     "thread": r"a :Thread|:tid |prov:wasAssociatedWith",
     "program": r":executable|/program>",
-    "rank": r":rank ",
+    "rank": r":rank |:worldSize|:launcher|:parallelProgram",
     "process": r"a :Process|:pid |:argv |:cwd |:host ",
     "api": r"[aA]pi ",
     "duration": r"[eE]lapsed|[lL]ongest",
@@ -76,7 +76,7 @@ TOLD = {
     "user": {"User", "uid"},
     "thread": {"Thread", "tid"},
     "program": {"Program", "Association", "Plan", "wasAttributedTo"},
-    "rank": {"rank"},
+    "rank": {"rank", "Rank", "launcher"},
     "process": {"Process", "pid", "argv", "startTick"},
     "api": {"api"},
     "duration": {"elapsed", "maxElapsed"},
@@ -149,6 +149,7 @@ def test_each_class_is_left_out_of_what_the_shim_writes(trace: Trace, work: Path
     assert [word for word, look in WRITTEN.items() if re.search(look, text)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["c", "python"])
 @pytest.mark.parametrize("off", HALVES)
 def test_each_class_inside_hdf5_files_is_left_out_by_every_layer(
@@ -259,12 +260,14 @@ def test_each_class_is_left_out_of_the_graph(runs: Project, word: str) -> None:
 
 
 @pytest.mark.parametrize("word", [word for word in TOLD if word not in ("file", "pipe")])
+@pytest.mark.slow
 def test_lineage_stays_what_it_was(runs: Project, word: str) -> None:
     """Through a pipe, and from a file to a file: whatever else is not recorded."""
     assert {f"{word}/in"} <= runs.data(f"{word}/piped") <= {f"{word}/in", "everything.py"}
     assert f"{word}/in" in runs.data(f"{word}/out")
 
 
+@pytest.mark.slow
 def test_where_lineage_ends_too_early_a_gap_says_so(runs: Project) -> None:
     """Without pipes nothing is known of what came through one."""
     document = runs.lineage("pipe/piped")
@@ -284,6 +287,7 @@ def test_run_ttl_has_neither_user_nor_environment_where_they_are_left_out(runs: 
         assert re.search(look, texts["all"]) and not re.search(look, texts[word])
 
 
+@pytest.mark.slow
 def test_flags_are_over_the_project_s_switches(project: Project) -> None:
     """One class at a time: what the file says of the others stays."""
     (project.path / "provio.toml").write_text("[record]\nstat = true\nenvironment = false\n")

@@ -73,12 +73,9 @@ TAKEN = {
     "stdout": "a variable",
     "_IO_2_1_stdout_": "a variable",
     "_r_debug": "a variable",
+    "_dl_debug_addr": "a variable, of musl",
     "dirfd": "a field of what the program hands in",
     "ftello64": "after a seek only, where offsets are asked for: the program's stream, in its own call",
-    "pthread_key_create": "in the constructor",
-    "pthread_setspecific": "once a thread; of the first 32 keys, which need no memory",
-    "dlsym": "in the constructor, where a library's tables cannot be read, in a Python, at calls of HDF5's and MPI's",
-    "dlerror": "after dlsym",
 }
 # Of a Python's own, where the process is one: weak, so that any other does without.
 OF_PYTHON = "Py_IsInitialized"

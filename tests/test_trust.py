@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio import run
+from provio import recording
 from provio.errors import NotAllowed
 from provio.home import Home, find, find_or_make
 from provio.store import snapshots
@@ -116,7 +116,7 @@ def test_shared_memory_that_somebody_made_before_is_not_used(
         place.symlink_to(another(alone.parent / "theirs"))
     else:
         place.write_text("", encoding="utf-8")
-    monkeypatch.setattr(run, "SAFE_FOR_MAPS", frozenset())
-    monkeypatch.setattr(run.runfiles, "shared_memory", lambda: place)
-    recording = run.prepare([b"true"], None)
-    assert recording.trace_folder == recording.folder
+    monkeypatch.setattr(recording, "SAFE_FOR_MAPS", frozenset())
+    monkeypatch.setattr(recording.runfiles, "shared_memory", lambda: place)
+    begun = recording.prepare([b"true"], None)
+    assert begun.trace_folder == begun.folder

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, provio_command
-from test_across import start, wait_for
+from meanwhile import start, wait_for
 from test_hostile_paths import on_a_terminal
 
 from provio.home import Home
@@ -54,7 +54,7 @@ def test_runs_says_how_much_each_takes(recorded: Project) -> None:
     assert [files for _, files in numbers()] == [1, 1]
     assert all(now < was for (now, _), (was, _) in zip(numbers(), before, strict=True))
     table = recorded.provio("runs").stdout.splitlines()
-    assert re.search(r"  size +files  command$", table[0])
+    assert re.search(r"  record +in files  command$", table[0])
     assert re.search(r" [\d.]+ kB +1  cp a b$", table[2])
     shown = recorded.sh(f"COLUMNS=80 script -qec '{shlex.join(provio_command())} runs' /dev/null").splitlines()
     assert re.search(r"  \d{4}-\d\d-\d\d \d\d:\d\d  .*  cp a b$", shown[2])

@@ -335,6 +335,7 @@ def test_sparql_and_pyshacl_find_the_same(example: ox.Store) -> None:
         assert ours == theirs
 
 
+@pytest.mark.slow
 def test_the_damages_are_found(example: ox.Store) -> None:
     """Each damage but the first, which is none, breaks a shape."""
     found = [bool(list(findings(Graph(wrong), shapes.rules()))) for wrong in damaged(example)]

@@ -70,6 +70,7 @@ def test_a_copy_put_in_its_place_is_told_by_its_content(hashed: Project) -> None
     assert verify(hashed, "a") == {"a": TOUCHED}
 
 
+@pytest.mark.slow
 def test_without_a_hash_other_times_are_a_change(project: Project) -> None:
     """What cannot be told apart from a change is called one."""
     project.run("echo a > a")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import hashlib
 import json
 import os
 import re
@@ -17,9 +18,13 @@ from pathlib import Path
 import documents
 import pytest
 from browsers import CHROMIUM
+from conftest import Project
 
+from provio import nodes, runs, sweep, whole_run
 from provio.errors import ProvioError
-from provio.view import render
+from provio.home import Home
+from provio.store.embedded import StoreReader
+from provio.view import packing, render
 from provio.view.offline import check_offline
 from provio.view.packing import packed
 from provio.view.shortened import carried
@@ -158,6 +163,16 @@ browser = functools.partial(
 )
 
 
+def test_names_that_have_no_form_in_common_are_packed_as_they_are():
+    """Nothing is worked out for each of them that only their like would use."""
+    packing._pattern.cache_clear()
+    names = [hashlib.md5(str(number).encode()).hexdigest() for number in range(400)]
+    packing._texts(names)
+    assert packing._pattern.cache_info().misses < 10
+    packing._texts([f"shot-{number}.h5" for number in range(400)])
+    assert packing._pattern.cache_info().misses < 12
+
+
 @pytest.mark.parametrize("number", [7, 2001])
 def test_a_large_document_is_packed(number):
     """As small as a few dozen bytes a file; a browser gets the very document out of it (test_page)."""
@@ -181,3 +196,43 @@ def test_beyond_what_a_page_holds_files_stand_for_many():
     assert short["target"] in known
     assert all({edge["subject"], edge["object"]} <= known for edge in short["edges"])
     assert carried(document) is document
+
+
+def test_a_page_of_a_file_and_of_a_run(project: Project) -> None:
+    """Each says what it is of."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    for what, title in (("b", "b"), ("last", "cp a b")):
+        project.provio("view", what, "-o", "page.html")
+        assert f"<title>{title} \u2013 " in (project.path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_what_is_swept_is_what_is_looked_up(project: Project, monkeypatch: pytest.MonkeyPatch):
+    """A run of very many files is read word by word: the very same document."""
+    for name in ("a", "b,c", "d\u00e9"):
+        (project.path / name).write_text("1\n")
+    project.run(
+        "cat a b,c d\u00e9 > out; cp -p out kept; mkdir sub; mv kept sub; ls sub; ln -s out link; cat link > end"
+    )
+    project.provio("merge")
+    reader = StoreReader(Home(project.path / ".provio"))  # whatever record the environment names
+    run = runs.find(reader, "last")
+    one = whole_run.document(reader, run)
+    monkeypatch.setattr(nodes, "MANY", 0)
+    monkeypatch.setattr(sweep, "MOST", 1_000_000)
+    again = whole_run.document(reader, run)
+    assert again == one
+    assert {"out", "end", "b,c"} <= {node["label"] for node in one["nodes"]}
+
+
+@pytest.mark.slow
+def test_a_page_loads_of_pyvis_what_it_needs():
+    """What is left out is there for whoever uses pyvis beside it."""
+    code = (
+        "import sys; from provio.view import carrier; network = carrier.network(); import pyvis.network as one; "
+        "loaded = [name for name in sys.modules if name.startswith(('IPython', 'networkx', 'jsonpickle'))]; "
+        "print(loaded, type(one.IFrame('x.html', 5, 5)).__module__, one.nx.path_graph(3).number_of_edges())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] IPython.lib.display 2\n"

@@ -83,6 +83,7 @@ def test_the_waiter_is_built() -> None:
     assert os.access(WAITER, os.X_OK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("last", "code"), [("exit 7", 7), ("kill -KILL $$", -9), ("kill -USR1 $$", -10)])
 def test_the_end_is_the_commands_own(
     project: Project, start: Callable[..., subprocess.Popen[str]], last: str, code: int
@@ -100,6 +101,7 @@ def test_the_end_is_the_commands_own(
     assert not list(project.path.glob(".provio/runs/*/run.new"))
 
 
+@pytest.mark.slow
 def test_a_run_is_left_pending_where_somebody_merges(
     project: Project, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -120,14 +122,17 @@ def test_a_run_is_left_pending_where_somebody_merges(
 @pytest.mark.parametrize("options", [["--hash"], ["--no-merge"], ["--no-merge", "--hash"], ["--quiet"]])
 def test_what_is_asked_of_a_run_is_done_at_its_end(project: Project, options: list[str]) -> None:
     """What takes more than to note the end is done by Python, as it is for a short command."""
-    said = []
-    for wait in ("", "sleep 0.6; "):
-        done = project.provio("run", *options, "--", "sh", "-c", f"{wait}echo 1 > out; exit 3", code=3)
-        said.append(re.sub(r"run \S+|\d+ process(es)?", "", done.stderr))
+    said, ended = [], "SELECT ?run { ?run a provio:Run ; provio:exitCode 3 ; prov:endedAtTime ?end }"
+    for name, wait in (("one", ""), ("two", "sleep 0.6; ")):  # of the first's hashes, a merge may follow at any time
+        folder = project.path / name
+        (folder / ".provio").mkdir(parents=True)
+        done = project.provio("run", *options, "--", "sh", "-c", f"{wait}echo 1 > out; exit 3", code=3, cwd=folder)
+        said.append(re.sub(r"run \S+|\d+ process(es)?", "", done.stderr).replace(str(folder), ""))
+        assert project.provio("query", "--as", "csv", ended, cwd=folder).stdout.count("\n") == 2
     assert said[0] == said[1]
-    assert project.count("?run a provio:Run ; provio:exitCode 3 ; prov:endedAtTime ?end") == 2
 
 
+@pytest.mark.slow
 def test_no_signal_is_lost_while_it_takes_over(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
     """A hundred that queue, sent all the while, arrive as a hundred."""
     process = start(sys.executable, "-c", COUNTS)
@@ -141,6 +146,7 @@ def test_no_signal_is_lost_while_it_takes_over(project: Project, start: Callable
     assert (process.returncode, out) == (0, "100\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2])
 def test_a_signal_reaches_the_command(
     project: Project, start: Callable[..., subprocess.Popen[str]], number: signal.Signals
@@ -190,6 +196,7 @@ def test_a_terminal_stops_continues_and_interrupts(project: Project) -> None:
     assert (project.path / "out").read_text() == "got it\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0, 0.02, 0.05])
 def test_an_interrupt_after_the_end_changes_nothing(
     project: Project, start: Callable[..., subprocess.Popen[str]], seconds: float
@@ -209,6 +216,7 @@ def test_an_interrupt_after_the_end_changes_nothing(
     assert project.count("?run a provio:Run ; provio:exitCode 3") == 1
 
 
+@pytest.mark.slow
 def test_kill_of_the_waiter_loses_nothing(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
     """The command goes on, and so does its record."""
     process = start("sh", "-c", "echo 1 > before; read word; echo 2 > after", stdin=subprocess.PIPE)
@@ -228,6 +236,7 @@ def test_a_run_inside_a_run_waits_itself(project: Project) -> None:
     assert project.count("?inner a provio:Run ; provio:partOf ?outer") == 1
 
 
+@pytest.mark.slow
 def test_python_waits_where_there_is_no_waiter(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -241,3 +250,17 @@ def test_python_waits_where_there_is_no_waiter(
         done = subprocess.run(call, cwd=project.path, env=project.env, capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr.count("\n")) == (7, 1)
     assert project.count("?run a provio:Run ; provio:exitCode 7 ; prov:endedAtTime ?end") == 2
+
+
+@pytest.mark.slow
+def test_no_python_can_be_started_any_more(project: Project, tmp_path: Path) -> None:
+    """One line says why the run is not merged; the command's end is passed on, and the next question merges it."""
+    python = tmp_path / "python3"
+    python.symlink_to(sys.executable)
+    env = {**project.env, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    call = [python, "-c", "from provio.cli import main; main()", "run", "--", "sh", "-c"]
+    call += [f"sleep 1; rm {python}; exit 7"]
+    done = subprocess.run(call, cwd=project.path, env=env, capture_output=True, text=True, timeout=120)
+    said = f"provio: a run is kept, but: cannot start {python} (No such file or directory)\n"
+    assert (done.returncode, done.stderr) == (7, said)
+    assert project.count("?run a provio:Run ; provio:exitCode 7 ; prov:endedAtTime ?end") == 1

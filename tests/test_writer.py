@@ -472,6 +472,7 @@ def noticed(trace: Trace, work: Path, count: int = 3000, **options: Any) -> None
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
 
 
+@pytest.mark.slow
 def test_no_descriptor_is_kept(trace: Trace, work: Path) -> None:
     """A program sees no descriptor that it did not open."""
     noticed(trace, work)

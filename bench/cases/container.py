@@ -71,30 +71,35 @@ def _container(place: Place, rounds: int) -> Sequence[Figure]:
     if not shown:
         (image / str(place.data)[1:]).mkdir(parents=True, exist_ok=True)
     starts: list[list[float]] = [[], [], []]
-    inside: dict[str, list[float]] = {"pread": [], "files": []}
+    added: dict[str, list[float]] = {f"{name} {where}": [] for name in SCALE for where in ("inside", "outside")}
     arguments = {"pread": ["cached", str(CALLS)], "files": ["files", str(FILES)]}
+    outside = {"pread": pread, "files": files}
     for _ in range(rounds):
         for times, command in zip(
             starts, ([*runtime, "/bin/nothing"], [*run, nothing], [*watched, "/bin/nothing"]), strict=True
         ):
             times.append(_timed(command, place, environment)[0])
-        for name, added in inside.items():
-            figures = [float(_timed([*begin, f"/bin/{name}", *arguments[name]], place, environment)[1].split()[0])
-                       for begin in (runtime, watched)]  # fmt: skip
-            added.append((figures[1] - figures[0]) / SCALE[name])
+        for name, words in arguments.items():
+            pairs = {"inside": (runtime, watched, f"/bin/{name}"), "outside": ([], run, outside[name])}
+            for where, (bare, seen, program) in pairs.items():
+                figures = [float(_timed([*begin, program, *words], place, environment)[1].split()[0])
+                           for begin in (bare, seen)]  # fmt: skip
+                added[f"{name} {where}"].append((figures[1] - figures[0]) / SCALE[name])
     shutil.rmtree(home)
     ratios = [three / (one + two) for one, two, three in zip(*starts, strict=True)]
-    bare, own = (statistics.median(times) for times in starts[:2])
+    runtimes, own = (statistics.median(times) for times in starts[:2])
     return [
         Figure("start of a container under provio", Spread.of(starts[2]), "ms"),
         Figure(
-            f"the same, times `ch-run` ({bare:.1f} ms) and `provio run` ({own:.1f} ms) together",
+            f"the same, times `ch-run` ({runtimes:.1f} ms) and `provio run` ({own:.1f} ms) together",
             Spread.of(ratios),
             "×",
             1,
         ),
-        Figure("B1 inside: a `pread` of 4 KiB", Spread.of(inside["pread"]), "ns", 50),
-        Figure("B3 inside: `open`, `fstat`, `read`, `close` of a file", Spread.of(inside["files"]), "µs", 1.5),
+        Figure("B1 inside: a `pread` of 4 KiB", Spread.of(added["pread inside"]), "ns", 50),
+        Figure("the same outside, in the same rounds", Spread.of(added["pread outside"]), "ns"),
+        Figure("B3 inside: `open`, `fstat`, `read`, `close` of a file", Spread.of(added["files inside"]), "µs", 1.5),
+        Figure("the same outside, in the same rounds", Spread.of(added["files outside"]), "µs"),
     ]
 
 

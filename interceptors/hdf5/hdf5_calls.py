@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
+
+from provio.interceptors.posix.calls import sections, statements
 
 TABLE = Path(__file__).with_name("calls.def")
 SINGLE = re.compile(r"(HDF5|HDF5_HAND)\((\w+), (\w+), (.*)\)", re.DOTALL)
@@ -30,22 +31,9 @@ class Row(NamedTuple):
         return found[1] if found and self.kind == "HDF5" else ""
 
 
-def statements() -> Iterator[tuple[str, str]]:
-    """Yield the section and the text of each row as it is written."""
-    section, pending = "", ""
-    for line in TABLE.read_text(encoding="utf-8").splitlines():
-        if line.startswith("//") or not line:
-            section = line.removeprefix("//").strip() if line else section
-            continue
-        pending = f"{pending}\n{line}" if pending else line
-        if pending.endswith(")"):
-            yield section, pending
-            pending = ""
-
-
 def rows() -> Iterator[Row]:
     """Read the table; raises ValueError for what is no row."""
-    for section, text in statements():
+    for section, text in statements(TABLE):
         single, left_out = SINGLE.fullmatch(text), LEFT_OUT.fullmatch(text)
         if single:
             yield Row(single[1], single[2], single[3], single[4], section)
@@ -91,7 +79,7 @@ def record(row: Row) -> tuple[str, str]:
 
 
 def document() -> str:
-    """Return the page of the table: a section for each of its comments, a line for calls that are recorded alike."""
+    """Return the page of the table."""
     lines = [
         "# The calls of HDF5 that are watched",
         "",
@@ -101,13 +89,7 @@ def document() -> str:
         "the calls are met in [hdf5.md](hdf5.md). A test holds every function that the installed libraries export",
         "against this table.",
     ]
-    for section, members in groupby(rows(), key=lambda row: row.section):
-        lines += ["", f"## {section}", "", "| calls | recorded as | how |", "|---|---|---|"]
-        alike: dict[tuple[str, str], list[str]] = {}
-        for row in members:
-            alike.setdefault(record(row), []).append(row.name)
-        for (what, how), names in alike.items():
-            lines.append(f"| {' '.join(f'`{name}`' for name in names)} | {what} | {how} |")
+    lines += sections((row.section, row.name, record(row)) for row in rows())
     return "\n".join([*lines, ""])
 
 

@@ -10,20 +10,6 @@
 
 struct library libraries[16];
 
-// The loader's functions, looked up when HDF5 is first called: every start of a process would pay for their names.
-static struct loader {
-    __typeof__(dlopen) *dlopen;
-    __typeof__(dlclose) *dlclose;
-    __typeof__(dl_iterate_phdr) *dl_iterate_phdr;
-} loader;
-
-static bool loader_ready(void) {
-    loader.dlopen = dlsym(RTLD_NEXT, "dlopen");
-    loader.dlclose = dlsym(RTLD_NEXT, "dlclose");
-    loader.dl_iterate_phdr = dlsym(RTLD_NEXT, "dl_iterate_phdr");
-    return loader.dlopen != NULL && loader.dlclose != NULL && loader.dl_iterate_phdr != NULL;
-}
-
 enum { RANGES = 512 };
 static struct range {
     uintptr_t start, end;
@@ -97,12 +83,12 @@ static struct library *library_at(const void *function) {
 }
 
 static struct library *library_of(const void *caller) {
-    void *found = dlsym(RTLD_NEXT, probe);
-    if (found == NULL) found = dlsym(RTLD_DEFAULT, probe); // in the executable itself
+    void *found = loaded_symbol(RTLD_NEXT, probe);
+    if (found == NULL) found = loaded_symbol(RTLD_DEFAULT, probe); // in the executable itself
     struct span span;
     void *handle = found == NULL && object_at(caller, &span) ? hold(&span) : NULL;
     if (handle != NULL) {
-        found = dlsym(handle, probe); // there, or in what it was linked with
+        found = loaded_symbol(handle, probe); // there, or in what it was linked with
         loader.dlclose(handle);
     }
     if (found == NULL) found = loaded_function(probe);
@@ -134,7 +120,6 @@ static __attribute__((cold, noinline)) struct library *library_new_caller(const 
     int kept = errno;
     struct span span;
     struct library *library = loader_ready() ? library_of(caller) : NULL;
-    dlerror(); // what is not there is not the program's error
     if (library != NULL && object_at(caller, &span)) {
         struct range *range = range_take();
         if (range != NULL) {
@@ -166,9 +151,8 @@ __attribute__((cold, noinline)) void *library_function(struct library *library, 
     if (known == (void *)LACKING) return NULL;
     if (known != NULL) return known;
     int kept = errno;
-    void *found = dlsym(relaxed(library->handle), names[function]);
-    if (found != NULL && loaded_here(found)) found = dlsym(RTLD_NEXT, names[function]);
-    dlerror();
+    void *found = loaded_symbol(relaxed(library->handle), names[function]);
+    if (found != NULL && loaded_here(found)) found = loaded_symbol(RTLD_NEXT, names[function]);
     errno = kept;
     atomic_store(&library->functions[function], found == NULL ? (void *)LACKING : found);
     return found;

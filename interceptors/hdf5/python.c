@@ -1,6 +1,8 @@
 // File-like objects of Python's: h5py has a driver of its own for them, and the object alone knows its descriptor.
 #include "hdf5.h"
 
+#include "../posix/loaded.h"
+
 #include <dlfcn.h>
 
 EXPORTED(H5FDregister, hid_t, (const void *driver))
@@ -33,12 +35,12 @@ struct python {
 };
 
 static bool python_find(struct python *python) {
-    python->ensure = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
-    python->release = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
-    python->fetch = (void (*)(void **, void **, void **))dlsym(RTLD_DEFAULT, "PyErr_Fetch");
-    python->restore = (void (*)(void *, void *, void *))dlsym(RTLD_DEFAULT, "PyErr_Restore");
-    python->has = (int (*)(void *, const char *))dlsym(RTLD_DEFAULT, "PyObject_HasAttrString");
-    python->descriptor = (int (*)(void *))dlsym(RTLD_DEFAULT, "PyObject_AsFileDescriptor");
+    python->ensure = (int (*)(void))loaded_symbol(RTLD_DEFAULT, "PyGILState_Ensure");
+    python->release = (void (*)(int))loaded_symbol(RTLD_DEFAULT, "PyGILState_Release");
+    python->fetch = (void (*)(void **, void **, void **))loaded_symbol(RTLD_DEFAULT, "PyErr_Fetch");
+    python->restore = (void (*)(void *, void *, void *))loaded_symbol(RTLD_DEFAULT, "PyErr_Restore");
+    python->has = (int (*)(void *, const char *))loaded_symbol(RTLD_DEFAULT, "PyObject_HasAttrString");
+    python->descriptor = (int (*)(void *))loaded_symbol(RTLD_DEFAULT, "PyObject_AsFileDescriptor");
     return python->ensure && python->release && python->fetch && python->restore && python->has && python->descriptor;
 }
 

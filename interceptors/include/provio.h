@@ -74,6 +74,9 @@ static inline provio_function_found provio_find(provio_function_found *known, co
 // Task ends; a process that is started within one is launched by it. Any thread may enter a Task, and leaves it by
 // entering what it was in before: threads of a pool that was made earlier are in it only if they enter it. A Task that
 // never ends is kept as it was begun. A number is of this process: a fork has none of its parent's Tasks.
+// A thread also leaves a Task that another thread ends. What was handed to it in the Task, and is done there however
+// late, enters it with PROVIO_HANDED, and leaves it by itself alone.
+#define PROVIO_HANDED ((uint64_t)1 << 62)
 
 struct provio_task { // NULL and 0: nothing, and it is left out
     const char *name;

@@ -20,9 +20,8 @@ static void *_Atomic functions[FUNCTION_COUNT];
 
 static __attribute__((cold, noinline)) void *function_new(int function) {
     int kept = errno;
-    void *found = dlsym(RTLD_NEXT, names[function]);
+    void *found = loaded_symbol(RTLD_NEXT, names[function]);
     if (found == NULL) found = loaded_function(names[function]);
-    dlerror(); // what is not there is not the program's error
     errno = kept;
     atomic_store(&functions[function], found == NULL ? (void *)LACKING : found);
     return found;

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+Described = tuple[str, str, tuple[str, str]]
 TABLE = Path(__file__).with_name("calls.def")
 SINGLE = re.compile(r"(CALL|CHARACTER|VARIADIC|FRESH|HAND|SKIP)\((\w+), *(.*)\)", re.DOTALL)
 SEVERAL = re.compile(r'SKIPS\((".*?"),\s*(.*)\)', re.DOTALL)
@@ -35,24 +36,29 @@ class Row(NamedTuple):
         return found[1] if found and self.term else ""
 
 
-def rows() -> Iterator[Row]:
-    """Read the table; raises ValueError for what is no row."""
+def statements(table: Path) -> Iterator[tuple[str, str]]:
+    """Yield the section and the text of each row of a table as it is written."""
     section, pending = "", ""
-    for line in TABLE.read_text().splitlines():
+    for line in table.read_text(encoding="utf-8").splitlines():
         if line.startswith("//") or not line:
             section = line.removeprefix("//").strip() if line else section
             continue
         pending = f"{pending}\n{line}" if pending else line
-        if not pending.endswith(")"):
-            continue
-        single, several = SINGLE.fullmatch(pending), SEVERAL.fullmatch(pending)
+        if pending.endswith(")"):
+            yield section, pending
+            pending = ""
+
+
+def rows() -> Iterator[Row]:
+    """Read the table; raises ValueError for what is no row."""
+    for section, text in statements(TABLE):
+        single, several = SINGLE.fullmatch(text), SEVERAL.fullmatch(text)
         if single:
             yield Row(single[1], single[2], single[3], section)
         elif several:
             yield from (Row("SKIP", name, several[1], section) for name in re.split(r",\s*", several[2]))
         else:
-            raise ValueError(f"no row: {pending}")
-        pending = ""
+            raise ValueError(f"no row: {text}")
 
 
 # How a row's calls are recorded, by its kind and class; `docs/trace-format.md` says what each record holds.
@@ -100,8 +106,20 @@ def record(row: Row) -> tuple[str, str]:
     return row.term, FROM_A_BUFFER if buffered and row.term in ("Read", "Write") else HOW[row.term]
 
 
+def sections(rows: Iterable[Described], title: Callable[[str], str] = str) -> Iterator[str]:
+    """Yield the lines of a page's sections, one for each comment of a table, a line for calls that are recorded alike:
+    of rows with their section, name, and what is recorded of them, and how."""
+    for section, members in groupby(rows, key=lambda row: row[0]):
+        yield from ("", f"## {title(section)}", "", "| calls | recorded as | how |", "|---|---|---|")
+        alike: dict[tuple[str, str], list[str]] = {}
+        for _, name, recorded in members:
+            alike.setdefault(recorded, []).append(name)
+        for (what, how), names in alike.items():
+            yield f"| {' '.join(f'`{name}`' for name in names)} | {what} | {how} |"
+
+
 def document() -> str:
-    """Return the page of the table: a section for each of its comments, a line for calls that are recorded alike."""
+    """Return the page of the table."""
     lines = [
         "# The calls that are watched",
         "",
@@ -110,13 +128,7 @@ def document() -> str:
         "[the graph](graph.md); what a record holds is said in [the trace format](trace-format.md). A test holds",
         "every function that the C library exports against this table.",
     ]
-    for section, members in groupby(rows(), key=lambda row: row.section):
-        lines += ["", f"## {title(section)}", "", "| calls | recorded as | how |", "|---|---|---|"]
-        alike: dict[tuple[str, str], list[str]] = {}
-        for row in members:
-            alike.setdefault(record(row), []).append(row.name)
-        for (what, how), names in alike.items():
-            lines.append(f"| {' '.join(f'`{name}`' for name in names)} | {what} | {how} |")
+    lines += sections(((row.section, row.name, record(row)) for row in rows()), title)
     return "\n".join([*lines, ""])
 
 

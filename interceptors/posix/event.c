@@ -301,6 +301,7 @@ uint64_t event_exec(int api, const char *path, char *const argv[], bool wanted) 
     if (number == 0) return 0;
     text_command(&block.text, path, argv);
     event_end(&block);
+    lives_write();
     return number;
 }
 
@@ -336,6 +337,7 @@ void event_unwatched(struct launch *launch, int api, int pid) {
     text_command(&launch->gap.text, path, launch->argv);
     if (pid == 0) launch->gap.chunk->accesses++; // it stays mapped until it is known whether this holds
     event_end(&launch->gap);
+    if (pid == 0) lives_write();
 }
 
 // What was said before a call that failed becomes a comment again.

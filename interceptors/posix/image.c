@@ -209,6 +209,7 @@ static const char *native_reason(const struct file *file, const ElfW(Ehdr) * hea
     const char *name = base_name(path);
     bool loader = head->e_type == ET_DYN && begins(name, "ld") && strstr(name, ".so") != NULL;
     if (!loaded && !loader) return fixed;
+    if (!loaded) need->other_library = begins(name, "ld-musl") != OWN_MUSL;
     return go ? own_calls : NULL;
 }
 
@@ -387,7 +388,7 @@ static void environment_change(struct launch *launch, char *const envp[], const 
 }
 
 // The package's folder, in which the shim lies: or `preload/<kind>`, and that in the folder. Its length; 0: too long.
-static size_t package_folder(char *room) {
+size_t package_folder(char *room) {
     const char *own = own_name();
     size_t length = (size_t)(base_name(own) - own);
     if (length == 0 || length > PATH_ROOM / 4) return 0;

@@ -6,18 +6,21 @@
 #include <dlfcn.h>
 #include <link.h>
 
-// The loader's functions, looked up when they are first needed: every start of a process would pay for their names.
-static struct loader {
-    __typeof__(dlopen) *dlopen;
-    __typeof__(dlclose) *dlclose;
-    __typeof__(dl_iterate_phdr) *dl_iterate_phdr;
-} loader;
+struct loader loader;
 
-static bool loader_ready(void) {
-    loader.dlopen = dlsym(RTLD_NEXT, "dlopen");
-    loader.dlclose = dlsym(RTLD_NEXT, "dlclose");
-    loader.dl_iterate_phdr = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+bool loader_ready(void) {
+    loader.dlopen = real_named("dlopen");
+    loader.dlclose = real_named("dlclose");
+    loader.dl_iterate_phdr = real_named("dl_iterate_phdr");
     return loader.dlopen != NULL && loader.dlclose != NULL && loader.dl_iterate_phdr != NULL;
+}
+
+void *loaded_symbol(void *handle, const char *name) {
+    void *(*look_up)(void *, const char *) = real_named("dlsym");
+    void *found = look_up == NULL ? NULL : look_up(handle, name);
+    char *(*forget)(void) = found == NULL ? real_named("dlerror") : NULL;
+    if (forget != NULL) forget(); // what is not there is not the program's error
+    return found;
 }
 
 // The name of the nth object: it is copied, and opened only after the loader has let go of its list. Another thread's
@@ -56,7 +59,7 @@ void *loaded_function(const char *name) {
     for (unsigned n = 0; object != NULL && found == NULL && object_name(n, object); n++) {
         void *handle = object[0] == '\0' ? NULL : loader.dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
         if (handle == NULL) continue;
-        found = dlsym(handle, name);
+        found = loaded_symbol(handle, name);
         if (loaded_here(found)) found = NULL;
         loader.dlclose(handle);
     }

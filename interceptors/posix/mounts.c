@@ -1,5 +1,6 @@
 // The mounts that a process sees, where they are others than those of `provio run`: in a container. Its names mean
-// something outside only by them. Each table that is met is a file beside the thread files, once.
+// something outside only by them. Each table that is met is a file beside the thread files, once; one that could not
+// be read or kept is named all the same, which tells merge that it is missing.
 #include "shim.h"
 
 #include <sys/mman.h>
@@ -31,7 +32,7 @@ static void text_table_name(struct text *text, const struct mounts *mounts) {
 }
 
 void text_mounts(struct text *text, const struct mounts *mounts) {
-    if (mounts == NULL || mounts->space == 0) return;
+    if (mounts == NULL || !mounts->other) return;
     TEXT(text, " ; " TERM_mounts " \"");
     text_table_name(text, mounts);
     TEXT(text, "\"");
@@ -83,13 +84,15 @@ static void table_keep(const struct mounts *mounts, const char *table, size_t si
 void mounts_look(struct mounts *mounts) {
     struct facts facts;
     *mounts = (struct mounts){0};
-    if (settings.mounts == 0 || !statx_facts(AT_FDCWD, "/proc/self/ns/mnt", 0, &facts)) return;
+    if (settings.mounts == 0) return;
+    if (!statx_facts(AT_FDCWD, "/proc/self/ns/mnt", 0, &facts)) facts.inode = 0; // no /proc: who knows
     if (likely(facts.inode == settings.mounts)) return;
+    *mounts = (struct mounts){facts.inode, 0, true};
     long start = memory_map(LARGEST_TABLE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start < 0 && start > -PAGE) return;
     size_t size = table_read((char *)start);
     if (size > 0) {
-        *mounts = (struct mounts){facts.inode, hash_of((char *)start, size)};
+        mounts->hash = hash_of((char *)start, size);
         table_keep(mounts, (char *)start, size);
     }
     memory_unmap((void *)start, LARGEST_TABLE);

@@ -11,8 +11,10 @@ THREAD_LOCAL struct thread *self, *lender;
 THREAD_LOCAL __typeof__(muted) muted;
 
 static struct pool threads = POOL(struct thread);
+// Looked up, not linked with: before glibc 2.34 they lie in a library of their own, which a program without threads
+// has not; there nothing is to be done when a thread ends.
 static pthread_key_t thread_key;
-static bool thread_key_made;
+static __typeof__(pthread_setspecific) *thread_key_set;
 
 // One field of PROVIO_TRACE, `%XX` undone, into the room. NULL: too long or malformed; else behind its NUL.
 static char *field(const char **at, char *room, const char *end) {
@@ -46,7 +48,7 @@ static bool is_word(const char *word, size_t length, const char *known) {
 }
 
 // What can stand in an IRI as it is, as one segment of it.
-static bool is_segment(const char *text) {
+bool is_segment(const char *text) {
     for (const char *at = text; *at != '\0'; at++)
         if (*strchrnul("<>\"{}|^`\\ /", *at) != '\0') return false;
     return *text != '\0';
@@ -76,6 +78,8 @@ static bool settings_read(const char *at) {
         if ((limit = field(&at, room, end)) == NULL) return false;
         if (*room == '@')
             settings.mounts = number_at(room + 1);
+        else if (*room == '=')
+            settings.own_job = room + 1;
         else if (!limit_add(room, (size_t)(limit - room) - 1))
             return false;
     }
@@ -102,6 +106,13 @@ static void thread_end(void *state) {
     }
 }
 
+static void thread_key_take(void) {
+    enum { DEAR = 32 }; // a key beyond the first would make pthread_setspecific allocate
+    __typeof__(pthread_key_create) *create = real_named("pthread_key_create");
+    if (create != NULL && create(&thread_key, thread_end) == 0 && thread_key < DEAR)
+        thread_key_set = real_named("pthread_setspecific");
+}
+
 // The kernel lays the arguments out one behind the other; later the array may be permuted, the strings hardly ever are.
 static void remember_arguments(int count, char **arguments) {
     if (count < 1) return;
@@ -118,64 +129,26 @@ static void preload_restore(char *value) {
     *value = '\0';
 }
 
-// Who starts the processes of a parallel program numbers them in their environment: as provio/ranks.py has them.
-#define RANK_NAMES(name)                                                                                               \
-    name("OMPI_COMM_WORLD_RANK") name("PMIX_RANK") name("PMI_RANK") name("PALS_RANKID") name("FLUX_TASK_RANK")         \
-        name("SLURM_PROCID") name("SLURM_STEP_NUM_TASKS")
-#define AS_TEXT(name) name,
-#define AS_LENGTH(name) sizeof(name) - 1,
-static const char rank_names[][24] = {RANK_NAMES(AS_TEXT)};
-static const unsigned char rank_lengths[] = {RANK_NAMES(AS_LENGTH)};
-enum { RANKS = sizeof rank_lengths, ALONE = RANKS - 2 };
-
-// Of every variable of every process that starts: so what tells most of them apart comes first.
-static void rank_look(const char *values[RANKS], const char *name, size_t length, const char *value) {
-    if (*name != 'O' && *name != 'P' && *name != 'S' && *name != 'F') return;
-    for (int i = 0; i < RANKS; i++)
-        if (length == rank_lengths[i] && memcmp(name, rank_names[i], length) == 0) values[i] = value;
-}
-
-static bool rank_number(const char *value, uint32_t *number) {
-    size_t digits = value == NULL ? 0 : strspn(value, "0123456789");
-    if (digits == 0 || digits > 9 || value[digits] != '\0') return false;
-    *number = 0;
-    for (size_t at = 0; at < digits; at++) *number = *number * 10 + (uint32_t)(value[at] - '0');
-    return true;
-}
-
-// Slurm numbers the one process of a job that is none as well, and the daemons of others that start ranks. Where the
-// others do not agree, nobody is believed.
-static void rank_read(const char *values[RANKS]) {
-    const char *tasks = values[RANKS - 1];
-    uint32_t number;
-    if (tasks == NULL || strcmp(tasks, "1") == 0) values[ALONE] = NULL;
-    for (int i = 0; i <= ALONE; i++) {
-        if ((i == ALONE && settings.ranked) || !rank_number(values[i], &number)) continue;
-        bool agrees = !settings.ranked || number == settings.rank;
-        settings.ranked = agrees;
-        settings.rank = number;
-        if (!agrees) return;
-    }
-}
-
 static void begin(int count, char **arguments, char **environment) {
     char *preload = NULL;
-    const char *ranks[RANKS] = {NULL};
+    const char *ranks[RANK_LOOKED_FOR] = {NULL}, *job[JOB_WORDS] = {NULL};
     resolve_begin();
+    settings.environment = environment;
     for (; environment != NULL && *environment != NULL; environment++) {
         char *value = strchrnul(*environment, '=');
         size_t length = (size_t)(value - *environment);
         if (*value == '=' && is_word(*environment, length, "PROVIO_TRACE")) settings.watched = settings_read(value + 1);
         if (*value == '=' && is_word(*environment, length, "LD_PRELOAD")) preload = value + 1;
         if (*value == '=') rank_look(ranks, *environment, length, value + 1);
+        if (*value == '=') job_look(job, *environment, length, value + 1);
     }
     if (!settings.watched) return;
     rank_read(ranks);
+    job_keep(job);
     if (preload != NULL) preload_restore(preload);
     remember_arguments(count, arguments);
     RAW(madvise, (long)&page, sizeof page, MADV_WIPEONFORK); // on an older kernel the wrappers of fork do it alone
-    // A key beyond the first 32 would make pthread_setspecific allocate.
-    thread_key_made = pthread_key_create(&thread_key, thread_end) == 0 && thread_key < 32;
+    thread_key_take();
     process.started = wall_clock();
     python_look();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
@@ -238,7 +211,7 @@ struct thread *thread_begin(void) {
     thread->anchor = NULL;
     memset(thread->predicted, -1, sizeof thread->predicted);
     thread->epoch = clock_slow(thread) - 1; // so that no time is 0, which means never
-    if (thread_key_made) pthread_setspecific(thread_key, thread);
+    if (thread_key_set != NULL) thread_key_set(thread_key, thread);
     return self = thread;
 }
 

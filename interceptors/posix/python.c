@@ -1,5 +1,6 @@
 // A Python that is watched waits for the libraries whose calls say what it does (../recognising.py): nothing of that is
 // in its environment or on its path, whatever its options are and whoever started it.
+#include "loaded.h"
 #include "shim.h"
 
 #include <dlfcn.h>
@@ -23,7 +24,7 @@ static struct {
 
 static bool own_found(void) {
 #define FIND(name)                                                                                                     \
-    own.name = dlsym(RTLD_DEFAULT, #name);                                                                             \
+    own.name = loaded_symbol(RTLD_DEFAULT, #name);                                                                     \
     if (own.name == NULL) return false;
     FIND(Py_AddPendingCall)
     FIND(PyDict_New)
@@ -45,12 +46,9 @@ _Atomic bool python_waits;
 void python_look(void) {
     static const char folder[] = "interceptors", first[] = "/recognising.py";
     if (Py_IsInitialized == NULL || !own_found()) return;
-    const char *shim = own_name(), *slash = strrchr(shim, '/');
-    if (slash == NULL) return;
-    size_t before = (size_t)(slash + 1 - shim), length = before + sizeof folder - 1;
-    char *room = arena_take(length + sizeof first);
-    if (room == NULL) return;
-    memcpy(room, shim, before);
+    char *room = arena_take(strlen(own_name()) + sizeof folder + sizeof first);
+    size_t before = room == NULL ? 0 : package_folder(room), length = before + sizeof folder - 1;
+    if (before == 0) return;
     memcpy(room + before, folder, sizeof folder - 1);
     memcpy(room + length, first, sizeof first);
     if (RAW(faccessat, AT_FDCWD, (long)room, R_OK) != 0) return;

@@ -1,33 +1,34 @@
 // The real functions: for each name of the table, its definition in the first library behind this one. What dlsym(3)
-// would say, without its lock and in a third of its time, so that it can be asked in the middle of a call.
+// would say, without its lock and in a third of its time, so that it can be asked in the middle of a call; and without
+// naming the library that has dlsym, which is another than the C library where that is old.
 #include "shim.h"
 
-#include <dlfcn.h>
 #include <link.h>
 
-// Weak, for a shim may come into a program of the other C library, by way of a static one: there it does nothing.
-#if defined(__GLIBC__)
-#pragma weak _r_debug
-static const struct r_debug *loaded(void) {
-    return &_r_debug;
-}
-#else
-extern struct r_debug *_dl_debug_addr __attribute__((weak)); // of musl
+// The loader's list, of glibc and of musl. Both weak, for a shim may come into a program of the other C library, by way
+// of a static one: there it does nothing but hand the calls on.
+extern struct r_debug _r_debug __attribute__((weak));
+extern struct r_debug *_dl_debug_addr __attribute__((weak));
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+
 static const struct r_debug *loaded(void) {
+    if (&_r_debug != NULL) return &_r_debug;
     return &_dl_debug_addr == NULL ? NULL : _dl_debug_addr;
 }
-#endif
 
 bool at_home(void) {
-    return loaded() != NULL;
+#if defined(__GLIBC__)
+    return &_r_debug != NULL;
+#else
+    return &_dl_debug_addr != NULL;
+#endif
 }
 
 struct library {
     ElfW(Addr) base;
     const ElfW(Sym) * symbols;
     const char *names;
-    const uint32_t *hash;
+    const uint32_t *hash, *old_hash;
     const ElfW(Half) * versions;
 };
 
@@ -48,9 +49,10 @@ static bool library_read(struct library *library, const struct link_map *map) {
         if (entry->d_tag == DT_SYMTAB) library->symbols = table;
         if (entry->d_tag == DT_STRTAB) library->names = table;
         if (entry->d_tag == DT_GNU_HASH) library->hash = table;
+        if (entry->d_tag == DT_HASH) library->old_hash = table;
         if (entry->d_tag == DT_VERSYM) library->versions = table;
     }
-    return library->symbols != NULL && library->names != NULL && library->hash != NULL;
+    return library->symbols != NULL && library->names != NULL && (library->hash != NULL || library->old_hash != NULL);
 }
 
 static uint32_t hash_of(const char *name) {
@@ -67,8 +69,19 @@ static void *defined(const struct library *library, uint32_t index) {
     return (void *)(library->base + symbol->st_value);
 }
 
+// Where there is no other table than the old one, which says how many symbols there are.
+static void *old_library_find(const struct library *library, const char *name) {
+    for (uint32_t index = 1; index < library->old_hash[1]; index++) {
+        if (strcmp(library->names + library->symbols[index].st_name, name) != 0) continue;
+        void *found = defined(library, index);
+        if (found != NULL) return found;
+    }
+    return NULL;
+}
+
 // The GNU hash table: a filter that says "surely not here" for most names, then buckets of chains.
 static void *library_find(const struct library *library, const char *name, uint32_t hash) {
+    if (library->hash == NULL) return old_library_find(library, name);
     enum { BITS = 8 * sizeof(ElfW(Addr)) };
     uint32_t buckets = library->hash[0], first = library->hash[1], words = library->hash[2], shift = library->hash[3];
     const ElfW(Addr) *filter = (const void *)(library->hash + 4), one = 1;
@@ -92,12 +105,29 @@ static long absent(void) {
     return -1;
 }
 
+static const struct link_map *own_map(void) {
+    const struct link_map *map = loaded() == NULL ? NULL : loaded()->r_map;
+    while (map != NULL && map->l_ld != _DYNAMIC) map = map->l_next;
+    return map;
+}
+
+// In what has been loaded meanwhile: before glibc 2.34 threads came with a library of their own.
+static void *find_loaded(const char *name, uint32_t hash) {
+    void *found = NULL;
+    const struct link_map *map = own_map();
+    for (map = map == NULL ? NULL : map->l_next; map != NULL && found == NULL; map = map->l_next) {
+        struct library library;
+        if (library_read(&library, map)) found = library_find(&library, name, hash);
+    }
+    return found;
+}
+
 static void *find_name(const char *name) {
     void *found = NULL;
     uint32_t hash = hash_of(name);
     for (int i = 0, count = relaxed(library_count); i < count && found == NULL; i++)
         found = library_find(&libraries[i], name, hash);
-    return found;
+    return found != NULL ? found : find_loaded(name, hash);
 }
 
 #if defined(__GLIBC__)
@@ -117,22 +147,6 @@ static void *find(int api) {
 }
 #endif
 
-// Where the tables cannot be read (hashed in the old way only, or too many libraries), all names at once, as dlsym
-// says.
-static void resolve_all(void) {
-    for (int i = 0; i < API_COUNT; i++) {
-        void *found = dlsym(RTLD_NEXT, api_names[i]);
-        atomic_store(&real_functions[i], found != NULL ? found : (void *)absent);
-    }
-    dlerror(); // what this C library does not have is not the program's error
-}
-
-static const struct link_map *own_map(void) {
-    const struct link_map *map = at_home() ? loaded()->r_map : NULL;
-    while (map != NULL && map->l_ld != _DYNAMIC) map = map->l_next;
-    return map;
-}
-
 const char *own_name(void) {
     const struct link_map *map = own_map();
     return map == NULL || map->l_name == NULL ? "" : map->l_name;
@@ -145,7 +159,11 @@ void resolve_begin(void) {
     for (map = map == NULL ? NULL : map->l_next; map != NULL && count < 256; map = map->l_next)
         count += library_read(&libraries[count], map);
     atomic_store(&library_count, count == 0 ? -1 : count);
-    if (find(API_close) == NULL) resolve_all();
+}
+
+void *real_named(const char *name) {
+    resolve_begin();
+    return find_name(name);
 }
 
 __attribute__((cold, noinline)) void *resolve(int api) {

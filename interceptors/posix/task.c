@@ -16,8 +16,8 @@ enum { KNOWN = 1024 };
 static struct { _Atomic uint64_t task, within; } nested[KNOWN];
 
 // A thread is left by its Task's end where it has that from who made it, or where another thread ended it: then it is
-// in what that was within.
-enum { ENTERED, HEIR, ORPHAN };
+// in what that was within. It stays in one in which something was handed to it.
+enum { ENTERED, HANDED, HEIR, ORPHAN };
 
 bool task_is_own(uint64_t task) {
     return task > tasks_of_parent && task <= relaxed(tasks);
@@ -97,7 +97,7 @@ static void scope_ended(struct thread *thread) {
 // In a child of vfork: none, for the numbers are its parent's.
 uint64_t scope_of(struct thread *thread) {
     if (likely(thread->scope == 0)) return 0;
-    if (unlikely(thread->inherited != ENTERED) && !goes_on(thread->scope)) scope_ended(thread);
+    if (unlikely(relaxed(thread->inherited) > HANDED) && !goes_on(thread->scope)) scope_ended(thread);
     return unlikely(lender != NULL) ? 0 : thread->scope;
 }
 
@@ -163,9 +163,10 @@ static const uint64_t INHERITED = (uint64_t)1 << 63;
 uint64_t provio_task_enter(uint64_t task) {
     struct thread *thread = hearing();
     if (thread == NULL) return 0;
-    uint64_t before = scope_of(thread), own = task & ~INHERITED;
-    if (before != 0 && thread->inherited != ENTERED) before |= INHERITED;
-    scope_set(thread, task_is_own(own) ? own : 0, own != task ? HEIR : ENTERED);
+    uint64_t before = scope_of(thread), own = task & ~(INHERITED | PROVIO_HANDED);
+    uint8_t how = relaxed(thread->inherited);
+    if (before != 0 && how != ENTERED) before |= how == HANDED ? PROVIO_HANDED : INHERITED;
+    scope_set(thread, task_is_own(own) ? own : 0, task & INHERITED ? HEIR : task & PROVIO_HANDED ? HANDED : ENTERED);
     scope_of(thread); // it may have ended meanwhile
     return before;
 }
@@ -178,8 +179,9 @@ uint64_t provio_task_now(void) {
 // Who inherited it, or is in it elsewhere, looks anew at its next call.
 static void others_look(uint64_t task) {
     for (struct thread *thread = atomic_load(&newest); thread != NULL; thread = thread->older) {
-        if (thread->inherited == ENTERED && (thread == self || thread->scope != task)) continue;
-        if (thread->inherited == ENTERED) thread->inherited = ORPHAN;
+        uint8_t how = relaxed(thread->inherited);
+        if (how == HANDED || (how == ENTERED && (thread == self || thread->scope != task))) continue;
+        if (how == ENTERED) atomic_compare_exchange_strong(&thread->inherited, &how, ORPHAN);
         atomic_store(&thread->number, number_next());
     }
 }

@@ -85,7 +85,7 @@ def _entered(handle: Any) -> int:
             before = _late[1]
         scope = handle._context.get(tasks.SCOPE, before)
         if scope != before:
-            tasks.enter(scope)
+            tasks.enter_handed(scope)
         return before
     except Exception as error:
         of_provio(error)
@@ -116,7 +116,7 @@ def _pool(thread: Any) -> None:
 
 
 def _within(task: int, function: Any, /, *arguments: Any, **named: Any) -> Any:
-    before = tasks.enter(task)
+    before = tasks.enter_handed(task)
     try:
         return function(*arguments, **named)
     finally:

@@ -32,11 +32,11 @@ def task(function: Callable[..., Any] | None = None, *, name: str | None = None,
         return lambda function: task(function, name=name, **attributes)
     if OFF:
         return function
-    from .decorated import decorated
-
     try:
+        from .decorated import decorated
+
         return decorated(function, name, attributes)
-    except Exception as error:  # it is called, but is none of the things that one calls
+    except Exception as error:  # it is none of the things that one calls, or a handler of a signal interrupts a load
         of_provio(error)
         return function
 

@@ -15,6 +15,7 @@ from .thread import Thread
 LETTERS = "tgmce"  # Tasks, configurations, metrics, checkpoints, entities
 LETTER = 56  # of a handle: the bits below it are the number
 INHERITED = 1 << 63  # of what to go back to: only as long as that Task goes on
+HANDED = 1 << 62  # whoever ends it: here a thread leaves only what it inherited
 LONGEST_SOURCE = 1 << 20
 
 
@@ -95,7 +96,7 @@ class Scopes(Objects):
         before = thread.scope()
         if before and thread.within.going is not None:
             before |= INHERITED
-        inherited, task = task & INHERITED, task & ~INHERITED
+        inherited, task = task & INHERITED, task & ~(INHERITED | HANDED)
         own = task != 0 and self._is_task(task)
         thread.within.task, thread.within.going = task if own else 0, self.going if own and inherited else None
         return before

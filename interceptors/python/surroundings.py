@@ -8,13 +8,15 @@ import struct
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from . import rank as ranks
+from .rank import Rank
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 SYSTEM_CALLS = {"x86_64": 332, "aarch64": 291}  # statx, which not every C library has as a function
 AT_FDCWD, AT_EMPTY_PATH, BASIC_AND_BIRTH, BIRTH = -100, 0x1000, 0xFFF, 0x800
 # struct statx: mask, links, inode, size; birth, change and modification as seconds and nanoseconds; the device.
 STATX = struct.Struct("=I12xI12xQQ32xqI4xqI4xqI4x8xII")
 FORBIDDEN = set('<>"{}|^`\\ /')
-RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID", "FLUX_TASK_RANK", "SLURM_PROCID")
 
 
 class Settings(NamedTuple):
@@ -25,7 +27,7 @@ class Settings(NamedTuple):
     host: str
     home: bytes
     folder: bytes
-    rank: int | None
+    rank: Rank | None
     off: frozenset[str] = frozenset()
     limits: tuple[tuple[bool, bytes], ...] = ()
 
@@ -58,7 +60,7 @@ def settings(environment: dict[str, str]) -> Settings | None:
         return None
     version, detail, _, run, host, home, folder = map(unquote_to_bytes, fields[:7])
     level, *words = detail.decode("ascii", "replace").split(",")
-    rest = [field for field in map(unquote_to_bytes, fields[7:]) if field[:1] != b"@"]
+    rest = [field for field in map(unquote_to_bytes, fields[7:]) if field[:1] not in (b"@", b"=")]
     limits = tuple((field[:1] == b"+", field[1:]) for field in rest)
     names = [os.fsdecode(run), os.fsdecode(host)]
     if version != b"1" or level not in ("file", "op", "call") or not (home[:1] == folder[:1] == b"/"):
@@ -66,7 +68,7 @@ def settings(environment: dict[str, str]) -> Settings | None:
     if any(not word or len(word) > 255 or set(word) & FORBIDDEN for word in names):
         return None
     off = frozenset(word[1:] for word in words if word.startswith("-"))
-    number = None if "rank" in off else rank(environment)
+    number = None if "rank" in off else ranks.rank(environment)
     return Settings(level, names[0], names[1], home, folder, number, off, limits)
 
 
@@ -78,17 +80,6 @@ def _takes(limit: bytes, path: bytes) -> bool:
 
     glob, name = os.fsdecode(limit), os.fsdecode(path)
     return fnmatchcase(name, glob) or fnmatchcase(name, glob + "/*")
-
-
-def rank(environment: dict[str, str]) -> int | None:
-    """Return the number of this process in its parallel program."""
-    found: list[int] = []
-    for word in RANKS:
-        value = environment.get(word, "")
-        alone = word == "SLURM_PROCID" and (found or environment.get("SLURM_STEP_NUM_TASKS", "1") == "1")
-        if value.isascii() and value.isdigit() and len(value) <= 9 and not alone:
-            found.append(int(value))
-    return found[0] if len(set(found)) == 1 else None
 
 
 def statx(path: bytes, fd: int = AT_FDCWD) -> Facts | None:

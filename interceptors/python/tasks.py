@@ -14,6 +14,7 @@ TYPE_CHECKING = False  # what is for types alone is dear to load
 if TYPE_CHECKING:
     from typing import Any
 
+HANDED = 1 << 62  # PROVIO_HANDED
 SCOPE: contextvars.ContextVar[int] = contextvars.ContextVar("provio_task", default=0)
 
 
@@ -29,6 +30,11 @@ def enter(task: int) -> int:
     """What this thread does from here on belongs to a Task (0: to none); return what it was in, to go back to."""
     found = recorder.recorder()
     return int(found.task_enter(task)) if found else 0
+
+
+def enter_handed(task: int) -> int:
+    """Enter a Task to do what was handed over in it: whoever ends it meanwhile, this thread stays in it."""
+    return enter(task | HANDED if task else 0)
 
 
 def now() -> int:

@@ -10,7 +10,7 @@ import time
 from time import time_ns
 from typing import Any
 
-from . import surroundings, text
+from . import rank, surroundings, text
 from .live import Block, Live, reason_for
 
 PREFIXES = (
@@ -111,12 +111,17 @@ class Process:
             said += b"a :Process" + text.number("pid", self.pid) + text.number("startTick", self.tick) + b" ; "
         said += b":parentPid %d" % self.parent + (text.name("host", host) if told else b"")
         said += b' ; :image "%s"' % (b"fork" if self.forked else b"exec") + text.number("startedNs", self.started)
-        if self.settings.rank is not None:
-            said += text.number("rank", self.settings.rank)
+        said += rank.said(self.settings.rank)
         if told:
             said += b' ; :argv "%s"' % b" ".join(map(text.argument, arguments))
         place, room = self.place()
-        room += 416 + FACTS_ROOM + name_room(host) + sum(len(text.argument(one)) + 3 for one in arguments)
+        room += (
+            416
+            + (rank.ROOM if self.settings.rank else 0)
+            + FACTS_ROOM
+            + name_room(host)
+            + sum(len(text.argument(one)) + 3 for one in arguments)
+        )
         return said + place + b" .", room
 
     def place(self) -> tuple[bytes, int]:

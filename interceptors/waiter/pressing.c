@@ -94,14 +94,30 @@ static bool straight(char *folder) {
 
 // Links of the system's own, for which nobody waits: what is read there is known by its name as it is.
 static bool leads_through_a_link(char *path) {
-    static const char *const merged[] = {"/bin/", "/lib/", "/lib64/", "/sbin/"};
-    for (size_t i = 0; i < sizeof merged / sizeof *merged; i++)
-        if (strncmp(path, merged[i], strlen(merged[i])) == 0) return false;
+    static const char *const system[] = {"/bin/", "/lib/", "/lib64/", "/sbin/", "/proc/", "/sys/"};
+    if (strcmp(path, "/") == 0) return false;
+    for (size_t i = 0; i < sizeof system / sizeof *system; i++)
+        if (strncmp(path, system[i], strlen(system[i])) == 0) return false;
     char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
     char none[1] = "";
     if (*name == '\0' || strcmp(name, "..") == 0 || is_link(path)) return true;
     if (slash != NULL) *slash = '\0';
     return !straight(slash == NULL ? none : path);
+}
+
+// Whether a file of a launcher of ranks is gone, of which there is nothing left to tell.
+static bool left(const char *path) {
+    static const char *const sessions[] = {"/dev/shm/vader_segment.",
+                                           "/dev/shm/sm_segment.",
+                                           "/dev/shm/osc_rdma.",
+                                           "/dev/shm/open_mpi.",
+                                           "/dev/shm/mpich_shar",
+                                           "/ompi.",
+                                           "/prte."};
+    struct stat found;
+    for (size_t i = 0; i < sizeof sessions / sizeof *sessions; i++)
+        if (strstr(path, sessions[i]) != NULL) return lstat(path, &found) != 0;
+    return false;
 }
 
 // -1 where it is no number.
@@ -129,8 +145,10 @@ static bool line_presses(const char *line, const char *end, uint64_t process) {
     if (said == NULL) return false;
     uint64_t name = hash(process, line, (size_t)(said - line));
     if (starts(++said, end, " a :") && after(said, end, " ; :path") != NULL) {
-        if (!path_of(said, end, path) || leads_through_a_link(path)) return true;
-        if (!starts(said, end, " a :FileVersion ")) return false;
+        if (!path_of(said, end, path)) return true;
+        bool gone = left(path);
+        if (leads_through_a_link(path)) return true;
+        if (gone || !starts(said, end, " a :FileVersion ")) return false;
         long flags = flags_of(said, end);
         return flags < 0 || ((flags & (O_WRONLY | O_RDWR)) && !keep(looked.opened, &looked.openings, name));
     }

@@ -92,13 +92,14 @@ static void end_as(int status) {
     _exit(WEXITSTATUS(status));
 }
 
-// Only returns where there is no Python any more. Signals wait until that can answer them.
+// Only returns where no Python can be started any more, and says so. Signals wait until that can answer them.
 static void go_on_in_python(const struct told *told, const struct end *end) {
     char numbers[3][16];
     const int values[] = {end->told, end->lock, end->status};
     for (int i = 0; i < 3; i++) snprintf(numbers[i], sizeof numbers[i], "%d", values[i]);
     if (end->lock >= 0) fcntl(end->lock, F_SETFD, 0);
     execl(told->python, told->python, "-P", "-c", GO_ON, numbers[0], numbers[1], numbers[2], (char *)NULL);
+    if (*told->word != '\0') dprintf(STDERR_FILENO, "provio: a run is kept, but: cannot start %s (%m)\n", told->python);
 }
 
 static bool hashes_wanted(const char *folder) {
@@ -129,8 +130,10 @@ int main(void) {
     if (end.told < 0) return 125;
     prctl(PR_SET_NAME, "provio");
     end.status = wait_for(&told);
-    if (!note_end(&told, end.status) || !can_be_left(&told, &end.lock)) go_on_in_python(&told, &end);
+    bool left = note_end(&told, end.status) && can_be_left(&told, &end.lock);
+    if (!left) go_on_in_python(&told, &end);
     put_back_signals(&told);
-    if (*told.word != '\0' && write(STDERR_FILENO, told.word, strlen(told.word)) < 0) errno = 0; // nobody to be told
+    if (left && *told.word != '\0' && write(STDERR_FILENO, told.word, strlen(told.word)) < 0)
+        errno = 0; // nobody to be told
     end_as(end.status);
 }

@@ -5,6 +5,7 @@ between two runs unseen. All of it is computed anew for each inode and channel t
 runs' own graphs say, so that neither the order of merges nor the removal of a run changes any answer.
 
     known       what is asked of the store
+    elsewhere   which inodes a run shares with others
     inodes      versions: made on the way, kept beneath, untracked
     channels    pipes and connections between runs
     beside      what is renewed by rules of its own: content, configurations (`latest`: of a run that came last)
@@ -14,15 +15,16 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, chain, islice
+from itertools import accumulate
 
 import pyoxigraph as ox
 
 from provio import turtle
 from provio.across import channels, inodes
+from provio.across.elsewhere import is_large, others, shared
 from provio.across.known import DERIVED, Facts, Kept, Known, nanoseconds
 from provio.facts import RUN_BASE
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.lineage import Conclusions
 from provio.plain import plain
 from provio.vocab import NS, PROV, RDF, local_name
@@ -31,7 +33,6 @@ __all__ = ["DERIVED", "Derived", "Known", "Open", "Runs", "conclude", "disputed"
 
 
 Statement = tuple[str, str, str]  # subject, predicate, object: IRIs, or lexical forms
-BATCH = 500  # of what one query asks about
 
 
 @plain(frozen=True)
@@ -87,6 +88,7 @@ class Open:
     def of(conclusions: Conclusions) -> Open:
         """Return what a run leaves open."""
         made = {version.iri.partition("~")[0] for version in conclusions.contributions}
+        made |= conclusions.contributed
         made |= {version.iri for version in conclusions.told() if version.generated_by or version.noise}
         times: dict[str, list[int | None]] = {}
         for version in conclusions.told():
@@ -116,65 +118,14 @@ def touched_in(known: Known, graph: str) -> set[str]:
     return {key for key in versions if key}.union(*called)
 
 
-def shared(known: Known, graph: str) -> set[str]:
-    """Return the inodes of which a run's graph knows one version and another run's a different one."""
-    # There may be a hundred thousand: their names are kept in pages, and of each inode its versions as a sum of hashes.
-    pages = ["\n".join(some) for some in _batches(known.members(graph, NS + "inode"))]
-    own: dict[int, int] = {}
-    several: set[int] = set()
-    for key, version in chain.from_iterable(map(_keyed, pages)):
-        if hash(key) in own:
-            several.add(hash(key))
-        own[hash(key)] = own.get(hash(key), 0) + hash(version)
-    found: set[str] = set()
-    for page in pages:
-        told = _told(known, (key for key, _ in _keyed(page)))
-        found |= {key for key, all_ in told.items() if all_ and sum(map(hash, all_)) != own[hash(key)]}
-    for page in pages if several else ():
-        twice = [version for key, version in _keyed(page) if hash(key) in several]
-        elsewhere = map(inodes.key_of, _elsewhere(known, graph, twice))
-        found |= {key for key in elsewhere if key}
-    return found
-
-
-def _keyed(page: str) -> Iterator[tuple[str, str]]:
-    """Yield the versions of a page, each with its inode."""
-    for version in page.split("\n"):
-        if key := inodes.key_of(version):
-            yield key, version
-
-
-def _told(known: Known, keys: Iterable[str]) -> dict[str, set[str]]:
-    """Return the versions of some inodes that any graph knows."""
-    told: dict[str, set[str]] = {key: set() for key in keys}
-    numbers = " ".join(str(inodes.number_of(key)) for key in told)
-    for row in known.rows(f"SELECT DISTINCT ?v {{ VALUES ?inode {{ {numbers} }} ?v <{NS}inode> ?inode }}"):
-        found = inodes.key_of(row["v"])
-        if found in told:
-            told[found].add(row["v"])
-    return told
-
-
-def _elsewhere(known: Known, graph: str, versions: list[str]) -> Iterator[str]:
-    """Yield those of a graph's versions that another graph knows, too."""
-    for some in _batches(versions):
-        named = " ".join(f"<{version}>" for version in some)
-        query = f"VALUES ?v {{ {named} }} GRAPH ?other {{ ?v <{NS}inode> ?inode }} FILTER(?other != <{graph}>)"
-        yield from (row["v"] for row in known.rows(f"SELECT DISTINCT ?v {{ {query} }}"))
-
-
-def _batches(values: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    rest = iter(values)
-    while some := tuple(islice(rest, BATCH)):
-        yield some
-
-
 def disputed(known: Known, graph: str) -> set[str]:
     """Return the inodes of versions that are noise to a run and an input to another."""
     here, there = f"GRAPH <{graph}> {{ ?v %s }} ", "GRAPH ?other { ?v %s }"
     noise, read = f"<{NS}noise> true", f"<{NS}inode> ?inode"
-    found = set()
+    found, large = set(), is_large(known, graph)
     for one, other in ((noise, read), (read, noise)):
+        if large and not others(known, graph, f"?v {other}"):
+            continue
         rows = known.rows(f"SELECT DISTINCT ?v {{ {here % one} {there % other} }}")
         found |= {key for row in rows if (key := inodes.key_of(row["v"]))}
     return found

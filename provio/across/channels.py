@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from provio import turtle
 from provio.across.known import Facts
-from provio.graph import Graph
+from provio.graph_lines import Graph
 from provio.identity import FINER, without_task
 from provio.plain import plain
 
@@ -57,9 +57,13 @@ def conclude(facts: Facts, channel: str) -> list[str]:
     """Return N-Triples lines."""
     graph = Graph()
     known = names(facts, channel)
-    written = [(_segment(facts, known, segment), teller) for segment, teller in segments(facts, known)]
+    told, reads = segments(facts, known), {name: facts.all(name, "wasReadBy") for name in known}
+    runs = {run for _, run in (*told, *(one for found in reads.values() for one in found))}
+    if told and len(runs) == 1:  # which says itself what it read there
+        return []
+    written = [(_segment(facts, known, segment), teller) for segment, teller in told]
     for name in known:
-        for read, reader in facts.all(name, "wasReadBy"):
+        for read, reader in reads[name]:
             phases = _phases(facts, read)
             if not written and phases:
                 _gap_of(facts, graph, name, phases[0][1])

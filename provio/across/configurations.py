@@ -13,7 +13,7 @@ from provio import turtle
 from provio.across.known import CONTENT, Kept
 from provio.across.latest import Latest, Unclear
 from provio.across.uses import ENTITY, SERIES, Use, iris, uses
-from provio.graph import Graph
+from provio.graph_lines import Graph
 from provio.vocab import NS, PROV
 
 SAID = (PROV + "wasRevisionOf", PROV + "wasDerivedFrom", NS + "version")

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from provio import turtle
 from provio.across.known import CONTENT, Facts, Kept
-from provio.graph import Graph
+from provio.graph_lines import Graph
 from provio.vocab import NS, PROV
 
 HASH, INODE = NS + "sha256", NS + "inode"

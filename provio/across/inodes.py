@@ -12,12 +12,14 @@ from collections.abc import Callable
 
 from provio import turtle
 from provio.across.known import Facts
-from provio.graph import Graph
+from provio.graph_lines import Graph
 from provio.identity import without_task
 from provio.lineage.model import TICK
 from provio.patterns import pattern
 from provio.plain import field, plain
+from provio.vocab import NS, RDF
 
+PROGRAM = NS + "Program"
 VERSION = pattern(r"(?P<inode>.*/version/[^/]+/(?P<number>\d+)\.-?\d+)\.(?P<mtime>-?\d+)\.\d+")
 RunAt = Callable[[int], str | None]
 # What holds of a part of a phase as of the whole.
@@ -155,9 +157,9 @@ def _made_on_the_way(facts: Facts, graph: Graph, version: Version, writing: Writ
     if "/copy/" not in maker:
         maker = _so_far(facts, graph, version, writing)
     graph.say(version.iri, ("prov:wasGeneratedBy", f"<{maker}>"))
-    process = facts.one(writing.phase, "partOf") or writing.phase  # a phase may name its thread beside its program
-    for program in facts.values(process, "prov:wasAssociatedWith"):
-        graph.say(version.iri, ("prov:wasAttributedTo", f"<{program}>"))
+    for agent in facts.values(writing.phase, "prov:wasAssociatedWith"):  # its thread and its rank may be among them
+        if any(kind == PROGRAM for kind, _ in facts.known.objects(agent, RDF + "type")):
+            graph.say(version.iri, ("prov:wasAttributedTo", f"<{agent}>"))
     for earlier in writing.of.earlier:
         _revision(graph, version.iri, earlier)
     _revision(graph, writing.of.iri, version.iri)

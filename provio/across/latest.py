@@ -12,7 +12,7 @@ from itertools import groupby
 from provio import turtle
 from provio.across.known import Kept, nanoseconds
 from provio.across.uses import ENTITY, SERIES, TIME, Use, batches, iris, uses
-from provio.graph import Graph
+from provio.graph_lines import Graph
 
 
 class Unclear(Exception):

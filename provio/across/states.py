@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from provio.across.known import CONTENT, Kept, nanoseconds
-from provio.graph import Graph
+from provio.graph_lines import Graph
 from provio.vocab import NS, PROV
 
 IDENTIFIER, CONTENT_FROM = NS + "identifier", NS + "contentFrom"

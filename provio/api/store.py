@@ -213,7 +213,7 @@ class Store:
         `.rows("file")` (`provio.stats.Figures`); times in nanoseconds, sizes in bytes."""
         from provio import stats
         from provio.facts import RUN_BASE
-        from provio.graph import bundle_iri
+        from provio.graph_lines import bundle_iri
         from provio.store import Confined
 
         reader = self._open()
@@ -226,7 +226,7 @@ class Store:
         import pyoxigraph as ox
 
         from provio.facts import RUN_BASE
-        from provio.graph import bundle_iri
+        from provio.graph_lines import bundle_iri
 
         reader = self._open()
         if run is None:

@@ -8,6 +8,8 @@ starts nothing itself. Each file holds
     command     Start → the words of its command line
     seen        optional: Start → folders of the outside that it shows by itself, at their own path
     root        optional: an image's name → the folder that holds it, where there is one
+    lacking     optional: Start → the first folder to be bound that an image which cannot be written has not, or nothing
+    NEEDS_FOLDERS   optional: whether it binds only to folders that an image has
     facts       optional: program, image → the command that tells what an image is, as JSON
 """
 
@@ -116,16 +118,28 @@ def chosen(image: str, form: str, wanted: str | None = None) -> Runtime:
     """Return the runtime for an image: the wanted one, or the first that is installed and takes it."""
     if wanted and wanted not in names():
         raise ProvioError(f"no runtime {wanted!r} is known: choose from {', '.join(names())}")
-    known = [(name, load(name)) for name in ([wanted] if wanted else names())]
-    fitting = [(name, module) for name, module in known if form in module.TAKES and _means(module, image, form)]
-    for name, module in fitting:
+    fitting, without = [], ""
+    for name in [wanted] if wanted else names():
+        module = load(name)  # one after the other: most are not wanted
+        if form not in module.TAKES or not _means(module, image, form):
+            continue
+        fitting.append(module)
         program = next((program for program in module.PROGRAMS if found_program(os.fsencode(program))), None)
-        if program:
+        if program and form == NAME and getattr(module, "root", _anywhere)(image) is None:
+            without = program
+        elif program:
             return Runtime(name, program, module)
-    if known and not fitting:
+    if without:
+        raise ProvioError(f"{without} has no image {image}: fetch it, or give a file or folder")
+    if not fitting:
         raise ProvioError(f"{wanted or 'no runtime'} takes no {form} such as {image}")
-    programs = [program for _, module in fitting for program in module.PROGRAMS]
+    programs = [program for module in fitting for program in module.PROGRAMS]
     raise ProvioError(f"no container runtime for {image} is installed: install one of {', '.join(programs)}")
+
+
+def _anywhere(image: str) -> str:
+    """A runtime that tells nothing of where its images lie may have it."""
+    return image
 
 
 def _means(module: ModuleType, image: str, form: str) -> bool:

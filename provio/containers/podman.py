@@ -5,6 +5,8 @@ Binds are made at any path. `--security-opt label=disable` lets programs at what
 
 from __future__ import annotations
 
+import os
+
 from provio.containers import ADDRESS, FOLDER, NAME, Start
 
 PROGRAMS: tuple[str, ...] = ("podman",)
@@ -14,7 +16,7 @@ SCHEMES: tuple[str, ...] = ("docker", "oci", "docker-archive")
 
 def command(start: Start) -> list[str]:
     """Return the command line."""
-    image = ["--rootfs", start.image] if start.form == FOLDER else [start.image]
+    image = ["--rootfs", os.path.abspath(start.image)] if start.form == FOLDER else [start.image]
     return [*begun(start), "--security-opt", "label=disable", *last(start, image)]
 
 

@@ -1,5 +1,5 @@
 """Shifter: images that `shifterimg pull` fetched, as `docker:NAME`. Binds by `--volume`, variables by `-e`: its long
-form takes no value."""
+form takes no value. A bind needs a folder that is there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from provio.containers import ADDRESS, NAME, Start
 PROGRAMS = ("shifter",)
 TAKES = (NAME, ADDRESS)
 SCHEMES = ("docker",)
+NEEDS_FOLDERS = True
 
 
 def command(start: Start) -> list[str]:

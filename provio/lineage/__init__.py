@@ -1,5 +1,6 @@
 """Facts with identities in, conclusions out: what merge may say of who used and who generated what.
 
+    clocks        by how much the clocks of hosts may differ
     code          the program of each process, and which inputs are the system's own (noise)
     lives         until when each image may have written
     tasks         what a process did within its Tasks, as if each were a process
@@ -8,8 +9,10 @@
     reads         which of two contents was read
     names         what files were called
     reigns        contents that have one key, told apart
+    shared        of a part of a run: files that many others have to do with
     said          what programs said that they went by, used and made
     launchers     what is said to the ranks of a parallel program, and is no data
+    submitted     which jobs that it submitted are not seen
     channels      who wrote to and read from which pipe or connection, and which of its bytes
     phases        where a process is cut, what carried on, who launched whom
     versions      which phase generated each version, what it is a revision of
@@ -28,12 +31,15 @@
 
 from __future__ import annotations
 
+from provio import hosts
 from provio.config import Config
 from provio.facts import Trace
 from provio.identity import Identity
+from provio.lineage import submitted
 from provio.lineage.answers import answers
 from provio.lineage.blind import hide, suspect
 from provio.lineage.channels import channels_of
+from provio.lineage.clocks import Clocks
 from provio.lineage.code import Noise, programs
 from provio.lineage.launchers import unseen
 from provio.lineage.lives import lives
@@ -45,28 +51,34 @@ from provio.lineage.pipes import connect
 from provio.lineage.reigns import part
 from provio.lineage.said import say
 from provio.lineage.saved import save
+from provio.lineage.shared import Shared
 from provio.lineage.spans import gather
 from provio.lineage.strands import begin, join, strands
 from provio.lineage.versions import attribute
 from provio.plain import plain
 
-__all__ = ["Conclusions", "Known", "conclude"]
+__all__ = ["Conclusions", "Known", "conclude", "hashed"]
 
 
 @plain()
 class Known:
     """What is to be known of all of a run before anything is concluded from a part of it: the program of each process,
-    until when it may have written, what it comes from (None: that is in the part), and what is noise."""
+    until when it may have written, what it comes from (None: that is in the part), and what is noise; which processes
+    submitted jobs that are not seen; and what became of files that many of them have to do with."""
 
     programs: dict[str, ProgramFacts]
     ends: dict[str, int]
     noise: Noise
     origins: dict[str, Origin] | None = None
+    alone: frozenset[str] = frozenset()
+    shared: Shared | None = None
 
     @staticmethod
     def of(trace: Trace, identity: Identity, settings: Config) -> Known:
         """Tell it from a whole run's trace; of its openings those of scripts and of `pyvenv.cfg` are asked for."""
-        return Known(programs(trace, identity, settings), lives(trace), Noise(trace, settings))
+        return Known(
+            programs(trace, identity, settings), lives(trace), Noise(trace, settings), alone=submitted.alone(trace)
+        )
 
 
 def conclude(
@@ -75,12 +87,14 @@ def conclude(
     """Return what follows from the facts of one run, under the settings that concern conclusions; or of a part of it
     that has nothing to do with the others, of which all is `known` that matters here."""
     known = known or Known.of(trace, identity, settings or Config())
-    conclusions = Conclusions(known.programs)
-    ends, noise, whole = known.ends, known.noise, trace
+    conclusions = Conclusions(known.programs, clocks=Clocks(hosts.apart(trace.hosts)))
+    ends, noise, shared, whole = known.ends, known.noise, known.shared or Shared(), trace
+    conclusions.apart = shared.inodes
     trace = strands(whole, conclusions, ends)
     gather(trace, identity, conclusions, noise, ends)
     name(trace, identity, conclusions)
     part(trace, conclusions)
+    shared.join(trace, identity, conclusions)
     say(trace, identity, conclusions)
     channels = channels_of(trace, identity, conclusions)
     begin(channels, conclusions)
@@ -88,18 +102,21 @@ def conclude(
     tie(trace, conclusions, known.origins)
     join(conclusions)
     attribute(conclusions)
+    shared.make(trace, conclusions)
     save(trace, conclusions)
     members(trace, identity, channels, conclusions)
     connect(trace, channels, conclusions)
     suspect(whole, conclusions, ends)
     hide(whole, identity, conclusions)
     unseen(whole, conclusions)
+    submitted.unseen(whole, known.alone, conclusions)
     answers(trace, channels, noise, conclusions)
-    _hashed(whole, conclusions)
+    hashed(whole, conclusions)
+    conclusions.gaps += conclusions.clocks.gaps(without=conclusions.elsewhere)
     return conclusions
 
 
-def _hashed(trace: Trace, conclusions: Conclusions) -> None:
+def hashed(trace: Trace, conclusions: Conclusions) -> None:
     """Give versions their SHA-256, where it was computed after the run."""
     for version in conclusions.versions.values() if trace.hashes else ():
         found = trace.hashes.get(version.facts.key) if version.until == FOREVER else None

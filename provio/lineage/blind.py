@@ -29,7 +29,9 @@ def handed_on(trace: Trace) -> Iterator[tuple[Unwatched, Opening]]:
         images.setdefault((process.host, process.pid, process.tick), []).append(process)
     for program in trace.unwatched:
         key = (program.process.host, program.process.pid, program.process.tick)
-        before = [image for image in images[key] if image is not program.process and image.started <= program.started]
+        before = [
+            image for image in images.get(key, ()) if image is not program.process and image.started <= program.started
+        ]
         for image in [*before, *([parents[key]] if key in parents else [])]:
             yield from ((program, opening) for opening in image.openings if _left_open(opening, program.started))
 

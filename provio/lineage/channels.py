@@ -54,11 +54,14 @@ class Channel:
     placed: bool = True
 
 
+NUMBER = 8  # bytes
+
+
 def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> list[Channel]:
     """Return the pipes and connections of a run, their parts in the order of time; `conclusions` keep their names."""
     found: dict[str, Channel] = {}
     ends = Ends(trace, identity)
-    tokens, told = job_servers(trace), _told_by_launchers(trace, ends)
+    tokens, told = job_servers(trace) | _wake_ups(trace), _told_by_launchers(trace, ends)
     jupyter = {process.iri for process in kernels(trace)}
     for opening in trace.openings():
         if opening.process.iri in jupyter:  # outside of its cells a kernel talks to the notebook
@@ -97,6 +100,22 @@ def job_servers(trace: Trace) -> set[tuple[str, str, int]]:
             readable = {_pipe(opening) for opening in pipes if opening.flags & os.O_ACCMODE != os.O_WRONLY}
             found |= readable & {_pipe(opening) for opening in pipes if opening.writes()}
     return found
+
+
+def _wake_ups(trace: Trace) -> set[tuple[str, str, int]]:
+    """Return the pipes by which threads of a rank wake each other, which are no data: no other process has an end of
+    one, and what is written at once is no more than a number."""
+    users: dict[tuple[str, str, int], list[Opening]] = {}
+    for opening in trace.openings() if any("rank" in one.record for one in trace.processes.values()) else ():
+        if opening.kind == "Pipe":
+            users.setdefault(_pipe(opening), []).append(opening)
+    return {pipe for pipe, ends in users.items() if _wakes(ends)}
+
+
+def _wakes(ends: list[Opening]) -> bool:
+    written = [access for end in ends for access in end.accesses if access.first_write]
+    alone = "rank" in ends[0].process.record and len({end.process.iri for end in ends}) == 1
+    return alone and all(access.count("writeBytes") <= NUMBER * access.count("writes") for access in written)
 
 
 def _told_by_launchers(trace: Trace, ends: Ends) -> set[str]:

@@ -18,15 +18,21 @@ def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, 
         facts = opening.facts
         written = writers.get(inode_of(facts), ())
         if opening.kind == "FileVersion" and not opening.writable and written:
-            for stretch, size in _beyond(opening, _completed(opening, written)):
-                moments = [span.last for span in written if span.first <= stretch.last and span.end >= opening.opened]
+            for stretch, size in _beyond(opening, completed(opening, written)):
+                moments = [span.last for span in written if _at_work(span, opening, stretch)]
                 if moments:
                     left = opening.at_close.mtime if opening.at_close else stretch.last
                     mtime = min(stretch.last, max(moments), left)
                     yield opening, stretch, facts.at(mtime, mtime, size)
 
 
-def _completed(opening: Opening, written: Iterable[Span]) -> int:
+def _at_work(span: Span, opening: Opening, stretch: Stretch) -> bool:
+    """Whether a span may have gone on while a stretch was read."""
+    apart = 0 if span.process.host == opening.process.host else span.apart
+    return span.first - apart <= stretch.last and span.end + apart >= opening.opened
+
+
+def completed(opening: Opening, written: Iterable[Span]) -> int:
     """Before when nobody can have read what there was at closing: its mtime, or the beginning of its last write, where
     that is known by the reader's clock (the kernel's for mtimes may lag by a tick); 0 where nobody saw it."""
     left = opening.at_close

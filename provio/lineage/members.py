@@ -39,7 +39,8 @@ def members(trace: Trace, identity: Identity, channels: list[Channel], conclusio
     if not conclusions.finer:
         return
     work = _Work(identity, conclusions)
-    work.took_part = took_part((member for one in met for member in one.members()), work.made)
+    mine = (member for one in met for member in one.members() if not conclusions.is_apart(member.file.facts))
+    work.took_part = took_part(mine, work.made) | conclusions.took_part
     for one in met:
         for file in one.process.containers:
             work.file(one, file)
@@ -58,9 +59,9 @@ class _Work:
         self.owner: dict[str, Version] = {}
         self.before: dict[str, list[str]] = {}
         for version in conclusions.versions.values():
-            parts = [iri for iri in version.revision_of if iri in contributed]
+            parts = [iri for iri in version.revision_of if iri in contributed or iri in conclusions.owners]
             self.owner.update(dict.fromkeys(parts, version))
-            self.before[version.iri] = [iri for iri in version.revision_of if iri not in contributed]
+            self.before[version.iri] = [iri for iri in version.revision_of if iri not in self.owner]
         self.made: dict[tuple[str, tuple[str, int, int]], list[tuple[int, Version]]] = {}
         for version in (*conclusions.versions.values(), *conclusions.contributions):
             if version.maker and version.generated_by and "/copy/" not in version.generated_by:
@@ -165,7 +166,7 @@ class _Work:
         if found.generated_by is None:
             used, access = copies[-1]
             first, last = access.moments()
-            iri = f"{process.iri}copy/{len(self.out.copies)}"
+            iri = self.out.copy_iri(process)
             launched_by = self.out.phases[without_task(process.iri)][0].launched_by
             self.out.copies.append(Copy(iri, process, first, last, used, launched_by))
             found.generated_by, found.program = iri, self.out.programs[process.iri].iri

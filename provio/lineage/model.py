@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from provio.facts import Facts, Opening, Process, Record
 from provio.identity import member_iri
+from provio.lineage.clocks import Clocks
 from provio.lineage.sayings import Sayings
 from provio.plain import field, plain
 
@@ -20,6 +21,11 @@ FOREVER = 1 << 63
 def inode_of(facts: Facts) -> tuple[str, int, int]:
     """Return what stays the same of a file while its content changes."""
     return facts.device, facts.inode, facts.birth
+
+
+def inode_hash(facts: Facts) -> int:
+    """Return a number for an inode: two that have one by chance are taken for one file, which does no harm."""
+    return hash(inode_of(facts))
 
 
 @plain(frozen=True)
@@ -66,7 +72,8 @@ class Span:
     moment.
 
     `final` is the version at its end, where somebody saw it; `sources` are what it was copied from by the kernel alone;
-    `mapped`: through a shared writable map; `by_the_way`: no product of the process, and so no end of what it takes in.
+    `mapped`: through a shared writable map; `by_the_way`: no product of the process, and so no end of what it takes in;
+    `apart`: by how much moments of other hosts may be out of order with these.
     """
 
     process: Process
@@ -81,6 +88,7 @@ class Span:
     copied_only: bool = False
     mapped: bool = False
     by_the_way: bool = False
+    apart: int = 0
 
     @property
     def wrote_content(self) -> bool:
@@ -95,17 +103,27 @@ class Span:
     def encloses(self, version: Version) -> bool:
         """Tell whether the version's time lies within the writing, and it was not there before; the kernel's clock for
         mtimes may lag by a tick, or be of whole seconds."""
-        early = self.first - (SECOND if version.facts.mtime % SECOND == 0 else TICK)
-        mtime = version.facts.mtime
-        begun = self.first <= version.seen and version.since <= self.last and self.first < version.until
-        return early <= mtime <= max(self.last, self.end) and begun
+        early = self.first - self.apart - (SECOND if version.facts.mtime % SECOND == 0 else TICK)
+        mtime = version.facts.mtime - self.apart
+        begun = self.first <= self.seen(version) and version.since <= self.last and self.first < version.until
+        return early <= version.facts.mtime and mtime <= max(self.last, self.end) and begun
 
-    def wrote(self, version: Version) -> int:
+    def seen(self, version: Version) -> int:
+        """Return when a version was first seen, at the latest, by this process's clock."""
+        return version.seen + (0 if version.host == self.process.host else self.apart)
+
+    def wrote(self, version: Version, earliest: bool = False) -> int:
         """Return the moment at which this span had written a version: at its end, or for one on the way, by the time
-        somebody saw it; the kernel's clock for mtimes may lag by a tick."""
+        somebody saw it; the kernel's clock for mtimes may lag by a tick, and those of hosts differ: it is the latest
+        moment, or the `earliest`."""
         if self.saw(version):
             return self.last
-        return min(max(version.facts.mtime, self.first) + TICK, max(version.seen, self.first), self.last)
+        made = max(version.facts.mtime, self.first) + TICK
+        if earliest:
+            made, seen = made - self.apart, 2 * version.seen - self.seen(version)
+        else:
+            made, seen = made + self.apart, self.seen(version)
+        return min(made, max(seen, self.first), self.last)
 
 
 @plain(slots=True)
@@ -113,8 +131,8 @@ class Version:
     """A file version that somebody used or made.
 
     `sightings` are the (File IRI, path) it was seen under, each with the first and last moment; `seen` is when it was
-    first seen. `retimed` are the versions whose content this is, since their times were set, and when that was. Where
-    several contents had one key, `since` and `until` bound this one's.
+    first seen, on `host`. `retimed` are the versions whose content this is, since their times were set, and when that
+    was. Where several contents had one key, `since` and `until` bound this one's.
     """
 
     iri: str
@@ -131,6 +149,7 @@ class Version:
     without: dict[str, None] | None = None  # objects of the version before that were deleted or moved
     retimed: Sequence[tuple[int, str]] = ()
     maker: tuple[Process, int] | None = None  # whose phase generated it, and at which moment
+    host: str = ""
 
     def name(self, file: str, path: bytes, moment: int) -> None:
         """Note a name (File IRI, path) that the version had at a moment."""
@@ -151,6 +170,7 @@ class Version:
         """Return what this was in the time from `since` to `until`, as a version of its own."""
         times = {name: seen for name, seen in self.sightings.items() if seen[0] < until and seen[1] >= since}
         part = Version(iri, self.facts, self.noise, max(self.seen, since), times or dict(self.sightings))
+        part.host = self.host
         part.since, part.until = since, until
         return part
 
@@ -275,6 +295,25 @@ class Conclusions:
     said: Sayings = field(default_factory=Sayings)
     known: set[str] = field(default_factory=set)  # versions whose maker said what it did to the objects inside
     elsewhere: set[str] = field(default_factory=set)  # versions that are told with another part of the run
+    clocks: Clocks = field(default_factory=Clocks)
+    copied: dict[str, int] = field(default_factory=dict)  # process → how many copies it has
+    # Of files that are concluded from before the processes are (`shared`): their inodes (by hash); when a process had
+    # finished what others read; whose version a contribution is; which versions are told here, of which others tell who
+    # made them; which ranks only took part in creating an object.
+    apart: frozenset[int] = frozenset()
+    seen: dict[str, set[int]] = field(default_factory=dict)
+    owners: Mapping[str, str] = field(default_factory=dict)
+    contributed: set[str] = field(default_factory=set)
+    took_part: frozenset[str] = frozenset()
+
+    def copy_iri(self, process: Process) -> str:
+        """Return the IRI of the next copy that a process made."""
+        number = self.copied[process.iri] = self.copied.get(process.iri, -1) + 1
+        return f"{process.iri}copy/{number}"
+
+    def is_apart(self, facts: Facts | None) -> bool:
+        """Tell whether a file is concluded from before the processes are."""
+        return bool(self.apart) and facts is not None and inode_hash(facts) in self.apart
 
     def told(self) -> list[Version]:
         """Return the versions that are told here."""

@@ -22,7 +22,7 @@ def name(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
     namer = _Namer(identity, conclusions)
     moved = [e for p in trace.processes.values() for e in p.events if e.kind in ("Rename", "Link", "Delete")]
     for event in sorted(moved, key=lambda event: event.at):
-        if "target" not in event.record:
+        if "target" not in event.record and not conclusions.is_apart(event.facts()):
             namer.happened(event)
     namer.nameless(trace)
 

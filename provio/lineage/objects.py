@@ -84,7 +84,7 @@ class ProcessObjects:
             for found in self._inputs(member.file, first, last):
                 before = self.moves[member.file.iri].earlier((member.path, member.name), first)
                 known = self.out.member(found.version, member.kind, *before, member.record)
-                known.noise = found.noise
+                known.noise = self.out.versions[found.version].noise
                 self.out.read_as[member.iri] = known.iri
                 yield Use(known, max(first, found.first), max(last, found.first), found.noise)
 

@@ -24,10 +24,7 @@ LAUNCHES = frozenset({"Fork", "Spawn"})
 
 def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None:
     """Give each process its phases, and each phase the versions it used."""
-    written = _seen(conclusions)
-    for span in conclusions.spans:
-        if span.wrote_content and not span.by_the_way:
-            written.setdefault(span.process.iri, set()).add(span.last)
+    written = _finished(conclusions)
     _told_in_circles(channels, written)
     uses = _Uses(channels)
     waiting = dict.fromkeys(trace.processes)
@@ -51,6 +48,17 @@ def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None
         for found in conclusions.inputs[process.iri]:
             for moment in (found.first, found.last):
                 conclusions.phase_at(process, moment).used[found.version] = None
+
+
+def _finished(conclusions: Conclusions) -> dict[str, set[int]]:
+    """For each process, the moments at which it had finished some output."""
+    written = seen(conclusions)
+    for iri, moments in conclusions.seen.items():
+        written.setdefault(iri, set()).update(moments)
+    for span in conclusions.spans:
+        if span.wrote_content and not span.by_the_way:
+            written.setdefault(span.process.iri, set()).add(span.last)
+    return written
 
 
 def launches(process: Process, conclusions: Conclusions) -> list[int]:
@@ -229,7 +237,7 @@ def within(moments: list[int], start: int, end: int) -> bool:
     return done > 0 and moments[done - 1] >= start
 
 
-def _seen(conclusions: Conclusions) -> dict[str, set[int]]:
+def seen(conclusions: Conclusions) -> dict[str, set[int]]:
     """For each writer, the moments at which its unfinished output was read, by another process or by itself, and at
     which it made what no file shows."""
     known = writings(conclusions)
@@ -242,7 +250,7 @@ def _seen(conclusions: Conclusions) -> dict[str, set[int]]:
         if version is None or writing is None:
             continue
         for span in (*writing.saw(version), *writing.enclosing(version)):
-            if last >= span.first:
+            if last + span.apart >= span.first:
                 found.setdefault(span.process.iri, set()).add(span.wrote(version))
     return found
 

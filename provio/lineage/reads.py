@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from provio.facts import Opening, Trace
 from provio.identity import Identity
+from provio.lineage.growing import completed
 from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, inode_of
 from provio.plain import plain
 
@@ -28,14 +29,48 @@ def narrow(changed: list[Changed], met: set[tuple[str, int]], conclusions: Concl
         writers = [
             span
             for span in spans.get(inode_of(one.opening.facts), ())
-            if span.wrote_content and span.last >= one.opening.opened
+            if span.wrote_content and span.last + _apart(span, one) >= one.opening.opened
         ]
         if _gone(one, writers) < _began(one.opening):
             _leave_out(one.before, conclusions)
-        elif writers and min(span.first for span in writers) > one.after.last:
+        elif writers and min(span.first - _apart(span, one) for span in writers) > one.after.last:
             _leave_out(one.after, conclusions)
-        else:
+        elif not _too_early(one, _completed(one, writers), conclusions):
             _later(one, met, conclusions)
+            _say_unclear(one, writers, conclusions)
+
+
+def _completed(one: Changed, writers: list[Span]) -> int:
+    """Before when nobody can have read what there was at closing, for certain."""
+    return completed(one.opening, writers) - max((_apart(span, one) for span in writers), default=0)
+
+
+def _apart(span: Span, one: Changed) -> int:
+    """By how much a writer's moments may be out of order with the reader's."""
+    return 0 if span.process.host == one.opening.process.host else span.apart
+
+
+def _say_unclear(one: Changed, writers: list[Span], conclusions: Conclusions) -> None:
+    """Say of what another host wrote that it may have been there when the reading began, or not when that ended."""
+    began = _began(one.opening)
+    for span in writers:
+        apart = _apart(span, one)
+        if apart and (abs(span.last - began) <= apart or abs(span.first - one.after.last) <= apart):
+            conclusions.clocks.doubt(one.after.version, span.process.host, one.opening.process.host)
+
+
+def _too_early(one: Changed, begun: int, conclusions: Conclusions) -> bool:
+    """Let what was read before the last write began, though after the file's time, which may lag by a tick, be of what
+    was there before; tell whether all was."""
+    moments = [moment for times in one.opening.reads() for moment in times]
+    early = [moment for moment in moments if one.after.first <= moment < begun]
+    if not early:
+        return False
+    one.before.last = max(early)
+    one.after.first = min((moment for moment in moments if moment >= begun), default=one.after.last)
+    if max(moments) < begun:
+        _leave_out(one.after, conclusions)
+    return max(moments) < begun
 
 
 def _later(one: Changed, met: set[tuple[str, int]], conclusions: Conclusions) -> None:
@@ -52,7 +87,7 @@ def _later(one: Changed, met: set[tuple[str, int]], conclusions: Conclusions) ->
 def _gone(one: Changed, writers: list[Span]) -> int:
     """When what was there before was gone for certain: at the last write of those known, or by the time of the file."""
     if writers:
-        return max(span.last for span in writers)
+        return max(span.last + _apart(span, one) for span in writers)
     mtime = one.opening.at_close.mtime if one.opening.at_close else one.opening.closed
     return mtime + (TICK if mtime % SECOND else SECOND)
 

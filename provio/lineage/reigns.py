@@ -10,6 +10,7 @@ from bisect import bisect_right
 
 from provio.facts import Process, Trace
 from provio.identity import contribution
+from provio.lineage.clocks import Clocks
 from provio.lineage.model import FOREVER, Conclusions, Input, Version, inode_of
 from provio.plain import plain
 
@@ -41,7 +42,7 @@ def part(trace: Trace, conclusions: Conclusions) -> None:
     for version in list(conclusions.versions.values()):
         known = stretches.get((inode_of(version.facts), version.facts.mtime, version.facts.size))
         if known:
-            _divide(version, _apart(known, emptied.get(inode_of(version.facts), [])), conclusions)
+            _divide(version, _apart(known, emptied.get(inode_of(version.facts), []), conclusions.clocks), conclusions)
     if conclusions.parts:
         _redirect(conclusions)
 
@@ -61,12 +62,12 @@ def _stretches(trace: Trace, conclusions: Conclusions) -> dict[Key, list[_Stretc
     return found
 
 
-def _apart(stretches: list[_Stretch], emptied: list[int]) -> list[_Stretch]:
-    """Join what overlaps: writers at the same time make one content together. Each begins where the file was emptied
-    for it; `emptied` is sorted."""
+def _apart(stretches: list[_Stretch], emptied: list[int], clocks: Clocks) -> list[_Stretch]:
+    """Join what overlaps, or may: writers at the same time make one content together. Each begins where the file was
+    emptied for it; `emptied` is sorted."""
     joined: list[_Stretch] = []
     for one in sorted(stretches, key=lambda stretch: (stretch.first, stretch.last)):
-        if joined and one.first <= joined[-1].last:
+        if joined and one.first <= joined[-1].last + clocks.between(one.process.host, joined[-1].process.host):
             before = joined.pop()
             how = before.how if one.how == "times" else one.how
             joined.append(_Stretch(before.first, max(before.last, one.last), one.process, how))
@@ -80,7 +81,8 @@ def _apart(stretches: list[_Stretch], emptied: list[int]) -> list[_Stretch]:
 
 def _divide(version: Version, stretches: list[_Stretch], conclusions: Conclusions) -> None:
     """Make a version of each stretch but the last, and of what was there before the first."""
-    found = version.seen < stretches[0].first
+    apart = conclusions.clocks.between(version.host, stretches[0].process.host)
+    found = version.seen < stretches[0].first - apart
     if len(stretches) + found < 2:
         return
     starts = [0, *(stretch.first for stretch in stretches[not found :])]
@@ -124,8 +126,11 @@ def _read(found: Input, conclusions: Conclusions) -> list[Input]:
     parts = conclusions.parts.get(found.version)
     if parts is None:
         return [found]
-    there = [one for one in parts if one.since <= found.last and found.first < one.until]
+    apart = conclusions.clocks.apart
+    there = [one for one in parts if one.since - apart <= found.last and found.first < one.until + apart]
     return [
-        Input(found.process, one.iri, max(found.first, one.since), min(found.last, one.until), found.noise)
+        Input(
+            found.process, one.iri, max(found.first, one.since - apart), min(found.last, one.until + apart), found.noise
+        )
         for one in there
     ]

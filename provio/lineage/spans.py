@@ -65,7 +65,8 @@ class _Collector:
         maps = _by_opening(process, "Map", "object")
         cuts = _by_opening(process, "Truncate", "object")
         for opening in process.openings:
-            if opening.kind == "FileVersion" and not (of_ranks(opening) or is_history(opening)):
+            apart = of_ranks(opening) or is_history(opening) or self.out.is_apart(opening.facts)
+            if opening.kind == "FileVersion" and not apart:
                 mapped = maps.get(opening.iri, [])
                 if self.identity.version(opening.facts) not in code:
                     self._input(opening, mapped)
@@ -73,9 +74,12 @@ class _Collector:
                 self._span(opening, mapped, cuts.get(opening.iri, []))
         written = _written(process)
         for event in process.events:
-            if event.kind == "Truncate" and "object" not in event.record:
+            by_name = event.kind == "Truncate" and "object" not in event.record
+            if not (by_name or event.kind == "SetTimes") or self.out.is_apart(event.facts()):
+                continue
+            if by_name:
                 self._truncated_by_name(event)
-            elif event.kind == "SetTimes":
+            else:
                 self._times_set(event, written)
 
     def _code(self, process: Process) -> set[str]:
@@ -100,7 +104,8 @@ class _Collector:
         if version is None:
             version = self.out.versions[iri] = Version(iri, facts)
         version.noise = version.noise and noise
-        version.seen = min(version.seen or seen, seen)
+        if seen < (version.seen or seen + 1):
+            version.seen, version.host = seen, opening.process.host if opening else ""
         path = opening.name if opening else None
         if opening and path and not opening.unlinked:
             version.name(self.identity.file(path, facts.device), path, opening.opened)
@@ -127,8 +132,9 @@ class _Collector:
         if grown is None or opening.writable or grown.key == opening.facts.key:
             inputs.append(Input(opening.process, version.iri, first, last, noise))
             return
-        before = [moment for moment in moments if moment < grown.mtime]
-        after = [moment for moment in moments if moment >= grown.mtime]
+        apart = self.out.clocks.apart
+        before = [moment for moment in moments if moment < grown.mtime + apart]
+        after = [moment for moment in moments if moment >= grown.mtime - apart]
         inputs.append(Input(opening.process, version.iri, first, max(before, default=first), noise))
         if after:
             version = self.version(grown, opening, noise, opening.closed)
@@ -155,7 +161,7 @@ class _Collector:
         span = Span(
             opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end,
             truncated, final, opening, tuple(self.identity.version(copy.source.facts) for copy in copies),
-            bool(copies) and not own, bool(shared),
+            bool(copies) and not own, bool(shared), apart=self.out.clocks.apart,
         )  # fmt: skip
         source = self._compiled_from(opening) if own else None
         if source:
@@ -192,7 +198,14 @@ class _Collector:
         if opening.kind == "FileVersion" and found and program.started - TICK <= found.mtime <= life + TICK:
             moment = max(program.started, min(found.mtime, life))
             span = Span(
-                program.process, inode_of(opening.facts), program.started, moment, life, final=found, opening=opening
+                program.process,
+                inode_of(opening.facts),
+                program.started,
+                moment,
+                life,
+                final=found,
+                opening=opening,
+                apart=self.out.clocks.apart,
             )
             self._add(span, opening)
 
@@ -213,7 +226,9 @@ class _Collector:
         if after:
             end = event.at + event.number("elapsed")
             empty = event.at if event.number("length", 1) == 0 else None
-            self.out.spans.append(Span(event.process, inode_of(after), event.at, end, end, empty, after))
+            self.out.spans.append(
+                Span(event.process, inode_of(after), event.at, end, end, empty, after, apart=self.out.clocks.apart)
+            )
             path = event.text("path")
             version = self.version(after, None, False, end)
             if path:

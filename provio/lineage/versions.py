@@ -8,6 +8,8 @@ of the one before, and no writer.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from provio.facts import Process
 from provio.identity import contribution, without_task
 from provio.lineage.model import TICK, Conclusions, Copy, Span, Version, inode_of
@@ -16,18 +18,36 @@ from provio.lineage.writing import Writing, writings
 OUR_CLOCK = 100_000  # by how much our clock may lag behind the kernel's
 
 
+Making = tuple[Version, Span | None]  # a version, with who wrote it last; or what another contributed to one
+
+
 def attribute(conclusions: Conclusions) -> None:
     """Fill `generated_by`, `revision_of` and the contributions of the versions of `conclusions`."""
+    for version, writer in makings(conclusions):
+        make(conclusions, version, writer)
+
+
+def makings(conclusions: Conclusions) -> Iterator[Making]:
+    """Fill `revision_of`; yield what was made, by whom: in which phases need not be known for that."""
     known = writings(conclusions)
     chains: dict[tuple[str, int, int], list[Version]] = {}
-    for version in conclusions.versions.values():
+    for version in conclusions.told():
         chains.setdefault(inode_of(version.facts), []).append(version)
     for inode, chain in chains.items():
         if inode in known:
-            _chain(conclusions, chain, known[inode])
+            yield from _chain(conclusions, chain, known[inode])
 
 
-def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing) -> None:
+def make(conclusions: Conclusions, version: Version, writer: Span | None) -> None:
+    """Say which phase made something."""
+    if writer:
+        _generate(conclusions, version, writer)
+    elif version.maker:
+        version.generated_by = conclusions.phase_at(*version.maker).iri
+        conclusions.contributions.append(version)
+
+
+def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing) -> Iterator[Making]:
     """Attribute the versions of one inode, oldest first.
 
     Their order is the kernel's (mtimes), where those were not set; what came before or after a truncation is told by
@@ -35,18 +55,37 @@ def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing) -> 
     """
     writers = {version.iri: _writer(version, writing) for version in chain}
     moments = {version.iri: _written(version, writers[version.iri]) for version in chain}
-    before, since = None, 0
+    before, since, wrote = None, 0, None
     for version in sorted(
         chain, key=lambda v: (_order(v, writers[v.iri], moments[v.iri]), moments[v.iri], v.facts.size)
     ):
         writer, moment = writers[version.iri], moments[version.iri]
         if writer:
-            emptied = writing.emptied_by(moment)
-            _generate(conclusions, version, writer)
-            if before and before.facts.size and since >= emptied:
+            emptied, by = writing.emptied_by(moment, writer.process.host)
+            yield version, writer
+            if before and before.facts.size and _kept(conclusions, before, (wrote, since), (by, emptied)):
                 version.revision_of += (before.iri,)
-            _contribute(conclusions, version, writer, writing, (max(emptied, since), moment))
-        before, since = version, moment
+            yield from _contribute(conclusions, version, writer, writing, (max(emptied, since), moment), before)
+        before, since, wrote = version, moment, writer
+
+
+def _kept(
+    conclusions: Conclusions, before: Version, written: tuple[Span | None, int], emptied: tuple[Span | None, int]
+) -> bool:
+    """Tell whether a version may have been written after the file was emptied. Of two hosts the server's clock tells,
+    which gave the file a time when it was emptied, or else their own, where these are certain."""
+    (writer, since), (by, at) = written, emptied
+    if not writer or not by or writer.process.host == by.process.host:
+        return since >= at
+    found = by.opening.facts.mtime if by.opening and by.opening.truncated else before.facts.mtime
+    if found == before.facts.mtime and abs(since - at) <= writer.apart:
+        _say_unclear(conclusions, before, writer, by)
+        return True
+    return before.facts.mtime > found if found != before.facts.mtime else since >= at
+
+
+def _say_unclear(conclusions: Conclusions, version: Version, one: Span, other: Span) -> None:
+    conclusions.clocks.doubt(version.iri, one.process.host, other.process.host)
 
 
 def _written(version: Version, writer: Span | None) -> int:
@@ -59,21 +98,36 @@ def _written(version: Version, writer: Span | None) -> int:
 def _order(version: Version, writer: Span | None, moment: int) -> int:
     """The version's mtime; where that was set, or tells seconds alone, our own moment."""
     mtime = version.facts.mtime
-    stamped = writer and writer.first - TICK <= mtime <= max(writer.last, writer.end) + TICK
+    lag = TICK + (writer.apart if writer else 0)
+    stamped = writer and writer.first - lag <= mtime <= max(writer.last, writer.end) + lag
     return mtime if stamped else moment
 
 
 def _writer(version: Version, writing: Writing) -> Span | None:
-    """The span whose end saw this version, having written until its mtime; else the one that was writing then (the
-    kernel's clock may lag by a tick: whoever began before the version was seen has his part in it); else
-    the one whose end saw it (and flushed it), or the latest that encloses its mtime."""
+    """The span whose end saw this version, having written until its mtime, unless another began after that, within a
+    tick, and had begun when the version was first seen; else the one that was writing then (the kernel's clock may lag
+    by a tick: whoever began before the version was seen has his part in it); else the one whose end saw it (and flushed
+    it), or the latest that encloses its mtime."""
     mtime = version.facts.mtime
     saw = writing.saw(version)
-    found = [span for span in saw if span.last >= mtime - OUR_CLOCK]
+    found = [span for span in saw if span.last >= mtime - OUR_CLOCK - span.apart]
+    if found and len(writing.spans) > 1:
+        found = _later(version, writing, max(span.last for span in found)) or found
     if not found and not version.retimed:
         others = [span for span in writing.enclosing(version) if _on_its_way(span, version)]
-        found = [span for span in others if span.first - TICK <= mtime <= span.last] or saw or others
+        within = (s for s in others if s.first - TICK - s.apart <= mtime <= s.last + s.apart)
+        found = list(within) or saw or others
     return max(found or saw, key=lambda s: (min(s.last, mtime), s.last), default=None)
+
+
+def _later(version: Version, writing: Writing, last: int) -> list[Span]:
+    """Those that began after the last write of who left a version and found it so when he closed it, by when it was
+    first seen for certain."""
+    return [
+        span
+        for span in writing.enclosing(version)
+        if last < span.first <= 2 * version.seen - span.seen(version) and _on_its_way(span, version)
+    ]
 
 
 def _on_its_way(span: Span, version: Version) -> bool:
@@ -89,7 +143,7 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
     version.attributed_to = program
     if writer.copied_only:
         copy = Copy(
-            f"{writer.process.iri}copy/{len(conclusions.copies)}",
+            conclusions.copy_iri(writer.process),
             writer.process,
             writer.first,
             writer.last,
@@ -100,6 +154,8 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
         version.generated_by = copy.iri
         return
     version.maker = writer.process, writer.wrote(version)
+    if writer.apart:
+        _perhaps_before(conclusions, version, writer)
     phase = conclusions.phase_at(*version.maker)
     for source in writer.sources:
         phase.used[source] = None
@@ -109,9 +165,24 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
         version.generated_by = phase.iri
 
 
+def _perhaps_before(conclusions: Conclusions, version: Version, writer: Span) -> None:
+    """Say of a version that another host saw that it may have been there before its writer read something."""
+    early, late = writer.wrote(version, earliest=True), writer.wrote(version)
+    if any(early < one.first <= late and not one.noise for one in conclusions.inputs[writer.process.iri]):
+        conclusions.clocks.doubt(version.iri, writer.process.host, version.host)
+
+
 def _contribution(version: Version, process: Process) -> Version:
     """What one process made of a version, under a name of its own."""
     return Version(contribution(version.iri, process), version.facts, False, version.seen, dict(version.sightings))
+
+
+def _beside(span: Span, version: Version, before: Version | None) -> bool:
+    """Tell, by the times that the server gave the file, whether all that a span wrote was in the version before, or
+    whether it found this one, or a later one, already."""
+    if span.final and before and span.final.mtime <= before.facts.mtime:
+        return True
+    return bool(span.opening and span.opening.facts.mtime >= version.facts.mtime)
 
 
 def _read_back(conclusions: Conclusions, version: Version, writer: Span, phase: str) -> None:
@@ -124,19 +195,24 @@ def _read_back(conclusions: Conclusions, version: Version, writer: Span, phase: 
 
 
 def _contribute(
-    conclusions: Conclusions, version: Version, writer: Span, writing: Writing, between: tuple[int, int]
-) -> None:
+    conclusions: Conclusions, version: Version, writer: Span, writing: Writing, between: tuple[int, int],
+    before: Version | None,
+) -> Iterator[Making]:  # fmt: skip
     """Say of each other process that wrote between the earlier version and this one that it did."""
     since, moment = between
     done, revisions = {writer.process.iri}, list[str]()
-    for span in writing.between(since, moment):
+    for span in writing.between(since - writer.apart, moment + writer.apart):
         if span.process.iri in done or not span.wrote_content:
             continue
+        if span.last <= since or span.first > moment:
+            if span.process.host == writer.process.host or _beside(span, version, before):
+                continue
+            _say_unclear(conclusions, version, span, writer)
         done.add(span.process.iri)
         made = _contribution(version, span.process)
-        made.maker = span.process, min(span.last, moment)
-        made.generated_by = conclusions.phase_at(*made.maker).iri
+        apart = conclusions.clocks.between(span.process.host, writer.process.host)
+        made.maker = span.process, min(span.last, moment + apart)
         made.attributed_to = conclusions.programs[span.process.iri].iri
-        conclusions.contributions.append(made)
         revisions.append(made.iri)
+        yield made, None
     version.revision_of += tuple(revisions)

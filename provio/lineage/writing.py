@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
+from operator import itemgetter
 
 from provio.lineage.model import SECOND, Conclusions, Span, Version
 
@@ -30,14 +31,21 @@ class Writing:
         """Those that enclose a version's time."""
         spans = self.spans
         if len(spans) > FEW:
-            mtime = version.facts.mtime
-            spans = self._in_order(self._by_end.reaching(min(mtime + SECOND, version.seen), mtime))
+            mtime, apart = version.facts.mtime, spans[0].apart
+            spans = self._in_order(self._by_end.reaching(min(mtime + SECOND, version.seen) + apart, mtime - apart))
         return [span for span in spans if span.encloses(version)]
 
-    def emptied_by(self, moment: int) -> int:
-        """When the file was last emptied by a moment; 0 for never."""
-        place = bisect_right(self._emptied, moment)
-        return self._emptied[place - 1] if place else 0
+    def emptied_by(self, moment: int, host: str) -> tuple[int, Span | None]:
+        """When the file was last emptied by a moment for certain, and by which span; 0 for never. The moment is by the
+        clock of a host."""
+        place = bisect_right(self._emptied, moment, key=itemgetter(0))
+        while place:
+            at, number = self._emptied[place - 1]
+            span = self.spans[number]
+            if at <= moment - (0 if span.process.host == host else span.apart):
+                return at, span
+            place -= 1
+        return 0, None
 
     def between(self, since: int, moment: int) -> list[Span]:
         """Those that went on after `since` and had begun by a moment."""
@@ -57,8 +65,8 @@ class Writing:
         return found
 
     @cached_property
-    def _emptied(self) -> list[int]:
-        return sorted(span.truncated for span in self.spans if span.truncated)
+    def _emptied(self) -> list[tuple[int, int]]:
+        return sorted((span.truncated, number) for number, span in enumerate(self.spans) if span.truncated)
 
     @cached_property
     def _by_last(self) -> _Stretches:

@@ -221,7 +221,7 @@ print something else than a table when they are not told; of `query` see below, 
 
 | form | is |
 |---|---|
-| `table` | for people, aligned; it may be cut to the terminal's width, and its columns may change |
+| `table` | for people, aligned; it may be cut to the terminal's width, and its columns may change; command lines are as a shell takes them |
 | `json` | a list of objects with the names below; numbers are numbers, and `null` is what is not known. Where a verb says more than rows, the document that is named below |
 | `csv` | RFC 4180, UTF-8, a header; what a spreadsheet would take for a formula (text that begins with `=`, `+`, `-`, `@`) has an apostrophe before it |
 | `tsv` | a header, a row a line; a tab, line end or backslash in a value is `\\t`, `\\n`, `\\r`, `\\\\` |

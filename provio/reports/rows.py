@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence, Set
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from provio.reports.text import columns, cut_end, cut_path, printable
+from provio.reports.text import columns, cut_end, cut_path, folded, printable
 from provio.turtle import inert
 from provio.vocab import PREFIXES
 
@@ -63,8 +64,10 @@ def align(
     width: int | None = None,
     unicode: bool = True,
     right: Set[str] = frozenset(),
+    fold: Set[str] = frozenset(),
 ) -> str:
-    """Return a table with a header and a rule; where `width` columns are too few, the widest cells are cut."""
+    """Return a table with a header and a rule; where `width` columns are too few, the widest cells are cut, or, of the
+    columns to `fold`, go on in the next lines."""
     shown = [[printable(cell, unicode) for cell in row] for row in (header, *cells)]
     widths = [max(columns(row[place]) for row in shown) for place in range(len(header))]
     while width is not None and sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > _LEAST_COLUMN:
@@ -72,13 +75,23 @@ def align(
     rule = ["─" * each if unicode else "-" * each for each in widths]
     lines = []
     for row in (shown[0], rule, *shown[1:]):
-        padded = []
-        for name, cell, room in zip(header, row, widths, strict=True):
-            text = (cut_path if cell.startswith("/") else cut_end)(cell, room, unicode)
-            blank = " " * (room - columns(text))
-            padded.append(blank + text if name in right else text + blank)
-        lines.append("  ".join(padded).rstrip())
+        parts = [
+            _fitted(cell, room, unicode, name in fold) for name, cell, room in zip(header, row, widths, strict=True)
+        ]
+        for line in zip_longest(*parts, fillvalue=""):
+            padded = []
+            for name, text, room in zip(header, line, widths, strict=True):
+                blank = " " * (room - columns(text))
+                padded.append(blank + text if name in right else text + blank)
+            lines.append("  ".join(padded).rstrip())
     return "\n".join(lines) + "\n"
+
+
+def _fitted(cell: str, room: int, unicode: bool, fold: bool) -> list[str]:
+    """The lines of a cell."""
+    if fold and columns(cell) > room:
+        return folded(cell, room, unicode)
+    return [(cut_path if cell.startswith("/") else cut_end)(cell, room, unicode)]
 
 
 def _kind(term: Term) -> str:
@@ -93,11 +106,16 @@ def _table(variables: Sequence[str], rows: Iterable[Row], width: int | None, uni
         if held and all(row[place] is None or _is_number(row[place]) for row in held)
     }
     cells = [[_short(term) for term in row] for row in held]
-    return align(variables, cells, width=width, unicode=unicode, right=numeric)
+    prose = {name for place, name in enumerate(variables) if any(_is_prose(row[place]) for row in held)}
+    return align(variables, cells, width=width, unicode=unicode, right=numeric, fold=prose)
 
 
 def _is_number(term: Any) -> bool:
     return _kind(term) == "Literal" and term.datatype.value in _NUMBERS
+
+
+def _is_prose(term: Any) -> bool:
+    return _kind(term) == "Literal" and " " in term.value
 
 
 def _short(term: Any) -> str:

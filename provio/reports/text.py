@@ -64,6 +64,18 @@ def cut_end(text: str, room: int, unicode: bool = True) -> str:
     return _head(text, room - len(mark)) + mark
 
 
+def folded(text: str, room: int, unicode: bool = True, most: int = 6) -> list[str]:
+    """At most `most` lines of `text`, of at most `room` columns each, broken at spaces; what does not fit is cut."""
+    lines: list[str] = []
+    for word in text.split(" "):
+        if lines and columns(lines[-1]) + 1 + columns(word) <= room:
+            lines[-1] += " " + word
+        else:
+            lines.append(word)
+    kept = lines if len(lines) <= most else [*lines[: most - 1], " ".join(lines[most - 1 :])]
+    return [cut_end(line, room, unicode) for line in kept]
+
+
 def cut_path(path: str, room: int, unicode: bool = True) -> str:
     """At most `room` columns of `path`, cut in the middle; the last component stays whole where it fits."""
     if columns(path) <= room:

@@ -3,6 +3,7 @@
     files       what a reader asks for
     folder      a run folder, with what it keeps in shared memory
     pack        one compressed file, `<run id>.tar.xz`; `archive` writes it
+    unpacked    what a pack holds, or a run that goes on, to be read twice
 
 Both give the same files in the same order, so that what is made of them is the same to the byte.
 """
@@ -10,13 +11,17 @@ Both give the same files in the same order, so that what is made of them is the 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, SHELL_ENDING, RunFile, RunFiles
 from provio.runfiles.folder import Folder, content, folders_of, named, put, shared_memory
 
+if TYPE_CHECKING:
+    from provio.facts import Record
+
 __all__ = [
     "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "SHELL_ENDING", "TAKEN", "Folder", "RunFile", "RunFiles", "content",
-    "exists", "folders_of", "named", "of", "pack_of", "packed_in", "put", "shared_memory",
+    "exists", "folders_of", "held", "named", "of", "pack_of", "packed_in", "put", "shared_memory",
 ]  # fmt: skip
 
 ENDING = ".tar.xz"
@@ -42,6 +47,14 @@ def packed_in(folder: Path, place: Path) -> RunFiles:
 def exists(folder: Path) -> bool:
     """Tell whether there are files of a run."""
     return folder.is_dir() or pack_of(folder).is_file()
+
+
+def held(source: RunFiles, record: Record, beside: Path) -> RunFiles:
+    """Return what can be read twice, whatever becomes of the run: the same files as they are now, in a file without a
+    name in the folder `beside`; raises OSError."""
+    from provio.runfiles.unpacked import Held
+
+    return Held(source, record, beside)
 
 
 def pack_of(folder: Path) -> Path:

@@ -41,12 +41,16 @@ class RunFiles(Protocol):
 
     folder: Path  # the run folder that it is, or was made of: its name is the run's id
     place: Path  # where the files lie now
+    fixed: bool  # whether they stay what they are while they are read
 
     def head(self) -> RunFile:
         """Return `run.ttl`."""
 
     def files(self, record: Record) -> Iterator[RunFile]:
         """Yield the thread files, gaps and what was found after the run, by host and name."""
+
+    def named(self, place: Path, name: str) -> RunFile:
+        """Return a file once more, by the folder and the name of its path; what is packed must be `held` for that."""
 
     def calls(self, record: Record) -> Iterator[RunFile]:
         """Yield the files of single calls, in the same order."""

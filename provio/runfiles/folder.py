@@ -22,6 +22,8 @@ LARGE = 4 << 20  # bytes, of which a file is read in parts
 class Folder:
     """The files of a run that is not packed."""
 
+    fixed = False
+
     def __init__(self, folder: Path) -> None:
         self.folder = self.place = folder
 
@@ -36,6 +38,10 @@ class Folder:
             entries = _entries(place)
             yield from (_file(place, entry) for entry in entries if _is_turtle(entry) or _is_gap(entry))
 
+    def named(self, place: Path, name: str) -> RunFile:
+        """Return the file of a name in a folder of the run."""
+        return named(place, name)
+
     def calls(self, record: Record) -> Iterator[RunFile]:
         """Yield the files of single calls."""
         for place in sorted(folders_of(self.folder, record)):
@@ -49,6 +55,20 @@ class Folder:
         """Return the bytes that the run folder takes, in shared memory too, and the number of its files."""
         found = list(self._all())
         return sum(each.st_blocks * 512 for each in found), sum(not stat.S_ISDIR(each.st_mode) for each in found)
+
+    def text(self, enough: int) -> int:
+        """Return the bytes of Turtle in it, without the `#` that fill up what a thread had gained ahead; of more than
+        `enough` not all."""
+        found = 0
+        for root in (self.folder, shared_memory() / self.folder.name):
+            for place, _, files in os.walk(root):
+                for name in (one for one in files if one.endswith(".ttl") and not one.endswith(CALLS_ENDING)):
+                    with contextlib.suppress(OSError):  # taken away meanwhile, or no plain file
+                        data = content(Path(place, name))
+                        found += len(data) - data.count(b"#")
+                    if found > enough:
+                        return found
+        return found
 
     def _all(self) -> Iterator[os.stat_result]:
         """All that is there; what somebody takes away meanwhile is not."""

@@ -26,6 +26,8 @@ CHUNK = 1 << 16
 class Pack:
     """The files of a run that is packed. Where it is damaged, the last file that it yields raises OSError."""
 
+    fixed = True
+
     def __init__(self, folder: Path, place: Path) -> None:
         self.folder = folder
         self.place = place
@@ -51,6 +53,10 @@ class Pack:
                 return
             if member.host or member.name != HEAD:
                 yield member
+
+    def named(self, place: Path, name: str) -> RunFile:
+        """Return what raises OSError when it is loaded."""
+        return RunFile(place.name, name, place / name, _refusal("it is read from its beginning to its end"))
 
     def calls(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002
         """Yield the files of single calls."""

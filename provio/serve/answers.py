@@ -9,7 +9,7 @@ from provio.ancestry import Scope, lineage
 from provio.document import LineageDocument, Node
 from provio.errors import NothingKnown
 from provio.facts import RUN_BASE
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.store import Confined, Store
 from provio.target import find_target, is_iri
 from provio.vocab import PROV

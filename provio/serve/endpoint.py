@@ -24,7 +24,7 @@ from provio.vocab import PREFIXES
 
 AT_ONCE = 8  # queries
 WHOLE = 1 << 20  # bytes of an answer that are had before any is sent: what fails by then fails plainly
-ENDED = "the query was ended (by the kernel, where memory ran out): ask for less"
+ENDED = "the query was ended (memory ran out, or it nests too deeply): ask for less"
 GRACE = 1.5  # seconds beyond its time-out after which a server that is still at a query is ended
 CANCELLED = b"The SPARQL operation has been cancelled"
 FORM = "application/x-www-form-urlencoded"
@@ -204,8 +204,8 @@ class _Going:
         end = (self.deadline or time.monotonic()) + GRACE
         with self.stack, contextlib.closing(going):
             while (left := end - time.monotonic()) > 0:
-                going.settimeout(left)
                 try:
+                    going.settimeout(left)
                     if not going.recv(1 << 16):
                         return
                 except TimeoutError:

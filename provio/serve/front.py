@@ -7,6 +7,7 @@ scripts set them as text. Nothing is logged.
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -38,6 +39,8 @@ HEADERS = [
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cache-Control", "no-store"),
 ]
+READS = ("GET", "HEAD")
+POSTED = ("/query", "/login")
 SLOWLY = 1.0  # seconds before a wrong token is told so
 
 Request = dict[str, Any]
@@ -56,13 +59,14 @@ class Front:
         reply = self._replied(request)
         status = HTTPStatus(reply.status)
         start(f"{status.value} {status.phrase}", [*reply.headers, *HEADERS])
-        return reply.parts
+        return _none_of(reply.parts) if request["REQUEST_METHOD"] == "HEAD" else reply.parts
 
     def _replied(self, request: Request) -> Reply:
         try:
             return self._routed(request)
         except Refused as error:
-            return _text(error.status, str(error), request)
+            reply = _text(error.status, str(error), request)
+            return reply._replace(headers=[*reply.headers, _allowed(request)]) if error.status == 405 else reply
         except NothingKnown as error:
             return _text(404, str(error), request)
         except TimedOut as error:
@@ -74,7 +78,7 @@ class Front:
         path, method = request.get("PATH_INFO", ""), request["REQUEST_METHOD"]
         if why := self.guard.refuses(request):
             raise Refused(403, why)
-        if method not in ("GET", "POST") or (method == "POST" and path not in ("/query", "/login")):
+        if method not in READS and (method != "POST" or path not in POSTED):
             raise Refused(405, "say GET, or POST a query to /query")
         if path == "/login":
             return self._begun(request)
@@ -123,20 +127,25 @@ class Front:
 def _walk(said: dict[str, str]) -> dict[str, Any]:
     return {
         "forward": said.get("direction") == "forward",
-        "depth": int(said.get("depth", 1)),
+        "depth": _number(said, "depth", 1, sys.maxsize),
         "everything": said.get("all") == "1",
-        "most": min(int(said.get("most", MOST)), DEAR),
+        "most": _number(said, "most", MOST, DEAR),
     }
+
+
+def _number(said: dict[str, str], name: str, usual: int, most: int) -> int:
+    """How many a request asks for: none is the least, so many the most."""
+    return max(0, min(int(said.get(name, usual)), most))
 
 
 # What each question takes from a request.
 ASKED: dict[str, Callable[[dict[str, str]], dict[str, Any]]] = {
     "search": lambda said: {
-        "words": said["words"][:1000], "kind": said.get("kind", ""), "limit": min(int(said.get("limit", 20)), 200)
+        "words": said["words"][:1000], "kind": said.get("kind", ""), "limit": _number(said, "limit", 20, 200)
     },
     "lineage": lambda said: {"target": said["target"], **_walk(said)},
     "run": lambda said: {"run": said["run"], **_walk(said)},
-    "runs": lambda said: {"skip": max(0, int(said.get("skip", 0)))},
+    "runs": lambda said: {"skip": _number(said, "skip", 0, sys.maxsize)},
     "program": lambda said: {"program": said["program"]},
     "statistics": lambda said: {"run": said["run"]},
     "questions": lambda _: {},
@@ -144,6 +153,19 @@ ASKED: dict[str, Callable[[dict[str, str]], dict[str, Any]]] = {
         "name": said["name"], "values": {name[2:]: value for name, value in said.items() if name.startswith("p.")}
     },
 }  # fmt: skip
+
+
+def _allowed(request: Request) -> tuple[str, str]:
+    """What a path may be asked with, said where it was asked with something else (RFC 9110)."""
+    return "Allow", ", ".join([*READS, *(["POST"] if request.get("PATH_INFO") in POSTED else [])])
+
+
+def _none_of(parts: Iterable[bytes]) -> list[bytes]:
+    """Nothing of an answer; one that is still to come lets go of what it holds, which only one that has begun does."""
+    coming = iter(parts)
+    next(coming, None)
+    getattr(coming, "close", lambda: None)()
+    return []
 
 
 def _body(request: Request) -> bytes:

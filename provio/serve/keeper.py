@@ -21,6 +21,7 @@ from provio.serve.worker import KINDS, Worker
 from provio.store import snapshots
 
 LOOKS = 0.5  # seconds between two looks for a newer snapshot
+BEGUN = ("found", "lineage")  # before anybody asks: reading all names takes a second or two
 EASE = 5  # so many times as long as making ready took, no newer one is looked for
 
 
@@ -38,11 +39,15 @@ class Served:
         self.workers = {kind: Worker(kind, str(home.path), executor) for kind in KINDS}
         try:
             self.server = self._started()
-            self.workers["found"].begin()
-            self.workers["lineage"].begin()
+            for kind in BEGUN:
+                self.workers[kind].begin()
         except BaseException:
             self.close()
             raise
+
+    def ready(self, seconds: float) -> bool:
+        """Whether who was begun answers at once; waits so many seconds, for each."""
+        return all(self.workers[kind].ready(seconds) for kind in BEGUN)
 
     def _started(self) -> Binary:
         """A folder's name may be no UTF-8; that of its descriptor is."""
@@ -111,10 +116,18 @@ class Keeper:
             with contextlib.suppress(ProvioError, OSError):  # the one that is served goes on
                 if self._published() not in ("", self.now.name):
                     new = self._new()
+                    self._await(new)
                     with self.lock:
                         self.old.append(self.now)
                         self.now = new
             self._let_go()
+
+    def _await(self, new: Served) -> None:
+        """Let who asks meanwhile be answered from what was there: from what is new, he would wait until it is read."""
+        begun = time.monotonic()
+        while not self.ended.is_set() and not new.ready(LOOKS):
+            pass
+        self.wait = max(self.wait, EASE * (time.monotonic() - begun))
 
     def _published(self) -> str:
         try:

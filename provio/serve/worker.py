@@ -19,6 +19,8 @@ from typing import Any
 
 from provio.errors import NothingKnown, ProvioError, TimedOut
 
+ENDED = "the question was ended (memory ran out, or it nests too deeply): ask for less"
+UNREAD = "the record cannot be read: where it is there still, provio merge says why"
 KINDS = ("found", "lineage", "statistics")
 
 
@@ -30,6 +32,7 @@ class Worker:
         self.lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
         self.rest = b""
+        self.stands = False  # its process has said that it is ready
 
     def ask(self, request: dict[str, Any], seconds: float) -> Any:
         """Return the answer; raises NothingKnown, TimedOut after so many seconds (0: never), ProvioError."""
@@ -50,6 +53,17 @@ class Worker:
         with self.lock:
             self._running()
 
+    def ready(self, seconds: float) -> bool:
+        """Whether it answers at once; waits so many seconds for that. One that has ended is started when asked."""
+        with self.lock:
+            try:
+                self._stood(self._running(), time.monotonic() + seconds)
+            except TimeoutError:
+                return False
+            except (OSError, EOFError, ProvioError):
+                self.close()
+            return True
+
     def close(self) -> None:
         """End the process, whatever it is at."""
         if self.process:
@@ -66,7 +80,7 @@ class Worker:
             from provio.serve.binary import tethered
 
             command = [sys.executable, "-P", "-c", "from provio.serve.worker import main; main()", self.kind, self.home]
-            self.rest = b""
+            self.rest, self.stands = b"", False
             self.process = self.executor.submit(tethered, command, piped=True).result()
         return self.process
 
@@ -74,14 +88,22 @@ class Worker:
         process = self._running()
         assert process.stdin is not None  # noqa: S101 - it was asked for
         try:
+            self._stood(process, deadline)
             process.stdin.write(line)
             return self._line(process, deadline)
         except TimeoutError:
-            self.close()
+            if self.stands:  # or none would ever be, where getting ready takes longer than an answer may
+                self.close()
             raise TimedOut(seconds) from None
         except (OSError, EOFError):
             self.close()
-            raise ProvioError("the question was ended (by the kernel, where memory ran out): ask for less") from None
+            raise ProvioError(ENDED if self.stands else UNREAD) from None
+
+    def _stood(self, process: subprocess.Popen[bytes], deadline: float | None) -> None:
+        """Wait until the process says that it is ready."""
+        if not self.stands:
+            self._line(process, deadline)
+            self.stands = True
 
     def _line(self, process: subprocess.Popen[bytes], deadline: float | None) -> bytes:
         assert process.stdout is not None  # noqa: S101
@@ -116,6 +138,8 @@ def main() -> None:
 
         own_words.of(configured)
     answer = _answerer(kind, open_reader(Home(Path(folder))), asking.question_folders(configured))
+    out.write(b"ready\n")
+    out.flush()
     for line in sys.stdin.buffer:
         out.write(json.dumps(_answered(answer, json.loads(line))).encode() + b"\n")
         out.flush()

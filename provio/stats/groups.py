@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final
 
 from provio.document import command_line
@@ -14,6 +15,7 @@ from provio.stats.tally import Tally
 
 Value = str | int | bool | None
 Key = tuple[Value, ...]
+Keyed = Callable[[Recorded, Activity], Key]
 
 
 @plain()
@@ -36,10 +38,7 @@ def by(recorded: Recorded, ways: Sequence[str]) -> list[Group]:
     mirrored = not {"file", "operation"}.isdisjoint(ways)  # each side of a copy within the kernel is a call of its own
     found: dict[tuple[Key, str], Tally] = {}
     for one in recorded.activities:
-        values: dict[str, Value] = {}
-        for own, key in keyed:
-            values.update(zip(own, key(recorded, one), strict=True))
-        place = tuple(values[name] for name in names), one.layer
+        place = _key(recorded, one, keyed, names), one.layer
         if place not in found:
             found[place] = Tally()
         found[place].add(one, mirrored)
@@ -48,6 +47,16 @@ def by(recorded: Recorded, ways: Sequence[str]) -> list[Group]:
         -(group.tally.of("nanoseconds") or 0), -(group.tally.bytes or 0), str(group.key), group.layer))  # fmt: skip
 
 
+def _key(recorded: Recorded, one: Activity, keyed: Sequence[tuple[tuple[str, ...], Keyed]], names: list[str]) -> Key:
+    if len(keyed) == 1:
+        return keyed[0][1](recorded, one)
+    values: dict[str, Value] = {}
+    for own, key in keyed:
+        values.update(zip(own, key(recorded, one), strict=True))
+    return tuple(values[name] for name in names)
+
+
+@cache  # there are some ten classes
 def operation(kind: str) -> str:
     """Return a class of I/O activity in words: `set times`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower() if kind != "IOActivity" else "copy"
@@ -100,7 +109,7 @@ BY: Final[dict[str, tuple[str, ...]]] = {
     "process": ("process", "host", "pid", "command"), "thread": ("thread", "pid", "tid", "program"),
     "rank": ("rank",), "host": ("host",), "program": ("program",), "user": ("user",), "run": ("run",),
 }  # fmt: skip
-_KEYS: Final[dict[str, Callable[[Recorded, Activity], Key]]] = {
+_KEYS: Final[dict[str, Keyed]] = {
     "operation": lambda _, one: (operation(one.kind),),
     "layer": lambda _, __: (),
     "api": lambda _, one: (one.api,),

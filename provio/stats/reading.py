@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from provio.facts import SIZE_LIMITS
-from provio.graph import INFLUENCES, SINGLE_CALLS
+from provio.graph_calls import INFLUENCES, SINGLE_CALLS
 from provio.stats.activity import SIZES, Activity
 from provio.stats.recorded import File, Process, Recorded, Run, process_of
 

@@ -19,12 +19,13 @@ import pyoxigraph as ox
 from provio.errors import NothingKnown, StoreError
 from provio.home import Home, share
 from provio.lock import Lock
-from provio.store import INDEX, Damaged, snapshots, writing
+from provio.store import INDEX, Damaged, snapshots, spool, writing
 from provio.store.spool import Part, Spool
 from provio.vocab import PREFIXES
 
 VERSION = "1"
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
+LARGE = 8 * spool.PIECE  # bytes of them that are loaded apart: less is rewritten too seldom to pay for it
 KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
 PIECE = 100_000  # quads that are copied at once
 # Bytes of N-Triples after which the store is closed and opened again: until then RocksDB keeps one of twelve in memory.
@@ -45,6 +46,7 @@ class StoreWriter:
         self.path = _Path(home.path)
         self.changed = False
         self.kept = self.loaded = 0
+        self.rewritten: Callable[[], None] = lambda: None  # waits until all is that RocksDB does by itself
         try:
             _check_links(home)
             with writing(home):
@@ -101,11 +103,25 @@ class StoreWriter:
     def replace(self, graph: str, pieces: Iterable[str]) -> None:
         """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet."""
         self.drop(graph)
-        whole = isinstance(pieces, Spool) and pieces.size < SMALL
-        for piece in pieces.parts() if isinstance(pieces, Spool) and not whole else pieces:
+        size = pieces.size if isinstance(pieces, Spool) else 0
+        if isinstance(pieces, Spool) and size > LARGE:
+            self._load_apart(graph, pieces)
+            return
+        for piece in pieces.parts() if isinstance(pieces, Spool) and size >= SMALL else pieces:
             self._load(ox.NamedNode(graph), piece)
-        if isinstance(pieces, Spool) and pieces.size > FRESH:
-            self._open_again()  # what follows reads much of it
+
+    def _load_apart(self, graph: str, pieces: Spool) -> None:
+        """Load a graph of several tables while this process has the store closed."""
+        from provio.store import loading  # dear, and most runs are small
+
+        self._close()
+        held = [fd for fd in (self.lock.fd, self.path.fd) if fd >= 0]  # nobody else opens it before that has ended
+        try:
+            loading.load(self.path / self._folder.name, graph, pieces.file, held)
+        finally:
+            self.store = self._opened_store()
+            self.kept = self.loaded = 0
+            self.rewritten = loading.settle
 
     def _load(self, graph: ox.NamedNode, piece: str | Part) -> None:
         """Load a piece: a small one as no table of its own, which costs ten times as much and has others rewritten."""
@@ -243,6 +259,7 @@ class StoreWriter:
 
     def publish(self) -> None:
         """Make a snapshot and let readers see it; a store that was made anew takes the old one's place."""
+        self.rewritten()
         with writing(self.home):
             if self.anew:
                 self.home.unfinished.touch()

@@ -8,6 +8,7 @@ from it.
 from __future__ import annotations
 
 import contextlib
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,10 +18,11 @@ import pyoxigraph as ox
 
 from provio.errors import NothingKnown, StoreError
 from provio.facts import RUN_BASE
-from provio.graph import bundle_iri
+from provio.graph_lines import bundle_iri
 from provio.sparql import repeats_a_choice, without_service
 from provio.store import INDEX, terms
 from provio.store.server import JSON, TRIPLES, Server
+from provio.store.switched import place_of
 from provio.vocab import NS, PREFIXES, PROV, RDF
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ class RemoteReader:
     def __init__(self, home: Home, settings: Config) -> None:
         self.server = connect(settings)
         self.graphs = sorted(indexed(self.server))
+        self.place = {graph: place for graph, place in place_of(self.graphs).items() if graph != place}
         self.state = self._state() if whole(self.server, self.graphs) else None
         if not self.graphs:
             raise NothingKnown(
@@ -108,7 +111,19 @@ class RemoteReader:
             if self._state() == self.state:
                 return answer
             self.state = None
-        return self.server.ask(PROLOGUE + sparql, *self._graphs(graphs, named), accept=accept)
+        for graph, place in self.place.items():
+            sparql = sparql.replace(f"<{graph}>", f"<{place}>")
+        return self._named(self.server.ask(PROLOGUE + sparql, *self._graphs(graphs, named), accept=accept))
+
+    def _named(self, answer: IO[bytes]) -> IO[bytes]:
+        """An answer in which derived graphs have their own names."""
+        if not self.place:
+            return answer
+        text = answer.read()
+        for graph, place in self.place.items():
+            text = text.replace(f'"{place}"'.encode(), f'"{graph}"'.encode())
+            text = text.replace(f"<{place}>".encode(), f"<{graph}>".encode())
+        return io.BytesIO(text)
 
     def _own(self, sparql: str, graphs: Sequence[str] | None) -> IO[bytes]:
         with understood(self.server):
@@ -120,6 +135,8 @@ class RemoteReader:
         if graphs is None:
             return [INDEX, *self.graphs], self.graphs
         whole = set(self.graphs)
+        graphs = [self.place.get(graph, graph) for graph in graphs]
+        named = named if named is None else [self.place.get(graph, graph) for graph in named]
         default = [graph for graph in graphs if graph in whole or graph == INDEX or not graph.startswith(OWN)]
         named = graphs if named is None else named
         asked = [graph for graph in named if graph in whole or not graph.startswith(OWN)]
@@ -141,10 +158,10 @@ class RemoteReader:
         """Ask a copy of the graphs: Virtuoso 7 leaves out answers of a path such as `(a|b)+`, and does not say so."""
         default, asked = self._graphs(graphs, named)
         local = ox.Store()
+        chosen = [[ox.NamedNode(self._own_name(name)) for name in names] for names in (default, asked)]
         for name in {*default, *asked} - {NOTHING}:
-            graph = ox.NamedNode(name)
+            graph = ox.NamedNode(self._own_name(name))
             local.bulk_load(input=self.server.get(name), format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
-        chosen = [[ox.NamedNode(name) for name in names] for names in (default, asked)]
         return local.query(sparql, prefixes=PREFIXES, default_graph=list(chosen[0]), named_graphs=list(chosen[1]))
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
@@ -163,13 +180,15 @@ class RemoteReader:
     def quads(self, graph: str | None = None) -> ox.Store:
         """Return all quads, or those of one graph, brought here."""
         local = ox.Store()
-        for name in self.graphs if graph is None else [graph]:
-            local.bulk_load(
-                input=self.server.get(name), format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(name), lenient=True
-            )
+        for name in self.graphs if graph is None else [self.place.get(graph, graph)]:
+            own = ox.NamedNode(self._own_name(name))
+            local.bulk_load(input=self.server.get(name), format=ox.RdfFormat.N_TRIPLES, to_graph=own, lenient=True)
         if graph is None:
-            local.load(input=self.server.get(INDEX), format=ox.RdfFormat.N_TRIPLES)
+            local.load(input=self._named(self.server.get(INDEX)), format=ox.RdfFormat.N_TRIPLES)
         return local
+
+    def _own_name(self, name: str) -> str:
+        return next((graph for graph, place in self.place.items() if place == name), name)
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or all of them with the index, as a document of quads."""

@@ -1,7 +1,8 @@
 """Writes a store on a server: a run's graph and what follows from it in, one update that says both out.
 
 A graph is put there before the index names it; one that the index names already is put beside it and moved there. What
-changes in the derived graphs waits for the index, and goes with it. Single triples are asked for by the subject, each
+changes in the derived graphs waits for the index, and goes with it; where that would be several steps, they are written
+anew beside what there was (`switched`). Single triples are asked for by the subject, each
 once; the derived graphs are kept here, for nobody else writes them meanwhile.
 """
 
@@ -15,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 
-from provio.across.known import CONTENT, DERIVED
 from provio.errors import BadQuery
 from provio.facts import RUN_BASE
 from provio.store import INDEX, terms
 from provio.store.lease import Lease
 from provio.store.remote import PROLOGUE, asked, connect, held, indexed, understood, whole
-from provio.vocab import NS, PROV
+from provio.store.server import LINES
+from provio.store.switched import KEPT, following, place_of
+from provio.vocab import NS, PROV, RDF
 
 if TYPE_CHECKING:
     from provio.config import Config
     from provio.lock import Lock
 
-KEPT = (DERIVED, CONTENT)
 INODE = NS + "inode"
 OF_VERSIONS = (PROV + "wasGeneratedBy", PROV + "wasRevisionOf", NS + "noise")  # what each is asked for
 STAGED = "/staged"
@@ -58,14 +59,19 @@ class RemoteWriter:
     def _look(self) -> None:
         """See what is there, and bring here what is derived."""
         self.graphs = set(indexed(self.server))
+        self.place = place_of(self.graphs)  # where each derived graph is found
+        self.graphs = self.graphs - set(self.place.values()) | self.place.keys()
         self._tidy()
         self.whole = whole(self.server, self.graphs)
         self.begun = self.anew or not self.graphs
         self.staged: dict[str, str] = {}
         self.near = ox.Store()
         for graph in self.graphs & set(KEPT):
-            self.near.load(self.server.get(graph), format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
+            self.near.load(
+                self.server.get(self.place[graph]), format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph)
+            )
         self.changes: list[str] = []
+        self.derived: dict[str, list[str]] = {}  # derived graph → what changes in it
         self.kept: dict[Any, Said] = {}
         self.latest = ""
 
@@ -107,7 +113,10 @@ class RemoteWriter:
         """Carry out what waits, and say in the index what is in the graphs, last, in one update."""
         for place, graph in self.staged.items():
             self._say(_unindexed(graph), *self._moved(place, graph))
-        self._insert(INDEX, lines)
+        text = "".join(lines)
+        for graph, place in self.place.items():
+            text = text.replace(f"<{graph}>", f"<{place}>")
+        self._insert(INDEX, [text])
         self.publish()
 
     def drop(self, graph: str) -> None:
@@ -116,7 +125,12 @@ class RemoteWriter:
             self._say(f"DROP SILENT GRAPH <{place}>")
             self.graphs.discard(place)
             del self.staged[place]
-        self._say(_unindexed(graph), f"DROP SILENT GRAPH <{graph}>")
+        place = self.place.get(graph, graph)
+        gone = [_unindexed(place), f"DROP SILENT GRAPH <{place}>"]
+        if graph in KEPT:
+            self.derived[graph] = gone
+        else:
+            self._say(*gone)
         self.whole = False  # until then it is there, and in the union
         self.graphs.discard(graph)
         self.near.remove_graph(ox.NamedNode(graph))
@@ -199,14 +213,13 @@ class RemoteWriter:
         for quad in dict.fromkeys(gone):
             self.near.remove(quad)
         lines = [f"{quad.triple} .\n" for quad in dict.fromkeys(gone)]
-        for start in range(0, len(lines), PIECE):
-            self._say(f"DELETE DATA {{ GRAPH <{graph}> {{ {''.join(lines[start : start + PIECE])} }} }}")
+        self.derived.setdefault(graph, []).extend(self._pieces("DELETE", self.place.get(graph, graph), lines))
 
     def add(self, graph: str, lines: Iterable[str]) -> None:
         """Add N-Triples to a derived graph."""
         known = list(lines)
         self.near.load("".join(known).encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
-        self._insert(graph, known)
+        self.derived.setdefault(graph, []).extend(self._pieces("INSERT", self.place.get(graph, graph), known))
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Ask the union of the runs' graphs: the solutions of a SELECT as a reader gives them."""
@@ -245,9 +258,15 @@ class RemoteWriter:
 
     def publish(self) -> None:
         """Carry out what waits."""
-        if self.changes:
+        if self.changes or self.derived:
             self.lease.hold()
-            self.server.update(self.changes)
+            derived = [one for changes in self.derived.values() for one in changes]
+            if self.server.is_virtuoso and sum(one.count("\n") for one in (*derived, *self.changes)) > LINES // 2:
+                derived = [one for graph in list(self.derived) for one in self._switched(graph)]
+                self.server.update([*self.changes, *derived])
+            else:
+                self.server.update([*derived, *self.changes])
+            self.derived = {}
         left = list(self.staged) if self.server.is_oxigraph else []
         self.graphs = self.graphs - set(self.staged) | set(self.staged.values())
         self.changes, self.staged = [], {}
@@ -265,13 +284,32 @@ class RemoteWriter:
             f"INSERT {{ {here} }} WHERE {{ {there} MINUS {{ {here} }} }}",
         ]
 
+    def _switched(self, graph: str) -> list[str]:
+        """Write a derived graph anew under the next name; return what has the index name that one."""
+        last = self.place.get(graph, graph)
+        if not any(self.near.quads_for_pattern(None, None, None, ox.NamedNode(graph))):
+            return [_unindexed(last), f"DROP SILENT GRAPH <{last}>"]
+        place = self.place[graph] = following(last)
+        with tempfile.TemporaryFile() as file:
+            self.near.dump(file, ox.RdfFormat.N_TRIPLES, from_graph=ox.NamedNode(graph))
+            file.seek(0)
+            self.server.put(place, file)
+        before = following(place, -2)
+        types = "".join(f"<{place}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity"))
+        switch = [_unindexed(last), f"INSERT DATA {{ GRAPH <{INDEX}> {{ {types} }} }}"]
+        return [*switch, *([f"DROP SILENT GRAPH <{before}>"] if before else [])]
+
     def _say(self, *operations: str) -> None:
         self.changes += operations
 
     def _insert(self, graph: str, lines: Iterable[str]) -> None:
+        self._say(*self._pieces("INSERT", graph, lines))
+
+    @staticmethod
+    def _pieces(word: str, graph: str, lines: Iterable[str]) -> list[str]:
         triples = [line + "\n" for line in "".join(lines).split("\n") if line]  # a text may hold other ends of lines
-        for start in range(0, len(triples), PIECE):
-            self._say(f"INSERT DATA {{ GRAPH <{graph}> {{ {''.join(triples[start : start + PIECE])} }} }}")
+        pieces = ("".join(triples[start : start + PIECE]) for start in range(0, len(triples), PIECE))
+        return [f"{word} DATA {{ GRAPH <{graph}> {{ {piece} }} }}" for piece in pieces]
 
     def _near(self, subject: str | None, predicate: str | None) -> Iterator[tuple[str, str, str, str]]:
         """What the derived graphs say: subject, predicate, value, graph."""

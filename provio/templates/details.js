@@ -53,32 +53,31 @@
     }
 
     #inside(item, view) {
-      return [this.#list(`Inside (${item.count.toLocaleString("en")})`, item.fold.members.map((at) => view.iris[at]), view)];
+      return [this.#list(`Inside (${item.count.toLocaleString("en")})`, item.fold.members, view)];
     }
 
     #node(item, view, level) {
-      const { make } = provioLineage, at = view.index.get(item.iri), found = [];
-      const ways = view.ways([item.iri]);
-      const ends = (edges) => [...new Set(edges.map(([other]) => view.iris[other]))];
+      const { make } = provioLineage, at = view.place(item.iri), found = [];
+      const ways = view.ways([at]), ends = (next) => [...new Set(next.of(at))];
       if (item.node.command) found.push(make("p", { class: "left-out" }, "Left out of this page. Shown by:"), make("pre", { dir: "auto" }, item.node.command), this.#copy("Copy", item.node.command));
-      found.push(this.#list(`Came from (${ways.back.size.toLocaleString("en")} in all)`, ends(view.before[at]), view, "back"));
-      found.push(this.#list(`Went into (${ways.on.size.toLocaleString("en")} in all)`, ends(view.after[at]), view, "on"));
+      found.push(this.#list(`Came from (${ways.back.size.toLocaleString("en")} in all)`, ends(view.before), view, "back"));
+      found.push(this.#list(`Went into (${ways.on.size.toLocaleString("en")} in all)`, ends(view.after), view, "on"));
       if (item.node.type === "Fold") return found;
-      const iris = [item.iri, ...(item.node.phases || []), item.node.process, item.node.task].filter((iri, place, all) => iri && all.indexOf(iri) === place);
-      found.push(make("h3", {}, "IRI"), ...iris.slice(0, 4).flatMap((iri) => [make("p", { class: "iri" }, iri)]), this.#copy("Copy IRI", item.iri));
+      const iris = new Set([item.iri, ...(item.node.phases || []), item.node.process, item.node.task].filter(Boolean));
+      found.push(make("h3", {}, "IRI"), ...[...iris].slice(0, 4).map((iri) => make("p", { class: "iri" }, iri)), this.#copy("Copy IRI", item.iri));
       const query = (this.calls.sparql || sparql)(item.node, level);
       found.push(make("h3", {}, "SPARQL"), make("pre", { class: "sparql" }, query), this.#copy("Copy SPARQL", query));
       return found;
     }
 
-    #list(title, iris, view, way = "") {
+    #list(title, places, view, way = "") {
       const { make } = provioLineage;
-      if (!iris.length) return make("h3", { class: `none ${way}` }, title);
-      const entries = iris.slice(0, MOST).map((iri) => {
-        const item = view.item(iri);
-        return make("li", {}, this.#button(item.name, () => this.calls.choose(iri), { dir: "auto", title: item.place + item.name }), make("span", { dir: "auto" }, item.second));
+      if (!places.length) return make("h3", { class: `none ${way}` }, title);
+      const entries = places.slice(0, MOST).map((at) => {
+        const item = view.item(view.list[at].iri);
+        return make("li", {}, this.#button(item.name, () => this.calls.choose(item.iri), { dir: "auto", title: item.place + item.name }), make("span", { dir: "auto" }, item.second));
       });
-      if (iris.length > MOST) entries.push(make("li", { class: "more" }, `and ${(iris.length - MOST).toLocaleString("en")} more`));
+      if (places.length > MOST) entries.push(make("li", { class: "more" }, `and ${(places.length - MOST).toLocaleString("en")} more`));
       const box = make("details", { class: way, open: "" }, make("summary", {}, title), make("ul", {}, ...entries));
       return box;
     }

@@ -4,15 +4,8 @@
 "use strict";
 (() => {
   const FEW = 60; // so many a fold shows at most when it is opened
+  const { Pairs, TIES, visible, grouped, parted } = provioLineage;
   const folder = (path) => path.slice(0, path.lastIndexOf("/")) || "/";
-  const split = (indices, key) => {
-    const found = new Map();
-    for (const at of indices) {
-      const name = key(at);
-      found.has(name) ? found.get(name).push(at) : found.set(name, [at]);
-    }
-    return found;
-  };
 
   class Folds {
     constructor(view, most, open = null) {
@@ -27,110 +20,72 @@
     }
 
     #group() {
-      const { view } = this;
-      const programs = view.list.map((node, at) => view.kinds[at] === "process" ? view.graph.program(node)?.label || node.label : null);
-      const beside = (at, next) => [...new Set(next[at].map(([other]) => programs[other]).filter(Boolean))].sort().slice(0, 4).join(",");
-      const tries = [[99, true, 3], [99, false, 2], ...[6, 4, 3, 2, 1, 0].map((deep) => [deep, false, 2])];
-      for (const [deep, ways, least] of tries) {
-        const key = (at) => {
-          const node = view.list[at], kind = view.kinds[at];
-          if (view.graph.given.targets.has(node.iri) || node.type === "Fold") return "=" + at;
-          if (kind === "process") return `process ${programs[at]}`;
-          const dir = node.path ? folder(node.path.split("#", 1)[0]).split("/").slice(0, deep + 1).join("/") || "/" : "";
-          const near = ways ? `\n${beside(at, view.before)}\n${beside(at, view.after)}` : "";
-          return `${kind} ${kind === "io" ? node.type : ""}${dir}${kind === "program" ? "" : near}`;
-        };
-        this.groups = split(view.list.keys(), key);
-        let shown = 0;
-        for (const { length } of this.groups.values()) shown += length < least ? length : 1;
-        this.least = least;
-        if (shown <= this.most) break;
-      }
       this.top = [];
-      for (const [key, members] of this.groups) {
-        if (members.length < this.least || key.startsWith("=")) this.top.push(...members);
+      this.of = new Array(this.count).fill(null); // of each node the innermost fold that is made
+      for (const [key, members] of grouped(this.view, this.most)) {
+        if (key === null) this.top.push(...members);
         else this.top.push(this.#fold(`fold:${key}`, members, null, this.#named(members, key)));
       }
-      this.of = new Array(this.count).fill(null);
-      for (const one of this.top) if (one.members) for (const at of one.members) this.of[at] = one;
     }
 
     #fold(id, members, parent, name) {
+      while (this.byId.has(id)) id += "'"; // two folders of one name
       const fold = { id, members, parent, name, count: members.reduce((sum, at) => sum + (this.view.list[at].type === "Fold" ? this.view.list[at].count : 1), 0),
         kind: this.view.kinds[members[0]], children: null };
       this.byId.set(id, fold);
+      for (const at of members) this.of[at] = fold;
       return fold;
     }
 
     #named(members, key) {
       const node = this.view.list[members[0]], kind = this.view.kinds[members[0]];
-      if (kind === "process") return provioLineage.visible(key.replace(/^process /, ""));
+      if (kind === "process") return visible(key.replace(/^process /, ""));
       if (kind === "io") return node.type.toLowerCase();
       if (!node.path) return provioLineage.KIND_NAMES[kind];
-      if (kind === "part") return provioLineage.visible(folder(node.path.split("#", 1)[0]).split("/").pop() + "/ …#");
+      if (kind === "part") return visible(folder(node.path.split("#", 1)[0]).split("/").pop() + "/ …#");
       const parts = members.slice(0, 50).map((at) => folder(this.view.list[at].path || "/").split("/"));
       const same = parts[0].findIndex((part, at) => parts.some((other) => other[at] !== part));
-      return provioLineage.visible((parts[0].slice(0, same < 0 ? undefined : same).pop() || "") + "/");
+      return visible((parts[0].slice(0, same < 0 ? undefined : same).pop() || "") + "/");
     }
 
     // What is inside a fold, made when it is opened: nodes where they are few, else finer folds.
     #children(fold) {
       if (fold.children) return fold.children;
-      const { members } = fold, { view } = this;
-      if (members.length <= this.few) return fold.children = [...members];
-      const first = (at, next) => { const process = next[at].find(([other]) => view.kinds[other] === "process"); return process ? process[0] : -1; };
-      const who = (at) => { const node = view.list[at < 0 ? 0 : at]; return at < 0 ? "of no process" : node.rank !== undefined ? `rank ${node.rank}` : node.pid !== undefined ? `process ${node.pid}` : view.item(node.iri).name; };
-      const ways = [
-        fold.kind === "process" ? [(at) => view.list[at].rank, (rank) => `rank ${rank}`] : [(at) => folder(view.list[at].path || ""), (name) => name.split("/").pop() + "/"],
-        fold.kind === "process" ? [(at) => view.list[at].host, (host) => host] : [(at) => first(at, view.before), who],
-        ...(fold.kind === "process" ? [] : [[(at) => first(at, view.after), who]]),
-      ];
-      for (const [key, name] of ways) {
-        const found = split(members, key);
-        if (found.size > 1 && found.size <= this.few) return fold.children = [...found].map(([one, inside]) => this.#child(fold, inside, String(name(one))));
-      }
-      const place = (at) => view.list[at].start && fold.kind === "process" ? view.list[at].start : view.list[at].path || view.list[at].label;
-      const sorted = members.map((at) => [place(at).replace(/\d+/g, (digits) => digits.padStart(12, "0")), at]).sort((a, b) => a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0).map(([, at]) => at);
-      const step = Math.max(this.few, Math.ceil(sorted.length / this.few));
-      fold.children = [];
-      for (let from = 0; from < sorted.length; from += step) {
-        const inside = sorted.slice(from, from + step);
-        const [one, other] = [inside[0], inside.at(-1)].map((at) => view.item(view.iris[at]).name);
-        fold.children.push(this.#child(fold, inside, one === other ? `${from + 1} … ${from + inside.length}` : `${one} … ${other}`));
-      }
-      return fold.children;
-    }
-
-    #child(fold, members, name) {
-      return members.length === 1 ? members[0] : this.#fold(`${fold.id}/${name}`, members, fold, provioLineage.visible(name));
+      if (fold.members.length <= this.few) return fold.children = [...fold.members];
+      return fold.children = parted(fold, this.few, this.view).map(([name, members]) =>
+        members.length === 1 ? members[0] : this.#fold(`${fold.id}/${name}`, members, fold, visible(name)));
     }
 
     #isClosed(fold) { return this.folding && !this.opened.has(fold.id); }
 
     isOpen(id) { return this.byId.has(id) && this.opened.has(id); }
 
-    has(id) { return this.view.index.has(id) || this.byId.has(id); }
+    has(id) { return this.view.has(id) || this.byId.has(id); }
 
     any() { return this.byId.size > 0; }
 
+    // The places, in the view's list, of what an id stands for.
     members(id) {
       const fold = this.byId.get(id);
-      return fold ? fold.members.map((at) => this.view.iris[at]) : [id];
+      return fold ? fold.members : [this.view.place(id)];
     }
 
-    // The chain of folds that a node lies in, from the outermost, as far as they are made.
+    // The folds that a node lies in, from the outermost, as far as they are made.
+    #around(at) {
+      const found = [];
+      for (let fold = this.of[at]; fold; fold = fold.parent) found.unshift(fold);
+      return found;
+    }
+
+    // Of these, those that are open, and the first that is not.
     #chain(at) {
-      const chain = [];
-      for (let fold = this.of[at]; fold;) {
-        chain.push(fold);
-        fold = fold.children && (this.opened.has(fold.id)) ? fold.children.find((one) => one.members?.includes(at)) : null;
-      }
-      return chain;
+      const around = this.#around(at), closed = around.findIndex((fold) => !this.opened.has(fold.id));
+      return closed < 0 ? around : around.slice(0, closed + 1);
     }
 
     shown(id) {
       const fold = this.byId.get(id);
-      const closed = this.#chain(fold ? fold.members[0] : this.view.index.get(id)).find((one) => this.#isClosed(one));
+      const closed = this.#chain(fold ? fold.members[0] : this.view.place(id)).find((one) => this.#isClosed(one));
       return closed ? closed.id : id;
     }
 
@@ -138,15 +93,18 @@
     holding(id) {
       const fold = this.byId.get(id);
       if (fold) return this.opened.has(id) ? fold : fold.parent;
-      return this.folding && this.view.index.has(id) ? this.#chain(this.view.index.get(id)).filter((one) => this.opened.has(one.id)).at(-1) || null : null;
+      return this.folding && this.view.has(id) ? this.#chain(this.view.place(id)).filter((one) => this.opened.has(one.id)).at(-1) || null : null;
     }
 
     reveal(id) {
       if (!this.folding || this.byId.has(id)) return false;
-      const at = this.view.index.get(id);
+      const at = this.view.place(id);
       let changed = false;
-      for (let fold = this.of[at]; fold; fold = this.#children(fold).find((one) => one.members?.includes(at)) || null) {
+      for (let fold = this.#around(at)[0]; fold;) {
         if (!this.opened.has(fold.id)) { this.#open(fold); changed = true; }
+        this.#children(fold);
+        const around = this.#around(at);
+        fold = around[around.indexOf(fold) + 1];
       }
       return changed;
     }
@@ -158,13 +116,14 @@
       for (let one = fold; one; one = one.parent) kin.add(one.id);
       // No more than `most` are drawn: the fold that was opened first is closed again.
       for (const id of [...this.opened]) {
-        if (this.visible().items.length <= this.most) break;
+        if (this.#entries().length <= this.most) break;
         if (!kin.has(id)) this.#close(this.byId.get(id) || { id });
       }
     }
 
     #close(fold) {
-      for (const id of [...this.opened]) if (id === fold.id || id.startsWith(fold.id + "/")) this.opened.delete(id);
+      const within = (one) => one === fold || (!!one && within(one.parent));
+      for (const id of [...this.opened]) if (this.byId.has(id) ? within(this.byId.get(id)) : id === fold.id || id.startsWith(`${fold.id}/`)) this.opened.delete(id);
     }
 
     toggle(id) {
@@ -191,63 +150,70 @@
     }
 
     #described(id, fold) {
-      const kind = fold.kind, nodes = fold.members.map((at) => this.view.list[at]);
-      const sizes = nodes.reduce((sum, node) => sum + (node.size || 0), 0);
-      const noun = provioLineage.KIND_NAMES[kind];
-      const times = nodes.flatMap((node) => [node.start, node.end]).filter(Boolean).sort();
-      const second = kind === "file" && sizes ? `${provioLineage.bytes(sizes)} in all` : kind === "process" && times.length ? provioLineage.took(times[0], times.at(-1)) : noun;
+      const { kind } = fold, { list } = this.view, { bytes, moment, took } = provioLineage, noun = provioLineage.KIND_NAMES[kind];
+      let sizes = 0, from, to;
+      for (const at of fold.members) {
+        const { size = 0, start, end } = list[at];
+        sizes += size;
+        for (const time of [start, end]) if (time) { if (!(from <= time)) from = time; if (!(to >= time)) to = time; }
+      }
+      const second = kind === "file" && sizes ? `${bytes(sizes)} in all` : kind === "process" && from ? took(from, to) : noun;
       return { id, fold, kind, kindName: `${fold.count.toLocaleString("en")} times ${noun}`, name: fold.name, second, place: "", target: false,
         count: fold.count, gaps: [], faint: false, command: "", facts: () => [["Holds", `${fold.count.toLocaleString("en")} × ${noun}`],
-          ["Size", sizes ? `${provioLineage.bytes(sizes)} (${sizes.toLocaleString("en")} bytes)` : ""], ["From", provioLineage.moment(times[0])],
-          ["To", provioLineage.moment(times.at(-1))]].filter(([, value]) => value) };
+          ["Size", sizes ? `${bytes(sizes)} (${sizes.toLocaleString("en")} bytes)` : ""], ["From", moment(from)], ["To", moment(to)]].filter(([, value]) => value) };
     }
 
-    visible() {
-      const { view } = this, items = [], of = new Int32Array(this.count).fill(-1);
+    // What is drawn: closed folds, and the places of nodes.
+    #entries() {
+      const found = [];
       const walk = (entries) => {
         for (const one of entries) {
-          if (one.members && !this.#isClosed(one)) walk(this.folding ? this.#children(one) : one.members);
-          else if (one.members) {
-            for (const at of one.members) of[at] = items.length;
-            items.push(one.id);
-          } else {
-            of[one] = items.length;
-            items.push(view.iris[one]);
-          }
+          if (!one.members || this.#isClosed(one)) found.push(one);
+          else walk(this.folding ? this.#children(one) : one.members);
         }
       };
       walk(this.top);
-      this.place = of;
-      return { items, get edges() { return together(view.edges, of, items.length); }, item: (id) => this.item(id) };
+      return found;
+    }
+
+    visible() {
+      const { view } = this, of = this.place = new Int32Array(this.count).fill(-1);
+      const items = this.#entries().map((one, place) => {
+        if (one.members) for (const at of one.members) of[at] = place;
+        else of[one] = place;
+        return one.members ? one.id : view.list[one].iri;
+      });
+      return { items, edges: together(view.edges, of), item: (id) => this.item(id) };
     }
 
     // How many of each drawn item are ancestors and descendants.
     marks({ back, on }) {
       const found = new Map();
-      const count = (iris, way) => {
-        for (const iri of iris) {
-          const at = this.place[this.view.index.get(iri)];
-          const one = found.get(at) || found.set(at, { back: 0, on: 0 }).get(at);
-          one[way]++;
-        }
-      };
-      count(back, "back");
-      count(on, "on");
+      for (const [way, reached] of [["back", back], ["on", on]]) for (const node of reached.places) {
+        const at = this.place[node], one = found.get(at) || found.set(at, { back: 0, on: 0 }).get(at);
+        one[way]++;
+      }
       return found;
     }
   }
 
   // Lines between what is drawn, each once, with how many it stands for.
-  function together(edges, of, count) {
-    const found = new Map();
-    for (const [from, to, tie] of edges) {
-      const a = of[from], b = of[to];
-      if (a === b || a < 0 || b < 0) continue;
-      const key = a * count + b, one = found.get(key);
-      if (one) one.count++;
-      else found.set(key, { from: a, to: b, tie, count: 1 });
+  function together({ from, to, tie }, of) {
+    const pairs = new Pairs(), found = [];
+    let a = -1, b = -1, one;
+    for (let at = 0; at < tie.length; at++) {
+      const begin = of[from[at]], end = of[to[at]];
+      if (begin === end || begin < 0 || end < 0) continue;
+      if (begin !== a || end !== b) {
+        const place = pairs.put(begin, end);
+        if (place === found.length) found.push({ from: begin, to: end, tie: TIES[tie[at]], count: 0 });
+        one = found[place];
+        a = begin;
+        b = end;
+      }
+      one.count++;
     }
-    return [...found.values()];
+    return found;
   }
 
   provioLineage.Folds = Folds;

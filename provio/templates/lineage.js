@@ -1,5 +1,5 @@
-/* The lineage component: one piece for `provio view`, `provio serve` and notebooks. The files graph.js, folds.js,
- * layout.js, routes.js, motion.js, picture.js, details.js and times.js stand before this one in the same script; lineage.css goes with them.
+/* The lineage component: one piece for `provio view`, `provio serve` and notebooks. The other files beside
+ * this one stand before it in the same script, in the order that provio/view/component.py has; lineage.css goes with them.
  *
  *   provioLineage(element, document, options) → handle
  *
@@ -37,53 +37,23 @@ function provioLineage(element, document_, options = {}) {
   const levels = options.levels || graph.levels();
   let level = levels.includes(options.level) ? options.level : levels[0];
   const seen = new Map(); // by level, its view and folds
-  let view, folds, whole, before, chosen = null, found = [], place = -1;
+  let view, folds, whole, before, chosen = null;
 
   const root = make("div", { class: "provio-lineage", "data-tab": "graph" });
-  const search = make("input", { type: "search", placeholder: "Search  ( / )", "aria-label": "Search files, programs, commands",
-    autocomplete: "off", spellcheck: "false" });
-  const results = make("ul", { class: "results", role: "listbox", "aria-label": "Found", hidden: "" });
+  const seek = new provioLineage.Seeking({ search: (text) => view.search(text), item: (iri) => view.item(iri), take, leave: () => picture.focus() });
   const chips = make("div", { class: "chips", role: "group", "aria-label": "Open folds" });
   const spoken = make("div", { class: "spoken", "aria-live": "polite" });
   const stage = make("div", { class: "stage" });
   const aside = make("aside", { class: "details", "aria-label": "Details", hidden: "" });
-  const bar = toolbar();
-  root.append(bar, make("div", { class: "body" }, stage, aside), legend(), spoken);
+  const bar = provioLineage.toolbar({ seek: seek.box, tabs: options.tabs !== false, levels, level, hidden: options.tools === false },
+    { tab, level: setLevel, zoom: (by) => picture.zoom(by), fit, fold: foldAll, theme: nextTheme });
+  root.append(bar, make("div", { class: "body" }, stage, aside), provioLineage.legend(graph, element.clientWidth > 900 && element.clientHeight > 460), spoken);
   element.replaceChildren(root);
-  const picture = new Picture(stage, { pick, open: toggle, key });
+  const picture = new Picture(stage, { pick: choose, open: toggle });
   const times = new Times(stage, { pick: (iri) => choose(iri) });
   const details = new Details(aside, { choose, toggle, expand: options.expand && expand, sparql: options.sparql,
     close: () => choose(null), hold: (id) => folds.holding(id) });
   stage.append(chips);
-
-  function toolbar() {
-    const button = (name, title, action, more = {}) => {
-      const one = make("button", { type: "button", title, ...more }, name);
-      one.addEventListener("click", action);
-      return one;
-    };
-    const group = (label, names, now, action) => make("div", { class: "switch", role: "group", "aria-label": label },
-      ...names.map(([id, name, title]) => button(name, title, () => action(id), { "data-id": id, "aria-pressed": id === now })));
-    const tabs = options.tabs === false ? [] : [group("Picture", [["graph", "Graph", "The graph"],
-      ["times", "Time line", "When each process ran (t)"]], "graph", tab)];
-    const switches = levels.length > 1 ? [group("Level", levels.map((name) => [name, LEVELS[name][0], LEVELS[name][1]]), level, setLevel)] : [];
-    const box = make("div", { class: "search" }, search, results);
-    const made = make("div", { class: "tools", role: "toolbar", "aria-label": "Lineage" }, box, ...tabs, ...switches,
-      make("div", { class: "switch", role: "group", "aria-label": "Zoom" },
-        button("−", "Smaller (-)", () => picture.zoom(0.8), { "aria-label": "Smaller" }), button("+", "Larger (+)", () => picture.zoom(1.25), { "aria-label": "Larger" }),
-        button("Fit", "The whole graph (f)", fit)),
-      button("Fold", "Fold or unfold all groups (g)", foldAll, { class: "fold" }),
-      button("◐", "Light or dark (d)", nextTheme, { "aria-label": "Light or dark" }));
-    if (options.tools === false) made.hidden = true;
-    return made;
-  }
-
-  function legend() {
-    const box = make("details", { class: "legend", ...(element.clientWidth > 900 && element.clientHeight > 460 ? { open: "" } : {}) },
-      make("summary", {}, "Legend and keys"));
-    box.append(...provioLineage.legend(graph));
-    return box;
-  }
 
   // From the document to what is drawn: the level's nodes and edges, folded, laid out, in the picture.
   function redraw(keep) {
@@ -97,11 +67,16 @@ function provioLineage(element, document_, options = {}) {
     highlight();
   }
 
+  // What a level shows, made once.
+  function known(name) {
+    if (!seen.has(name)) { const view = provioLineage.levelled(graph, name); seen.set(name, { view, folds: new Folds(view, most) }); }
+    return seen.get(name);
+  }
+
   function setLevel(name) {
     level = name;
-    if (!seen.has(level)) { view = graph.at(level); seen.set(level, { view, folds: new Folds(view, most) }); }
-    ({ view, folds } = seen.get(level));
-    press(bar, "Level", name);
+    ({ view, folds } = known(level));
+    provioLineage.press(bar, "Level", name);
     if (chosen !== null && !folds.has(chosen)) {
       const near = view.instead(chosen);
       chosen = near !== undefined && folds.has(near) ? near : null;
@@ -117,10 +92,6 @@ function provioLineage(element, document_, options = {}) {
     times.mark(chosen, ways);
   }
 
-  function pick(id) {
-    choose(id);
-  }
-
   function choose(id) {
     if (id !== null && !folds.has(id)) {
       const near = view.instead(id);
@@ -132,7 +103,7 @@ function provioLineage(element, document_, options = {}) {
     else highlight();
     const item = id === null ? null : folds.item(id);
     details.show(item, view, level);
-    picture.size();
+    picture.size(false);
     if (item) picture.into(id, false);
     spoken.textContent = item ? `${item.kindName} ${item.name}` : "";
     options.chosen?.(item && item.node ? item.node : null);
@@ -164,7 +135,7 @@ function provioLineage(element, document_, options = {}) {
   function add(more, near = null) {
     const open = folds.state();
     graph.add(more);
-    view = graph.at(level);
+    view = provioLineage.levelled(graph, level);
     folds = new Folds(view, most, open);
     seen.clear();
     seen.set(level, { view, folds });
@@ -180,13 +151,9 @@ function provioLineage(element, document_, options = {}) {
 
   function tab(name) {
     root.dataset.tab = name;
-    press(bar, "Picture", name);
+    provioLineage.press(bar, "Picture", name);
     (name === "times" ? times : picture).size();
     (name === "times" ? times : picture).focus();
-  }
-
-  function press(where, label, id) {
-    for (const one of where.querySelectorAll(`[aria-label="${label}"] button`)) one.setAttribute("aria-pressed", one.dataset.id === id);
   }
 
   function theme(name) {
@@ -208,7 +175,7 @@ function provioLineage(element, document_, options = {}) {
     const along = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     const actions = {
       "+": () => picture.zoom(1.25), "=": () => picture.zoom(1.25), "-": () => picture.zoom(0.8), f: fit, g: foldAll, d: nextTheme,
-      t: () => tab(root.dataset.tab === "graph" && options.tabs !== false ? "times" : "graph"), "/": () => search.focus(),
+      t: () => tab(root.dataset.tab === "graph" && options.tabs !== false ? "times" : "graph"), "/": () => seek.focus(),
       Escape: () => choose(null), Enter: () => chosen !== null && toggle(folds.shown(chosen)),
       u: () => chosen !== null && toggle(folds.holding(chosen)?.id),
       l: () => levels.length > 1 && setLevel(levels[(levels.indexOf(level) + 1) % levels.length]),
@@ -222,55 +189,21 @@ function provioLineage(element, document_, options = {}) {
   }
 
   // What a search looks in, made while there is nothing else to do.
-  function ready(nodes) {
+  function ready(from) {
     requestIdleCallback((left) => {
-      while (left.timeRemaining() > 1) for (let count = 0; count < 100; count++) {
-        const { value, done } = nodes.next();
-        if (done) return;
-        graph.text(value);
-      }
-      ready(nodes);
+      while (from < graph.list.length && left.timeRemaining() > 1) for (const end = from + 100; from < end; from++) if (graph.list[from]) graph.text(graph.list[from]);
+      if (from < graph.list.length) ready(from);
     });
   }
 
-  function seek() {
-    found = search.value.trim() ? view.search(search.value) : [];
-    place = found.length ? 0 : -1;
-    results.hidden = !search.value.trim();
-    const first = found.slice(0, 12).map((iri, at) => {
-      const item = view.item(iri);
-      const one = make("li", { role: "option", "aria-selected": at === place }, make("b", { dir: "auto" }, item.name),
-        make("span", { dir: "auto" }, item.place || item.second || ""));
-      one.addEventListener("pointerdown", (event) => { event.preventDefault(); take(at); });
-      return one;
-    });
-    const more = found.length > 12 ? [make("li", { class: "more" }, `and ${(found.length - 12).toLocaleString("en")} more`)] : [];
-    results.replaceChildren(...(found.length ? [...first, ...more] : [make("li", { class: "more" }, "nothing found")]));
-  }
-
-  function take(at) {
-    results.hidden = true;
-    if (found[at] === undefined) return;
+  function take(iri) {
     tab("graph");
-    choose(found[at]);
-    picture.into(found[at], true);
+    choose(iri);
+    picture.into(iri, true);
   }
 
-  search.addEventListener("input", seek);
-  search.addEventListener("blur", () => { results.hidden = true; });
-  search.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const shown = Math.min(found.length, 12);
-    if (step && shown) {
-      place = (place + step + shown) % shown;
-      [...results.children].forEach((one, at) => one.setAttribute("aria-selected", at === place));
-    } else if (event.key === "Enter") take(place);
-    else if (event.key === "Escape") { search.value = ""; seek(); picture.focus(); }
-    else return;
-    event.preventDefault();
-  });
   function pressed(event) {
-    if (event.target === search || ["TEXTAREA", "SELECT"].includes(event.target.tagName)) return;
+    if (event.target === seek.field || ["TEXTAREA", "SELECT"].includes(event.target.tagName)) return;
     if (event.key === "Enter" && event.target.tagName === "BUTTON") return;
     key(event);
   }
@@ -307,25 +240,10 @@ function provioLineage(element, document_, options = {}) {
   attend();
   times.show(graph);
   setLevel(level);
-  if (globalThis.requestIdleCallback) picture.drawn.then(() => ready(graph.nodes.values()));
+  if (globalThis.requestIdleCallback) picture.drawn.then(() => ready(0));
   return {
     add, choose, tab, theme, fit, level: setLevel, search: (text) => view.search(text), chosen: () => chosen,
-    ways: (iri) => view.ways([iri]), open: (id) => !folds.isOpen(id) && toggle(id), close: (id) => folds.isOpen(id) && toggle(id),
+    ways: (iri) => view.ways(folds.members(iri)).iris(), open: (id) => !folds.isOpen(id) && toggle(id), close: (id) => folds.isOpen(id) && toggle(id),
     items: () => picture.items(), drawn: picture.drawn, marked: () => picture.marked(),
   };
 }
-
-const LEVELS = {
-  file: ["Files", "Files and processes (l: next)"],
-  process: ["Processes", "What flowed from process to process (l: next)"],
-  dataset: ["Datasets", "What is inside files (l: next)"],
-  io: ["I/O", "What was done to each file (l: next)"],
-};
-
-// An element with attributes; children are text or elements, and text stays text.
-provioLineage.make = (tag, attributes = {}, ...children) => {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-};

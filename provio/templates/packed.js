@@ -1,4 +1,5 @@
-/* The text that provio/view/packing.py writes in; a lineage document out. */
+/* The text that provio/view/packing.py writes in; a lineage document out. Its edges are made for whoever asks for them: the
+ * graph takes `ends`, where each is said by the places of nodes. */
 "use strict";
 provioLineage.unpack = async (text) => {
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
@@ -29,6 +30,7 @@ provioLineage.unpack = async (text) => {
     return node;
   });
   const sums = (list) => { let sum = 0; return list.map((by) => sum += by); };
-  const [subjects, predicates, objects] = [sums(whole.edges[0]), column(whole.edges[1]), sums(whole.edges[2])];
-  return { ...whole.head, nodes, edges: subjects.map((at, one) => ({ subject: nodes[at].iri, predicate: predicates[one], object: nodes[objects[one]].iri })) };
+  const ends = { from: sums(whole.edges[0]), word: column(whole.edges[1]), to: sums(whole.edges[2]) };
+  const given = { ...whole.head, nodes, get edges() { return ends.from.map((at, one) => ({ subject: nodes[at].iri, predicate: ends.word[one], object: nodes[ends.to[one]].iri })); } };
+  return Object.defineProperty(given, "ends", { value: ends });
 };

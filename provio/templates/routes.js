@@ -1,4 +1,4 @@
-/* Rows of a wrapped picture in; the ways of its lines between the nodes out: beside a block, along the gap between two rows
+/* Nodes that a line ties in, as a curve, out; and rows of a wrapped picture in; the ways of its lines between the nodes out: beside a block, along the gap between two rows
  * and, past a row, along the left margin. What leaves one node goes side by side with nothing but its own. */
 "use strict";
 (() => {
@@ -37,5 +37,28 @@
     return line;
   }
 
-  Object.assign(provioLineage, { routed, rounded });
+  // From side to side, past the layers between through the points that the layout kept free: numbers as bezierCurveTo has.
+  function curved(a, b, bends, along) {
+    const points = along ? bends.filter(([x]) => (x - a.x) * (x - b.x) < 0) : bends.filter(([, y]) => (y - a.y) * (y - b.y) < 0);
+    if (points.length) {
+      const axis = along ? 0 : 1, side = along ? "width" : "height", sign = Math.sign(along ? b.x - a.x : b.y - a.y);
+      const ends = [[a.x, a.y], ...points, [b.x, b.y]];
+      ends[0][axis] += sign * a[side] / 2;
+      ends.at(-1)[axis] -= sign * b[side] / 2;
+      return ends.slice(1).reduce((line, end, at) => {
+        const [x, y] = ends[at], half = (end[axis] - ends[at][axis]) / 2;
+        line.push(...(axis ? [x, y + half, end[0], end[1] - half] : [x + half, y, end[0] - half, end[1]]), ...end);
+        return line;
+      }, [...ends[0]]);
+    }
+    const across = along && Math.abs(b.x - a.x) > (a.width + b.width) / 2 ;
+    if (across) {
+      const sign = b.x > a.x ? 1 : -1, ax = a.x + sign * a.width / 2, bx = b.x - sign * b.width / 2, bend = Math.max(24, Math.abs(bx - ax) / 2) * sign;
+      if (sign > 0 || Math.abs(b.y - a.y) < 60) return [ax, a.y, ax + bend, a.y, bx - bend, b.y, bx, b.y];
+    }
+    const sign = b.y > a.y ? 1 : -1, ay = a.y + sign * a.height / 2, by = b.y - sign * b.height / 2, bend = Math.max(18, Math.abs(by - ay) / 2) * sign;
+    return [a.x, ay, a.x, ay + bend, b.x, by - bend, b.x, by];
+  }
+
+  Object.assign(provioLineage, { routed, rounded, curved });
 })();

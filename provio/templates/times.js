@@ -2,7 +2,7 @@
  * are many, as long as they took. The wheel scrolls, and with Ctrl enlarges the time; a click chooses. */
 "use strict";
 (() => {
-  const ROW = 24, HEAD = 26, MANY = 200;
+  const ROW = 24, HEAD = 26, MANY = 200, MOST = 5000;
 
   class Times {
     constructor(stage, calls) {
@@ -20,8 +20,8 @@
 
     show(graph) {
       const { instant, kindOf } = provioLineage, found = new Map();
-      for (const node of graph.nodes.values()) {
-        if (kindOf(node) !== "process" || !node.start) continue;
+      for (const node of graph.list) {
+        if (!node?.start || kindOf(node) !== "process") continue;
         const id = node.task ? node.iri : node.process || node.iri, start = instant(node.start), end = Math.max(start, instant(node.end || node.start) || start);
         const one = found.get(id);
         if (!one) found.set(id, { id, iri: node.iri, node, start, end, name: provioLineage.visible(node.task ? node.label : graph.program(node)?.label || node.label) });
@@ -182,9 +182,12 @@
       ctx.beginPath();
       ctx.rect(this.names, y, width, ROW);
       ctx.clip();
+      const until = {}; // of very many, those are left that lie where one of the same colour was painted
       for (const one of row.one ? [row.one] : row.all) {
         const left = this.x(one.start), wide = Math.max(2, this.x(one.end) - left);
         const marked = one.iri === this.chosen ? "--text" : this.ways?.back.has(one.iri) ? "--back" : this.ways?.on.has(one.iri) ? "--on" : "--process";
+        if (row.all?.length > MOST && left + wide <= until[marked]) continue;
+        until[marked] = left + wide;
         ctx.fillStyle = looks[marked];
         ctx.globalAlpha = row.one ? 0.85 : 0.4;
         if (left < width && left + wide > this.names) ctx.fillRect(left, y + 5, wide, ROW - 10);

@@ -110,6 +110,12 @@ def fast_option(verb: Verb) -> Verb:
     return click.option("--fast", is_flag=True, help=says)(verb)
 
 
+def lost_option(verb: Verb) -> Verb:
+    """Offer a removal of what cannot be seen from here to have ended."""
+    says = "Take hosts that may still be at work on a run as gone."
+    return click.option("--lost", is_flag=True, help=says)(verb)
+
+
 def level_option(verb: Verb) -> Verb:
     """Offer the choice of what is followed: whole files, or the datasets and attributes inside them."""
     says = "From file to file, or through what is inside [default: dataset where one is named]."

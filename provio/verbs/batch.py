@@ -19,6 +19,7 @@ from provio import terminal
 @click.option("--array", default="", metavar="INDICES", help="A job for each index: 1-200.")
 @click.option("--partition", "--queue", default="", help="The partition or queue.")
 @click.option("--account", default="", help="The account or project that pays.")
+@click.option("--module", "modules", multiple=True, help="A module to load first; again for each.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(system: str, command: tuple[str, ...], time_limit: str, **asked: object) -> int:
     """Print a job script of SYSTEM that runs COMMAND and records it: one run for all tasks, nothing merged in the job,
@@ -28,12 +29,14 @@ def command(system: str, command: tuple[str, ...], time_limit: str, **asked: obj
     Example: provio batch slurm --tasks 512 --time 60 -- ./sim in.nml > job.sh
              sbatch job.sh
     """
-    from provio import batch
+    from provio import asking, batch
     from provio import home as homes
 
     wrong = next((name for name, value in {"time": time_limit, **asked}.items() if "\n" in str(value)), None)
     if wrong:
         raise click.UsageError(f"--{wrong} is one line")
     home = homes.find_or_make().path
-    terminal.out(batch.script(system, batch.Job(command, str(home), time=time_limit, **asked)).encode())  # type: ignore[arg-type]
+    kept, capture = batch.kept(home, asking.settings().capture_dir)
+    job = batch.Job(command, str(home), time=time_limit, kept=kept, capture=capture, **asked)  # type: ignore[arg-type]
+    terminal.out(batch.script(system, job).encode())
     return 0

@@ -12,6 +12,7 @@ from provio.verbs import FORMS, runs_options, stoppable, store_option
 if TYPE_CHECKING:
     from provio.best import Best
 
+TIME = 2  # its column
 LIMIT = 20  # rows of a table
 SHOWN = 13  # characters of a run's id
 
@@ -75,7 +76,7 @@ def _table(found: list[Best]) -> str:
     from provio import compared
     from provio.configurations import labels
     from provio.reports import rows
-    from provio.reports.text import moment, shorter_path
+    from provio.reports.text import columns, moment, shorter_path
 
     every = [{key: value for each in one.configurations for key, value in each.settings.items()} for one in found]
     differ = compared.varying(every)
@@ -86,7 +87,12 @@ def _table(found: list[Best]) -> str:
         for one, own in zip(found, every, strict=True)
     ]  # fmt: skip
     header = ["value", "step", "time", "run", "configuration", "settings", "checkpoint"]
-    return rows.align(
-        *rows.filled(header, lines, {"value"}), width=terminal.width(), unicode=terminal.unicode(),
-        right=frozenset({"value", "step"}),
-    )  # fmt: skip
+    right, unicode, width = frozenset({"value", "step"}), terminal.unicode(), terminal.width()
+    whole = rows.align(*rows.filled(header, lines, {"value"}), unicode=unicode, right=right)
+    if width is None or max(map(columns, whole.splitlines())) <= width:
+        return whole
+    del header[TIME]  # half of one tells nothing, and `show` has it of the run; the settings are what was asked for
+    for line in lines:
+        del line[TIME]
+    fold = frozenset({"configuration", "settings"})
+    return rows.align(*rows.filled(header, lines, {"value"}), width=width, unicode=unicode, right=right, fold=fold)

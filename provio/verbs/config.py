@@ -113,9 +113,9 @@ def unset(key: str, user: bool) -> int:
 
 
 def _over(key: str, path: Path) -> str:
-    """What else sets a key, and is in force."""
+    """What else sets a key, and counts."""
     source = settings.load(homes.project_folders(), forgive=lambda _: None, shown=True).source(key)
-    return "" if source == "default" or source.startswith(f"{path}:") else f"; in force is what {source} sets"
+    return "" if source == "default" or source.startswith(f"{path}:") else f"; what counts is what {source} sets"
 
 
 @command.command("path", short_help="Print where the files are.")

@@ -31,9 +31,10 @@ def _mode(mode: str, short: str, says: str) -> None:
 
     def carried_out(image: str, rest: tuple[str, ...], runtime: str | None, dry_run: bool, **given: Any) -> int:
         from provio import contained
+        from provio.planned import Asked
 
         options, words = contained.parted(rest)
-        call, asked = Call(words, **given), contained.Asked(mode, image, options, runtime)
+        call, asked = Call(words, **given), Asked(mode, image, options, runtime)
         if dry_run:
             terminal.out(contained.dry(call, asked) + "\n")
             return 0

@@ -21,7 +21,7 @@ def command(run: str | None, form: str, output: str | None) -> int:
     """
     from provio import exports
     from provio.facts import RUN_BASE
-    from provio.graph import bundle_iri
+    from provio.graph_lines import bundle_iri
     from provio.settings import among
     from provio.turtle import inert
 

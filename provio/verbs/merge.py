@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from provio import asking, terminal
 from provio.reports.text import plural
 from provio.verbs import store_option
+
+if TYPE_CHECKING:
+    from provio.home import Home
 
 
 @click.command("merge", short_help="Bring recorded runs into the store.")
@@ -15,9 +20,12 @@ from provio.verbs import store_option
     "--rebuild", is_flag=True, help="Make the store anew from all recorded runs; the old one stays until then."
 )
 @click.option("--pack", is_flag=True, help="Then pack all that is finished, however new, and wait for that.")
+@click.option(
+    "--collect", "only_collect", is_flag=True, help="Bring in what this host keeps on its own disk, and merge nothing."
+)
 @click.option("--quiet", is_flag=True, help="Say nothing but what is wrong.")
 @store_option
-def command(runs: tuple[str, ...], rebuild: bool, pack: bool, quiet: bool) -> int:
+def command(runs: tuple[str, ...], rebuild: bool, pack: bool, only_collect: bool, quiet: bool) -> int:
     """Bring recorded runs into the store (all that are new or changed, or the RUNS named).
 
     Merging again changes nothing. A damaged file is named with its line, and costs only itself; the exit code is
@@ -29,7 +37,11 @@ def command(runs: tuple[str, ...], rebuild: bool, pack: bool, quiet: bool) -> in
 
     if runs and rebuild:
         raise click.UsageError("--rebuild makes the store of all runs: name none")
+    if only_collect and (rebuild or pack):
+        raise click.UsageError("--collect merges nothing: give it without --rebuild and --pack")
     home = homes.find()
+    if only_collect:
+        return _collect(home, runs)
     folders = [asking.run_folder(home, name) for name in runs] if runs else None
     note = terminal.progress() if not quiet else lambda _: None
     settings = asking.settings()
@@ -47,3 +59,14 @@ def command(runs: tuple[str, ...], rebuild: bool, pack: bool, quiet: bool) -> in
         if not quiet:
             terminal.note(f"{plural(count, 'run')} packed")
     return 1 if outcome.damages else 0
+
+
+def _collect(home: Home, runs: tuple[str, ...]) -> int:
+    """Bring in what this host keeps of some runs, or of all."""
+    from provio import collect
+
+    wanted = [asking.run_folder(home, name).name for name in runs] if runs else None
+    late = collect.here(home, wanted, asking.settings().capture_dir)
+    for word in late:
+        terminal.complain(word)
+    return 1 if late else 0

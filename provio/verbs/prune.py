@@ -10,7 +10,7 @@ import click
 
 from provio import asking, terminal
 from provio.reports.text import plural, size
-from provio.verbs import WORDS_LEFT, Time, fast_option
+from provio.verbs import WORDS_LEFT, Time, fast_option, lost_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,17 +40,19 @@ class Before(Time):
 @click.option("--older-than", "before", type=Before(), help="Runs that ended before: 30d, 12h, 8w, 2026-11-20.")
 @click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@lost_option
 @fast_option
-def command(before: datetime | None, dry_run: bool, yes: bool, fast: bool) -> int:
+def command(before: datetime | None, dry_run: bool, yes: bool, lost: bool, fast: bool) -> int:
     """Remove the runs that ended before a time, as `provio rm` does, and what broken stores and killed processes left.
 
-    A run that still goes on stays, however old. Example: provio prune --older-than 30d --dry-run
+    A run that still goes on stays, however old, or that another host may still be at work on. Example:
+    provio prune --older-than 30d --dry-run
     """
     from provio import home as homes
     from provio import removal, together
 
     home = homes.find()
-    folders = _old(home, before) if before else []
+    folders = _old(home, before, lost) if before else []
     with terminal.working() as note:
         note("looking at what they take")
         taken, files = asking.extent(folders)
@@ -71,7 +73,7 @@ def command(before: datetime | None, dry_run: bool, yes: bool, fast: bool) -> in
     return 0
 
 
-def _old(home: Home, before: datetime) -> list[Path]:
+def _old(home: Home, before: datetime, lost: bool) -> list[Path]:
     """The runs that ended before a moment, oldest first, as far as the store knows their ends; else by their starts."""
     from provio import going, packing, trace
 
@@ -79,4 +81,12 @@ def _old(home: Home, before: datetime) -> list[Path]:
     began = [run for run in sorted(ends) if packing.began(run) < before.timestamp()]
     old = [run for run in began if datetime.fromisoformat(ends.get(run) or "1970-01-01T00:00:00Z") < before]
     folders = [home.runs / run for run in old]
-    return [folder for folder in folders if not going.going(folder, trace.read_head(folder))]
+    heads = [(folder, trace.read_head(folder)) for folder in folders]
+    ended = [(folder, record) for folder, record in heads if not going.going(folder, record, lost=True)]
+    unclear = [] if lost else [folder for folder, record in ended if going.elsewhere(folder, record)]
+    if unclear:
+        terminal.note(
+            f"{plural(len(unclear), 'run')} left: other hosts may still be at work ({unclear[0].name}); provio merge "
+            "there brings in what ended, --lost takes them as gone"
+        )
+    return [folder for folder, _ in ended if folder not in unclear]

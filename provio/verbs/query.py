@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from provio.verbs import FORMS, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.named_questions import Question
+    from provio.reports.rows import Term
     from provio.store import Answer
 
 
@@ -131,7 +133,7 @@ def _answer(asked: Question, values: dict[str, str], which: asking.Which, form: 
     with query.reading():
         bound = parameters.bound(asked, values, store)
         answer = query.ask(store, bound.text, asking.graphs(store, which), service=service)
-        shown = _shown(answer, form)
+        shown = _shown(answer, form, _command_lines(bound.text))
     for note in bound.notes:
         terminal.complain(note)
     return shown
@@ -170,7 +172,22 @@ def _update(asked: Question, values: dict[str, str], service: bool, which: askin
     query.update(homes.find(), settings, bound.text, service=service)
 
 
-def _shown(answer: Answer, form: str) -> str:
+def _command_lines(question: str) -> set[str]:
+    """The variables of a question that stand for command lines."""
+    return set(re.findall(r"provio:(?:argv|commandLine)\s+\?(\w+)", question))
+
+
+def _typed(term: Term | None) -> Term | None:
+    """A command line as one would type it in a shell."""
+    import pyoxigraph as ox
+
+    from provio.document import arguments
+
+    return ox.Literal(shlex.join(arguments(term.value))) if isinstance(term, ox.Literal) else term
+
+
+def _shown(answer: Answer, form: str, commands: set[str]) -> str:
+    """The answer in a form; a table, which is for people, has command lines as a shell would read them."""
     import pyoxigraph as ox
 
     from provio.reports import rows
@@ -184,4 +201,8 @@ def _shown(answer: Answer, form: str) -> str:
         return rows.boolean(bool(answer), form)
     names = [variable.value for variable in answer.variables]
     found = ([solution[name] for name in names] for solution in answer)
+    if form == "table":
+        found = (
+            [_typed(term) if name in commands else term for name, term in zip(names, row, strict=True)] for row in found
+        )
     return rows.render(names, found, form, width=terminal.width(), unicode=terminal.unicode())

@@ -9,7 +9,7 @@ import click
 from provio import asking, terminal
 from provio.errors import NothingKnown, ProvioError
 from provio.reports.text import plural, size
-from provio.verbs import WORDS_LEFT, fast_option, store_option
+from provio.verbs import WORDS_LEFT, fast_option, lost_option, store_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 @click.command("rm", short_help="Remove runs, and all that followed from them.")
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@lost_option
 @fast_option
 @store_option
-def command(runs: tuple[str, ...], yes: bool, fast: bool) -> int:
+def command(runs: tuple[str, ...], yes: bool, lost: bool, fast: bool) -> int:
     """Remove RUNS: what the store says of them, what it concluded from them, and their files in .provio. There is no
     way back.
 
-    A run is an id, a beginning of one that no other has, a name that no other has, or `last`. A run that still goes on
-    stays, and with it all that were named. The files that runs wrote are not touched. Example: provio rm 0193c1f2
+    A run is an id, a beginning of one that no other has, a name that no other has, or `last`. A run that still goes on,
+    or that another host may still be at work on, stays, and with it all that were named. The files that runs wrote are
+    not touched. Example: provio rm 0193c1f2
     """
     from provio import home as homes
     from provio import together
@@ -36,7 +38,7 @@ def command(runs: tuple[str, ...], yes: bool, fast: bool) -> int:
     taken, files = asking.extent(found)
     what = f"{plural(len(found), 'run')} ({plural(files, 'file')}, {size(taken)})"
     for folder in found:
-        _check_ended(folder)
+        _check_ended(folder, lost)
     if not yes:
         terminal.confirm(f"remove {what}: {', '.join(folder.name for folder in found[:4])}{' …' * (len(found) > 4)}?")
     names, settings = [folder.name for folder in found], asking.settings()
@@ -58,8 +60,15 @@ def _meant(known: dict[str, str | None], name: str) -> str:
     return found[0]
 
 
-def _check_ended(folder: Path) -> None:
+def _check_ended(folder: Path, lost: bool) -> None:
     from provio import going, trace
 
-    if going.going(folder, trace.read_head(folder)):
+    record = trace.read_head(folder)
+    others = [] if lost else going.elsewhere(folder, record)
+    if others:
+        raise ProvioError(
+            f"run {folder.name} may still be at work on {', '.join(others)}, nothing was removed: provio merge there "
+            "brings in what it captured, if that ended; add --lost where nothing of it goes on"
+        )
+    if going.going(folder, record, lost):
         raise ProvioError(f"run {folder.name} still goes on: end its processes first, nothing was removed")

@@ -12,6 +12,8 @@ from provio.verbs import FORMS, runs_options, stoppable, store_option
 
 MOST = 100  # runs that a terminal is shown
 
+TITLES = {"size": "record", "files": "in files"}  # not those that a run wrote
+
 
 @click.command("runs", short_help="List what is recorded.")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
@@ -68,7 +70,8 @@ def _table(found: list[dict[str, str | int | float | None]], enough: int, width:
     always, wide = ("run", "start", "seconds", "end", "command"), ("size", "files")
     names = [name for name in every if name in always or (_any(cells, name) and not (narrow and name in wide))]
     lines = [[row[name] for name in names] for row in cells]
-    return rows.align(names, lines, width=width, unicode=terminal.unicode(), right={"files"})
+    header = [TITLES.get(name, name) for name in names]
+    return rows.align(header, lines, width=width, unicode=terminal.unicode(), right={TITLES["files"]})
 
 
 def _any(cells: list[dict[str, str]], name: str) -> bool:

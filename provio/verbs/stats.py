@@ -101,7 +101,7 @@ def _runs(store: Store, names: tuple[str, ...], every: bool, campaign: str | Non
     """The graphs of the runs that are asked."""
     from provio import runs
     from provio.facts import RUN_BASE
-    from provio.graph import bundle_iri
+    from provio.graph_lines import bundle_iri
 
     chosen = runs.chosen(store, campaign, name)
     if names and (every or chosen is not None):

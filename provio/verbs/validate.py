@@ -52,7 +52,7 @@ def _own_words() -> None:
 def _outcome(what: str | None, shacl: bool) -> Outcome:
     from provio.errors import NothingKnown
     from provio.facts import RUN_BASE
-    from provio.graph import bundle_iri
+    from provio.graph_lines import bundle_iri
     from provio.validate import documents
     from provio.validate.check import check
     from provio.validate.rules import Graph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,19 +49,22 @@ def command(what: tuple[str, ...], output: str, most: int, show: bool, **options
     Example: provio view xcorr.h5 -o lineage.html
              provio view last -o run.html --level process
     """
-    from provio import view, whole_run
-
-    level = options["level"]
-    drawn = (_of_files if _are_files(what) else _of_run)(what, options)
-    document = drawn.document
-    nodes = len(document["nodes"])
-    whole_run.add_operations(drawn.reader, document, None if level == "io" else OPERATIONS)
-    page = view.render(document, drawn.title, level=level or _first_level(document), most=most)
-    terminal.write(output, page.encode())
+    gc.disable()  # it ends before that pays
+    drawn = (_of_files if _are_files(what) else _of_run)(what, {**options})
+    nodes = len(drawn.document["nodes"])
+    terminal.write(output, _page(drawn, options["level"], most).encode())
     terminal.note(f"{output}: {plural(nodes, 'node')}")
     if show:
         _show(output)
     return drawn.code
+
+
+def _page(drawn: Drawn, level: str | None, most: int) -> str:
+    from provio import view, whole_run
+
+    document = drawn.document
+    whole_run.add_operations(drawn.reader, document, None if level == "io" else OPERATIONS)
+    return view.render(document, drawn.title, level=level or _first_level(document), most=most)
 
 
 def _first_level(document: LineageDocument) -> str:

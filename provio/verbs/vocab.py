@@ -53,4 +53,4 @@ def _table(found: list[Known], width: int | None, unicode: bool) -> str:
     from provio.reports import rows
 
     lines = [[one.word, ", ".join(one.above.split(", ")[:1]), one.means] for one in found]
-    return rows.align(["word", "below", "means"], lines, width=width, unicode=unicode)
+    return rows.align(["word", "below", "means"], lines, width=width, unicode=unicode, fold={"means"})

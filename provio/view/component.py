@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Final
 
 TEMPLATES: Final = Path(__file__).resolve().parent.parent / "templates"
-SCRIPTS: Final = ("graph", "folds", "layout", "routes", "motion", "picture", "details", "times", "packed", "lineage")
+SCRIPTS: Final = (
+    "wording", "pairs", "graph", "said", "view", "levels", "grouping", "folds", "layout", "routes", "motion",
+    "lettering", "legend", "painting", "pointing", "picture", "details", "times", "packed", "toolbar", "seeking",
+    "lineage",
+)  # fmt: skip
 
 
 def script() -> str:

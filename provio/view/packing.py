@@ -11,14 +11,17 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import chain
 from operator import sub
 from typing import Any, Final
 
-from provio.document import LineageDocument
+from provio.document import LineageDocument, Node
 
 DIGITS: Final = re.compile(r"([0-9]{1,10}(?=[0-9]{9}(?![0-9]))|[0-9]{1,15})")  # no part is more than a double holds
 HOLE: Final = "\x00;"
+_NONE: Final[Callable[[str], re.Match[str] | None]] = re.compile("(?!)").fullmatch
 HEAD: Final = ("target", "targets", "direction", "gaps", "hidden", "control", "changed")
 
 
@@ -26,18 +29,10 @@ def packed(document: LineageDocument) -> str:
     """Return the text; what a node's path or the name of a version tells, its label and its time, is left out."""
     nodes = sorted(document["nodes"], key=lambda node: (node["type"], node.get("path", ""), node["iri"]))
     place = {node["iri"]: at for at, node in enumerate(nodes)}
-    rows: list[dict[str, Any]] = [dict(node) for node in nodes]
-    for row in rows:
-        if row["type"] == "FileVersion":
-            row.pop("modified", None)
-        if row.get("path", "").rsplit("/", 1)[-1] == row["label"]:
-            del row["label"]
-    columns: dict[str, list[Any]] = {}
-    for at, row in enumerate(rows):
-        for key, value in row.items():
-            if key not in columns:
-                columns[key] = [None] * len(rows)
-            columns[key][at] = value
+    columns: dict[str, list[Any]] = {
+        key: [node.get(key) for node in nodes] for key in dict.fromkeys(chain.from_iterable(nodes))
+    }
+    _leave_out(nodes, columns)
     known = sorted(
         (place[edge["subject"]], edge["predicate"], place[edge["object"]])
         for edge in document["edges"]
@@ -45,7 +40,7 @@ def packed(document: LineageDocument) -> str:
     )
     whole = {
         "head": {key: document[key] for key in HEAD if key in document},
-        "count": len(rows),
+        "count": len(nodes),
         "nodes": {key: _column(values) for key, values in columns.items()},
         "edges": [
             _differences([one[0] for one in known]),
@@ -55,6 +50,20 @@ def packed(document: LineageDocument) -> str:
     }
     text = json.dumps(whole, separators=(",", ":"), ensure_ascii=True).encode()
     return base64.b64encode(zlib.compress(text, 6)).decode()
+
+
+def _leave_out(nodes: Sequence[Node], columns: dict[str, list[Any]]) -> None:
+    """Take out of the columns what a node's path, or the name of a version, tells."""
+    paths = columns.get("path", [None] * len(nodes))
+    columns["label"] = [
+        None if path is not None and path.rsplit("/", 1)[-1] == label else label
+        for path, label in zip(paths, columns.get("label", ()), strict=False)
+    ]
+    if "modified" in columns:
+        columns["modified"] = [
+            None if kind == "FileVersion" else time
+            for kind, time in zip(columns["type"], columns["modified"], strict=True)
+        ]
 
 
 def _column(values: Sequence[Any]) -> Any:
@@ -82,19 +91,43 @@ def _texts(values: Sequence[str | None]) -> dict[str, Any]:
     before: dict[int, list[int]] = {}
     lines: list[int] = []
     numbers: list[int] = []
+    alike, number = _NONE, -1
     for value in values:
-        parts = [] if value is None else DIGITS.split(value.replace("\x00", "\ufffd"))
-        now = [int(digits) for digits in parts[1::2]]
-        parts[1::2] = [
-            f"\x00{len(digits)};" if not apart or (digits[0] == "0" and digits != "0") else HOLE
-            for apart, digits in zip(parts[::2], parts[1::2], strict=False)
-        ]
-        form = None if value is None else "".join(parts)
-        number = forms.setdefault(form, len(forms))
+        # Most are of the form of the two before: to see that takes half as long as to work it out.
+        if value is not None and (found := alike(value)):
+            now = list(map(int, found.groups()))
+        else:
+            form, now = _form(value)
+            last, number = number, forms.setdefault(form, len(forms))
+            alike = _NONE if form is None or number != last else _pattern(form)
         lines.append(number)
         numbers += map(sub, now, before[number]) if number in before else now
         before[number] = now
     return {"forms": list(forms), "lines": lines, "numbers": numbers}
+
+
+def _form(value: str | None) -> tuple[str | None, list[int]]:
+    """A text with its numbers taken out, and these."""
+    if value is None:
+        return None, []
+    parts = DIGITS.split(value.replace("\x00", "\ufffd"))
+    now = [int(digits) for digits in parts[1::2]]
+    parts[1::2] = [
+        f"\x00{len(digits)};" if not apart or (digits[0] == "0" and digits != "0") else HOLE
+        for apart, digits in zip(parts[::2], parts[1::2], strict=False)
+    ]
+    return "".join(parts), now
+
+
+@lru_cache(maxsize=1024)
+def _pattern(form: str) -> Callable[[str], re.Match[str] | None]:
+    """What matches the texts of a form, with their numbers as its groups."""
+    literal, *holes = form.split("\x00")
+    made = [re.escape(literal)]
+    for hole in holes:
+        width, _, literal = hole.partition(";")
+        made.append((f"([0-9]{{{width}}})" if width else "(0|[1-9][0-9]{0,14})") + re.escape(literal))
+    return re.compile("".join(made), re.ASCII).fullmatch
 
 
 def _differences(values: Sequence[int]) -> list[int]:

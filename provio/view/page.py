@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader
-from pyvis.network import Network
 
 from provio.document import ACTIVITIES, AGENTS, PARTS, PIPES, LineageDocument
 from provio.reports.text import plural, printable, stale
-from provio.view import component, shortened
+from provio.view import carrier, component, shortened
 from provio.view.offline import check_offline
 from provio.view.packing import packed
 
@@ -37,7 +36,7 @@ _NOUNS: Final = (
 def render(document: LineageDocument, title: str, *, level: str = "file", most: int = 1500) -> str:
     """Return the page, as text to be written in UTF-8. `level` is what it shows first; beyond `most` nodes it folds."""
     carried = shortened.carried(document)
-    network = Network(directed=True, cdn_resources="in_line")
+    network = carrier.network()(directed=True, cdn_resources="in_line")
     network.templateEnv = Environment(loader=FileSystemLoader([str(TEMPLATES)], encoding="utf-8"), autoescape=True)
     network.path = "page.html"
     plain = len(carried["nodes"]) <= FEW

@@ -26,6 +26,7 @@ int main(int count, char **arguments) {
         closefrom(3);
     }
     if (strcmp(end, "_exit") == 0) _exit(7);
+    if (strcmp(end, "_Exit") == 0) _Exit(7);
     if (strcmp(end, "exit_group") == 0) syscall(SYS_exit_group, 7);
     if (strcmp(end, "quick_exit") == 0) quick_exit(7);
     if (strcmp(end, "abort") == 0) abort();

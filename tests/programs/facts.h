@@ -1,22 +1,15 @@
 // What the test programs share that call one function after the other, each on a file of its name, and say what a trace
 // must hold: `R|W <api> <file> <calls> <bytes>`, `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "must.h"
 
 static char data[4096];
 static struct iovec parts[2] = {{data, 10}, {data + 10, 20}};
 static FILE *said; // standard output where that is not under test itself
 #define SAY(...) fprintf(said == NULL ? stdout : said, __VA_ARGS__)
-
-static void require(int holds, const char *what) {
-    if (holds) return;
-    perror(what);
-    exit(1);
-}
-#define MUST(condition) require((condition), #condition)
 
 // A file named after the function, with 1000 bytes in it when it is to be read.
 static const char *made(const char *name) {

@@ -1,6 +1,7 @@
 // Every way to start and to await a child, in the folder given. Prints `<class> <api>` of each event a trace must hold.
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pty.h>
 #include <spawn.h>
@@ -17,11 +18,20 @@
 extern char **environ;
 pid_t _Fork(void);
 
+enum { LACKING = 77 };
+
 static char *const arguments_true[] = {"true", NULL};
 
 static void await(pid_t pid) {
     int status;
     if (waitpid(pid, &status, 0) != pid || status != 0) exit(3);
+}
+
+// Whether the child carried the call out: an emulator may not have it.
+static int carried_out(pid_t pid) {
+    int status;
+    if (waitpid(pid, &status, 0) != pid || (status != 0 && status != LACKING << 8)) exit(3);
+    return status == 0;
 }
 
 // The child writes a byte first: an image that did nothing yet says nothing of its exec.
@@ -32,10 +42,9 @@ static void await(pid_t pid) {
             int own = open("child", O_CREAT | O_WRONLY, 0644);                                                         \
             if (write(own, "x", 1) != 1) _exit(1);                                                                     \
             call;                                                                                                      \
-            _exit(1);                                                                                                  \
+            _exit(errno == ENOSYS ? LACKING : 1);                                                                      \
         }                                                                                                              \
-        await(pid);                                                                                                    \
-        printf("Exec " #api "\n");                                                                                     \
+        if (carried_out(pid)) printf("Exec " #api "\n");                                                               \
     } while (0)
 
 static void executions(void) {
@@ -119,6 +128,8 @@ int main(int count, char **arguments) {
     waits();
     spawns();
     terminals();
+#if defined(__GLIBC__)
     closefrom(3);
+#endif
     return 0;
 }

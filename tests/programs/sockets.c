@@ -18,26 +18,45 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#if defined(__GLIBC__)
 int __connect(int, const void *, socklen_t);
 ssize_t __recv_chk(int, void *, size_t, size_t, int);
 ssize_t __recvfrom_chk(int, void *, size_t, size_t, int, void *, void *);
-
-ssize_t form_send(int, const void *, size_t, int) __asm__("__send");
 ssize_t form_recv(int, void *, size_t, int) __asm__("__recv");
 int form_sendmmsg(int, struct mmsghdr *, unsigned, int) __asm__("__sendmmsg");
-
 int pidfd_open(pid_t, unsigned);
+#define FORM(name) "__" name
+#define CHECKED(name) "__" name "_chk"
+#else // musl has each call under one name
+#define FORM(name) name
+#define CHECKED(name) name
+#define form_recv recv
+#define form_sendmmsg sendmmsg
+#define __connect connect
+#define __recv_chk(fd, data, count, size, flags) recv(fd, data, count, flags)
+#define __recvfrom_chk(fd, data, count, size, flags, from, length) recvfrom(fd, data, count, flags, from, length)
+#define pidfd_open(pid, flags) dup(0)
+#endif
+
+#if defined(__GLIBC__) && defined(__x86_64__)
+#define SEND "__send"
+ssize_t form_send(int, const void *, size_t, int) __asm__("__send");
+#else
+#define SEND "send"
+#define form_send send
+#endif
 
 static char data[4096];
 static struct iovec part = {data, 100};
 
-#define SAY(side, api, call, bytes)                                                                                    \
+#define SAY(side, api, call, bytes) SAY_OF(side, #api, call, bytes)
+#define SAY_OF(side, api, call, bytes)                                                                                 \
     do {                                                                                                               \
         if ((call) < 0) {                                                                                              \
-            perror(#api);                                                                                              \
+            perror(api);                                                                                               \
             exit(1);                                                                                                   \
         }                                                                                                              \
-        printf(side " " #api " 1 %d\n", bytes);                                                                        \
+        printf(side " " api " 1 %d\n", bytes);                                                                         \
     } while (0)
 
 static void messages(int a, int b) {
@@ -49,13 +68,13 @@ static void messages(int a, int b) {
     SAY("R", recvfrom, recvfrom(b, data, 20, 0, NULL, NULL), 20);
     SAY("W", sendmsg, sendmsg(a, &message, 0), 100);
     SAY("R", recvmsg, recvmsg(b, &message, 0), 100);
-    SAY("W", __sendmmsg, form_sendmmsg(a, several, 1, 0), 100);
-    SAY("R", __recv, form_recv(b, data, 100, 0), 100);
+    SAY_OF("W", FORM("sendmmsg"), form_sendmmsg(a, several, 1, 0), 100);
+    SAY_OF("R", FORM("recv"), form_recv(b, data, 100, 0), 100);
     SAY("W", sendmmsg, sendmmsg(a, several, 2, 0), 200);
     SAY("R", recvmmsg, recvmmsg(b, several, 2, 0, NULL), 200);
     SAY("W", write, write(a, data, 60), 60);
-    SAY("R", __recv_chk, __recv_chk(b, data, 30, sizeof data, 0), 30);
-    SAY("R", __recvfrom_chk, __recvfrom_chk(b, data, 30, sizeof data, 0, NULL, NULL), 30);
+    SAY_OF("R", CHECKED("recv"), __recv_chk(b, data, 30, sizeof data, 0), 30);
+    SAY_OF("R", CHECKED("recvfrom"), __recvfrom_chk(b, data, 30, sizeof data, 0, NULL, NULL), 30);
 }
 
 static void loopback(void) {
@@ -66,7 +85,7 @@ static void loopback(void) {
     getsockname(listening, (struct sockaddr *)&address, &size);
     if (connect(from, (struct sockaddr *)&address, size) != 0) exit(1);
     int to = accept(listening, NULL, NULL);
-    SAY("W", __send, form_send(from, data, 5, 0), 5);
+    SAY_OF("W", SEND, form_send(from, data, 5, 0), 5);
     int other = socket(AF_INET, SOCK_STREAM, 0);
     if (__connect(other, (struct sockaddr *)&address, size) != 0) exit(1);
     int last = accept4(listening, NULL, NULL, SOCK_CLOEXEC);

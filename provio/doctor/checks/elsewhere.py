@@ -27,5 +27,5 @@ def look(place: Place) -> Iterator[Finding]:
     if name in MANY:
         yield problem(
             f"{name} starts ranks by a daemon on each host: what they find of provio there is not sure",
-            f"{name} … provio run --no-merge -- COMMAND: a run for each rank, merged by the next question",
+            f"{name} … provio run -- COMMAND: one run of all ranks, merged by the next question (docs/how-to/mpi.md)",
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from provio import shims
 from provio.doctor import Finding, Place, ok, problem
-from provio.run import SHIM
+from provio.recording import SHIM
 
 ABOUT = "C library"
 

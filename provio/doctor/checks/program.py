@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from provio import executable, shims
 from provio.doctor import Finding, Place, note, ok, problem
 from provio.executable import FOREIGN, GO, OTHER, PRIVILEGED, STATIC, found_program, unwatchable
-from provio.run import SHIM, preloads
+from provio.recording import SHIM
+from provio.run import preloads
 
 ABOUT = "program"
 OPEN = "what it is started with open (`<`, `>`, pipes) is still tied to it"

@@ -7,11 +7,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from provio import environment
+from provio import environment, storage
 from provio import home as homes
-from provio.doctor import Finding, Place, note, ok, problem
+from provio.doctor import Finding, Place, maps, note, ok, problem
 from provio.errors import NothingKnown, ProvioError
-from provio.run import SAFE_FOR_MAPS
+from provio.recording import SAFE_FOR_MAPS
 from provio.runfiles import shared_memory
 
 ABOUT = "record"
@@ -47,7 +47,7 @@ def _kind(folder: Path) -> Iterator[Finding]:
     mount = environment.mount_of(folder)
     if mount is None or mount.file_system in SAFE_FOR_MAPS:
         return
-    network = mount.file_system in environment.SHARED
+    network = mount.file_system in storage.SHARED
     what = f"{os.fsdecode(mount.point)} is {'a network file system' if network else 'of a kind'} ({mount.file_system})"
     shared = shared_memory().parent
     if os.access(shared, os.W_OK):
@@ -60,3 +60,4 @@ def _kind(folder: Path) -> Iterator[Finding]:
             f"{what}, where a crash may cost what is recorded, and {shared} cannot be written",
             "set PROVIO_HOME to a folder on a local disk",
         )
+        yield from maps.refused(str(folder))

@@ -32,7 +32,7 @@ def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
 def _tried(cat: str, folder: Path) -> Finding:
     home, source, target = folder / ".provio", folder / "read", folder / "written"
     source.write_bytes(TRIED)
-    env = {**os.environ, "PROVIO_HOME": str(home)}
+    env = {**os.environ, "PROVIO_HOME": str(home), "PROVIO_RUN": ""}
     command = [*PROVIO, "run", "--strict", "--quiet", "--no-merge", "--no-hash", "--", cat, str(source)]
     try:
         with target.open("wb") as out:

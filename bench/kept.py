@@ -1,0 +1,110 @@
+"""What stands on docs/cost.md from earlier: the page and what was measured anew in, the page with both out.
+
+A row is known by the table that it is in and its first cell, and is replaced as a whole; so is a line of text with a
+colon, by what stands before that. A line that says of what machine a day's figures are stays as long as a row has that
+day.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from case import LEVELS, Case
+from measure import Spread
+from variants import PASS
+
+TABLES = ("what one of them costs", "wall time, ", "what the trace holds", "what asking costs")  # in this order
+INSTRUCTIONS = "instructions, "
+BELONGS = "its processor time"  # to the row before it
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
+NUMBER = r"[+-]?[\d.]+"
+COST = re.compile(rf"({NUMBER})(?: \(({NUMBER}) to ({NUMBER})\))?")
+
+
+def together(old: str, new: str) -> str:
+    """Return what stands between the marks of the page, with what was measured anew in its place."""
+    blocks = {_key(block): block for block in _blocks(old)}
+    for block in _blocks(new):
+        key = _key(block)
+        blocks[key] = _joined(blocks[key], block) if block.startswith("|") and key in blocks else block
+    told = "\n".join(block for block in blocks.values() if not DAY.match(block))
+    left = [block for block in blocks.values() if not DAY.match(block) or block[:10] in told]
+    return "\n\n".join(sorted(left, key=_rank)) + "\n"
+
+
+def costs(page: str, cases: Sequence[Case]) -> Iterator[Drawn]:
+    """Yield what the rows of a page say of cases, in the cases' order."""
+    rows = {entry[0].split(" | ")[0].removeprefix("| "): entry[0] for table in _tables(page) for entry in table}
+    for case in cases:
+        if case.title in rows:
+            cells = rows[case.title].split(" | ")[2:]
+            found = [COST.match(cell) for cell in cells[: 1 + len(LEVELS)]]
+            spreads = {name: _spread(one) for name, one in zip((PASS, *LEVELS), found, strict=True) if one}
+            yield Drawn(case, spreads)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A case and what each variant costs, as a page tells it."""
+
+    case: Case
+    costs: Mapping[str, Spread]
+
+    def cost(self, variant: str) -> Spread:
+        """Return what a variant costs."""
+        return self.costs[variant]
+
+
+def _spread(found: re.Match[str]) -> Spread:
+    middle = float(found[1])
+    return Spread(middle, float(found[2] or middle), float(found[3] or middle))
+
+
+def _blocks(text: str) -> list[str]:
+    return [block.strip("\n") for block in re.split(r"\n{2,}", text) if block.strip()]
+
+
+def _key(block: str) -> str:
+    """Of a table its first head; of a day's machine all that is said; of another line what stands before a colon."""
+    first = block.split("\n", 1)[0]
+    if block.startswith("|"):
+        return first.split(" | ")[0]
+    return block if DAY.match(block) else first.split(":")[0]
+
+
+def _rank(block: str) -> int:
+    """The place of a block on the page: machines, text, tables, what is measured once a run, instructions."""
+    if DAY.match(block):
+        return 0
+    if not block.startswith("|"):
+        return 50 if block.startswith("`") else 1
+    head = block.removeprefix("| ")
+    return 100 if head.startswith(INSTRUCTIONS) else next(
+        (10 + place for place, name in enumerate(TABLES) if head.startswith(name)), 40
+    )  # fmt: skip
+
+
+def _entries(table: str) -> list[list[str]]:
+    """The rows of a table, each with those that belong to it."""
+    found: list[list[str]] = []
+    for row in table.split("\n")[2:]:
+        if found and row.startswith(f"| {BELONGS}"):
+            found[-1].append(row)
+        else:
+            found.append([row])
+    return found
+
+
+def _tables(page: str) -> list[list[list[str]]]:
+    costs = [block for block in _blocks(page) if block.removeprefix("| ").startswith(TABLES[:2])]
+    return [_entries(block) for block in costs]
+
+
+def _joined(old: str, new: str) -> str:
+    """A table with the rows of both, where both have one the new."""
+    rows = {entry[0].split(" | ")[0]: entry for entry in _entries(old)}
+    rows |= {entry[0].split(" | ")[0]: entry for entry in _entries(new)}
+    head = new.split("\n")[:2]
+    return "\n".join([*head, *(line for entry in rows.values() for line in entry)])

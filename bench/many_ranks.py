@@ -1,0 +1,99 @@
+"""Thousands of ranks that nobody ran: what a few real ones recorded in, the record of as many as are wanted out.
+
+The real ranks are one host's. Each further host has the same ranks: with numbers of their own, its own name, and its
+own files in the place of what was made while they ran, but for the one that all ranks of all hosts write together.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from variants import plain_environment
+
+PROVIO = Path(sys.executable).with_name("provio")
+COMPILER = ("h5pcc", "-shlib", "-std=gnu11")
+TOOLS = ("h5pcc", "mpirun.openmpi")
+REAL = 4  # ranks of a host
+SHARED, OWN = "shared.h5", "part"
+NEXT = 1 << 33  # from an inode of one host to the next one's
+
+_RANK = re.compile(rb" ; :rank (\d+)")
+_OWN = re.compile(rb"(/%s\.)(\d+)\"" % OWN.encode())
+_SHARED = re.compile(rb'/%s" *; :device "[^"]+" ; :inode (\d+)' % SHARED.encode())
+_INODE = re.compile(rb":inode (\d+) ; :birthNs (\d+)")
+_BEGAN = re.compile(rb":startedNs (\d+)")
+
+
+def missing() -> list[str]:
+    """Return what ranks cannot be recorded without, and is not there."""
+    return [tool for tool in TOOLS if shutil.which(tool) is None]
+
+
+def record(folder: Path, program: Path, ranks: int = REAL) -> Path:
+    """Run so many real ranks in a new folder, whose `.provio` then has their run, not merged; return the folder."""
+    (folder / ".provio").mkdir(parents=True)
+    (folder / "input").write_text("1.5\n")
+    as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    launch = ["mpirun.openmpi", *as_root, "--oversubscribe", "-n", str(ranks)]
+    watched = [PROVIO, "run", "--quiet", "--no-merge", "--", program, "input", OWN, SHARED]
+    subprocess.run([*launch, *watched], cwd=folder, env=environment(folder), check=True)
+    return folder
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return what `provio` is called with in a folder of its own."""
+    kept = {name: value for name, value in plain_environment().items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PROVIO_HOME": str(folder / ".provio")}
+
+
+def simulate(real: Path, target: Path, ranks: int) -> Path:
+    """Write into a new folder the run of as many ranks (a multiple of the real ones); return the folder."""
+    [run] = (real / ".provio" / "runs").iterdir()
+    copy = target / ".provio" / "runs" / run.name
+    copy.mkdir(parents=True)
+    head = (run / "run.ttl").read_bytes()
+    (copy / "run.ttl").write_bytes(head)
+    began = int(_found(_BEGAN, head))
+    parts = {path.name: path.read_bytes() for path in _parts(run)}
+    [host] = {path.parent.name for path in _parts(run)}
+    shared = _found(_SHARED, b"".join(parts.values()))
+    for number in range(ranks // REAL):
+        name = f"{host}{number}" if number else host
+        folder = copy / name
+        folder.mkdir()
+        for part, data in parts.items():
+            (folder / part).write_bytes(_on_host(data, host.encode(), name.encode(), number, began, shared))
+    return target
+
+
+def _parts(run: Path) -> Iterator[Path]:
+    return (path for path in sorted(run.glob("*/*.ttl")) if path.name != "settled.ttl")
+
+
+def _found(pattern: re.Pattern[bytes], data: bytes) -> bytes:
+    match = pattern.search(data)
+    if match is None:
+        raise ValueError(f"the real ranks' record has no {pattern.pattern!r}")
+    return match[1]
+
+
+def _on_host(data: bytes, host: bytes, name: bytes, number: int, began: int, shared: bytes) -> bytes:
+    """Return what a rank recorded, as the same rank of another host would."""
+
+    def other(match: re.Match[bytes]) -> bytes:
+        common = match[1] == shared or (match[2] != b"0" and int(match[2]) < began)
+        inode = int(match[1]) + (0 if common else number * NEXT)
+        return b":inode %d ; :birthNs %s" % (inode, match[2])
+
+    data = data.replace(b"/%s/" % host, b"/%s/" % name).replace(b".%s." % host, b".%s." % name)
+    data = data.replace(b':host "%s"' % host, b':host "%s"' % name)
+    data = data.replace(b'"127.0.0.1:', b'"127.%d.%d.1:' % divmod(number, 256))
+    data = _RANK.sub(lambda match: b" ; :rank %d" % (int(match[1]) + number * REAL), data)
+    data = _OWN.sub(lambda match: match[1] + b'%d"' % (int(match[2]) + number * REAL), data)
+    return _INODE.sub(other, data)

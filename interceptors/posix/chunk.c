@@ -1,0 +1,80 @@
+// The space of a live file: chunks that are gained at its end and mapped, and given back when nothing counts in them.
+#include "live_file.h"
+
+enum {
+    LARGEST_CHUNK = 256 * 1024,
+    LARGEST_OF_CALLS = 1024 * 1024, // a chunk costs some 80 us beside its bytes: of a file that grows fast, larger ones
+    LARGEST_WRITTEN = 16 * 1024,    // where all of it is written each time
+};
+
+static struct pool chunks = POOL(struct chunk);
+
+// Pages of `#` and a newline: an iovec that ends behind it ends with it. Four, so that the largest chunk is one write:
+// ext4 lays it out in larger pieces then, and it is a fifth cheaper to gain and to touch.
+#define SIXTEEN "################"
+#define QUARTER SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN
+#define KIBI QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER
+#define FOUR_KIBI KIBI KIBI KIBI KIBI
+enum { FILLING = 4 * PAGE };
+static const char filling[FILLING + 2] = FOUR_KIBI FOUR_KIBI FOUR_KIBI FOUR_KIBI "\n";
+
+static long space_gain(int fd, uint64_t offset, uint32_t size) {
+    struct rlimit limit;
+    if (RAW(prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) == 0 && offset + size > limit.rlim_cur) return -EFBIG;
+    while (size > 0) {
+        struct iovec parts[16];
+        unsigned count = 0;
+        uint32_t planned = 0;
+        for (; count < 16 && planned < size; count++) {
+            uint32_t rest = size - planned, part = rest < FILLING ? rest : FILLING;
+            const char *start = rest > FILLING ? filling : filling + FILLING + 1 - part;
+            parts[count] = (struct iovec){(char *)start, part};
+            planned += part;
+        }
+        long written = RAW(pwritev, fd, (long)parts, count, (long)offset, 0);
+        if (written != (long)planned) return written < 0 ? written : -ENOSPC;
+        offset += planned;
+        size -= planned;
+    }
+    return 0;
+}
+
+long chunk_gain(struct live *live, int fd, size_t need) {
+    uint32_t size = live->next;
+    while (size < need + KEPT_BACK + 16) size += PAGE;
+    struct chunk *chunk = pool_take(&chunks);
+    if (chunk == NULL) return -ENOMEM;
+    long result = space_gain(fd, live->size, size);
+    if (result == 0) result = live->written ? -ENODEV : memory_map(size, MAP_SHARED, fd, (long)live->size);
+    if (is_refused(result)) result = chunk_as_memory(live, fd, size);
+    if (result < 0 && result > -PAGE) {
+        RAW(ftruncate, fd, (long)live->size);
+        pool_give(&chunks, chunk);
+        return result;
+    }
+    *chunk = (struct chunk){.size = size, .whole = size, .start = (char *)result, .offset = live->size};
+    if (live->written) chunk_open_for(chunk, need);
+    chunk->older = atomic_load(&live->chunk);
+    live->size += size;
+    uint32_t largest = live->written ? LARGEST_WRITTEN : live->of_calls ? LARGEST_OF_CALLS : LARGEST_CHUNK;
+    live->next = size < largest ? 2 * size : largest;
+    atomic_store(&live->chunk, chunk);
+    return 0;
+}
+
+// Gives back the chunks in which nothing counts any more. Only called where no handler interrupted the shim.
+void chunks_sweep(struct live *live) {
+    struct chunk *chunk = live == NULL ? NULL : atomic_load(&live->chunk), *older;
+    if (chunk == NULL || chunk->older == NULL || !live_hold(live)) return;
+    if (live->written) live_write(live);
+    for (; (older = chunk->older) != NULL;) {
+        if (older->accesses != 0) {
+            chunk = older;
+            continue;
+        }
+        chunk->older = older->older;
+        memory_unmap(older->start, older->whole);
+        pool_give(&chunks, older);
+    }
+    live_release(live);
+}

@@ -1,0 +1,82 @@
+// What is said call by call: changes of names, processes and what they execute, what can no longer be seen.
+#ifndef PROVIO_EVENT_H
+#define PROVIO_EVENT_H
+
+#include "counting.h"
+
+// ---- event.c: single calls, a block each
+
+uint64_t event_begin(struct thread *thread, struct block *block, const char *term, int api, uint64_t started,
+                     size_t room);
+void event_end(struct block *block);
+void text_object(struct text *text, const char *property, uint64_t serial); // ` ; property <../o7>`
+void event_rename(int api, const char *term, int fromfd, const char *from, int tofd, const char *to, uint64_t started);
+void event_symbolic(int api, const char *target, int dirfd, const char *path, uint64_t started);
+void event_delete(int api, int dirfd, const char *path, const struct facts *facts, uint64_t started);
+void event_create(int api, int dirfd, const char *path, uint64_t started);
+void event_times(int api, int dirfd, const char *path, int flags, const struct facts *before, uint64_t started);
+void event_mode(int api, int dirfd, const char *path, int flags, mode_t mode, uint64_t started);
+void event_owner(int api, int dirfd, const char *path, int flags, uid_t owner, gid_t group, uint64_t started);
+void event_attribute(int api, int dirfd, const char *path, int flags, const char *attribute, uint64_t started);
+void event_asked(int api, const char *term, int dirfd, const char *path, uint64_t started);
+void event_pattern(int api, const char *pattern, uint64_t started);
+void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started);
+uint64_t event_map(int api, struct object *object, size_t size, int protection, bool shared, uint64_t started);
+void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, uint64_t started);
+void event_child(int api, const char *term, int pid, const char *path, char *const argv[], uint64_t started);
+void event_child_end(int api, int pid, int status, uint64_t started);
+uint64_t event_exec(int api, const char *path, char *const argv[], bool wanted);
+void event_exec_failed(int api, uint64_t exec, int error);
+void event_copy(struct thread *thread, int api, struct object *from, struct object *to, uint64_t bytes,
+                uint64_t started);
+
+// ---- image.c: what an exec is about to start
+
+struct launch {
+    char *const *environment; // what is passed on
+    char *const *argv;
+    const char *reason; // why it cannot be watched, or NULL
+    char *path;         // of what cannot be watched, absolute
+    char *room;         // of the environment, where it is not the caller's
+    size_t room_size;   // 0: from the pool
+    uint32_t path_length;
+    bool legible;
+    struct block gap; // withdrawn when the exec fails
+    uint64_t event;
+};
+
+void launch_begin(struct launch *launch, int dirfd, const char *path, int flags, bool searched, char *const argv[],
+                  char *const envp[]);
+void launch_end(struct launch *launch);
+void launch_returned(void);
+const char *shell_reason(void);
+const char *own_name(void);
+size_t package_folder(char *room); // the one in which the shim lies, or `preload` with it; its length, 0: not known
+void launch_say(struct launch *launch, int api, const char *shown);
+void launch_failed(struct launch *launch, int api, int error);
+void event_unwatched(struct launch *launch, int api, int pid);
+void event_withdraw(struct block *block);
+pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started); // children.c
+void event_gap(int api, const char *reason, const char *path);
+void callers_unloaded(void); // ../hdf5/library.c
+
+extern _Atomic bool python_waits; // python.c: a Python that has not begun yet
+void python_look(void);
+void python_ask(void);
+
+// ---- confine.c: what keeps the shim from its files later on
+
+extern _Atomic bool confined; // the root, the user or the namespaces were changed
+
+struct sealing {
+    struct thread *thread;
+    bool strict;
+};
+
+struct thread *confine_begin(void);
+int confine_end(int result);
+void seal_begin(struct sealing *sealing, bool strict);
+void seal_end(struct sealing *sealing, int api, bool done);
+void unseal(void);
+
+#endif

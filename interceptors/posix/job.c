@@ -1,0 +1,172 @@
+// The job of a batch system that this process is part of. Of the run's own job run.ttl says all; of another, which
+// joined the run, its variables are kept in a file beside the thread files, once on each host.
+#include "shim.h"
+
+#include <sys/mman.h>
+
+enum { LARGEST_LIST = 64 << 10 };
+
+// The number of a job, and which of an array it is: as provio/jobs.py has them.
+static const char numbers[JOB_WORDS][6][20] = {
+    {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID"},
+    {"SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX", "FLUX_JOB_CC"},
+};
+// All that provio/jobs.py looks at, but for Grid Engine's: no other names are so plain.
+static const char said[][24] = {
+    "SLURM_JOB_ID",
+    "SLURM_ARRAY_TASK_ID",
+    "SLURM_JOB_NODELIST",
+    "SLURM_NODELIST",
+    "SLURM_JOB_PARTITION",
+    "SLURM_JOB_ACCOUNT",
+    "SLURM_JOB_NUM_NODES",
+    "SLURM_NTASKS",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_JOB_CPUS_PER_NODE",
+    "SLURM_MEM_PER_NODE",
+    "SLURM_MEM_PER_CPU",
+    "SLURM_MEM_PER_GPU",
+    "SLURM_GPUS",
+    "SLURM_GPUS_PER_NODE",
+    "SLURM_GPUS_PER_TASK",
+
+    "PBS_JOBID",
+    "PBS_ARRAY_INDEX",
+    "PBS_ARRAYID",
+    "PBS_QUEUE",
+    "PBS_ACCOUNT",
+    "PBS_NUM_NODES",
+    "PBS_NP",
+    "PBS_NUM_PPN",
+    "NCPUS",
+    "PBS_WALLTIME",
+    "LSB_JOBID",
+    "LSB_JOBINDEX",
+    "LSB_MCPU_HOSTS",
+    "LSB_HOSTS",
+    "LSB_QUEUE",
+    "LSB_PROJECT_NAME",
+    "LSB_DJOB_NUMPROC",
+    "LSB_MAX_NUM_PROCESSORS",
+    "LSB_SUB_RES_REQ",
+    "LSB_EFFECTIVE_RSRCREQ",
+    "FLUX_JOB_ID",
+    "FLUX_JOB_CC",
+    "FLUX_JOB_NNODES",
+    "FLUX_JOB_SIZE",
+    "COBALT_JOBID",
+    "COBALT_PARTNAME",
+    "COBALT_PARTSIZE",
+};
+static const char lists[][24] = {"PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "COBALT_NODEFILE"};
+
+void job_look(const char *values[JOB_WORDS], const char *name, size_t length, const char *value) {
+    if (length < sizeof "PBS_JOBID" - 1 || strchr("SPLFC", *name) == NULL) return;
+    if (*name == 'L' && strcmp(value, "0") == 0) return; // what LSF says where there is no array
+    for (int word = 0; word < JOB_WORDS; word++)
+        for (int i = 0; i < 6 && numbers[word][i][0] != '\0'; i++)
+            if (values[word] == NULL && length == strlen(numbers[word][i]) &&
+                memcmp(name, numbers[word][i], length) == 0)
+                values[word] = value;
+}
+
+// Kept, for a program may write over its environment; what is no plain word is no such number.
+void job_keep(const char *values[JOB_WORDS]) {
+    for (int word = 0; word < JOB_WORDS; word++) {
+        size_t length = values[word] == NULL ? 0 : strlen(values[word]);
+        if (length == 0 || length >= sizeof settings.job[word]) continue;
+        bool plain = true;
+        for (const char *at = values[word]; *at != '\0'; at++) plain &= *at > ' ' && *at < 127;
+        if (plain && is_segment(values[word])) memcpy(settings.job[word], values[word], length + 1);
+    }
+}
+
+// As provio/jobs.py names it.
+static void text_key(struct text *text) {
+    text_string(text, settings.job[JOB]);
+    if (settings.job[JOB_INDEX][0] == '\0') return;
+    TEXT(text, ".");
+    text_string(text, settings.job[JOB_INDEX]);
+}
+
+static bool is_own(void) {
+    char room[2 * sizeof settings.job[0]];
+    struct text key = {room, room + sizeof room - 1};
+    text_key(&key);
+    *key.at = '\0';
+    return settings.own_job != NULL && strcmp(settings.own_job, room) == 0;
+}
+
+static void text_variable(struct text *text, const char *name, const char *value, size_t size) {
+    TEXT(text, "<https://w3id.org/provio/run/");
+    text_string(text, settings.run);
+    TEXT(text, "/");
+    text_string(text, settings.host);
+    TEXT(text, "/job/");
+    text_string(text, name);
+    TEXT(text, "> a " TERM_Environment " ; " TERM_name " \"");
+    text_string(text, name);
+    TEXT(text, "\"");
+    TEXT_NAME(text, value, value, size);
+    TEXT(text, " .\n");
+}
+
+// A file with a host a line, which is gone with the job; one that is cut short would say less than there were.
+static void text_list(struct text *text, const char *name, const char *path) {
+    long fd = RAW(openat, AT_FDCWD, (long)path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return;
+    long start = memory_map(LARGEST_LIST, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start > 0 || start < -PAGE) {
+        long size = RAW(read, fd, start, LARGEST_LIST);
+        if (size > 0 && size < LARGEST_LIST) text_variable(text, name, (char *)start, (size_t)size);
+        memory_unmap((void *)start, LARGEST_LIST);
+    }
+    RAW(close, fd);
+}
+
+static void text_job(struct text *text) {
+    TEXT(text, "@prefix : <https://w3id.org/provio/ns#> .\n");
+    for (char **environment = settings.environment; environment != NULL && *environment != NULL; environment++) {
+        const char *value = strchrnul(*environment, '=');
+        size_t length = (size_t)(value - *environment);
+        if (*value == '\0') continue;
+        for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+            if (length == strlen(said[i]) && memcmp(*environment, said[i], length) == 0)
+                text_variable(text, said[i], value + 1, strlen(value + 1));
+        for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+            if (length == strlen(lists[i]) && memcmp(*environment, lists[i], length) == 0)
+                text_list(text, lists[i], value + 1);
+    }
+}
+
+// A name that sorts before those of thread files, as those of the mounts do.
+static long job_create(void) {
+    char *room = pool_take(&scratches);
+    if (room == NULL) return -ENOMEM;
+    struct text name = {room, room + PATH_ROOM - 1};
+    text_string(&name, settings.folder);
+    TEXT(&name, "/0.job.");
+    text_key(&name);
+    TEXT(&name, ".ttl");
+    *name.at = '\0';
+    long fd = RAW(openat, AT_FDCWD, (long)room, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    pool_give(&scratches, room);
+    return fd;
+}
+
+void job_note(void) {
+    enum { ROOM = 8 * LARGEST_LIST }; // six characters for one, at most
+    struct rlimit limit;
+    if (settings.job[JOB][0] == '\0' || left_out(CLASS_PROCESS) || is_own()) return;
+    if (RAW(prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) == 0 && ROOM > limit.rlim_cur) return; // else SIGXFSZ
+    long fd = job_create();
+    if (fd < 0) return; // another process has kept it
+    long start = memory_map(ROOM, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start > 0 || start < -PAGE) {
+        struct text text = {(char *)start, (char *)start + ROOM};
+        text_job(&text);
+        if (text.at < text.end) RAW(write, fd, start, text.at - (char *)start);
+        memory_unmap((void *)start, ROOM);
+    }
+    RAW(close, fd);
+}

@@ -1,0 +1,140 @@
+// From a descriptor to its opening, and what is known of the file, the connection, the maps.
+#ifndef PROVIO_OBJECT_H
+#define PROVIO_OBJECT_H
+
+#include "live.h"
+
+// ---- object.c: descriptor -> opening
+
+struct facts {
+    uint32_t device_major, device_minor, links, mode;
+    uint64_t inode, birth, modified, changed, size;
+};
+
+struct address {
+    uint8_t bytes[16]; // of four bytes: mapped to sixteen
+    uint16_t port;
+};
+
+struct connection {
+    uint64_t peer_inode; // AF_UNIX; 0: unknown, then peer_pid may be known
+    uint32_t peer_pid;
+    uint16_t family; // 0: not looked at yet, or none
+    union {
+        char path[109]; // AF_UNIX
+        struct {
+            struct address local, peer;
+        };
+    };
+};
+
+struct object {
+    _Atomic uint64_t serial; // 0: found open, to be announced at its first use
+    struct counters *_Atomic hint[2];
+    _Atomic uint64_t
+        position; // the file offset, as far as known; of a stream, what only a reposition changes by a leap
+    _Atomic uint64_t references; // descriptors, and maps << 32
+    uint32_t flags;
+    struct access *opening;  // the access made with it, which has its `closed` counter
+    const char *_Atomic put; // of a stream: up to here what lies in its buffer is counted
+    struct facts facts;
+    const char *kind; // its class
+    char *path;       // NULL: none
+    uint32_t path_length;
+    _Atomic bool stream, shared;     // shared: several threads write to the stream
+    _Atomic bool channel;            // a pipe or a connection; read also where another thread closes it
+    bool inherited, unlinked, plain; // the last: the path needs no escapes
+    union {
+        char short_path[128];
+        struct connection connection; // of a socket
+    };
+};
+
+enum { MAP_REFERENCE = 1 }; // shifted by 32
+extern struct object ignored;
+extern struct object *_Atomic first_descriptors[1024];
+
+struct object *object_slow(int fd);
+struct object *object_known(int fd); // as the table has it, or NULL: only for its atomics
+struct object *object_kept(int fd);  // the same, held until object_release(…, 1)
+struct object *object_held(int fd);  // known or looked up now, held: never NULL
+struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream);
+void object_pair(int api, const int fds[2], uint64_t started); // the two ends of a socketpair
+void object_share(int fd, struct object *object);
+int object_doubled(struct object *object, int copy); // irregular.c
+void object_forget(int fd);
+void object_release(struct object *object, uint64_t reference);
+void objects_after_fork(void);
+uint64_t serial_next(void);
+extern uint64_t serials_of_parent; // what has one of these was announced before the last fork
+void overlay_drop(void);
+struct mounts {
+    uint64_t space, hash; // the mount namespace and what its table hashes to; 0: not known
+    bool other;           // than that of what watches
+};
+void mounts_look(struct mounts *mounts); // mounts.c
+void text_mounts(struct text *text, const struct mounts *mounts);
+enum { MOUNTS_ROOM = 64 };
+
+bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts);
+enum { FACTS_ROOM = 192 }; // what text_facts takes at most
+void text_facts(struct text *text, const struct facts *facts);
+
+struct closing {
+    struct object *object;
+    struct facts facts;
+    bool last, known;
+};
+void closing_begin(struct closing *closing, int fd);
+void closing_look(struct closing *closing);
+void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time);
+void closing_end(struct closing *closing, bool by_path);
+void closing_undo(struct closing *closing, int fd);
+void closing_range(unsigned first, unsigned last);
+unsigned descriptors_end(void);
+
+// path.c
+size_t path_join(char *room, int dirfd, const char *path); // into PATH_ROOM bytes; 0: cannot be said
+bool path_ignored(const char *path, size_t length);
+size_t path_of_fd(int fd, char *room, bool *unlinked);
+void cwd_changed(void);
+void root_changed(const char *path, size_t length);
+
+static inline void object_moved(struct object *object, uint64_t position) {
+    atomic_store_explicit(&object->position, position, memory_order_relaxed);
+}
+
+// socket.c
+void connection_read(int fd, struct object *object);
+void text_connection(struct text *text, const struct connection *connection);
+void message_taken(const struct msghdr *message);
+
+// The opening behind a descriptor, ready to be counted on; `&ignored` where nothing is recorded.
+static inline struct object *object_of(int fd) {
+    if (likely((unsigned)fd < 1024 && self != NULL)) {
+        struct object *object = atomic_load_explicit(&first_descriptors[fd], memory_order_acquire);
+        if (likely(object != NULL && relaxed(object->serial) != 0)) return object;
+    }
+    return object_slow(fd);
+}
+
+// ---- map.c: shared writable maps, until the last part of each is unmapped
+
+struct map {
+    _Atomic uintptr_t address;
+    _Atomic size_t size;
+    struct object *object;
+    _Atomic uint64_t event; // the Map that it came from, and whose event that is; looked at while another thread has it
+    _Atomic int ordinal;
+    uintptr_t was;
+    struct map *next; // of those that one call ends
+};
+void map_follow(void *address, size_t size, const struct map *like);
+bool map_at(const void *address, struct map *found); // with a reference to its object
+bool maps_any(void);
+struct map *maps_cut(const void *address, size_t size);
+void maps_restore(struct map *gone);
+void maps_gone(int api, struct map *gone, uint64_t started);
+void maps_after_fork(void);
+
+#endif

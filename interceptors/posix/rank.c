@@ -1,0 +1,99 @@
+// Which rank of a parallel program this process is: who starts the ranks numbers them in their environment.
+#include "shim.h"
+
+#include <string.h>
+
+// As provio/ranks.py has them: the variable of the number, that of how many there are, who says so.
+#define RANK_NAMES(name)                                                                                               \
+    name("OMPI_COMM_WORLD_RANK") name("PMIX_RANK") name("PMI_RANK") name("PALS_RANKID") name("FLUX_TASK_RANK")         \
+        name("SLURM_PROCID")
+#define SIZE_NAMES(name)                                                                                               \
+    name("OMPI_COMM_WORLD_SIZE") name("") name("PMI_SIZE") name("") name("FLUX_JOB_SIZE") name("SLURM_STEP_NUM_TASKS")
+#define LAUNCHER_NAMES(name) name("Open MPI") name("PMIx") name("PMI") name("PALS") name("Flux") name("Slurm")
+// The variables that name the job, and the step of it or the program; of each the first that is there.
+#define BATCH_NAMES(name) name("SLURM_JOB_ID") name("FLUX_JOB_ID") name("PBS_JOBID") name("LSB_JOBID") name("PALS_APID")
+#define STEP_NAMES(name)                                                                                               \
+    name("PMIX_NAMESPACE") name("OMPI_MCA_ess_base_jobid") name("PALS_APID") name("SLURM_STEP_ID") name("FLUX_JOB_ID")
+
+#define AS_TEXT(name) name,
+#define AS_LENGTH(name) sizeof(name) - 1,
+#define ALL(name) RANK_NAMES(name) SIZE_NAMES(name) BATCH_NAMES(name) STEP_NAMES(name)
+static const char names[][24] = {ALL(AS_TEXT)};
+static const unsigned char lengths[] = {ALL(AS_LENGTH)};
+static const char *const launchers[] = {LAUNCHER_NAMES(AS_TEXT)};
+enum { RANKS = sizeof launchers / sizeof *launchers, ALONE = RANKS - 1, BATCH = 2 * RANKS, STEP = BATCH + 5 };
+_Static_assert(sizeof lengths == RANK_LOOKED_FOR, "a value for each name");
+
+// Of every variable of every process that starts: so what tells most of them apart comes first.
+void rank_look(const char **values, const char *name, size_t length, const char *value) {
+    if (*name != 'O' && *name != 'P' && *name != 'S' && *name != 'F' && *name != 'L') return;
+    for (size_t i = 0; i < RANK_LOOKED_FOR; i++)
+        if (length == lengths[i] && memcmp(name, names[i], length) == 0) values[i] = value;
+}
+
+static bool rank_number(const char *value, uint32_t *number) {
+    size_t digits = value == NULL ? 0 : strspn(value, "0123456789");
+    if (digits == 0 || digits > 9 || value[digits] != '\0') return false;
+    *number = 0;
+    for (size_t at = 0; at < digits; at++) *number = *number * 10 + (uint32_t)(value[at] - '0');
+    return true;
+}
+
+// Of a name what fits, and can stand in a text as it is.
+static size_t name_add(size_t at, const char *value) {
+    for (; *value != '\0' && at < sizeof settings.program - 1; value++) {
+        bool plain = (*value >= '0' && *value <= '9') || ((*value | 32) >= 'a' && (*value | 32) <= 'z') ||
+                     strchr("-._@:", *value) != NULL;
+        settings.program[at++] = plain ? *value : '_';
+    }
+    return at;
+}
+
+static void program_read(const char **values) {
+    const char *job = NULL, *step = NULL;
+    for (int i = STEP; i-- > BATCH;)
+        if (values[i] != NULL && *values[i] != '\0') job = values[i];
+    for (int i = RANK_LOOKED_FOR; i-- > STEP;)
+        if (values[i] != NULL && *values[i] != '\0') step = values[i];
+    if (step == NULL) return;
+    size_t at = 0;
+    if (job != NULL) at = name_add(name_add(at, job), ".");
+    name_add(at, step);
+}
+
+// Slurm numbers the one process of a job that is none as well, and the daemons of others that start ranks. Where the
+// others do not agree, nobody is believed.
+void rank_read(const char **values) {
+    const char *tasks = values[RANKS + ALONE];
+    uint32_t number;
+    if (tasks == NULL || strcmp(tasks, "1") == 0) values[ALONE] = NULL;
+    for (int i = 0; i <= ALONE; i++) {
+        if ((i == ALONE && settings.ranked) || !rank_number(values[i], &number)) continue;
+        bool agrees = !settings.ranked || number == settings.rank;
+        if (!settings.ranked) {
+            settings.launcher = launchers[i];
+            if (!rank_number(values[RANKS + i], &settings.world_size)) settings.world_size = 0;
+        }
+        settings.ranked = agrees;
+        settings.rank = number;
+        if (!agrees) return;
+    }
+    if (settings.ranked) program_read(values);
+}
+
+size_t rank_room(void) {
+    return settings.ranked ? 160 + sizeof settings.program : 0;
+}
+
+void text_rank(struct text *text) {
+    if (!settings.ranked || left_out(CLASS_RANK)) return;
+    TEXT_NUMBER(text, TERM_rank, settings.rank);
+    if (settings.world_size != 0) TEXT_NUMBER(text, TERM_worldSize, settings.world_size);
+    TEXT(text, " ; " TERM_launcher " \"");
+    text_string(text, settings.launcher);
+    TEXT(text, "\"");
+    if (settings.program[0] == '\0') return;
+    TEXT(text, " ; " TERM_parallelProgram " \"");
+    text_string(text, settings.program);
+    TEXT(text, "\"");
+}

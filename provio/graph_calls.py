@@ -1,0 +1,234 @@
+"""What the calls of a run did in its graph: openings, accesses, single calls and failures in, I/O activities out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from provio import turtle
+from provio.facts import Access, Event, Opening, Process, Thread, Trace
+from provio.graph_lines import Graph, named, path_if_known
+from provio.identity import Identity
+from provio.lineage.model import Conclusions, Phase
+from provio.switches import left_out
+
+# What the class of an IOActivity does to the object: the property from the object to it.
+INFLUENCES = {
+    "Create": "wasCreatedBy", "Open": "wasOpenedBy", "Read": "wasReadBy", "Write": "wasWrittenBy", "Map": "wasReadBy",
+    "SubmitRead": "wasReadBy", "SubmitWrite": "wasWrittenBy", "Fsync": "wasFlushedBy", "Flush": "wasFlushedBy",
+    "Rename": "wasModifiedBy", "Link": "wasModifiedBy", "Truncate": "wasModifiedBy", "Allocate": "wasModifiedBy",
+    "SetTimes": "wasModifiedBy", "SetMode": "wasModifiedBy", "SetOwner": "wasModifiedBy",
+    "SetAttribute": "wasModifiedBy", "Resize": "wasModifiedBy",
+}  # fmt: skip
+
+DURATIONS = frozenset({"elapsed", "maxElapsed"})
+
+# The classes of single calls that become IOActivities.
+SINGLE_CALLS = frozenset(
+    "Rename Link Delete Create Truncate Map SetTimes SetMode SetOwner SetAttribute Stat List".split()
+)
+
+
+def counters_of(access: Access, side: str) -> dict[str, int]:
+    """What an access's side (`read`, `write`) counted; nothing of detail `file`.
+
+    RDF is dear: of the sizes only those that occurred (an empty read has none), and none where one call moved all; the
+    longest call where several moved something; the consecutive bytes where they are not all.
+    """
+    if side + "s" not in access.counts:
+        return {}
+    empty = access.count("emptyReads") if side == "read" else 0
+    names = (("count", "s"), ("bytes", "Bytes"), ("elapsed", "Elapsed"))
+    counters = {name: access.count(side + part) for name, part in names}
+    timed = side + "Longest" in access.counts
+    if side + "Elapsed" in access.counts and not timed:
+        return counters  # an older trace, which has no more
+    if timed and counters["count"] - empty > 1:
+        counters["maxElapsed"] = access.count(side + "Longest")
+    if access.consecutive(side) != counters["bytes"]:
+        counters["consecutiveBytes"] = access.consecutive(side)
+    sizes = {f"size{number}": count for number, count in enumerate(access.sizes(side), start=1) if count}
+    return counters | sizes if sum(sizes.values()) > 1 else counters
+
+
+class Kept:
+    """What the settings keep of a run: by it, what an activity is tied to and is part of."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.run = trace.iri
+        self.left_out = left_out(trace.run.get("detail", ""))
+
+    def program(self, iri: str) -> str | None:
+        """Return a program as what an activity or entity is tied to, where programs are recorded."""
+        return None if "program" in self.left_out else named(iri)
+
+    def whole(self, process: Process) -> str:
+        """Return what the phases of a process are parts of: the run, where processes are left out."""
+        return self.run if "process" in self.left_out and process.image != "task" else process.iri
+
+    def only_thread(self, process: Process) -> Thread | None:
+        """Return the thread of a process that has one: its phases name it, so that each of its calls need not."""
+        return process.threads[0] if len(process.threads) == 1 and "thread" not in self.left_out else None
+
+
+class CallGraph:
+    """Writes what the calls of processes did."""
+
+    def __init__(self, graph: Graph, trace: Trace, identity: Identity, out: Conclusions) -> None:
+        self.graph, self.identity, self.out, self.kept = graph, identity, out, Kept(trace)
+
+    def activities(self, process: Process) -> Iterator[None]:
+        """The activities of a process; yields now and then, so that the lines can be taken away."""
+        seen = set(map(id, process.openings)) if process.containers else ()
+        for opening in (*process.openings, *(one for one in process.containers if id(one) not in seen)):
+            self._opening(opening)
+            yield
+        for event in process.events:
+            self._event(event)
+        self._failures(process)
+        yield
+
+    def _opening(self, opening: Opening) -> None:
+        entity = self._entity(opening)
+        thread = opening.accesses[0].thread.iri if opening.accesses else None
+        opened = opening.api or ("api" in self.kept.left_out and not opening.inherited)
+        if opened and thread:
+            counters = {"elapsed": opening.elapsed}
+            made = next((access.task for access in opening.accesses if "closed" in access.counts), "")
+            acting = self.out.acting(opening.process, made)
+            api = opening.api or ""
+            self.activity(opening.iri + "/open", "Open", acting, thread, api, counters, opening.opened, entity)
+        for access in opening.accesses:
+            self._access(access, entity)
+
+    def _entity(self, opening: Opening) -> str | None:
+        """The version that an opening's activities touched: what it left, or else what it found."""
+        if opening.kind != "FileVersion":
+            return None
+        for facts in (opening.at_close, opening.settled, opening.facts):
+            moment = opening.closed or opening.opened
+            version = self.out.version_at(self.identity.version(facts), moment) if facts else None
+            if version:
+                return version.iri
+        return None
+
+    def _access(self, access: Access, entity: str | None) -> None:
+        process, thread = access.opening.process, access.thread.iri
+        for kind, name, first, last in (
+            ("Read", "read", access.first_read, access.last_read),
+            ("Write", "write", access.first_write, access.last_write),
+        ):
+            if first:
+                counters = counters_of(access, name)
+                seen = self.identity.version(access.opening.facts) if kind == "Read" else None
+                target = seen if seen in self.out.versions else entity or self._channel(access, kind)
+                api = access.counts.get(name + "Api", name)
+                acting = self.out.acting(process, access.task)
+                self.activity(f"{access.iri}/{name}", kind, acting, thread, api, counters, first, target, last)
+        if access.count("count") and access.counts["a"] == "Copy":
+            self._copied(access, entity)
+        elif access.operation and access.count("count"):
+            counters = {name: access.count(name) for name in ("count", "bytes", "elapsed") if name in access.counts}
+            if counters["count"] > 1:
+                counters["maxElapsed"] = access.count("longest")
+            start, end = access.moments()
+            kind, api, acting = access.operation, access.counts.get("api", ""), self.out.acting(process, access.task)
+            self.activity(f"{access.iri}/call", kind, acting, thread, api, counters, start, entity, end)
+
+    def _channel(self, access: Access, kind: str) -> str | None:
+        """The pipe or direction of a connection that was written into or read from; its end is nothing read."""
+        written, read = self.out.channels.get(access.opening.iri, (None, None))
+        if kind == "Write":
+            return written
+        return read if access.count("readBytes") or "reads" not in access.counts else None
+
+    def _failures(self, process: Process) -> None:
+        """What failed on a file is said of it; the rest is summed over the process."""
+        sums: dict[tuple[str, str, int], list[int]] = {}
+        for failure in process.failures:
+            entity = self._entity(failure.opening) if failure.opening and failure.kind in INFLUENCES else None
+            if failure.member and failure.kind in INFLUENCES:
+                known = self.out.made_as, self.out.read_as
+                entity = next((found[failure.member.iri] for found in known if failure.member.iri in found), None)
+            if entity is None:
+                total = sums.setdefault((failure.kind, failure.api, failure.errno), [0])
+                total[0] += failure.count
+            elif failure.count:
+                self._failed(
+                    process, failure.iri, failure.kind, failure.thread.iri, failure.api, failure.errno, failure.count
+                )
+                self.graph.say(entity, (INFLUENCES[failure.kind], named(failure.iri)))
+        for (kind, api, error), (count,) in sums.items():
+            name = turtle.segment(api or kind.lower())
+            self._failed(process, f"{process.iri}failed/{name}.{error}", kind, None, api, error, count)
+
+    def _failed(
+        self, process: Process, iri: str, kind: str, thread: str | None, api: str, error: int, count: int
+    ) -> None:
+        """Calls that failed: of a thread, or of the whole process."""
+        agent = self.kept.program(self.out.programs[process.iri].iri)
+        if thread and "thread" not in self.kept.left_out:
+            agent = named(thread)
+        kind = "IOActivity" if kind == "Copy" else kind  # a Copy is what made something
+        self.graph.node(
+            iri,
+            kind,
+            ("api", self._api(api)),
+            ("errors", turtle.integer(count)),
+            ("errno", turtle.integer(error)),
+            ("prov:wasAssociatedWith", agent),
+            ("partOf", named(self.kept.whole(process))),
+        )
+
+    def _copied(self, access: Access, entity: str | None) -> None:
+        """What the kernel copied was read and written, though by no process's hand."""
+        copy = next((c for c in access.opening.copied_from if c.access is access), None)
+        if copy is None:  # its source was in a damaged part of the trace
+            return
+        counters = {name: access.count(name) for name in ("count", "bytes", "elapsed")}
+        api, thread = access.counts.get("api", "copy"), access.thread.iri
+        for kind, target in (("Read", self._entity(copy.source)), ("Write", entity)):
+            iri = f"{access.iri}/{kind.lower()}"
+            acting = self.out.acting(access.thread.process, access.task)
+            self.activity(iri, kind, acting, thread, api, counters, copy.first, target, copy.last)
+
+    def activity(
+        self, iri: str, kind: str, process: Process, thread: str, api: str, counters: dict[str, int], start: int,
+        entity: str | None, end: int | None = None, phase: Phase | None = None,
+    ) -> None:  # fmt: skip
+        """One activity: calls of a class by a thread from `start` to `end`, part of what its process did then."""
+        graph, alone = self.graph, self.kept.only_thread(process)
+        phased = "thread" in self.kept.left_out or (alone and alone.iri == thread)  # then the phase says who
+        timed = "duration" not in self.kept.left_out
+        graph.node(
+            iri,
+            kind,
+            ("api", self._api(api)),
+            *((name, turtle.integer(value)) for name, value in counters.items() if timed or name not in DURATIONS),
+            ("prov:startedAtTime", turtle.instant(start)),
+            ("prov:endedAtTime", turtle.instant(max(start, end)) if end and counters.get("count") != 1 else None),
+            ("prov:wasAssociatedWith", None if phased else named(thread)),
+            ("partOf", named((phase or self.out.phase_at(process, start)).iri)),
+        )
+        if entity and kind in INFLUENCES:
+            graph.say(entity, (INFLUENCES[kind], named(iri)))
+
+    def _api(self, api: str) -> str | None:
+        return None if "api" in self.kept.left_out else turtle.literal(api)
+
+    def _event(self, event: Event) -> None:
+        if event.kind not in SINGLE_CALLS:
+            return
+        facts = event.facts()
+        known = self.out.version_at(self.identity.version(facts), event.at) if facts else None
+        counters = {"elapsed": event.number("elapsed")}
+        api = event.record.get("api", event.kind.lower())
+        entity = known.iri if known else None
+        acting = self.out.acting(event.process, event.task)
+        self.activity(event.iri, event.kind, acting, event.thread.iri, api, counters, event.at, entity)
+        for name in ("from", "to", "path"):
+            value = event.text(name)
+            if value is not None:
+                self.graph.say(event.iri, path_if_known(name, os.path.normpath(value)))
+        if event.kind == "Delete" and known and event.number("links", 1) == 0:
+            self.graph.say(known.iri, ("prov:wasInvalidatedBy", named(event.iri)))

@@ -1,0 +1,55 @@
+"""What a shared mount is called on every host that has it: its kind, source and options, as mountinfo has them, in; one
+name out, or none where they say nothing that others say too.
+
+    nfs     server:/export                               lustre  10.0.0.1@tcp:/fsname
+    gpfs    gpfs0 or /dev/gpfs0                          cifs    //server/share
+    ceph    mon,mon:/path or user@fsid.fsname=/path      beegfs  beegfs_nodev: its client's file names the server
+
+One that numbers files as each mount first meets them (sshfs) has no such name: hosts mean other files by one number.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+SHARED = frozenset(
+    "nfs nfs4 cifs smb smb3 lustre gpfs beegfs ceph fuse.ceph fuse.glusterfs fuse.sshfs panfs pvfs2 orangefs 9p "
+    "virtiofs".split()
+)
+OWN_NUMBERS = frozenset({"fuse.sshfs"})
+NOTHING = frozenset({"", "none", "nodev", "beegfs_nodev", "ceph-fuse"})
+
+
+def shared(kind: str, source: str, options: str = "") -> str:
+    """Return the name of a shared mount; empty of one of the host's own, and where it has no name that is the same
+    elsewhere."""
+    if kind not in SHARED or kind in OWN_NUMBERS:
+        return ""
+    if kind == "beegfs":
+        return _beegfs(options)
+    if source in NOTHING:
+        return ""
+    if kind == "ceph":
+        return _ceph(source)
+    return source.removeprefix("/dev/") if kind == "gpfs" else source
+
+
+def _ceph(source: str) -> str:
+    """Without the user, which is each mount's own, and with the monitors in one order."""
+    if "=" in source:
+        return source.partition("@")[2] or source
+    monitors, colon, path = source.rpartition(":")
+    return ",".join(sorted(monitors.split(","))) + colon + path
+
+
+def _beegfs(options: str) -> str:
+    """By the management server and its port, which the mount or the client's file names."""
+    said = dict(option.partition("=")[::2] for option in options.split(","))
+    try:
+        text = Path(said.get("cfgFile", "/etc/beegfs/beegfs-client.conf")).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    known = dict(re.findall(r"(?m)^\s*(\w+)\s*=\s*(\S+)", text)) | said
+    server, port = known.get("sysMgmtdHost", ""), known.get("connMgmtdPort", known.get("connMgmtdPortTCP", "8008"))
+    return f"beegfs:{server}:{port}" if server else ""

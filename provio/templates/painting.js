@@ -1,0 +1,141 @@
+/* A picture's nodes and lines, and where it stands, in; pixels on its canvas out. What lies outside of the window is left. */
+"use strict";
+(() => {
+  const { LOOKS, TIES, LEADING, rounded, curved } = provioLineage;
+  const LEADS = new Set(TIES.slice(0, LEADING));
+
+  class Painting {
+    // `ctx` and `looks`: the canvas and the page's colours; `at`, `nodes`, `edges` …: as the picture has them.
+    constructor(ctx, looks, picture) {
+      const { at, nodes, edges, routes, bends, across, marks, chosen, letters } = picture;
+      Object.assign(this, { ctx, looks, at, nodes, edges, routes, bends, across, marks, chosen, letters });
+      this.lines = picture.lines ||= edges.map(({ from, to }, one) => routes[one] ? rounded(routes[one]) : curved(nodes[from], nodes[to], bends[one], across));
+    }
+
+    // In a window of so many pixels of the page.
+    paint(width, height) {
+      const { ctx, at: { x, y, scale } } = this;
+      const seen = this.seen = { left: -x / scale, top: -y / scale, right: (width - x) / scale, bottom: (height - y) / scale };
+      this.#paintLines();
+      ctx.textBaseline = "middle";
+      ctx.direction = "ltr";
+      this.nodes.forEach((node, at) => {
+        if (node.x + node.width / 2 + 8 < seen.left || node.x - node.width / 2 > seen.right || node.y + 40 < seen.top || node.y - 40 > seen.bottom) return;
+        this.#paintNode(node, this.marks?.get(at));
+      });
+      ctx.globalAlpha = 1;
+    }
+
+    // Lines of one look are one stroke; among very many, each is faint, and none is dashed.
+    #paintLines() {
+      const order = { dim: 0, plain: 1, back: 2, on: 3 };
+      this.many = this.edges.length > 400;
+      for (const group of this.#groups().sort((a, b) => order[a.look] - order[b.look])) {
+        this.#stroke(group);
+        if (LOOKS[group.tie][4] && this.at.scale >= 0.12) this.#heads(group.lines);
+      }
+      this.ctx.setLineDash([]);
+    }
+
+    // The lines that are seen, of each tie and look.
+    #groups() {
+      const groups = new Map(), { seen } = this;
+      this.edges.forEach((edge, at) => {
+        const line = this.lines[at], [ax, ay] = line, bx = line.at(-2), by = line.at(-1);
+        if (!this.routes[at] && (Math.max(ax, bx) + 40 < seen.left || Math.min(ax, bx) - 40 > seen.right || Math.max(ay, by) + 40 < seen.top || Math.min(ay, by) - 40 > seen.bottom)) return;
+        const look = this.#lineLook(edge), key = edge.tie + look;
+        (groups.get(key) || groups.set(key, { tie: edge.tie, look, lines: [] }).get(key)).lines.push(line);
+      });
+      return [...groups.values()];
+    }
+
+    #stroke({ tie, look, lines }) {
+      const { ctx, looks, many } = this, [, colour, dashes, width] = LOOKS[tie], strong = look === "back" || look === "on";
+      ctx.strokeStyle = ctx.fillStyle = looks[strong ? `--${look}` : colour];
+      ctx.globalAlpha = look === "dim" ? 0.12 : look === "plain" && many ? Math.max(0.15, 200 / this.edges.length) : 1;
+      ctx.lineWidth = strong ? width + 1 : many ? width / 1.5 : width;
+      ctx.setLineDash(many ? [] : dashes);
+      ctx.beginPath();
+      for (const line of lines) {
+        ctx.moveTo(line[0], line[1]);
+        for (let at = 2; at < line.length; at += 6) ctx.bezierCurveTo(line[at], line[at + 1], line[at + 2], line[at + 3], line[at + 4], line[at + 5]);
+      }
+      ctx.stroke();
+    }
+
+    #heads(lines) {
+      const { ctx } = this;
+      ctx.setLineDash([]);
+      ctx.beginPath();
+      for (const line of lines) {
+        const [cx, cy, dx, dy] = line.slice(-4), angle = Math.atan2(dy - cy, dx - cx);
+        ctx.moveTo(dx, dy);
+        ctx.lineTo(dx - 9 * Math.cos(angle - 0.42), dy - 9 * Math.sin(angle - 0.42));
+        ctx.lineTo(dx - 9 * Math.cos(angle + 0.42), dy - 9 * Math.sin(angle + 0.42));
+        ctx.closePath();
+      }
+      ctx.fill();
+    }
+
+    #lineLook({ from, to, tie }) {
+      if (!this.marks) return "plain";
+      const on = (at, way) => this.nodes[at].id === this.chosen || this.marks.get(at)?.[way];
+      if (!LEADS.has(tie)) return "dim";
+      return on(from, "back") && on(to, "back") ? "back" : on(from, "on") && on(to, "on") ? "on" : "dim";
+    }
+
+    #paintNode(node, mark) {
+      const { ctx, looks } = this, { item, width, height } = node, left = node.x - width / 2, top = node.y - height / 2;
+      const chosen = node.id === this.chosen;
+      const round = item.kind === "process" ? 22 : item.kind === "program" ? 15 : item.kind === "io" ? 12 : 6;
+      const line = looks[`--${item.kind}`], fill = item.target ? line : looks[`--${item.kind}-fill`];
+      ctx.globalAlpha = this.marks && !mark && !chosen ? 0.22 : 1;
+      const border = chosen ? looks["--text"] : mark ? looks[mark.back ? "--back" : "--on"] : line;
+      ctx.lineWidth = chosen ? 3.4 : mark ? 2.6 : item.target ? 2.5 : 1.3;
+      ctx.strokeStyle = border;
+      ctx.fillStyle = fill;
+      if (node.many) for (const step of [8, 4]) this.#box(left + step, top - step, width, height, round);
+      if (item.kind === "pipe") ctx.setLineDash([5, 3]);
+      this.#box(left, top, width, height, round);
+      ctx.setLineDash([]);
+      if (this.at.scale * 14 < 3.5) return; // too small to read
+      ctx.textAlign = "center";
+      const room = width - 20 - (node.many ? 14 : 0), x = node.x - (node.many ? 6 : 0);
+      ctx.fillStyle = item.target ? looks["--on-target"] : item.faint ? looks["--quiet"] : looks["--text"];
+      this.#text(`${item.kind === "program" ? 500 : 600} 14px ${looks.face}`, item.name, x, item.second ? node.y - 8 : node.y, room);
+      if (item.second) {
+        if (!item.target) ctx.fillStyle = looks["--quiet"];
+        this.#text(`11px ${looks.face}`, item.second, x, node.y + 10, room);
+      }
+      if (node.many) this.#badge(`×${node.many.toLocaleString("en")}`, left + width + 4, top - 6, line);
+      if (item.gaps.length) this.#badge("!", left + 6, top + 2, looks["--warning"]);
+    }
+
+    #badge(text, x, y, colour) {
+      const { ctx, looks } = this;
+      ctx.font = `700 12px ${looks.face}`;
+      const width = Math.max(18, this.letters.measure(ctx, ctx.font, text) + 12);
+      ctx.fillStyle = colour;
+      ctx.beginPath();
+      ctx.roundRect(x - width / 2, y - 9, width, 18, 9);
+      ctx.fill();
+      ctx.fillStyle = looks["--on-target"];
+      ctx.fillText(text, x, y + 0.5);
+    }
+
+    #box(left, top, width, height, round) {
+      const { ctx } = this;
+      ctx.beginPath();
+      ctx.roundRect(left, top, width, height, Math.min(round, height / 2));
+      ctx.fill();
+      ctx.stroke();
+    }
+
+    #text(font, text, x, y, room) {
+      this.ctx.font = font;
+      this.ctx.fillText(this.letters.fitted(this.ctx, font, text, room), x, y);
+    }
+  }
+
+  provioLineage.Painting = Painting;
+})();

@@ -1,0 +1,39 @@
+/* A node in; what people want to see of it out: its name, a second line, where it is, and rows of facts. */
+"use strict";
+(() => {
+  const { local, visible, quote, words, bytes, moment, took, modified, kindOf, KIND_NAMES } = provioLineage;
+
+  function described(graph, node) {
+    const kind = kindOf(node);
+    const program = kind === "process" ? graph.program(node) : undefined;
+    const given = words(node.argv);
+    const named = node.task ? node.label : program ? program.label : node.path && kind === "file" ? node.path.replace(/\/+$/, "").replace(/^.*\//s, "") || "/" : node.label;
+    const name = visible(named), place = visible(node.path ? node.path.slice(0, node.path.length - named.length) : "");
+    const after = given.slice(given.slice(0, 4).findIndex((word) => word.replace(/^.*\//s, "") === named) + 1);
+    const source = (node.source || "").trim().split("\n");
+    const second = kind === "process" ? (node.source ? source[0].slice(0, 200) + (source.length > 1 ? " …" : "") : after.map(quote).join(" ") || node.type)
+      : kind === "io" ? [node.count && `×${node.count.toLocaleString("en")}`, node.bytes !== undefined && bytes(node.bytes)].filter(Boolean).join("  ")
+      : kind === "file" ? (node.size !== undefined ? bytes(node.size) : place || "file") : kind === "program" ? "" : node.value !== undefined ? String(node.value) : node.type.toLowerCase();
+    const target = graph.given.targets.has(node.iri);
+    return { id: node.iri, iri: node.iri, node, kind, kindName: KIND_NAMES[kind], name, second: visible(second), place, target, count: 1,
+      gaps: graph.given.gaps.get(node.iri) || [], faint: node.via === "carried" || node.via === "control", command: given.map(quote).join(" "),
+      facts: () => facts(graph, node, program, given) };
+  }
+
+  function facts(graph, node, program, given) {
+    const via = { carried: "carried: read earlier by the same process", control: "control: of what launched it", code: "code: of a program that ran" };
+    const elapsed = node.elapsed !== undefined ? `${(node.elapsed / 1e6).toLocaleString("en")} ms` : "";
+    return [
+      ["Path", node.path], ["Program", program && (program.path || program.label)], ["Command", given.map(quote).join(" ")], ["Source", node.source],
+      ["Status", node.status], ["Folder", node.cwd], ["Started", moment(node.start)], ["Ended", moment(node.end)], ["Took", took(node.start, node.end)],
+      ["Exit code", node.exitCode], ["Process", node.pid !== undefined && [node.pid, node.host].filter(Boolean).join(" on ")], ["Rank", node.rank],
+      ["Function", node.api], ["Calls", node.count?.toLocaleString("en")], ["Bytes", node.bytes?.toLocaleString("en")], ["Elapsed", elapsed],
+      ["Size", node.size !== undefined && `${bytes(node.size)} (${node.size.toLocaleString("en")} bytes)`], ["Modified", moment(node.modified ?? modified(node.iri))],
+      ...(node.checkpoints || []).map((one) => ["Checkpoint", [one.step !== undefined && `step ${one.step}`, ...(one.metrics || []).map((metric) => `${metric.name} ${metric.value}`)].filter(Boolean).join(", ") || "yes"]),
+      ["Value", node.value], ["Step", node.step], ["Via", via[node.via]], ["Changed", node.changed], ["Run", node.run && local(node.run)],
+      ...(graph.given.gaps.get(node.iri) || []).map((reason) => ["Gap", reason]),
+    ].filter(([, value]) => value !== undefined && value !== "" && value !== false && value !== null).map(([key, value]) => [key, visible(value)]);
+  }
+
+  provioLineage.described = described;
+})();

@@ -1,0 +1,47 @@
+/* What can be switched in; the bar of search, tabs, levels, zoom, folds and light out. */
+"use strict";
+(() => {
+  const LEVELS = {
+    file: ["Files", "Files and processes (l: next)"],
+    process: ["Processes", "What flowed from process to process (l: next)"],
+    dataset: ["Datasets", "What is inside files (l: next)"],
+    io: ["I/O", "What was done to each file (l: next)"],
+  };
+
+  // An element with attributes; children are text or elements, and text stays text.
+  const make = (tag, attributes = {}, ...children) => {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  };
+
+  // `shown`: { seek: the box of search, tabs, levels, level, hidden }; `calls`: what each switch does.
+  function toolbar(shown, calls) {
+    const button = (name, title, action, more = {}) => {
+      const one = make("button", { type: "button", title, ...more }, name);
+      one.addEventListener("click", action);
+      return one;
+    };
+    const group = (label, names, now, action) => make("div", { class: "switch", role: "group", "aria-label": label },
+      ...names.map(([id, name, title]) => button(name, title, () => action(id), { "data-id": id, "aria-pressed": id === now })));
+    const tabs = shown.tabs ? [group("Picture", [["graph", "Graph", "The graph"],
+      ["times", "Time line", "When each process ran (t)"]], "graph", calls.tab)] : [];
+    const switches = shown.levels.length > 1 ? [group("Level", shown.levels.map((name) => [name, LEVELS[name][0], LEVELS[name][1]]), shown.level, calls.level)] : [];
+    const made = make("div", { class: "tools", role: "toolbar", "aria-label": "Lineage" }, shown.seek, ...tabs, ...switches,
+      make("div", { class: "switch", role: "group", "aria-label": "Zoom" },
+        button("−", "Smaller (-)", () => calls.zoom(0.8), { "aria-label": "Smaller" }), button("+", "Larger (+)", () => calls.zoom(1.25), { "aria-label": "Larger" }),
+        button("Fit", "The whole graph (f)", calls.fit)),
+      button("Fold", "Fold or unfold all groups (g)", calls.fold, { class: "fold" }),
+      button("◐", "Light or dark (d)", calls.theme, { "aria-label": "Light or dark" }));
+    if (shown.hidden) made.hidden = true;
+    return made;
+  }
+
+  // Shows which one of a group is in force.
+  function press(bar, label, id) {
+    for (const one of bar.querySelectorAll(`[aria-label="${label}"] button`)) one.setAttribute("aria-pressed", one.dataset.id === id);
+  }
+
+  Object.assign(provioLineage, { make, toolbar, press });
+})();

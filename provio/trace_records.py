@@ -1,0 +1,142 @@
+"""Reads one file of a run: a Turtle document in, its records out, with what was wrong in it.
+
+Of a damaged one the good prefix is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from itertools import count
+from pathlib import Path
+
+import pyoxigraph
+
+from provio.admit import LONGEST, without_long
+from provio.digests import Digests
+from provio.facts import Damage, Record
+from provio.patterns import pattern
+from provio.runfiles import RunFile
+from provio.trace_said import Sayings
+from provio.vocab import NS, XSD, local_name, vocabulary
+
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+STRING = pyoxigraph.NamedNode(XSD + "string")
+Records = dict[str, Record]
+AFTER = ("settled.ttl", "hashes.ttl")  # what was found after the run
+TRIALS = 4  # to find where the good part of a damaged file ends
+FEW = 30  # files
+_asked = count()
+NUMBER = pattern(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of stacked file systems
+
+
+def load(file: RunFile, digests: Digests | None, damages: list[Damage]) -> Records:
+    """Return the records of a file; appends what is damaged."""
+    try:
+        data = file.load()
+    except OSError as error:
+        damages.append(Damage(file.path, 0, error.strerror or "cannot be read"))
+        return {}
+    if digests is not None:
+        digests.add((file.host, file.name), data)
+    records = parse(data, file.path, damages)
+    return records if len(data) <= LONGEST else without_long(records, file.path, damages)
+
+
+def load_large(file: RunFile, own: str, digests: Digests, sayings: Sayings) -> Records | None:
+    """The records of a large file, whose metrics are taken as they are met; None where it is not large, or unusual."""
+    try:
+        parts = file.parts()
+        if parts is None or file.name in AFTER:
+            return None
+        from provio import trace_metrics  # dear to load, and most files are small
+
+        return trace_metrics.read(digests.through((file.host, file.name), parts), own, sayings)
+    except OSError:
+        return None  # which it says when it is loaded
+
+
+def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
+    """Return the records of a Turtle document: subject → property's local name → value. Appends what is damaged."""
+    known = _quickly(data)
+    if known is not None:
+        return known
+    try:
+        return _whole(records_in(data), path, damages)
+    except (SyntaxError, ValueError, MemoryError) as error:
+        line = getattr(error, "lineno", None) or 0
+        reason = str(error).split(": ", 1)[-1]
+        damages.append(Damage(path, line, reason))
+        return _whole(_good_prefix(data, line) if line else _read_until(data), path, damages)
+
+
+def _quickly(data: bytes) -> Records | None:
+    """The records of a file by the shapes of its lines, where that is quicker: to learn them takes as long as to parse
+    some files."""
+    if next(_asked) < FEW:
+        return None
+    from provio import blocks  # dear to load, and most runs have few files
+
+    return blocks.records(data)
+
+
+def _whole(records: Records, path: Path, damages: list[Damage]) -> Records:
+    """Leave out the records with a value that is no number where one belongs."""
+    integers = vocabulary().integers
+    for iri, record in list(records.items()):
+        for name in record.keys() & integers:
+            if not NUMBER.fullmatch(record[name]):
+                damages.append(Damage(path, 0, f"{name} of <{iri[:200]}> is no number"))
+                records.pop(iri, None)
+    return records
+
+
+def _good_prefix(data: bytes, line: int) -> Records:
+    """Records of the lines before the damaged one, back to the last line that ends a statement.
+
+    Where that is not plain to see (a line that ends a statement may lie within a text), what was read until then.
+    """
+    lines = data.split(b"\n")[: line - 1]
+    for _ in range(TRIALS):
+        while lines and not _ends_statement(lines[-1]):
+            lines.pop()
+        try:
+            return records_in(b"\n".join(lines) + b"\n")
+        except (SyntaxError, ValueError, MemoryError) as error:
+            del lines[min(len(lines), getattr(error, "lineno", None) or 1) - 1 :]
+    return _read_until(data)
+
+
+def _ends_statement(line: bytes) -> bool:
+    """Whether it looks as if: what begins with `#` was never committed."""
+    return not line.startswith(b"#") and line.split(b" #")[0].rstrip(b"# ").endswith(b".")
+
+
+def _read_until(data: bytes) -> Records:
+    """The records before the first mistake, but for the last, of which all may not have been said."""
+    records: Records = {}
+    with contextlib.suppress(SyntaxError, ValueError, MemoryError):
+        records_in(data, records)
+    if records:
+        records.popitem()
+    return records
+
+
+def records_in(data: bytes, records: Records | None = None) -> Records:
+    """The records of a document, added to `records` as they are read."""
+    records = {} if records is None else records
+    skip = len(NS)
+    for triple in pyoxigraph.parse(data, pyoxigraph.RdfFormat.TURTLE):
+        if isinstance(triple.object, pyoxigraph.Triple):
+            continue
+        subject, predicate, value = triple.subject.value, triple.predicate.value, triple.object.value
+        record = records.get(subject)
+        if record is None:
+            record = records[subject] = {}
+        if predicate == RDF_TYPE:
+            record["a"] = value[skip:] if value.startswith(NS) else value
+        elif predicate.startswith(NS):
+            name = predicate[skip:]
+            record[name] = value
+            if name == "value" and getattr(triple.object, "datatype", STRING) != STRING:
+                record["valueType"] = local_name(triple.object.datatype.value)
+    return records

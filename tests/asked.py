@@ -1,0 +1,75 @@
+"""A question asked in a process of its own, forked from a Python that has loaded provio and done nothing with it:
+arguments, a folder and an environment in, what was printed and the exit code out.
+
+A test asks many questions of one store, and a start of Python takes several times as long as most answers. What a start
+does, and each verb that changes something, is tested with `provio` as it is installed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+# What the two verbs load; one that is missing here is loaded later.
+LOADED = """
+    provio.cli provio.terminal provio.asking provio.run_options provio.verbs.lineage provio.verbs.query provio.query
+    provio.ancestry provio.document provio.describe provio.configured provio.saved_as provio.member_origins
+    provio.target_members provio.named_questions provio.parameters provio.packing provio.redact provio.collect
+    provio.facts provio.slips provio.store.embedded provio.store.snapshots provio.reports.document_json
+    provio.reports.rows provio.reports.text provio.reports.dot provio.reports.ttl provio.store.csv_answer provio.sparql
+    provio.usage ctypes csv glob
+""".split()
+LEFT_OUT = ("PROVIO", "LD_PRELOAD", "XDG_")  # of a project's environment
+_context: ForkServerContext | None = None
+
+
+def usual(env: dict[str, str]) -> bool:
+    """Whether an environment is this process's own, with another home: what a start reads of it is read already."""
+    if any(name.startswith(LEFT_OUT[:2]) for name in os.environ):  # the server would have them too
+        return False
+    here = {name: value for name, value in os.environ.items() if not name.startswith(LEFT_OUT)}
+    skipped = ("HOME", "PYTEST_CURRENT_TEST")
+    return {k: v for k, v in env.items() if k not in skipped} == {k: v for k, v in here.items() if k not in skipped}
+
+
+def asked(arguments: tuple[str, ...], folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a verb to its end."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as complaints:
+        named = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, complaints)]
+        process = _server().Process(target=_verb, args=(arguments, folder, env, *named))
+        process.start()
+        process.join(120)
+        if process.exitcode is None:
+            process.kill()
+            raise subprocess.TimeoutExpired(arguments, 120)
+        code = process.exitcode
+        process.close()
+        said = [file.read().decode("utf-8", "surrogateescape") for file in (out, complaints)]
+        return subprocess.CompletedProcess(arguments, code, *said)
+
+
+def _server() -> ForkServerContext:
+    global _context
+    if _context is None:
+        _context = multiprocessing.get_context("forkserver")
+        _context.set_forkserver_preload(LOADED)
+    return _context
+
+
+def _verb(arguments: tuple[str, ...], folder: Path, env: dict[str, str], out: str, complaints: str) -> None:
+    for number, name in ((1, out), (2, complaints)):
+        file = os.open(name, os.O_WRONLY)
+        os.dup2(file, number)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(folder)
+    sys.argv = ["provio", *arguments]
+    from provio.cli import main
+
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""What happens while something goes on: commands under provio that nobody waits for, told by files to go on."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from conftest import Project, provio_command
+
+# Writes what it read of a, waits until somebody made `seen`, then reads b and goes on writing.
+GROWING = """
+import os, time
+out = open("x", "{mode}", buffering=0)
+out.write(open("a", "rb").read())
+while not os.path.exists("seen"):
+    time.sleep(0.01)
+time.sleep(0.05)
+out.write(open("b", "rb").read())
+"""
+
+
+def start(project: Project, *command: str, **environment: str) -> subprocess.Popen[bytes]:
+    """Start a command under provio, not to be waited for."""
+    env = project.env | environment
+    return subprocess.Popen([*provio_command(), "run", "--quiet", "--", *command], cwd=project.path, env=env)
+
+
+def wait_for(path: Path, content: bytes = b"") -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists() or content not in path.read_bytes():
+        assert time.monotonic() < deadline, f"{path} was never made"
+        time.sleep(0.01)
+
+
+def growing(project: Project, mode: str) -> subprocess.Popen[bytes]:
+    """Start what writes x from a, and later from b; the first part is written."""
+    (project.path / "growing.py").write_text(GROWING.format(mode=mode))
+    writer = start(project, "python3", "growing.py")
+    wait_for(project.path / "x", (project.path / "a").read_bytes())
+    return writer
+
+
+def shell(project: Project, script: str) -> None:
+    """Run a bash script that nobody watches, in which `$provio` is how provio is called."""
+    env = {**project.env, "provio": shlex.join([*provio_command(), "run", "--quiet", "--"])}
+    subprocess.run(["bash", "-ec", script], cwd=project.path, env=env, check=True, timeout=120)
+
+
+@contextmanager
+def while_one_runs(project: Project) -> Iterator[None]:
+    """A run begins before, and ends after, what is done meanwhile."""
+    asleep = start(project, "bash", "-c", "touch begun; until test -e go; do sleep 0.01; done")
+    wait_for(project.path / "begun")
+    yield
+    project.sh("touch go")
+    assert asleep.wait(timeout=60) == 0

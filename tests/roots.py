@@ -1,0 +1,144 @@
+"""Roots of other systems, and ordinary users who start containers on them: what the tests of containers share."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Project, provio_command
+from portable import needed
+
+USER = 4242
+FOLDERS = ("bin", "dev", "etc", "lib", "proc", "sys", "tmp")
+FILES = ("passwd", "group", "hosts", "resolv.conf")  # that ch-run binds
+
+
+@pytest.fixture(scope="session")
+def cache() -> Path:
+    """A folder that outlives the session: beside the environment that the tests run in."""
+    folder = Path(sys.prefix) / "test-images"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def debian(cache: Path) -> Path:
+    """A root of Debian with Python, made once for all sessions."""
+    if not shutil.which("debootstrap") or os.geteuid() != 0:
+        pytest.skip("needs debootstrap (apt-get install debootstrap), and root to call it")
+    root, done = cache / "debian-python", cache / "debian-python.done"
+    with (cache / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            bootstrapped(root)
+            root.chmod(0o777)
+            done.touch()
+    return root
+
+
+def bootstrapped(root: Path, mirror: str = "http://deb.debian.org/debian") -> None:
+    """Make a root of Debian; without a mirror the test is left out, but whatever else is wrong fails it."""
+    call = ["unshare", "--mount", "--propagation=private"]  # what it mounts in the root goes with it, however it ends
+    call += ["debootstrap", "--variant=minbase", "--include=python3,python3-pip", "stable", str(root), mirror]
+    said = ""
+    for _ in range(2):  # a mirror may be lost for a moment
+        shutil.rmtree(root, ignore_errors=True)
+        made = subprocess.run(call, capture_output=True, text=True, timeout=500, check=False)
+        if made.returncode == 0:
+            return
+        said = made.stdout + made.stderr
+    if "Failed getting release file" in said:
+        pytest.skip(f"no mirror of Debian answers: {said[-200:]}")
+    if "Cannot install into target" in said or "mknod" in said:
+        pytest.skip(f"no devices can be made here: {said[-200:]}")
+    pytest.fail(f"debootstrap made no root: {said[-2000:]}")
+
+
+def as_user() -> list[str]:
+    """What makes an ordinary user of root; one who may read where this Python lies, if that is root's own."""
+    words = ["setpriv", "--reuid=4242", "--regid=4242", "--clear-groups"]
+    if subprocess.run([*words, sys.executable, "-c", ""], capture_output=True, check=False).returncode:
+        words += ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    return words
+
+
+class Ordinary(Project):
+    """A project of an ordinary user."""
+
+    def user(self, *words: str) -> list[str]:
+        """What calls a command as that user."""
+        return [*as_user(), *words]
+
+    def provio(self, *arguments: str | bytes, code: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Call `provio` as that user."""
+        given: dict[str, Any] = {
+            "cwd": self.path,
+            "env": self.env,
+            "capture_output": True,
+            "text": True,
+            "timeout": 120,
+            **options,
+        }
+        done: subprocess.CompletedProcess[str] = subprocess.run([*as_user(), *provio_command(), *arguments], **given)
+        assert code is None or done.returncode == code, f"{arguments} ended with {done.returncode}\n{done.stderr}"
+        return done
+
+
+@pytest.fixture
+def ordinary(project: Project, record_property: Callable[[str, object], None]) -> Iterator[Ordinary]:
+    """A project of an ordinary user, where one may make containers."""
+    if not shutil.which("ch-run") or os.geteuid() != 0:
+        pytest.skip("needs ch-run, and root to become an ordinary user")
+    if subprocess.run([*as_user(), "unshare", "-Ur", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("needs user namespaces for ordinary users")
+    with tempfile.TemporaryDirectory(prefix="provio-ordinary-") as place:  # pytest's own folders are shut to others
+        folder = Path(place) / "project"
+        (folder / ".provio").mkdir(parents=True)
+        for path in (Path(place), folder, folder / ".provio"):
+            path.chmod(0o755)
+            os.chown(path, 4242, 4242)
+        record_property("runtime", "charliecloud")
+        yield Ordinary(folder, {**project.env, "USER": "ada", "HOME": place})
+
+
+def empty(root: Path) -> Path:
+    """Make a root with nothing in it but what every runtime asks for."""
+    for folder in FOLDERS:
+        (root / folder).mkdir(parents=True)
+    for name in FILES:
+        (root / "etc" / name).touch()
+    return root
+
+
+def musl(root: Path, programs: Mapping[str, str]) -> Path:
+    """Make a root with musl's loader, and programs for it of the texts of their sources."""
+    libc = Path("/usr/lib/x86_64-linux-musl/libc.so")
+    needed("x86_64-musl")
+    shutil.copy(libc, empty(root) / "lib" / "ld-musl-x86_64.so.1")
+    for name, text in programs.items():
+        subprocess.run(["musl-gcc", "-o", root / "bin" / name, "-xc", "-"], input=text, text=True, check=True)
+    return root
+
+
+def small(root: Path, *programs: str) -> Path:
+    """Make a root with some of this system's programs, their loader and their libraries."""
+    empty(root)
+    for program in programs:
+        found = shutil.which(program)
+        if found is None:
+            pytest.skip(f"not installed: {program}")
+        shutil.copy(found, root / "bin" / program)
+        linked = subprocess.run(["ldd", found], capture_output=True, text=True, check=True).stdout
+        for library in re.findall(r"(/\S+) \(0x", linked):
+            (root / library[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, root / library[1:])
+    return root

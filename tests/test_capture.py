@@ -1,0 +1,448 @@
+"""`capture_dir`: what is recorded lies on a node's own disk, and is in the run folder at the end; if the node is lost,
+a gap says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from conftest import Project, provio_command
+from filesystems import mount
+
+from provio import captured, collect, ranks, vocab
+from provio.config import Config
+from provio.errors import ConfigError
+from provio.home import Home
+
+LONGEST = 60  # seconds
+
+
+@pytest.fixture
+def node(project: Project, tmp_path: Path) -> Path:
+    """The folder where this host captures."""
+    folder = tmp_path / "node's own"
+    folder.mkdir()
+    project.env |= {"PROVIO_CAPTURE_DIR": "$NODE", "NODE": str(folder)}
+    (project.path / ".provio").mkdir(exist_ok=True)
+    (project.path / "in").write_text("in\n")
+    return folder
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if not path.is_dir())
+
+
+def until(what: str, happened: object) -> None:
+    """Wait until something holds, by looking."""
+    begun = time.monotonic()
+    while not happened():  # type: ignore[operator]
+        assert time.monotonic() - begun < LONGEST, what
+        time.sleep(0.02)
+
+
+def begun(project: Project, script: str, **more: str) -> subprocess.Popen[bytes]:
+    """A run that goes on; all of it is one group."""
+    command = [*provio_command(), "run", "--quiet", "--", "sh", "-c", script]
+    return subprocess.Popen(command, cwd=project.path, env=project.env | more, start_new_session=True)
+
+
+def killed_with_its_node(project: Project, node: Path) -> Path:
+    """A run that read and wrote and was then killed, with all that might have collected; the folder that it left."""
+    with begun(project, "cp in out; touch done; sleep 600") as process:
+        until("the copy was made", (project.path / "done").exists)
+        os.killpg(process.pid, signal.SIGKILL)
+    (left,) = (node / f"provio-{os.geteuid()}").iterdir()
+    return left
+
+
+def gaps_of(project: Project) -> list[str]:
+    return [row["reason"] for row in project.rows("SELECT ?reason { ?gap a provio:Gap ; provio:reason ?reason }")]
+
+
+@pytest.mark.slow
+def test_at_the_end_all_is_in_the_run_folder(project: Project, node: Path) -> None:
+    """And nothing is left on the node; while it goes on, the run folder has the mark of the host alone."""
+    seen = project.run('cp in out; ls -R "$NODE"; ls .provio/runs/*/*')
+    assert ".0.0.ttl" in seen
+    assert seen.endswith(f"{captured.MARK}\n")
+    assert files_in(node) == []
+    names = [file.name for file in project.trace_files()]
+    assert captured.MARK in names
+    assert len(names) > 2
+    assert project.data("out") == {"in"}
+    assert gaps_of(project) == []
+
+
+@pytest.mark.slow
+def test_of_a_command_that_goes_on_too(project: Project, node: Path) -> None:
+    """Where a small program waits for it."""
+    project.run("cp in out; sleep 0.6")
+    assert files_in(node) == []
+    assert project.data("out") == {"in"}
+
+
+@pytest.mark.slow
+def test_a_cancelled_job_is_collected(project: Project, node: Path) -> None:
+    """SIGTERM to `provio run`, as batch systems send it: the command ends by it, and what it did is there."""
+    with begun(project, "cp in out; touch done; sleep 600") as process:
+        until("the copy was made", (project.path / "done").exists)
+        os.killpg(process.pid, signal.SIGTERM)
+    assert process.returncode == -signal.SIGTERM
+    assert files_in(node) == []
+    assert project.data("out") == {"in"}
+
+
+@pytest.mark.slow
+def test_a_cancelled_job_that_does_not_end(project: Project, node: Path) -> None:
+    """Told to end, it goes on until it is killed with all that is in the job, and its node is gone: what had been done
+    when it was told is merged, and that there may be more is a gap."""
+    script = (
+        "trap '' TERM; cp in out; touch done; until [ -e go ]; do sleep 0.05; done; cp out more; touch end; sleep 600"
+    )
+    with begun(project, script, SLURM_JOB_ID="7") as process:
+        try:
+            until("the copy was made", (project.path / "done").exists)
+            (place,) = (node / f"provio-{os.geteuid()}").iterdir()
+            until("there is who collects", lambda: collectors(place))
+            (collector,) = collectors(place)
+            for pid in (process.pid, collector):
+                os.kill(pid, signal.SIGTERM)
+            kept = list((place / os.uname().nodename).glob("[1-9]*.ttl"))
+            until(
+                "it was collected",
+                lambda: {file.name for file in kept} <= {file.name for file in project.trace_files()},
+            )
+            (project.path / "go").touch()
+            until("more was done", (project.path / "end").exists)
+            os.kill(collector, signal.SIGKILL)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    place.rename(node / "lost")
+    assert project.data("out") == {"in"}
+    assert any("is not collected: run provio merge there" in reason for reason in gaps_of(project))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("warnings", ["default", "error"])
+def test_a_job_that_is_killed_at_once(project: Project, node: Path, warnings: str) -> None:
+    """Where the batch system does not reach who collects, all is collected when the last process is gone; whatever
+    Python is told to make of warnings."""
+    with begun(project, "cp in out; touch done; sleep 600", SLURM_JOB_ID="7", PYTHONWARNINGS=warnings) as process:
+        until("the copy was made", (project.path / "done").exists)
+        (place,) = (node / f"provio-{os.geteuid()}").iterdir()
+        os.killpg(process.pid, signal.SIGKILL)
+    until("it was collected", lambda: not place.exists() and not collectors(place))
+    assert project.data("out") == {"in"}
+    assert gaps_of(project) == []
+
+
+@pytest.mark.slow
+def test_what_a_job_captured_is_collected_when_it_ends(project: Project, node: Path) -> None:
+    """By its `provio run`, though another process is there for the case that it is killed; and that ends, too."""
+    project.env["SLURM_JOB_ID"] = "7"
+    project.run("cp in out")
+    assert files_in(node) == []
+    assert project.data("out") == {"in"}
+    assert gaps_of(project) == []
+
+
+@pytest.mark.slow
+def test_to_collect_merges_nothing(project: Project, node: Path) -> None:
+    """`provio merge --collect` brings in what there is, and leaves the run pending."""
+    killed_with_its_node(project, node)
+    for more in ("--rebuild", "--pack"):
+        assert "--collect merges nothing" in project.provio("merge", "--collect", more, code=2).stderr
+    assert project.provio("merge", "--collect").stderr == ""
+    assert files_in(node) == []
+    assert Home(project.path / ".provio").pending(Config().conclusions) != []
+    assert project.data("out") == {"in"}
+
+
+@pytest.mark.slow
+def test_what_a_kill_left_is_collected_by_the_next_provio(project: Project, node: Path) -> None:
+    """Of all, provio too: the next question on that host brings it in, whole."""
+    killed_with_its_node(project, node)
+    assert project.data("out") == {"in"}
+    assert gaps_of(project) == []
+    assert files_in(node) == []
+
+
+@pytest.mark.slow
+def test_a_lost_node_is_a_gap(project: Project, node: Path) -> None:
+    """What was collected is merged; what is missing is said in each answer."""
+    left = killed_with_its_node(project, node)
+    left.rename(node / "lost")
+    project.run("cp out further")
+    assert any("is not collected: run provio merge there" in reason for reason in gaps_of(project))
+    (node / "lost").rename(left)
+    note = project.path / ".provio" / captured.NOTES / os.uname().nodename / left.name
+    assert not note.is_symlink()  # who looked found it gone
+
+
+def test_another_job_that_sees_nothing_there_does_no_harm(project: Project, node: Path) -> None:
+    """Where jobs have a /tmp of their own each, it takes the note away; who captures collects all the same."""
+    project.run("cp in out; rm .provio/captured/*/*")
+    assert files_in(node) == []
+    assert project.data("out") == {"in"}
+    assert gaps_of(project) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [["merge", "--collect"], ["runs"]])
+def test_what_a_private_tmp_holds_is_found_without_a_note(project: Project, node: Path, first: list[str]) -> None:
+    """Another job looked, found nothing, and took the note away; the next that sees the folder brings it in."""
+    left = killed_with_its_node(project, node)
+    (note,) = (project.path / ".provio" / captured.NOTES).glob("*/*")
+    note.unlink()
+    project.provio(*first)
+    assert not left.exists()
+    assert project.data("out") == {"in"}
+    assert gaps_of(project) == []
+
+
+@pytest.mark.slow
+def test_what_a_collector_was_killed_over_is_tidied_up(project: Project, node: Path) -> None:
+    """It had all in the run folder, and moved the rest aside; what is another record's is left alone."""
+    project.run("cp in out")
+    (run,) = (project.path / ".provio" / "runs").iterdir()
+    mine = node / f"provio-{os.geteuid()}"
+    other = f"{run.name[:-4]}0000.collected"
+    for name in (f"{run.name}.collected", other):
+        (mine / name / os.uname().nodename).mkdir(parents=True)
+        (mine / name / os.uname().nodename / "1.1.0.0.ttl").write_text("left\n")
+    assert project.data("out") == {"in"}
+    assert [place.name for place in mine.iterdir()] == [other]
+
+
+@pytest.mark.slow
+def test_a_run_folder_that_is_lost_is_a_gap(project: Project, node: Path) -> None:
+    """What this host captured is merged all the same; without a record there is no place but for a line."""
+    lost = "was lost while it went on, and what was recorded in it"
+    done = project.provio("run", "--", "sh", "-c", "cp in out; rm -r .provio/runs/*")
+    assert f"{lost}: a gap says so" in done.stderr
+    assert project.data("out") == {"in"}
+    assert gaps_of(project) == [f"its run folder {lost}"]
+    done = project.provio("run", "--", "sh", "-c", "cp in out; mv .provio gone; exit 3", code=3)
+    assert f"{lost} (No such file or directory: there is no place for a gap that says so)" in done.stderr
+    assert files_in(node)
+    (project.path / "gone").rename(project.path / ".provio")
+    assert project.data("out") == {"in"}
+    assert files_in(node) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["cp in out", "cp in out; sleep 0.5"])
+def test_a_run_folder_that_is_lost_is_a_gap_too_where_nothing_is_captured(project: Project, script: str) -> None:
+    """And where a small program waits for a command that goes on."""
+    (project.path / ".provio").mkdir(exist_ok=True)
+    (project.path / "in").write_text("in\n")
+    done = project.provio("run", "--", "sh", "-c", f"rm -r .provio/runs/*; {script}; exit 3", code=3)
+    assert "was lost while it went on, and what was recorded in it: a gap says so" in done.stderr
+    assert gaps_of(project) == ["its run folder was lost while it went on, and what was recorded in it"]
+
+
+@pytest.mark.slow
+def test_of_a_packed_run_nothing_is_taken_away(project: Project, node: Path) -> None:
+    """Only what is removed goes with its captured files."""
+    left = killed_with_its_node(project, node)
+    runs = project.path / ".provio" / "runs"
+    (runs / left.name).rename(project.path / "packed")
+    (runs / f"{left.name}.tar.xz").touch()
+    before = files_in(left)
+    collect.collect(Home(runs.parent), left.name)
+    assert files_in(left) == before
+
+
+@pytest.mark.slow
+def test_to_be_cut_short_or_to_do_it_again_does_no_harm(project: Project, node: Path) -> None:
+    """Half a copy, and files that were collected before the node was killed once more."""
+    left = killed_with_its_node(project, node)
+    home = Home(project.path / ".provio")
+    host = os.uname().nodename
+    target = home.runs / left.name / host
+    first, *_ = sorted((left / host).glob("[1-9]*.ttl"))
+    (target / first.with_suffix(".new").name).write_bytes(b"half")
+    (target / first.name).write_bytes(first.read_bytes()[:100])
+    whole = {path.name: path.read_bytes() for path in (left / host).glob("*.ttl")}
+    assert collect.collect(home, left.name) == ""
+    assert collect.collect(home, left.name) == ""
+    found = {path.name: path.read_bytes() for path in target.iterdir() if path.name != captured.MARK}
+    assert found == whole
+    assert project.data("out") == {"in"}
+
+
+@pytest.mark.slow
+def test_a_full_run_folder_costs_a_line_and_nothing_else(project: Project, node: Path) -> None:
+    """The command's end is its own, and what was captured is kept until there is room."""
+    with ExitStack() as undo:
+        shared = project.path / "shared"
+        mount(shared, "tmpfs", undo)
+        project.env["PROVIO_HOME"] = str(shared / ".provio")
+        script = f"cp in out; dd if=/dev/zero of='{shared}/all' bs=64k 2>&1 | tail -n 0; exit 7"
+        subprocess.run(["mount", "-o", "remount,size=3m", shared], check=True)
+        done = project.provio("run", "--no-merge", "--", "sh", "-c", script, code=7)
+        (line, *_) = [line for line in done.stderr.splitlines() if "not collected" in line]
+        assert "No space left on device" in line
+        assert files_in(node)
+        (shared / "all").unlink()
+        assert project.data("out") == {"in"}
+        assert files_in(node) == []
+
+
+@pytest.mark.slow
+def test_of_ranks_each_host_collects_by_itself(project: Project, node: Path) -> None:
+    """A rank becomes its command, and the last may end long after the first: one process is left behind for all of a
+    host, and ends when they have."""
+    project.env |= {"PROVIO_RUN": "night", "PMI_SIZE": "3"}
+    with (
+        begun(project, "cp in a; touch done; until [ -e go ]; do sleep 0.05; done; cp a z", PMI_RANK="0") as last,
+        begun(project, "until [ -e done ]; do sleep 0.05; done; cp a b", PMI_RANK="1") as other,
+    ):
+        assert other.wait(LONGEST) == 0
+        (place,) = (node / f"provio-{os.geteuid()}").iterdir()
+        assert len(collectors(place)) == 1
+        (project.path / "go").touch()
+        assert last.wait(LONGEST) == 0
+    until("all was collected", lambda: not place.exists() and not collectors(place))
+    third = begun(project, "cp z y", PMI_RANK="2")  # which joins when all of it was collected
+    assert third.wait(LONGEST) == 0
+    until("that, too", lambda: not any((node / place.parent.name).iterdir()))
+    assert project.data("y") == {"in", "a", "z"}
+    assert project.count("?run a provio:Run") == 1
+    assert gaps_of(project) == []
+
+
+@pytest.mark.slow
+def test_ranks_without_an_input_leave_one_process_too(project: Project, node: Path) -> None:
+    """It collects even where another job, with a /tmp of its own, found nothing there and took the note away."""
+    project.env |= {"PROVIO_RUN": "night", "PMI_SIZE": "2"}
+    script = "touch $PMI_RANK; until [ -e go ]; do sleep 0.05; done; cp in $PMI_RANK"
+    closed = ["sh", "-c", 'exec "$@" <&-', "sh", *provio_command(), "run", "--quiet", "--", "sh", "-c", script]
+    begun = [subprocess.Popen(closed, cwd=project.path, env=project.env | {"PMI_RANK": rank}) for rank in "01"]
+    until("both go on", lambda: all((project.path / rank).exists() for rank in "01"))
+    (place,) = (node / f"provio-{os.geteuid()}").iterdir()
+    until("somebody waits", lambda: collectors(place))
+    one = len(collectors(place))
+    (note,) = (project.path / ".provio" / captured.NOTES).glob("*/*")
+    note.unlink()
+    (project.path / "go").touch()
+    assert [rank.wait(LONGEST) for rank in begun] == [0, 0]
+    until("all was collected", lambda: not place.exists() and not collectors(place))
+    assert one == 1
+    assert project.data("0") == project.data("1") == {"in"}
+    assert gaps_of(project) == []
+
+
+def collectors(place: Path) -> list[int]:
+    """The processes that wait for the ranks of a run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if captured.COLLECT.encode() in words and place.name.encode() in words:
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.slow
+def test_where_it_cannot_be_the_run_folder_has_all(project: Project, node: Path) -> None:
+    """One line says why."""
+    project.env["NODE"] = f"{node}/not/there"
+    done = project.provio("run", "--", "cp", "in", "out")
+    assert done.stderr.startswith("provio: capture_dir: ")
+    assert "what is recorded lies in the run folder" in done.stderr.splitlines()[0]
+    assert project.data("out") == {"in"}
+
+
+def test_a_mark_is_whole_or_not_there(tmp_path: Path) -> None:
+    """Where there is no room for it, the next to come finds none, and leaves one."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            captured.mark(str(tmp_path), "run", "host", taken=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    captured.mark(str(tmp_path), "run", "host", taken=True)
+    assert ":captured true .\n" in (tmp_path / captured.MARK).read_text()
+
+
+@pytest.mark.slow
+def test_of_a_group_each_captures_and_collects_their_own(project: Project, node: Path) -> None:
+    """The notes are the group's; who asks is told nothing of what a colleague's provio is to collect."""
+    home = project.path / ".provio"
+    home.chmod(0o2770)
+    project.run("cp in out; sleep 0.1")
+    notes = home / captured.NOTES
+    assert {folder.stat().st_mode & 0o7777 for folder in (notes, *notes.iterdir())} == {0o2770}
+    left = killed_with_its_node(project, node)
+    assert collect.runs_here(Home(home)) == [left.name]
+    if os.geteuid():
+        pytest.skip("needs root, to give a note away")
+    os.lchown(notes / os.uname().nodename / left.name, 65534, -1)
+    assert collect.runs_here(Home(home)) == []
+
+
+def test_another_users_folder_is_not_used(tmp_path: Path) -> None:
+    """Nor a link in its place."""
+    (tmp_path / f"provio-{os.geteuid()}").symlink_to("/")
+    with pytest.raises(ValueError, match="is another user's"):
+        captured.place_of(str(tmp_path), "run")
+
+
+def test_a_run_that_is_removed_takes_its_captured_files_along(project: Project, node: Path) -> None:
+    """With the note that they are to be collected."""
+    left = killed_with_its_node(project, node)
+    collect.drop(Home(project.path / ".provio"), left.name)
+    assert files_in(node) == []
+    assert not collect.waits(Home(project.path / ".provio"), left.name)
+
+
+@pytest.mark.parametrize("value", ["", None])
+def test_the_environment_stays_as_it_was(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
+    """An empty `TMPDIR`, too, which counts as none."""
+    monkeypatch.delenv("TMPDIR", raising=False) if value is None else monkeypatch.setenv("TMPDIR", value)
+    assert captured.folder_of("$TMPDIR/x") == "/tmp/x"
+    assert os.environ.get("TMPDIR") == value
+
+
+def test_what_is_no_folder_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A folder of one host would be another's where it is relative."""
+    from provio import config
+
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("PROVIO_CAPTURE_DIR", "scratch")
+    with pytest.raises(ConfigError, match=r"^PROVIO_CAPTURE_DIR: capture_dir: 'scratch' is not allowed"):
+        config.load([])
+
+
+@pytest.mark.slow
+def test_doctor_looks_at_the_folder(project: Project, node: Path) -> None:
+    """Whether it is there, and a node's own."""
+    (found,) = examined(project)
+    assert (found["level"], found["says"].partition(": ")[0]) == ("ok", str(node))
+    project.env["NODE"] = "none"
+    (found,) = examined(project)
+    assert (found["level"], found["says"]) == ("problem", "$NODE: none is no folder from the root")
+
+
+def examined(project: Project) -> list[dict[str, str]]:
+    found = json.loads(project.provio("doctor", "--as", "json", code=None).stdout)
+    return [one for one in found if one["about"] == "capture_dir"]
+
+
+def test_words_that_are_written_twice_agree() -> None:
+    """What is loaded by every rank does not load the modules that have them."""
+    assert vocab.NS == captured.BASE + "ns#"
+    assert vocab.RUN_BASE == captured.BASE + "run/"
+    assert ranks.plain(captured.encoded("a;b%c")) == b"a;b%c"

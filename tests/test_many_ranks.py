@@ -1,0 +1,52 @@
+"""A run of many ranks, each with the shape that real ones have: what is told of it grows as their number does."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import many_ranks
+import pytest
+from conftest import ROOT
+
+from provio import intake
+from provio.config import Config
+from provio.trace import read_run
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def real(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the run of four real ranks."""
+    missing = many_ranks.missing()
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (make test installs it where it may)")
+    folder = tmp_path_factory.mktemp("ranks")
+    command = [*many_ranks.COMPILER, "-o", folder / "program", ROOT / "bench" / "programs" / "ranks.c"]
+    subprocess.run(command, check=True, cwd=folder)
+    return many_ranks.record(folder / "real", folder / "program")
+
+
+def told(real: Path, folder: Path, ranks: int) -> Counter[str]:
+    """How often merge says each word of a run of so many ranks; how many processes and writers of the shared file."""
+    [run] = (many_ranks.simulate(real, folder, ranks) / ".provio" / "runs").iterdir()
+    found: Counter[str] = Counter()
+    for piece in intake.prepare(read_run(run), Config()).pieces:
+        for line in piece.splitlines():
+            subject, word = line.split(" ", 2)[:2]
+            found[word] += 1
+            found["writers"] += word.endswith("#wasGeneratedBy>") and "~" in subject and "%23" not in subject
+            found["ranks"] += line.endswith("ns#Rank> .")
+    return found
+
+
+def test_what_is_told_grows_as_the_ranks_do(real: Path, tmp_path: Path) -> None:
+    """Twice as many ranks more are told in twice as many words more, of each kind: there is none for each two ranks."""
+    few, some, many = (told(real, tmp_path / str(ranks), ranks) for ranks in (16, 32, 64))
+    assert (few["ranks"], some["ranks"], many["ranks"]) == (16, 32, 64)
+    assert (few["writers"] // 15, some["writers"] // 31, many["writers"] // 63) == (few["writers"] // 15,) * 3
+    assert few["writers"] >= 15  # the last one's is the version itself
+    grown = {word: (some[word] - few[word], many[word] - some[word]) for word in many}
+    assert {word: found for word, found in grown.items() if found[1] > 2 * found[0] + 4} == {}

@@ -1,0 +1,194 @@
+"""Where a file system maps no file for writing, traces are written: FUSE with direct I/O refuses to, as it is."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from provio.captured import MARK
+
+FORKS = """
+import os, threading
+def copy(source, target):
+    with open(source) as one, open(target, "w") as other:
+        other.write(one.read())
+copy("in", "parent")
+if os.fork() == 0:
+    copy("parent", "child")
+    os._exit(0)
+os.wait()
+thread = threading.Thread(target=copy, args=("child", "thread"))
+thread.start()
+thread.join()
+os.execvp("cp", ["cp", "thread", "end"])
+"""
+KILLED = """
+import os, signal
+for number in range(300):
+    with open("in") as one, open(f"out.{number}", "w") as other:
+        other.write(one.read())
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+# Threads whose files grow while another one has all of them written, for an exec that fails, again and again.
+THREADS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *copies(void *number) {
+    for (int i = 0; i < 400; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "out.%d.%d", (int)(long)number, i);
+        FILE *one = fopen("in", "r"), *other = fopen(name, "w");
+        if (one == NULL || other == NULL || fputc(fgetc(one), other) == EOF) return number;
+        fclose(one);
+        fclose(other);
+    }
+    return NULL;
+}
+int main(void) {
+    pthread_t threads[3];
+    void *failed = NULL;
+    for (long i = 0; i < 3; i++)
+        if (pthread_create(&threads[i], NULL, copies, (void *)(i + 1))) return 2;
+    for (int i = 0; i < 500; i++)
+        execl("/nowhere", "nowhere", (char *)NULL);
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], &failed);
+        if (failed != NULL) return 3;
+    }
+    return 0;
+}
+"""
+
+
+@pytest.fixture
+def unmapped(project: Project, tmp_path: Path) -> Iterator[Path]:
+    """A folder in which nothing can be mapped for writing, and where this host captures."""
+    if shutil.which("bindfs") is None or not os.access("/dev/fuse", os.W_OK):
+        pytest.skip("needs bindfs (make test installs it where it may) and /dev/fuse")
+    below, folder = tmp_path / "below", tmp_path / "unmapped"
+    below.mkdir()
+    folder.mkdir()
+    done = subprocess.run(["bindfs", "-o", "direct_io", below, folder], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"needs the right to mount FUSE: {done.stderr.strip()}")
+    try:
+        if maps(folder):
+            pytest.skip("this kernel maps files of FUSE with direct I/O")
+        project.env["PROVIO_CAPTURE_DIR"] = str(folder)
+        (project.path / "in").write_text("in\n")
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def maps(folder: Path) -> bool:
+    with (folder / "tried").open("w+b") as file:
+        file.truncate(4096)
+        try:
+            mmap.mmap(file.fileno(), 4096).close()
+        except OSError:
+            return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("detail", ["file", "op", "call"])
+def test_all_is_recorded(project: Project, unmapped: Path, detail: str) -> None:
+    """Of forks that end at once, threads and an exec, with as many records as where it is mapped."""
+    (project.path / "forks.py").write_text(FORKS)
+    counts = []
+    for folder in (str(unmapped), ""):
+        project.env["PROVIO_CAPTURE_DIR"] = folder
+        project.provio("run", "--quiet", "--detail", detail, "--", "python3", "forks.py")
+        assert project.data("end") == {"in", "parent", "child", "thread"}
+        newest = max((project.path / ".provio" / "runs").iterdir())
+        files = [file for file in newest.glob("*/[1-9]*.ttl") if file.name != MARK]
+        counts.append((len(files), sum(map(records_in, files))))
+    assert counts[0] == counts[1]
+    assert project.count("?gap a provio:Gap") == 0
+
+
+def records_in(file: Path) -> int:
+    """The lines that are no comment."""
+    return sum(line[:1] == " " and line.strip() != "" for line in file.read_text(encoding="utf-8").split("\n"))
+
+
+@pytest.mark.slow
+def test_a_kill_loses_the_last_record_alone(project: Project, unmapped: Path) -> None:
+    """Of 300 files each is there that was opened before the last."""
+    (project.path / "killed.py").write_text(KILLED)
+    project.watch("python3", "killed.py", code=-9)
+    assert project.data("out.298") == {"in"}
+    paths = {row["p"] for row in project.rows("SELECT ?p { ?f a provio:File ; provio:path ?p }")}
+    assert {str(project.path / f"out.{number}") for number in range(299)} <= paths
+
+
+@pytest.mark.slow
+def test_threads_that_are_written_while_they_record(project: Project, unmapped: Path) -> None:
+    """None is lost, and the program ends as ever."""
+    (project.path / "threads.c").write_text(THREADS)
+    subprocess.run(["cc", "-pthread", "-o", "threads", "threads.c"], cwd=project.path, check=True)
+    project.watch("./threads")
+    paths = {row["p"] for row in project.rows("SELECT ?p { ?f a provio:File ; provio:path ?p }")}
+    assert {str(project.path / f"out.{thread}.{i}") for thread in (1, 2, 3) for i in range(400)} <= paths
+    assert project.count("?gap a provio:Gap") == 0
+
+
+def test_doctor_says_so(project: Project, unmapped: Path) -> None:
+    """With what follows."""
+    found = json.loads(project.provio("doctor", "--as", "json", code=None).stdout)
+    says = [one["says"] for one in found if one["about"] == "capture_dir"]
+    assert any(line.startswith(f"{unmapped} maps no file for writing (No such device)") for line in says)
+
+
+@pytest.fixture
+def network(project: Project, tmp_path: Path) -> Iterator[Path]:
+    """A folder of a real network file system, in user space, that maps no file for writing; its server is a child."""
+    server = Path("/usr/lib/openssh/sftp-server")
+    if shutil.which("sshfs") is None or not server.exists() or not os.access("/dev/fuse", os.W_OK):
+        pytest.skip("needs sshfs, sftp-server (make test installs them where it may) and /dev/fuse")
+    below, folder, remote = tmp_path / "export", tmp_path / "remote", tmp_path / "shell"
+    below.mkdir()
+    folder.mkdir()
+    remote.write_text(f"#!/bin/sh\nexec {server}\n")
+    remote.chmod(0o755)
+    options = ["-o", f"direct_io,ssh_command={remote}"]
+    done = subprocess.run(["sshfs", *options, f"filer:{below}", folder], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"needs the right to mount FUSE: {done.stderr.strip()}")
+    try:
+        if maps(folder):
+            pytest.skip("this kernel maps files of FUSE with direct I/O")
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.mark.slow
+def test_a_network_file_system(project: Project, network: Path) -> None:
+    """As the record, and as the folder where live files lie: doctor says what that is, and nothing is lost."""
+    (project.path / "in").write_text("in\n")
+    project.env["PROVIO_HOME"] = str(network / ".provio")
+    project.run("cp in out")
+    assert project.data("out") == {"in"}
+    assert any("is a network file system (fuse.sshfs)" in line for line in said(project))
+    project.env |= {"PROVIO_HOME": str(project.path / ".provio"), "PROVIO_CAPTURE_DIR": str(network)}
+    project.run("cp out further")
+    assert project.data("further") == {"out"}
+    assert project.count("?gap a provio:Gap") == 0
+    lines = said(project)
+    assert any("is on a network file system (fuse.sshfs): nothing is gained" in line for line in lines)
+    assert any("maps no file for writing (No such device)" in line for line in lines)
+
+
+def said(project: Project) -> list[str]:
+    return [one["says"] for one in json.loads(project.provio("doctor", "--as", "json", code=None).stdout)]
