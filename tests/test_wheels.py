@@ -67,6 +67,8 @@ def test_what_a_wheel_holds(preload: Path, wheels: dict[str, Path], kind: str) -
     waiter = held.read("provio/waiter")
     assert waiter[:4] == b"\x7fELF" and f"{shims.MACHINES[waiter[18]]}-" in kind
     assert held.getinfo("provio/waiter").external_attr >> 16 & 0o777 == 0o755
+    script = held.getinfo(f"provio-{VERSION}.data/scripts/provio")  # installers put their Python there for `#!python`
+    assert held.read(script).startswith(b"#!python\n") and script.external_attr >> 16 & 0o777 == 0o755
     names = set(held.namelist())
     for room in ("interceptors", "ontology", "queries"):
         mine = [path for path in (ROOT / room).rglob("*") if path.suffix in (".py", ".c", ".h", ".def", ".ttl", ".rq")]
