@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from provio import turtle
+from provio.patterns import pattern
 from provio.statx import Record
 
 TEXT = "string"
-INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
-DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]{0,4000})?|\.[0-9]{1,4000})")
-DOUBLE = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,10})?")
-MOMENT = re.compile(
+INTEGER = pattern(r"[+-]?[0-9]{1,4000}")
+DECIMAL = pattern(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]{0,4000})?|\.[0-9]{1,4000})")
+DOUBLE = pattern(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,10})?")
+MOMENT = pattern(
     r"-?[0-9]{4,9}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,99})?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
 )
 SPECIAL = frozenset({"NaN", "INF", "-INF"})

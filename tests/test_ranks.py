@@ -393,8 +393,8 @@ def test_what_contradicts(said: dict[str, str]) -> None:
 
 
 def test_a_rank_loads_next_to_nothing(project: Project) -> None:
-    """Neither what reads command lines nor the store where it makes the run; where it becomes its command, beside its own
-    modules none that a bare Python has not loaded but three small ones (the last is what `exec` itself loads)."""
+    """Neither what reads command lines nor the store where it makes the run; where it becomes its command, beside its
+    own modules none that a bare Python has not loaded but three small ones (the last is what `exec` itself loads)."""
     bare = subprocess.run([sys.executable, "-v", "-c", ""], env=project.env, capture_output=True, text=True, check=True)
     for rank in ("0", "1"):
         said = started(project, "provio run -- true", PMI_RANK=rank, PMI_SIZE="2", PROVIO_RUN="one", PYTHONVERBOSE="1")
