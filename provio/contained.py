@@ -119,10 +119,10 @@ def watched(call: Call, asked: Asked) -> int:
 
 def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call, settings: Config) -> End:
     """Carry it out; what identifies an image's file is computed meanwhile, and afterwards where that took longer."""
-    facts = plan.known.facts()  # of what is used: it may be replaced meanwhile
+    facts = plan.known.held()  # of what is used: it may be replaced meanwhile
 
-    def begun(pid: int) -> None:
-        recording.around += _statement(recording, plan.known, facts, plan.runtime.name)  # while the runtime is at work
+    def begun(pid: int) -> None:  # the runtime is at work
+        recording.around += _statement(recording, plan.known, facts(), plan.runtime.name)
         with contextlib.suppress(OSError):  # at the end it is written once more
             write_run(recording, None)
         if plan.unseen:
@@ -135,7 +135,7 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
         return end
     from provio import image_digest  # dear, and folders have none
 
-    home, path, key = recording.home, plan.known.path, image_digest.key_of(facts)
+    home, path, key = recording.home, plan.known.path, image_digest.key_of(facts())
     digesting = image_digest.Digesting(home, path, key)
     end = run.watch(command, None, begun=begun)
     digest = digesting.stopped()

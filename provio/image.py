@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +41,24 @@ class Known:
     recipe: str = ""
     labels: tuple[str, ...] = ()
 
-    def facts(self) -> statx.Facts | None:
-        """Return what `stat` says of its file or folder."""
-        with contextlib.suppress(OSError):
-            return statx.facts(os.fsencode(self.path)) if self.path else None
-        return None
+    def held(self) -> Callable[[], statx.Facts | None]:
+        """Hold on to its file or folder; return what tells, later, what `stat` says of that, whatever has its name by
+        then."""
+        try:
+            fd = os.open(self.path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            return lambda: None
+
+        @cache
+        def facts() -> statx.Facts | None:
+            try:
+                return statx.facts(b"/proc/self/fd/%d" % fd)
+            except OSError:
+                return None
+            finally:
+                os.close(fd)
+
+        return facts
 
 
 def iri(run_id: str) -> str:

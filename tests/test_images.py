@@ -30,6 +30,19 @@ DEFINITION, LABELLING, PARTITION = 0x4001, 0x4003, 0x4004  # of descriptors, as 
 ELF = struct.Struct("<16sHHIQQQIHHHHHH")
 
 
+def test_what_is_used_is_told_whatever_has_its_name_later(tmp_path: Path) -> None:
+    """An image's folder is held on to: another one that takes its place before it is looked at is not taken for it."""
+    first = tmp_path / "image"
+    first.mkdir()
+    facts, held = statx.facts(os.fsencode(first)), image.Known("image", str(first)).held()
+    first.rename(tmp_path / "before")
+    first.mkdir()
+    found = held()
+    assert found and (found.inode, found.birth) == (facts.inode, facts.birth)
+    assert found == held() and found.inode != statx.facts(os.fsencode(first)).inode
+    assert image.Known("image").held()() is None and image.Known("image", str(first / "none")).held()() is None
+
+
 def sif(path: Path, machine: bytes = b"02\0", system: bytes = b"hsqs") -> Path:
     """Write an image as the public layout of SIF says: a header, descriptors, and what they point to."""
     parts = [(DEFINITION, RECIPE.encode()), (LABELLING, LABELS.encode()), (PARTITION, system)]
