@@ -37,6 +37,8 @@ def _presses(place: str) -> bool:
     for process, lines in _files(place):
         for line in lines:
             name, _, said = line.lstrip(b" ").partition(b">")
+            if _of_no_path(said):
+                continue
             if said.startswith(b" a :") and b" ; :path" in said:
                 paths.add(_path(said))
                 written = said.startswith(b" a :FileVersion ") and int(_after(said, b" :flags ", b" ") or 0) & WRITES
@@ -45,6 +47,13 @@ def _presses(place: str) -> bool:
             elif b" :closedMtimeNs " in said and name.startswith(b"<"):
                 closed.add((process, name))
     return bool(opened - closed) or any(map(_Links(), paths))
+
+
+def _of_no_path(said: bytes) -> bool:
+    """Tell whether a statement's paths, if it has any, are not those of the file system: what was read and written has
+    none, what is inside an HDF5 file says so first."""
+    inside = said.startswith(b" a :") and said.startswith(b" ; :inFile ", said.find(b" ", 4))
+    return inside or said.startswith(b" a :Access ")
 
 
 def _path(said: bytes) -> bytes:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
+import h5py
 import pytest
 from conftest import ROOT, Project
 
@@ -51,6 +53,21 @@ def test_what_presses(project: Project, waiters: Path, script: str) -> None:
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script, code=None)
     (place,) = {file.parent for file in project.trace_files() if file.parent.name == os.uname().nodename}
     assert both(waiters, place) is SCRIPTS[script]
+
+
+def test_a_name_inside_a_file_is_no_path(project: Project, waiters: Path, needs: Callable[..., None]) -> None:
+    """A dataset may be called as what leads through a link is: of a file it would press."""
+    needs("h5copy")
+    project.sh("ln -s . link")
+    with h5py.File(project.path / "a.h5", "w") as file:
+        file["x"] = 1
+    copy = ["h5copy", "-p", "-i", "a.h5", "-o", "b.h5", "-s", "/x", "-d", str(project.path / "link" / "x")]
+    project.provio("run", "--quiet", "--no-merge", "--", *copy)
+    (place,) = {file.parent for file in project.trace_files() if b"/link/x" in file.read_bytes()}
+    assert both(waiters, place) is False
+    project.provio("run", "--quiet", "--no-merge", "--", "cat", "link/a.h5")
+    (place,) = {file.parent for file in project.trace_files() if b"/link/a.h5" in file.read_bytes()}
+    assert both(waiters, place) is True
 
 
 def test_what_is_not_as_it_was_written_presses(project: Project, waiters: Path) -> None:

@@ -138,11 +138,19 @@ static bool keep(uint64_t *kept, size_t *count, uint64_t name) {
     return true;
 }
 
+// Whether a statement's paths, if it has any, are not those of the file system: what was read and written has none,
+// what is inside an HDF5 file says so first.
+static bool of_no_path(const char *said, const char *end) {
+    const char *class = starts(said, end, " a :") ? memchr(said + 4, ' ', (size_t)(end - said) - 4) : NULL;
+    return class != NULL && (starts(said, end, " a :Access ") || starts(class, end, " ; :inFile "));
+}
+
 static bool line_presses(const char *line, const char *end, uint64_t process) {
     char path[4096];
     while (line < end && *line == ' ') line++;
     const char *said = memchr(line, '>', (size_t)(end - line));
     if (said == NULL) return false;
+    if (of_no_path(said + 1, end)) return false;
     uint64_t name = hash(process, line, (size_t)(said - line));
     if (starts(++said, end, " a :") && after(said, end, " ; :path") != NULL) {
         if (!path_of(said, end, path)) return true;
