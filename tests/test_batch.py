@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Project
+from conftest import ROOT, Project, provio_command
 from slurm import HOST
 from slurm import slurm as slurm
 
@@ -200,6 +200,17 @@ def test_a_script_that_collects_is_good_shell(project: Project, system: str, nod
     (line,) = [line for line in text.splitlines() if line.endswith("provio merge --collect --quiet")]
     assert line.startswith("provio" if nodes == "1" else ("srun --nodes=2", "pbsdsh -u", "blaunch -z"))
     assert len([line for line in text.splitlines() if line.startswith("exec")]) == 0
+
+
+@pytest.mark.parametrize("system", ["slurm", "pbs", "lsf"])
+def test_words_are_the_commands_own(project: Project, system: str) -> None:
+    """Whatever bytes they have: what a shell would read in them, or what is no text."""
+    words = [b"a  b", b"$PATH", b"`id`", b"new\nline", b"--", b"", b"\xff\xfe", "é".encode(), b"\"'", b"\\"]
+    command = [*provio_command(), "batch", system, "--", "printf", "%s|", *words]
+    text = subprocess.run(command, cwd=project.path, env=project.env, capture_output=True, check=True).stdout
+    env = project.env | {"PBS_O_WORKDIR": str(project.path)}
+    done = subprocess.run(["bash"], input=text, cwd=project.path, env=env, capture_output=True, check=True)
+    assert done.stdout == b"".join(word + b"|" for word in words)
 
 
 def test_what_is_asked_for_is_one_line(project: Project) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from provio import terminal
@@ -38,5 +40,5 @@ def command(system: str, command: tuple[str, ...], time_limit: str, **asked: obj
     home = homes.find_or_make().path
     kept, capture = batch.kept(home, asking.settings().capture_dir)
     job = batch.Job(command, str(home), time=time_limit, kept=kept, capture=capture, **asked)  # type: ignore[arg-type]
-    terminal.out(batch.script(system, job).encode())
+    terminal.out(os.fsencode(batch.script(system, job)))
     return 0
