@@ -137,7 +137,9 @@ def prepare(
     except ProvioError as error:
         raise CannotRecord(str(error)) from error
     except OSError as error:
-        raise CannotRecord(f"cannot write the run folder ({error}): set PROVIO_HOME to a folder with room") from error
+        raise CannotRecord(
+            f"cannot write the run folder ({error.strerror}): set PROVIO_HOME to a folder with room"
+        ) from error
     return recording
 
 

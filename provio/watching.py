@@ -84,7 +84,8 @@ def capture(recording: Recording, setting: str, say: Callable[[str], None]) -> b
         with recording.home.closed():
             place = captured.begin(home, recording.run_id, host, setting)
     except (OSError, ValueError) as error:
-        say(f"capture_dir: {error}: what is recorded lies in the run folder")
+        why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
+        say(f"capture_dir: {why}: what is recorded lies in the run folder (name one of each node's own disk)")
         return False
     if recording.trace_folder != recording.folder:
         import shutil

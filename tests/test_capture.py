@@ -12,6 +12,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+import filesystems
 import pytest
 from conftest import Project, provio_command
 from filesystems import mount
@@ -359,8 +360,8 @@ def test_where_it_cannot_be_the_run_folder_has_all(project: Project, node: Path)
     """One line says why."""
     project.env["NODE"] = f"{node}/not/there"
     done = project.provio("run", "--", "cp", "in", "out")
-    assert done.stderr.startswith("provio: capture_dir: ")
-    assert "what is recorded lies in the run folder" in done.stderr.splitlines()[0]
+    wrong = f"{node}/not/there/provio-{os.geteuid()}: No such file or directory"
+    assert done.stderr.startswith(f"provio: capture_dir: {wrong}: what is recorded lies in the run folder (name ")
     assert project.data("out") == {"in"}
 
 
@@ -434,6 +435,13 @@ def test_doctor_looks_at_the_folder(project: Project, node: Path) -> None:
     project.env["NODE"] = "none"
     (found,) = examined(project)
     assert (found["level"], found["says"]) == ("problem", "$NODE: none is no folder from the root")
+    small = node / "small"
+    with ExitStack() as undo:
+        filesystems.mount(small, "tmpfs", undo)
+        subprocess.run(["mount", "-o", "remount,size=64k", small], check=True)
+        project.env["NODE"] = str(small)
+        (found,) = examined(project)
+        assert (found["level"], found["says"]) == ("problem", f"{small}: 65.5 kB free")
 
 
 def examined(project: Project) -> list[dict[str, str]]:

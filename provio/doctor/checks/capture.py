@@ -9,7 +9,9 @@ from pathlib import Path
 from provio import captured, config, environment, storage
 from provio import home as homes
 from provio.doctor import Finding, Place, maps, note, ok, problem
+from provio.doctor.checks.room import NOTHING
 from provio.errors import ProvioError
+from provio.reports.text import size
 
 ABOUT = "capture_dir"
 REMEDY = "name a folder of each node's own disk, such as $TMPDIR"
@@ -32,6 +34,8 @@ def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
     mount = environment.mount_of(Path(folder))
     if not os.access(folder, os.W_OK | os.X_OK):
         yield problem(f"{folder} cannot be written", REMEDY)
+    elif room.f_bavail * room.f_frsize < NOTHING:
+        yield problem(f"{folder}: {size(room.f_bavail * room.f_frsize)} free", f"make room there, or {REMEDY}")
     elif mount and mount.file_system in storage.SHARED:
         yield note(f"{folder} is on a network file system ({mount.file_system}): nothing is gained", REMEDY)
         yield from maps.refused(folder)
