@@ -140,10 +140,10 @@ def _look(fd: int) -> tuple[int, int]:
 # ---- ranks, which nobody waits for
 
 
-def joined(fields: list[bytes], plain: list[str]) -> bytes:
-    """Return PROVIO_TRACE of a rank as it is on this host: `fields` are another rank's, the seventh a `~` and what
+def joined(fields: list[bytes], plain: list[str], host: str) -> bytes:
+    """Return PROVIO_TRACE of a rank as it is on this `host`: `fields` are another rank's, the seventh a `~` and what
     `capture_dir` says; `plain` are they as they are meant."""
-    host, home, run = os.uname().nodename, plain[5], plain[3]
+    home, run = plain[5], plain[3]
     try:
         place = begin(home, run, host, plain[6][1:])
         attend(home, run, host, place)
@@ -151,7 +151,7 @@ def joined(fields: list[bytes], plain: list[str]) -> bytes:
         place = os.path.join(home, "runs", run)
         os.makedirs(os.path.join(place, host), 0o700, exist_ok=True)
         mark(os.path.join(place, host), run, host)
-    return b";".join([*fields[:4], host.encode(), fields[5], encoded(os.path.join(place, host)), *fields[7:]])
+    return b";".join([*fields[:4], encoded(host), fields[5], encoded(os.path.join(place, host)), *fields[7:]])
 
 
 def encoded(text: str) -> bytes:

@@ -37,6 +37,7 @@ LAUNCHERS = (
 ).split()
 ABOVE = 8  # processes at most
 JOINED, END = "joined", b"end"
+LONG = 150  # letters of a file's name, before a hash
 SHARED = 0o2070  # the mode of a `.provio` that is a group's
 PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -91,15 +92,15 @@ def program_of(env: Mapping[str, str]) -> str:
         return "run." + said
     job = [env[name] for name in BATCH if env.get(name)][:1]
     step = [env[name] for name in STEPS if env.get(name)][:1]
-    return ".".join(job + step) if job and step else _launcher()[0]
+    return ".".join(job + step) if job and step else launcher()[0]
 
 
 def by_a_launcher(env: Mapping[str, str]) -> bool:
     """Tell whether what starts the ranks is known; else what a variable says may be left of another program."""
-    return program_of(env) != _launcher()[0] or _launcher()[1]
+    return program_of(env) != launcher()[0] or launcher()[1]
 
 
-def _launcher() -> tuple[str, bool]:
+def launcher() -> tuple[str, bool]:
     """The boot, number and start of the process that starts ranks, or of the parent where none is known; whether one
     is."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
@@ -136,14 +137,28 @@ def joined(home: str) -> str:
     return folder
 
 
+def segment(text: str) -> str:
+    """Return a text percent-encoded, as `turtle.segment` does."""
+    return "".join(chr(byte) if chr(byte) in PLAIN else f"%{byte:02X}" for byte in os.fsencode(text))
+
+
+def file_name(text: str) -> str:
+    """Return the name of a file for a text, another one for each: of a long one its hash is a part."""
+    name = segment(text)
+    if len(name) <= LONG:
+        return name
+    import hashlib  # hardly ever needed
+
+    return f"{name[:LONG]}.{hashlib.sha256(name.encode()).hexdigest()}"
+
+
 class Shared:
     """The file in which the first rank leaves what the others need: locked by whoever makes the run, or reads of it."""
 
     def __init__(self, home: str, program: str) -> None:
         folder = joined(home)
-        name = "rank." + "".join(c if c in PLAIN else f"%{ord(c):02X}" for c in program)[:200]
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        self.path = os.path.join(folder, name)
+        self.path = os.path.join(folder, file_name("rank." + program))
         self.fd = os.open(self.path, flags, 0o600)
         self.first = False
 
@@ -248,17 +263,14 @@ def _become(words: list[str], known: list[bytes] | None) -> None:
 
 
 def for_here(trace: bytes) -> bytes:
-    """Return PROVIO_TRACE as it is on this host; raises FileNotFoundError where the run is gone, ValueError for a host
-    whose name needs encoding."""
-    fields, name = trace.split(b";"), os.uname().nodename
-    if not PLAIN.issuperset(name):
-        raise ValueError(f"the name of this host, {name}, is none that others could share a run with")
+    """Return PROVIO_TRACE as it is on this host; raises FileNotFoundError where the run is gone."""
+    fields, name = trace.split(b";"), segment(os.uname().nodename)
     os.stat(b"/".join((plain(fields[5]), b"runs", fields[3], b"run.ttl")))
-    host = name.encode()
+    host = name.encode().replace(b"%", b"%25")
     if fields[6].startswith(b"~"):
         from provio import captured  # few have it so
 
-        return captured.joined(fields, [os.fsdecode(plain(field)) for field in fields[:7]])
+        return captured.joined(fields, [os.fsdecode(plain(field)) for field in fields[:7]], name)
     if fields[4] == host:
         return trace
     place = os.path.join(os.path.dirname(fields[6]), host)

@@ -336,6 +336,46 @@ def test_commands_of_one_name_are_one_run(project: Project) -> None:
 
 
 @pytest.mark.slow
+def test_each_name_is_a_run_of_its_own(project: Project) -> None:
+    """However long, and whatever bytes it has."""
+    names = ["x" * 300, "x" * 300 + "y", "€", " AC", "..", "../../joined", "a/b", "a\nb", "a%2Fb", "\udcff"]
+    for name in names:
+        project.env["PROVIO_RUN"] = name
+        for _ in range(2):
+            assert project.provio("run", "--", "true").stderr == ""
+    assert len(ends(project)) == len(names)
+    assert len(os.listdir(project.path / ".provio" / "joined")) == len(names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_hosts_name_may_be_any(project: Project, captured: bool) -> None:
+    """What joins there is one run with what made it."""
+    unshared = ["unshare", "--uts"]
+    if subprocess.run([*unshared, "true"], capture_output=True).returncode:
+        pytest.skip("needs the right to name a host")
+    if captured:
+        (project.path / "node").mkdir()
+        project.env["PROVIO_CAPTURE_DIR"] = f"{project.path}/node"
+    (project.path / "a").write_text("1\n")
+    name = "import socket; socket.sethostname('a;b%43 é/'.encode())"
+    script = f'"{sys.executable}" -c "{name}"; for name in b c; do "$0" run -- cp a $name; mv $name a; done'
+    words = [*unshared, "sh", "-c", script, *provio_command()]
+    env = project.env | {"PROVIO_RUN": "one"}
+    done = subprocess.run(words, cwd=project.path, env=env, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    wait_for_collected(project)
+    assert len(ends(project)) == 1
+    assert len(project.rows("SELECT DISTINCT ?host { ?p a provio:Process ; provio:host ?host }")) == 1
+
+
+def wait_for_collected(project: Project) -> None:
+    until = time.monotonic() + 20
+    while any((project.path / "node").glob("*/*")) and time.monotonic() < until:
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
 def test_a_run_that_is_packed_takes_no_more_commands(project: Project) -> None:
     """A line says so; what follows is one run again."""
     project.env["PROVIO_RUN"] = "job"
