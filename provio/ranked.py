@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from provio import captured, config, environment, own_run, ranks, run, runfiles, terminal, turtle, watching
 from provio import home as homes
-from provio.errors import CannotRecord
+from provio.errors import CannotRecord, ProvioError
 from provio.plain import replace
 from provio.ranks import Contradiction, Shared
 from provio.recording import SHIM, Recording, host_folder, write_run
@@ -29,30 +29,56 @@ if TYPE_CHECKING:
 
 def watched(call: Call) -> int:
     """Become the command of a rank; of any other call, do what `provio.watching` does."""
-    if ranks.may_join() and not ranks.speaks(os.environ):
-        call = replace(call, quiet=True)
-    code = _started(call) if ranks.may_join() else None
-    if code is not None:
-        return code
-    ranks.step_aside()
-    return watching.watched(call)
+    try:
+        code = _started(call)
+        if code is not None:
+            return code
+        ranks.step_aside()
+        return watching.watched(_of_many(call))
+    except CannotRecord as error:
+        if ranks.speaks(os.environ):
+            raise
+        return error.exit_code
+
+
+def _of_many(call: Call) -> Call:
+    """A call that says nothing, where what it would say the first rank of this host says for all."""
+    return call if ranks.speaks(os.environ) else replace(call, quiet=True)
 
 
 def _started(call: Call) -> int | None:
     """Become the command, in the run of its parallel program or in that around it; return 126 or 127 where it does not
     start, None where this is no rank and no run is named, or it cannot be recorded so."""
-    say = _say(call)
     try:
         if ranks.of(os.environ) is None and not os.environ.get("PROVIO_RUN"):
             return None
         changes = {} if _inside() else _joined(call)
         return None if changes is None else _become(call.command, changes)
     except Contradiction as error:
+        say = _say(call) if _finds_it_first() else _say(_of_many(call))
         say(f"{error}: this is recorded as a run of its own; unset what is left of another launcher")
     except Exception as error:  # whatever it is, what is recorded otherwise finds it too, and says so
         if call.strict:
             raise CannotRecord(str(error)) from error
     return None
+
+
+def _finds_it_first() -> bool:
+    """Whether no other rank here that the same process started has found a contradiction: a variable that was left may
+    agree with what the first rank is."""
+    launcher, known = ranks.launcher()
+    if not known:
+        return ranks.speaks(os.environ)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    step = "".join(os.environ.get(name, "") for name in ranks.STEPS)
+    try:
+        folder = ranks.joined(str(homes.find_or_make().path))
+        os.close(os.open(os.path.join(folder, ranks.file_name(f"said.{launcher}.{step}")), flags, 0o600))
+    except FileExistsError:
+        return False
+    except (OSError, ProvioError):
+        return ranks.speaks(os.environ)
+    return True
 
 
 def _say(call: Call) -> Callable[[str], None]:
@@ -67,7 +93,8 @@ def _inside() -> bool:
 def _joined(call: Call) -> dict[bytes, bytes] | None:
     """The variables by which the command is watched, in the run that all share; None of another call than the first
     one's where nothing but a variable says that this is a rank."""
-    settings = config.load(homes.project_folders(), watching.flags(call), None if call.strict else lambda _: None)
+    wrong: list[str] = []
+    settings = config.load(homes.project_folders(), watching.flags(call), None if call.strict else wrong.append)
     home = homes.find_or_make()
     with home.closed():
         shared = ranks.turn(str(home.path))
@@ -80,9 +107,12 @@ def _joined(call: Call) -> dict[bytes, bytes] | None:
         try:
             return _as_others(home, ranks.for_here(known[0]), call, settings)
         except FileNotFoundError:  # it was removed meanwhile
-            _say_packed(home, known[0], _say(call))
+            _say_packed(home, known[0], _say(_of_many(call)))
             known = shared.known(known)
-    return _first(home, shared, call, settings)
+    changes = _first(home, shared, call, settings)
+    for line in wrong:
+        _say(call)(line)
+    return changes
 
 
 def _say_packed(home: Home, trace: bytes, say: Callable[[str], None]) -> None:
@@ -101,7 +131,7 @@ def _as_others(home: Home, trace: bytes, call: Call, settings: Config) -> dict[b
 
 
 def _first(home: Home, shared: Shared, call: Call, settings: Config) -> dict[bytes, bytes]:
-    """Of the first rank, which makes the run."""
+    """Of the rank that is there first, whichever it is: it makes the run, and says what is wrong with it."""
     own_run.sweep(home.path / ranks.JOINED)
     recording = watching.prepared(_encoded(call), settings)
     recording.facts.append(("unattended", "true"))

@@ -205,6 +205,46 @@ def test_two_launchers_in_one_run_have_ranks_of_their_own(project: Project) -> N
     assert project.count("?rank a provio:Rank") == 4
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["0 1 2", "2 1 0"])
+def test_whichever_rank_makes_the_run_says_what_is_wrong_with_it(project: Project, order: str) -> None:
+    """It may be another than the first of its host: a setting, where it is captured, what cannot be seen."""
+    (project.path / "provio.toml").write_text('detail = "no-such"\n')
+    program = project.path / "program.c"
+    program.write_text("int main(void) { return 0; }")
+    subprocess.run(["cc", "-static", "-o", project.path / "blind", program], check=True)
+    script = f"for rank in {order}; do PMI_RANK=$rank MPI_LOCALRANKID=$rank provio run -- ./blind; done"
+    said = started(project, script, PROVIO_CAPTURE_DIR=f"{project.path}/nowhere").splitlines()
+    assert len(said) == 3, said
+    for word in ("'no-such' is not allowed", "capture_dir: ", "is statically linked"):
+        assert len([line for line in said if word in line]) == 1, word
+    assert started(project, script.replace("provio run", "provio run --quiet"), PROVIO_RUN="quiet") == ""
+    (project.path / "provio.toml").unlink()
+    assert project.count("?run a provio:Run") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", [0, 1, 7])
+def test_a_variable_that_was_left_is_said_once_whatever_it_agrees_with(project: Project, left: int) -> None:
+    """The rank that it agrees with may be the first, which else speaks for all."""
+    command = f"PMI_RANK=$rank MPI_LOCALRANKID=$rank PMIX_RANK={left} provio run --no-merge -- touch out$rank"
+    for _ in range(2):
+        said = started(project, f"for rank in 0 1 2; do {command}; done")
+        assert len([line for line in said.splitlines() if "contradict each other" in line]) == 1, said
+
+
+@pytest.mark.slow
+def test_ranks_that_are_refused_say_so_once(project: Project) -> None:
+    """None of them is started."""
+    script = (
+        "for rank in 1 0 2; do PMI_RANK=$rank MPI_LOCALRANKID=$rank provio run --strict -- touch out; echo $? >&2; done"
+    )
+    said = started(project, script, PROVIO_HOME="/proc/nowhere").splitlines()
+    assert [line for line in said if not line.startswith("provio: ")] == ["125"] * 3
+    assert len(said) == 4
+    assert not (project.path / "out").exists()
+
+
 def test_a_contradiction_is_said_and_is_no_rank(project: Project) -> None:
     """In one line; the command runs, in a run of its own."""
     said = started(project, "provio run -- sh -c 'echo 1 > out'", OMPI_COMM_WORLD_RANK="1", PMI_RANK="2")
