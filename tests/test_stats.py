@@ -22,6 +22,8 @@ from provio.home import Home
 from provio.reports.text import binary, elapsed
 from provio.runs import LISTING
 from provio.stats import BY, Figures, bottlenecks, figures, habits, patterns
+from provio.stats.activity import SIZES, Activity
+from provio.stats.tally import Tally
 from provio.store import Confined
 from provio.store.embedded import StoreReader
 
@@ -139,6 +141,19 @@ def test_layers_are_apart(project: Project) -> None:
 
 
 @pytest.mark.slow
+def test_what_non_blocking_mpi_io_hands_over_is_summed_up() -> None:
+    """It is no part of what calls moved before they returned; the C library's is told by `aio_return`."""
+    moved = Activity("a", "Write", "MPI_File_write_at", 1, 8, 1000, jumped=8, sizes=(1, *[0] * (SIZES - 1)))
+    later = [
+        Activity("b", "SubmitWrite", "MPI_File_iwrite_at", 2, 16, 10),
+        Activity("c", "SubmitRead", "MPI_File_iread", 1, 4, 10),
+    ]
+    sums = Tally([moved, *later, Activity("d", "SubmitWrite", "aio_write", 1, 32, 10)])
+    assert (sums.of("bytes_written"), sums.of("bytes_read"), sums.of("calls")) == (24, 4, 5)
+    assert (sums.bandwidth, sums.mean_size, sums.consecutive) == (8_000_000, 8, 0)
+    assert Tally(later).bandwidth is None
+
+
 def test_a_run_without_any_says_so(project: Project) -> None:
     """In words, without an empty table; in the other forms no row."""
     project.watch("true")

@@ -50,6 +50,11 @@ class Activity:
         return self.kind in ("Read", "Write")
 
     @property
+    def hands_over(self) -> bool:
+        """Whether it is all that is recorded of content that moves later; of the C library's, `aio_return` says it."""
+        return self.kind in ("SubmitRead", "SubmitWrite") and self.layer == MPI_IO
+
+    @property
     def by_stream(self) -> bool:
         """Whether the C library may have served it from a buffer."""
         return self.api is not None and self.layer == POSIX and self.api not in SYSTEM_CALLS

@@ -38,6 +38,9 @@ class Tally:
             self.opens += (activity.count or 0) if activity.kind == "Open" else 0
         if activity.moves:
             self._move(activity, own)
+        elif activity.hands_over:
+            self._sum("bytes_read" if activity.kind == "SubmitRead" else "bytes_written", activity.bytes)
+            self._sum("bytes_later", activity.bytes)
 
     def _move(self, activity: Activity, own: bool) -> None:
         read = activity.kind == "Read"
@@ -85,18 +88,26 @@ class Tally:
         return None if read is None and written is None else (read or 0) + (written or 0)
 
     @property
+    def _bytes_in_calls(self) -> int | None:
+        """Of them, those that a call moved before it returned."""
+        moved = self.bytes
+        return None if moved is None else moved - (self.of("bytes_later") or 0)
+
+    @property
     def bandwidth(self) -> int | None:
         """Bytes moved in a second of the reads and writes themselves, whatever else went on meanwhile."""
-        moved, took = self.bytes, self.of("moving")
+        moved, took = self._bytes_in_calls, self.of("moving")
         return moved * 1_000_000_000 // took if moved and took and not self.partly("moving") else None
 
     @property
     def mean_size(self) -> int | None:
         """Bytes of a read or write that moved any."""
         calls = sum(map(sum, self.sizes.values()))
-        return self.bytes // calls if calls and self.bytes is not None else None
+        moved = self._bytes_in_calls
+        return moved // calls if calls and moved is not None else None
 
     @property
     def consecutive(self) -> float | None:
         """The share of the bytes whose call began where the call before ended."""
-        return 1 - self.jumped / self.bytes if self.bytes else None
+        moved = self._bytes_in_calls
+        return 1 - self.jumped / moved if moved else None
