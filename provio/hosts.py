@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 from provio import captured
 from provio.statx import Record
 
+UNCOLLECTED = "/uncollected"  # how the name of a gap ends that says so
 MOMENTS = ("epochNs", "startedNs", "openedNs", "closedNs")  # by the host's clock; others are since the epoch
 
 
@@ -65,4 +66,4 @@ def uncollected(run: str, hosts: dict[str, Record]) -> Iterator[tuple[str, str, 
                 f"what was recorded on {unquote(host)} is not collected: run provio merge there; "
                 "it is lost if the node is"
             )
-            yield f"{run}/{host}/host/uncollected", run, reason
+            yield f"{run}/{host}/host{UNCOLLECTED}", run, reason

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Protocol
 
+from provio.hosts import UNCOLLECTED
 from provio.settings import suggestion
 from provio.turtle import literal
 from provio.vocab import NS
@@ -33,9 +34,9 @@ def of_file(reader: Rows, path: bytes) -> str:
             return f"it is a folder: name files in it, such as {_relative(inside[0])}"
         return f"it is a folder, and nothing of what it holds is recorded: {RECORD}"
     if os.path.lexists(path):
-        return RECORD
+        return _missing(reader) or RECORD
     near = _near(reader, name)
-    return f"did you mean {', or '.join(near)}?" if near else f"there is no such file; {RECORD}"
+    return f"did you mean {', or '.join(near)}?" if near else f"there is no such file; {_missing(reader) or RECORD}"
 
 
 def of_run(name: str, known: Iterable[str]) -> str:
@@ -56,6 +57,13 @@ def of_words(sparql: str) -> list[str]:
         return []
     known = vocabulary().terms
     return [f"provio:{word} is no word of provio's{suggestion(word, known)}" for word in used if word not in known]
+
+
+def _missing(reader: Rows) -> str:
+    """What was recorded and is not here, of the newest run of which something is not."""
+    gap = f'?gap <{NS}about> ?run ; <{NS}reason> ?reason FILTER(STRENDS(STR(?gap), "{UNCOLLECTED}"))'
+    rows = reader.rows(f"SELECT ?reason {{ {gap} }} ORDER BY DESC(STR(?run)) LIMIT 1")
+    return next((f"{row['reason']}; else {RECORD}" for row in rows), "")
 
 
 def _near(reader: Rows, name: str) -> list[str]:
