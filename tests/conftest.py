@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from asked import asked, usual
+from made_before import copy_made, of_the_shim
 from posix_trace import POSIX, PROGRAMS, Trace
 from servers import oxigraph as oxigraph
 from servers import virtuoso as virtuoso
@@ -218,7 +219,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def compile_programs(folder: Path) -> None:
     """Compile the shim and every test program into a folder."""
+    compile_shim(folder / "libprovio.so")
     compiler = os.environ.get("CC", "cc").split()
+    version = subprocess.check_output([*compiler, "--version"], text=True)
+    sources = [*PROGRAMS.glob("*.[ch]"), *of_the_shim(), Path(__file__)]
+    copy_made("programs", folder, [*compiler, version], sources, lambda made: compile_with(compiler, made))
+
+
+def compile_with(compiler: list[str], folder: Path) -> None:
+    """Compile every test program."""
     fortified = ["-O2", "-D_FORTIFY_SOURCE=2"]
     plain = ["-O1", "-fno-builtin", "-D__NO_INLINE__"]
     commands = [
@@ -226,9 +235,7 @@ def compile_programs(folder: Path) -> None:
         for source in PROGRAMS.glob("*.c")
     ]
     with ThreadPoolExecutor(os.cpu_count()) as together:
-        shim = together.submit(compile_shim, folder / "libprovio.so")
         list(together.map(lambda command: subprocess.run([*command, "-lpthread"], check=True), commands))
-        shim.result()
 
 
 def compile_shim(target: Path) -> None:

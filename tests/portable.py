@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import platform
 import re
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from made_before import copy_made, of_the_shim
 from posix_trace import POSIX, PROGRAMS, Trace
 from workers import made_once
 
@@ -80,14 +82,20 @@ def needed(*kinds: str) -> None:
 
 
 def compile_shims(folder: Path) -> None:
-    """Build the shims and waiters of all kinds, or copy what `make shims` made of the sources as they are."""
-    sources = (path for path in POSIX.parent.glob("*/*") if path.is_file() and path.suffix != ".pyc")
-    newest = max(path.stat().st_mtime_ns for path in sources)
+    """Build the shims and waiters of all kinds, or copy what `make shims` or an earlier session made of the sources as
+    they are."""
+    newest = max(path.stat().st_mtime_ns for path in of_the_shim())
     there = [PRELOAD / kind / name for kind in TARGETS for name in ("libprovio.so", "waiter")]
     if all(path.exists() and path.stat().st_mtime_ns > newest for path in there):
         shutil.copytree(PRELOAD, folder, dirs_exist_ok=True)
     else:
-        subprocess.run([sys.executable, POSIX / "portable.py", folder], check=True, capture_output=True)
+        version = importlib.metadata.version("ziglang")
+        copy_made("preload", folder, [version], of_the_shim(), build_shims)
+
+
+def build_shims(folder: Path) -> None:
+    """Build the shims and waiters of all kinds."""
+    subprocess.run([sys.executable, POSIX / "portable.py", folder], check=True, capture_output=True)
 
 
 def made_shims(factory: pytest.TempPathFactory) -> Path:

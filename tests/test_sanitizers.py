@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from made_before import copy_made, of_the_shim
 from posix_trace import POSIX, PROGRAMS, Trace, counts, parsed
 from workers import made_once
 
@@ -45,15 +46,23 @@ def sanitized(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     if subprocess.run([*compiler, *flags, "-o", empty.with_suffix(""), empty], capture_output=True).returncode:
         pytest.skip(f"the compiler has no {flags[2]} (apt-get install gcc)")
 
-    def compile_all(folder: Path) -> None:
-        environment = {**os.environ, "CFLAGS": " ".join(flags)}
-        subprocess.run([POSIX / "build", folder / "libprovio.so"], check=True, env=environment)
-        for name in CALLS:
-            built = [*compiler, *flags, "-O1", "-w", "-o", folder / name, PROGRAMS / f"{name}.c", "-lpthread"]
-            subprocess.run(built, check=True)
-        (folder / "suppressed").write_text(SUPPRESSED)
+    name, version = f"sanitizer-{request.param}", subprocess.check_output([*compiler, "--version"], text=True)
+    words, sources = [version, *compiler], [*PROGRAMS.glob("*.[ch]"), *of_the_shim(), Path(__file__)]
 
-    return made_once(tmp_path_factory, f"sanitizer-{request.param}", compile_all)
+    def compile_all(folder: Path) -> None:
+        copy_made(name, folder, words, sources, lambda made: compile_with(compiler, flags, made))
+
+    return made_once(tmp_path_factory, name, compile_all)
+
+
+def compile_with(compiler: list[str], flags: list[str], folder: Path) -> None:
+    """Compile the shim and the programs with a sanitizer."""
+    environment = {**os.environ, "CFLAGS": " ".join(flags)}
+    subprocess.run([POSIX / "build", folder / "libprovio.so"], check=True, env=environment)
+    for name in CALLS:
+        built = [*compiler, *flags, "-O1", "-w", "-o", folder / name, PROGRAMS / f"{name}.c", "-lpthread"]
+        subprocess.run(built, check=True)
+    (folder / "suppressed").write_text(SUPPRESSED)
 
 
 def options(folder: Path) -> dict[str, str]:
