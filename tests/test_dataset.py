@@ -55,12 +55,18 @@ def answers(project: Project, *options: str) -> list[list[str]]:
     return [sorted(project.provio("query", question, *options).stdout.splitlines()) for question in questions(project)]
 
 
+@pytest.fixture(scope="module")
+def embedded(two_runs: Project) -> list[list[str]]:
+    """What the embedded store answers."""
+    return answers(two_runs)
+
+
 @pytest.mark.slow
-def test_the_graphs_that_are_named_are_asked(two_runs: Project) -> None:
+def test_the_graphs_that_are_named_are_asked(embedded: list[list[str]]) -> None:
     """FROM together without GRAPH, FROM NAMED each with it, nothing else; the index by its name."""
     ends = [
         {(line.split("\t")[0][-8:-1], line.rpartition("/")[2][:-1]) for line in answer if "<" in line}
-        for answer in answers(two_runs)[:5]
+        for answer in embedded[:5]
     ]
     assert [{graph for graph, _ in rows} for rows in ends] == [
         {'"plain'}, {"/bundle"}, {'"plain', "/bundle"}, {'"plain'}, set(),
@@ -68,7 +74,7 @@ def test_the_graphs_that_are_named_are_asked(two_runs: Project) -> None:
     assert [{file for _, file in rows} & set("abc") for rows in ends] == [
         {"a", "b"}, {"a", "b"}, {"a", "b", "c"}, {"a", "b", "c"}, set(),
     ]  # fmt: skip
-    index, by_graph, _, none, some = answers(two_runs)[5:]
+    index, by_graph, _, none, some = embedded[5:]
     assert (len(index), by_graph, none, some) == (3, ["?run"], ["false"], ["true"])
 
 
@@ -84,11 +90,11 @@ def test_of_the_runs_that_were_chosen(project: Project) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
-def test_on_a_server(two_runs: Project, server: str, request: pytest.FixtureRequest) -> None:
+def test_on_a_server(two_runs: Project, embedded: list[list[str]], server: str, request: pytest.FixtureRequest) -> None:
     """Every answer is the embedded store's."""
     account(two_runs)
     url = request.getfixturevalue(server).url
-    assert answers(two_runs, "--store", url) == answers(two_runs)
+    assert answers(two_runs, "--store", url) == embedded
 
 
 @pytest.mark.parametrize(
