@@ -170,6 +170,7 @@ def _environment(home: Path) -> dict[str, str]:
         "PIP_NO_BUILD_ISOLATION": "0",
         "PIP_NO_INDEX": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "CFLAGS": "-O0",  # the page tells nothing of how quick the shim is
     }
     env |= {"HOME": str(home), "TERM": "xterm", "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "COLUMNS": "80", "LINES": "24"}
     return env | {"PATH": f"{home}/env/bin:{os.path.dirname(sys._base_executable)}:{os.environ['PATH']}"}
