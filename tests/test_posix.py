@@ -228,7 +228,7 @@ def test_samples_of_a_running_program_are_valid(built: Path, trace: Trace, work:
             files = trace.files()
             if files:
                 samples.append(random.choice(files).read_bytes())
-            time.sleep(random.uniform(0, 0.005))
+            time.sleep(random.uniform(0, 0.002))
         process.kill()
     assert len(samples) == 200
     for number, sample in enumerate(samples):
