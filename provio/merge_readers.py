@@ -105,6 +105,7 @@ class _Reader:
         if self.process == 0:
             try:
                 die_with(parent)
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the parent's
                 for close in (self.link.close, *let_go):
                     close()
                 _serve(theirs, home, settings)

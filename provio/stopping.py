@@ -17,7 +17,6 @@ from typing import NoReturn
 
 from provio.errors import ProvioError, TimedOut
 
-PR_SET_PDEATHSIG = 1
 # What the child tells: it merges, which no time-out ends; it answers from now on; it says itself how far it is; it
 # would print.
 MERGES, ANSWERS, SAYS, PRINTS = b"m", b"a", b"s", b"p"
@@ -45,7 +44,7 @@ def apart(seconds: float, note: Callable[[str], None] = lambda _: None) -> int |
         os.close(give)
         os.close(listen)
         _Parent.heard, _Parent.told = leave, tell
-        _die_with(parent)
+        _end_with(parent)
         return None
     os.close(leave)
     os.close(tell)
@@ -107,13 +106,11 @@ def _vanish() -> NoReturn:
     os._exit(1)
 
 
-def _die_with(parent: int) -> None:
-    """Have the kernel end this process with its parent; Ctrl-C, which both are sent, is the parent's to heed."""
-    import ctypes  # dear, and a run needs none
+def _end_with(parent: int) -> None:
+    """Do not outlive the parent; Ctrl-C, which both are sent, is the parent's to heed."""
+    from provio.tied import die_with  # dear, and a run needs none
 
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        _vanish()
+    die_with(parent)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda *_: None)
 

@@ -10,8 +10,7 @@ PR_SET_PDEATHSIG = 1  # sys/prctl.h
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel end this process with its parent, whose Ctrl-C is; end now, where the parent is gone."""
+    """Have the kernel end this process with its parent; end now, where the parent is gone."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -21,7 +21,9 @@ from provio.errors import ProvioError
 from provio.serve import MISSING
 from provio.serve.tether import ADDRESS
 
-TETHER = str(Path(__file__).with_name("tether.py"))
+# Of the folders that its own settings or the user's could name it has none, and of provio's this one.
+TETHER = "import sys; sys.path.append(sys.argv.pop(1)); from provio.serve.tether import main; main()"
+PLACE = str(Path(__file__).parents[2])
 TRIES = (True, False, False, False)  # in a network of its own? A port may be taken by somebody else meanwhile.
 PATIENCE = 60.0  # seconds until it answers: a store of a billion quads opens in a few
 
@@ -33,8 +35,8 @@ def tethered(
     terminal is not for it."""
     pipe = subprocess.PIPE if piped else subprocess.DEVNULL
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", TETHER, str(os.getpid()), str(control), *command], cwd=folder, bufsize=0,
-        stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True,
+        [sys.executable, "-I", "-S", "-c", TETHER, PLACE, str(os.getpid()), str(control), *command], cwd=folder,
+        bufsize=0, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True,
         pass_fds=[control] if control >= 0 else [],
     )  # fmt: skip
 

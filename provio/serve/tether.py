@@ -1,7 +1,7 @@
 """Starts a program that ends with its parent: the parent's process id and a command line in, that program out.
 
-It is run by its path, in an interpreter of its own, and becomes the program. Where memory runs out, the kernel is to
-end this program before any other. With the descriptor of a socket the program has a network of its own, which nobody
+It is run in an interpreter of its own, and becomes the program. Where memory runs out, the kernel is to end this
+program before any other. With the descriptor of a socket the program has a network of its own, which nobody
 else is in: whoever has the socket's other end writes a byte, and is sent a connection to the program.
 """
 
@@ -9,32 +9,26 @@ import contextlib
 import ctypes
 import fcntl
 import os
-import signal
 import socket
 import struct
 import sys
 
-PR_SET_PDEATHSIG = 1
+from provio.tied import die_with
+
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 ADDRESS = ("127.0.0.1", 7878)  # in a network of its own nobody else can have it
 
 
-def main(parent: int, control: int, command: list[str]) -> None:
-    """Become `command`, to be killed when the thread that started this one is no more."""
+def main() -> None:
+    """Become the command, to be killed when the thread that started this one is no more."""
+    parent, control, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     die_with(parent)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
         score.write("1000")
     if control >= 0:
         alone(socket.socket(fileno=control))
     os.execv(command[0], command)  # noqa: S606 - no shell is wanted
-
-
-def die_with(parent: int) -> None:
-    """Be killed when the parent ends, or end now."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def alone(control: socket.socket) -> None:
@@ -59,7 +53,3 @@ def hand_out(control: socket.socket) -> None:
                 socket.send_fds(control, [b"y"], [made.fileno()])
             else:
                 control.send(b"n")
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -50,6 +50,7 @@ def main() -> None:
     """Load the standard input into the store and the graph that are named."""
     parent, store, graph = sys.argv[1:]
     die_with(int(parent))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the parent's
     try:
         with open(0, "rb") as file:
             _load(store, ox.NamedNode(graph), Spool(file))
