@@ -11,13 +11,12 @@ import contextlib
 import ctypes
 import fcntl
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from provio import config, environment, statx, turtle
+from provio import background, config, environment, statx, turtle
 from provio import home as homes
 from provio.content import Unread, sha256
 from provio.errors import ProvioError
@@ -60,11 +59,7 @@ def wanted(home: Home) -> list[str]:
 
 
 def begin(home: Home, *, then_merge: bool = True) -> None:
-    """Start a process that computes what is wanted, unless one is at it; return at once.
-
-    It has no stream, no descriptor, no terminal and no trace of the caller's: who reads the caller's output sees its
-    end.
-    """
+    """Start a process that computes what is wanted, unless one is at it; return at once."""
     if not wanted(home) or not os.access(home.path / NOTES, os.W_OK):
         return
     try:
@@ -72,13 +67,7 @@ def begin(home: Home, *, then_merge: bool = True) -> None:
             pass
     except OSError:
         return  # who is at it looks again before it ends
-    environ = {name: value for name, value in os.environ.items() if name != "PROVIO_TRACE"}
-    command = [sys.executable, "-P", "-m", "provio.hashing", str(home.path), *(() if then_merge else ("--no-merge",))]
-    nowhere = subprocess.DEVNULL
-    with contextlib.suppress(OSError):
-        subprocess.Popen(
-            command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env=environ, start_new_session=True, close_fds=True
-        )
+    background.begin("provio.hashing", str(home.path), *(() if then_merge else ("--no-merge",)))
 
 
 def finish(home: Home, settings: config.Config, note: Callable[[str], None] = lambda _: None) -> list[str]:

@@ -12,14 +12,13 @@ import contextlib
 import fcntl
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote, unquote_to_bytes
 
-from provio import config, image, statx, turtle
+from provio import background, config, image, statx, turtle
 from provio import home as homes
 from provio.content import Unread, sha256
 from provio.home import RUN_ID, Home
@@ -133,18 +132,8 @@ def waited_for(home: Home) -> list[str]:
 
 
 def begin(home: Home, *, then_merge: bool) -> None:
-    """Start a process that states the digests of images that runs wait for; return at once.
-
-    It has no stream, no descriptor, no terminal and no trace of the caller's.
-    """
-    environ = {name: value for name, value in os.environ.items() if name not in ("PROVIO_TRACE", "LD_PRELOAD")}
-    words = [str(home.path), *(() if then_merge else ("--no-merge",))]
-    nowhere = subprocess.DEVNULL
-    with contextlib.suppress(OSError):
-        subprocess.Popen(
-            [sys.executable, "-P", "-m", "provio.image_digest", *words],
-            stdin=nowhere, stdout=nowhere, stderr=nowhere, env=environ, start_new_session=True, close_fds=True,
-        )  # fmt: skip
+    """Start a process that states the digests of images that runs wait for; return at once."""
+    background.begin("provio.image_digest", str(home.path), *(() if then_merge else ("--no-merge",)))
 
 
 def main() -> None:

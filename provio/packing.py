@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import config, runfiles
+from provio import background, config, runfiles
 from provio import home as homes
 from provio.errors import ProvioError
 from provio.home import RUN_ID, Home
@@ -74,13 +74,7 @@ def _tried(home: Home, run: str, now: float) -> bool:
 
 def begin(home: Home) -> None:
     """Start a process that packs what is due, and return at once."""
-    import subprocess  # dear to load, and seldom wanted
-
-    environ = {name: value for name, value in os.environ.items() if name != "PROVIO_TRACE"}
-    command = [sys.executable, "-P", "-m", "provio.packing", str(home.path)]
-    nowhere = subprocess.DEVNULL
-    with contextlib.suppress(OSError):
-        subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env=environ, start_new_session=True)
+    background.begin("provio.packing", str(home.path))
 
 
 def main() -> None:

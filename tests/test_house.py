@@ -17,7 +17,7 @@ FLOORS = """
     jobs storage environment executable limits mount_tables
     trace_records trace_processes trace_parts trace needs shims going signals recording run waiter session
     collect collector unattended
-    pressing tied hdf5_signs hdf5_unseen
+    pressing tied background hdf5_signs hdf5_unseen
     settle identity present image recipes
     lineage dividing survey
     graph_lines graph_calls graph_ranks graph_members graph_said graph across store own_words intake portions

@@ -19,6 +19,7 @@ from typing import IO, BinaryIO, cast
 
 import pyoxigraph as ox
 
+from provio.background import unwatched
 from provio.errors import StoreError
 from provio.store.spool import Spool
 from provio.tied import die_with
@@ -34,8 +35,7 @@ def load(store: str, graph: str, file: BinaryIO, keep: Sequence[int]) -> None:
     Raises OSError where the disk refuses it, StoreError where the process was ended, ValueError for no N-Triples.
     """
     command = [sys.executable, "-P", "-c", PROGRAM, str(os.getpid()), store, graph]
-    environ = {name: value for name, value in os.environ.items() if name != "PROVIO_TRACE"}
-    done = subprocess.run(command, stdin=file, stderr=subprocess.PIPE, pass_fds=keep, env=environ, check=False)
+    done = subprocess.run(command, stdin=file, stderr=subprocess.PIPE, pass_fds=keep, env=unwatched(), check=False)
     said = done.stderr.decode(errors="replace").strip()
     if done.returncode == REFUSED:
         raise OSError(said)

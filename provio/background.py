@@ -1,0 +1,32 @@
+"""Provio's own programs that nobody waits for or watches: a module and its arguments in, a process out.
+
+It has no stream, no descriptor, no terminal and no trace of the caller's: who reads the caller's output sees its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+from provio.shims import NAME
+
+
+def begin(module: str, *arguments: str) -> None:
+    """Start a module as a program, and return at once; where no process is to be had, nothing is done."""
+    import subprocess  # dear to load, and seldom wanted
+
+    command = [sys.executable, "-P", "-m", module, *arguments]
+    nowhere = subprocess.DEVNULL
+    with contextlib.suppress(OSError):
+        subprocess.Popen(
+            command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env=unwatched(), start_new_session=True
+        )
+
+
+def unwatched() -> dict[str, str]:
+    """Return the environment of a process that is no part of any run; what else the user preloads stays."""
+    environ = {name: value for name, value in os.environ.items() if name != "PROVIO_TRACE"}
+    preloads = environ.pop("LD_PRELOAD", "").replace(" ", ":").split(":")
+    left = ":".join(path for path in preloads if path and os.path.basename(path) != NAME)
+    return {**environ, "LD_PRELOAD": left} if left else environ
