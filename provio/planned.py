@@ -70,7 +70,8 @@ class Plan:
         """Have the container told of copies of the shims, made unless this is `dry`."""
         from provio import shims_kept  # dear, and most images have a place
 
-        kept = (shims_kept.place if dry else shims_kept.made)(recording.home, self.shim)
+        home, shim = recording.home, self.shim
+        kept = shims_kept.place(home, shim) if dry else shims_kept.made(home, shim, recording.run_id)
         told["LD_PRELOAD"] = str(kept / self.shim.relative_to(shims.HERE))
         if "PYTHONPATH" in told:
             told["PYTHONPATH"] = told["PYTHONPATH"].replace(str(run.SITE), str(kept / "interceptors" / "site"))

@@ -2,11 +2,13 @@
 that has a copy of them out.
 
 A copy is made once, of what a watched program may load: the shims of one machine, and the interceptors for Python. It
-is another one where provio is another: its name tells of the files that were copied.
+is another one where provio is another: its name tells of the files that were copied. Others of the same user go once
+none of that user's other runs goes on: any of them may start a program by one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -16,7 +18,7 @@ from pathlib import Path
 
 from provio import shims
 from provio.errors import ProvioError
-from provio.home import Home
+from provio.home import RUN_ID, Home
 from provio.recording import uuid7
 
 KEPT = "shims"  # the folder of a `.provio` that has the copies
@@ -30,8 +32,9 @@ def place(home: Home, shim: Path) -> Path:
     return home.path / KEPT / f"{os.geteuid()}-{hashlib.sha256(os.fsencode(said)).hexdigest()[:16]}"
 
 
-def made(home: Home, shim: Path) -> Path:
-    """Return that folder, made where it is not there; raises ProvioError where it cannot be, or is another user's."""
+def made(home: Home, shim: Path, run: str) -> Path:
+    """Return that folder for a run, made where it is not there, and remove what was made of another provio and no other
+    run can use; raises ProvioError where it cannot be made, or is another user's."""
     folder = place(home, shim)
     try:
         if not folder.exists():
@@ -43,7 +46,31 @@ def made(home: Home, shim: Path) -> Path:
         raise ProvioError(f"cannot write {folder} ({error.strerror}): set PROVIO_HOME to a folder with room") from error
     if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):  # what is in it is executed
         raise ProvioError(f"{folder} is not yours alone: remove it")
+    with contextlib.suppress(OSError):  # what cannot be removed stays
+        _leave(home, folder, run)
     return folder
+
+
+def _leave(home: Home, folder: Path, run: str) -> None:
+    """Leave of the user's copies this one alone, unless a run goes on besides `run`."""
+    own = f"{os.geteuid()}-"
+    others = [other for other in folder.parent.iterdir() if other.name.startswith(own) and other != folder]
+    if not others or any(_goes_on(other) for other in home.runs.iterdir() if other.name != run):
+        return
+    for other in others:
+        shutil.rmtree(other.rename(folder.parent / f".{uuid7()}"))  # nobody finds half of one
+
+
+def _goes_on(folder: Path) -> bool:
+    """Whether a run of the user's goes on."""
+    from provio import going, trace  # dear, and there is seldom an older copy
+
+    try:
+        if not RUN_ID.fullmatch(folder.name) or folder.stat().st_uid != os.geteuid():
+            return False
+        return going.going(folder, trace.read_head(folder))
+    except OSError:
+        return True
 
 
 def _make(folder: Path, shim: Path) -> None:

@@ -1,0 +1,54 @@
+"""Copies of the shims in `.provio`: of an older provio they go, but not while a run may use them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Project, provio_command
+
+from provio import shims_kept
+from provio.home import Home
+
+OWN, OTHER = f"{os.geteuid()}-0000000000000000", f"{os.geteuid() + 1}-0000000000000000"
+
+
+def older(home: Home) -> Path:
+    """A copy of an older provio's shims, one of another user's, and the folder of both."""
+    folder = home.path / "shims"
+    for name in (OWN, OTHER):
+        (folder / name / "interceptors").mkdir(parents=True, exist_ok=True)
+        (folder / name / "libprovio.so").touch()
+    return folder
+
+
+def names(folder: Path) -> set[str]:
+    return {entry.name for entry in folder.iterdir()}
+
+
+@pytest.mark.slow
+def test_a_copy_of_an_older_provio_goes_with_the_last_run(project: Project, shim: Path) -> None:
+    """Nobody else's does, nor any while another run than the caller's goes on."""
+    home = Home(project.path / ".provio")
+    os.mkfifo(project.path / "gate")
+    command = [*provio_command(), "run", "--quiet", "--", "sh", "-c", "echo > begun; read word < gate"]
+    run = subprocess.Popen(command, cwd=project.path, env=project.env)
+    gate = os.open(project.path / "gate", os.O_RDWR)
+    while not (project.path / "begun").exists():
+        assert run.poll() is None
+    (folder,) = home.runs.iterdir()
+    kept = shims_kept.made(home, shim, folder.name)
+    assert names(older(home)) == {kept.name, OWN, OTHER}
+    assert shims_kept.made(home, shim, "another") == kept
+    assert names(kept.parent) == {kept.name, OWN, OTHER}
+    shims_kept.made(home, shim, folder.name)  # the run that goes on is the caller's
+    assert names(kept.parent) == {kept.name, OTHER}
+    older(home)
+    os.write(gate, b"\n")
+    assert run.wait(60) == 0
+    os.close(gate)
+    assert shims_kept.made(home, shim, "another") == kept
+    assert names(kept.parent) == {kept.name, OTHER}
+    assert (kept / "libprovio.so").exists()
