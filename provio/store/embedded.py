@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -278,7 +279,8 @@ class StoreReader:
     """
 
     def __init__(self, home: Home) -> None:
-        _check_version(home)
+        with contextlib.suppress(OSError):  # who asks needs no room
+            _check_version(home)
         held = snapshots.hold(home)
         if held is None:
             recorded = len(home.run_folders())
@@ -426,5 +428,9 @@ def _check_version(home: Home) -> None:
     note = home.path / "store.version"
     if not check_version(home) and os.access(home.path, os.W_OK):
         new = home.path / f"store.version.{threading.get_native_id()}"  # threads open a store at once
-        new.write_text(VERSION + "\n", encoding="ascii")
-        new.replace(note)
+        try:
+            new.write_text(VERSION + "\n", encoding="ascii")
+            new.replace(note)
+        except OSError:
+            new.unlink(missing_ok=True)
+            raise
