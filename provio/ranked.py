@@ -154,11 +154,12 @@ def _first(home: Home, shared: Shared, call: Call, settings: Config) -> dict[byt
 def _marked(recording: Recording, settings: Config, say: Callable[[str], None]) -> str:
     """Leave the mark of this host; return in what folder of each host live files are captured, if in any."""
     elsewhere = recording.trace_folder != recording.folder
-    setting = settings.capture_dir or (str(runfiles.shared_memory().parent) if elsewhere else "")
+    shared = str(runfiles.shared_memory().parent) if elsewhere else ""
     home, run_id, host = str(recording.home.path), recording.run_id, turtle.segment(environment.host())
-    if setting and watching.capture(recording, setting, say):
-        captured.attend(home, run_id, host, str(recording.trace_folder))
-        return setting
+    for setting in filter(None, (settings.capture_dir, shared)):
+        if watching.capture(recording, setting, say):
+            captured.attend(home, run_id, host, str(recording.trace_folder))
+            return setting
     captured.mark(str(host_folder(recording)), run_id, host)
     return ""
 

@@ -80,17 +80,19 @@ def capture(recording: Recording, setting: str, say: Callable[[str], None]) -> b
     from provio import captured
 
     home, host = str(recording.home.path), turtle.segment(environment.host())
+    before = host_folder(recording)
+    if recording.trace_folder != recording.folder:  # it may be the same: what is there is taken for begun
+        before.rmdir()
     try:
         with recording.home.closed():
             place = captured.begin(home, recording.run_id, host, setting)
     except (OSError, ValueError) as error:
+        before.mkdir(0o700, exist_ok=True)
         why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
         say(f"capture_dir: {why}: what is recorded lies in the run folder (name one of each node's own disk)")
         return False
-    if recording.trace_folder != recording.folder:
-        import shutil
-
-        shutil.rmtree(recording.trace_folder, ignore_errors=True)
+    if recording.trace_folder not in (recording.folder, Path(place)):
+        recording.trace_folder.rmdir()
     recording.trace_folder = Path(place)
     return True
 

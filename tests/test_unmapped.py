@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import Project, provio_command
 
 from provio.captured import MARK
 
@@ -171,6 +171,23 @@ def network(project: Project, tmp_path: Path) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["", "/dev/shm", "/dev/shm/no-such"])
+def test_ranks_whose_record_lies_on_a_network_file_system(project: Project, network: Path, setting: str) -> None:
+    """They are one run, whose files lie in shared memory until they are collected, said to be captured there or not."""
+    (project.path / "in").write_text("in\n")
+    project.env |= {"PROVIO_HOME": str(network / ".provio"), "PROVIO_CAPTURE_DIR": setting}
+    words = f"PMI_RANK=$rank MPI_LOCALRANKID=$rank {provio_command()[0]} run -- cp in out$rank"
+    script = f"for rank in 0 1 2; do PROVIO_RUN=one {words}; done"
+    done = subprocess.run(["sh", "-c", script], cwd=project.path, env=project.env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (0, int(setting == "/dev/shm/no-such")), done.stderr
+    assert project.data("out2") == {"in"}
+    assert project.count("?run a provio:Run") == 1
+    project.run("cp out2 out3")
+    assert project.data("out3") == {"in", "out2"}
+    assert project.count("?run a provio:Run") == 2
 
 
 @pytest.mark.slow
