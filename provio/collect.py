@@ -60,10 +60,10 @@ def waits(home: Home, run: str) -> bool:
 def here(home: Home, runs: Iterable[str] | None = None, setting: str = "") -> list[str]:
     """Collect what is on this host, of some runs or all; return a line for each that cannot be.
 
-    Where `capture_dir` says (the `setting`) it is found without a note, which another job may have taken away that has
-    a /tmp of its own.
+    Where `capture_dir` says (the `setting`), and in shared memory, it is found without a note: another job may have
+    taken that away that has a /tmp of its own, and a network file system may refuse to tell where it leads.
     """
-    found = _lying(home, setting) if setting else {}
+    found = _lying(home, str(runfiles.shared_memory().parent)) | (_lying(home, setting) if setting else {})
     known = sorted({*runs_here(home), *found})
     wanted = known if runs is None else [run for run in runs if run in known]
     return [line for line in (collect(home, run, found.get(run)) for run in wanted) if line]
