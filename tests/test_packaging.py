@@ -48,7 +48,9 @@ def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_installs_one_name_with_everything_in_it(wheel: Path) -> None:
     assert re.fullmatch(rf"provio-{re.escape(PROJECT['version'])}-py3-none-linux_\w+\.whl", wheel.name)
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {"provio", f"provio-{PROJECT['version']}.dist-info"}
+    own = f"provio-{PROJECT['version']}"
+    assert {name.split("/")[0] for name in names} == {"provio", f"{own}.dist-info", f"{own}.data"}
+    assert [name for name in names if name.startswith(f"{own}.data/")] == [f"{own}.data/scripts/provio"]
     assert {str(path) for path in sources()} | {"provio/libprovio.so", "provio/interceptors/posix/build"} <= set(names)
 
 
