@@ -55,8 +55,8 @@ def _started(call: Call) -> int | None:
         changes = {} if _inside() else _joined(call)
         return None if changes is None else _become(call.command, changes)
     except Contradiction as error:
-        say = _say(call) if _finds_it_first() else _say(_of_many(call))
-        say(f"{error}: this is recorded as a run of its own; unset what is left of another launcher")
+        if _finds_it_first():
+            _say(call)(f"{error}: this is recorded as a run of its own; unset what is left of another launcher")
     except Exception as error:  # whatever it is, what is recorded otherwise finds it too, and says so
         if call.strict:
             raise CannotRecord(str(error)) from error
