@@ -146,7 +146,8 @@ class Home:
 
     def _mark_time(self, folder: Path) -> int:
         try:
-            return (self.marks / folder.name).stat().st_mtime_ns
+            time = (self.marks / folder.name).stat().st_mtime_ns
+            return time - (time % 1_000_000_000 == 0)  # where times are whole seconds, what is of the same may be later
         except FileNotFoundError:
             return -1
 

@@ -13,6 +13,7 @@ import pytest
 from conftest import Project
 
 from provio import intake
+from provio.config import Config
 from provio.home import Home
 from provio.merge import merge
 from provio.store import embedded
@@ -298,6 +299,22 @@ def test_rebuild_makes_the_same_store(project: Project) -> None:
     assert quads(project) == before
     assert {path.name for path in (project.path / ".provio").glob("store*")} == {"store", "store.version"}
     project.provio("merge", "--rebuild", "x", code=2)
+
+
+def test_what_changed_in_the_second_of_its_merge_is_pending(project: Project) -> None:
+    """Where a network file system keeps whole seconds, times do not tell which was first."""
+    project.run("echo 1 > out")
+    home = Home(project.path / ".provio")
+    [folder] = home.run_folders()
+    second = (time.time_ns() // 10**9 + 1) * 10**9
+    time.sleep(2)
+    for path in [folder, *folder.rglob("*")]:
+        os.utime(path, ns=(second, second), follow_symlinks=False)
+    os.utime(home.marks / folder.name, ns=(second, second))
+    settings = Config().conclusions
+    assert home.pending(settings) == [folder]
+    os.utime(home.marks / folder.name, ns=(second + 1, second + 1))
+    assert home.pending(settings) == []
 
 
 def test_what_is_written_between_reading_and_merging_is_pending(project: Project) -> None:
