@@ -145,6 +145,7 @@ def _checkout(target: Path) -> None:
         "interceptors",
         "ontology",
         "queries",
+        "scripts",
         "pyproject.toml",
         "setup.py",
         "README.md",
