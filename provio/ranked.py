@@ -66,17 +66,17 @@ def _started(call: Call) -> int | None:
 def _finds_it_first() -> bool:
     """Whether no other rank here that the same process started has found a contradiction: a variable that was left may
     agree with what the first rank is."""
-    launcher, known = ranks.launcher()
-    if not known:
-        return ranks.speaks(os.environ)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     step = "".join(os.environ.get(name, "") for name in ranks.STEPS)
     try:
+        launcher, known = ranks.launcher()
+        if not known:
+            return ranks.speaks(os.environ)
         folder = ranks.joined(str(homes.find_or_make().path))
         os.close(os.open(os.path.join(folder, ranks.file_name(f"said.{launcher}.{step}")), flags, 0o600))
     except FileExistsError:
         return False
-    except (OSError, ProvioError):
+    except (OSError, ValueError, ProvioError):  # a `/proc` may hide whose process is above
         return ranks.speaks(os.environ)
     return True
 

@@ -19,7 +19,7 @@ import pytest
 from conftest import ROOT, Project, new_project, provio_command
 from meanwhile import start, wait_for
 
-from provio import captured, merge_job, ranks, survey
+from provio import captured, merge_job, ranked, ranks, survey
 from provio.config import Config
 from provio.facts import Access
 from provio.home import Home
@@ -254,6 +254,18 @@ def test_a_contradiction_is_said_and_is_no_rank(project: Project) -> None:
     )
     assert "recorded in" in second
     assert runs_and_ranks(project) == (1, [])
+
+
+def test_a_proc_that_hides_the_launcher_keeps_no_rank_from_its_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whether it is the first to find a contradiction is told by its number on the host then."""
+    monkeypatch.setenv("PROVIO_HOME", str(tmp_path / ".provio"))
+    monkeypatch.setattr(ranks, "ABOVE", 1)
+    monkeypatch.setattr(os, "getppid", lambda: 1 << 30)  # nobody has that number
+    for local, first in (("0", True), ("1", False)):
+        monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", local)
+        assert ranked._finds_it_first() is first
 
 
 def test_what_does_not_start_is_said_as_ever(project: Project) -> None:
