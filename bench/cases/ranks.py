@@ -106,9 +106,9 @@ def _thousands(place: Place, rounds: int) -> Sequence[Figure]:
     shutil.rmtree(many)
     figures = [
         ("`provio merge` of 4,096 ranks: wall time (PROV-IO's paper: 5 minutes to 1 hour)", wall, "s", 300),
-        ("its processor time", processor, "s", None),
-        ("its peak of resident memory", memory, "MB", 300),
-        ("its trace on disk, for each rank", size / 1024, "KiB", None),
+        ("the merge of 4,096 ranks: its processor time", processor, "s", None),
+        ("the merge of 4,096 ranks: its peak of resident memory", memory, "MB", 300),
+        ("the merge of 4,096 ranks: their trace on disk, for each", size / 1024, "KiB", None),
         ("`provio lineage` of the file that 4,096 ranks wrote: processor time", asked.processor / 1e9, "s", None),
         *(
             (f"`provio {' '.join(words)}` of them: processor time", taken.processor / 1e9, "s", None)
