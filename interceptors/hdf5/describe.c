@@ -90,8 +90,8 @@ static void sizes_text(char *room, const hsize_t *sizes, int rank) {
 // Shapes as text, and the number of elements; rank -1: there are none (a null dataspace).
 void describe_extent(const struct call *call, struct thing *thing, hid_t space, char *shape, char *most) {
     hsize_t sizes[RANK], limits[RANK], elements = 1;
-    int rank = ASK(call->library, H5Sget_simple_extent_dims, space, sizes, limits);
-    int kind = rank > 0 ? H5S_SIMPLE : ASK(call->library, H5Sget_simple_extent_type, space);
+    int rank = ASK(call->hdf5, H5Sget_simple_extent_dims, space, sizes, limits);
+    int kind = rank > 0 ? H5S_SIMPLE : ASK(call->hdf5, H5Sget_simple_extent_type, space);
     shape[0] = most[0] = '\0';
     thing->rank = kind == H5S_SCALAR || (kind == H5S_SIMPLE && rank >= 0) ? rank : -1;
     if (thing->rank > 0) {
@@ -105,9 +105,9 @@ void describe_extent(const struct call *call, struct thing *thing, hid_t space, 
 static void type_text(const struct call *call, struct thing *thing, hid_t type, char *room) {
     enum { INTEGER, FLOAT };
     struct text text = {room, room + 31};
-    int class = ASK(call->library, H5Tget_class, type);
-    thing->element_size = ASK(call->library, H5Tget_size, type);
-    if (class == INTEGER && ASK(call->library, H5Tget_sign, type) == 0) TEXT(&text, "u");
+    int class = ASK(call->hdf5, H5Tget_class, type);
+    thing->element_size = ASK(call->hdf5, H5Tget_size, type);
+    if (class == INTEGER && ASK(call->hdf5, H5Tget_sign, type) == 0) TEXT(&text, "u");
     const char *word = class_word(class);
     text_bytes(&text, word, strlen(word));
     if (class == INTEGER || class == FLOAT) text_number(&text, 8 * thing->element_size);
@@ -116,12 +116,12 @@ static void type_text(const struct call *call, struct thing *thing, hid_t type, 
 
 static void filters_text(const struct call *call, hid_t creation, char *room) {
     struct text text = {room, room + 127};
-    int count = ASK(call->library, H5Pget_nfilters, creation);
+    int count = ASK(call->hdf5, H5Pget_nfilters, creation);
     for (int i = 0; i < count; i++) {
         unsigned flags, configuration;
         size_t values = 0;
         int filter =
-            ASK(call->library, H5Pget_filter2, creation, (unsigned)i, &flags, &values, NULL, 0, NULL, &configuration);
+            ASK(call->hdf5, H5Pget_filter2, creation, (unsigned)i, &flags, &values, NULL, 0, NULL, &configuration);
         if (i > 0) TEXT(&text, " ");
         const char *word = filter_word(filter);
         if (word != NULL)
@@ -134,7 +134,7 @@ static void filters_text(const struct call *call, hid_t creation, char *room) {
 
 static void chunks_text(const struct call *call, struct thing *thing, hid_t creation, char *room) {
     hsize_t sizes[RANK];
-    int rank = ASK(call->library, H5Pget_chunk, creation, RANK, sizes);
+    int rank = ASK(call->hdf5, H5Pget_chunk, creation, RANK, sizes);
     if (rank <= 0 || rank > RANK) return;
     sizes_text(room, sizes, rank);
     thing->chunk = 1;
@@ -177,13 +177,13 @@ static void sources_say(const struct call *call, struct thing *thing, hid_t crea
     size_t count = 0;
     bool ready = true;
     for (int i = 0; i < 5; i++) ready &= (room[i] = pool_take(&scratches)) != NULL;
-    if (ready) ASK(call->library, H5Pget_virtual_count, creation, &count);
+    if (ready) ASK(call->hdf5, H5Pget_virtual_count, creation, &count);
     for (size_t i = 0; i < count; i++) {
         char **these = room + i % 2 * 2, **before = room + (i + 1) % 2 * 2;
         these[0][0] = these[1][1] = '\0';
         these[1][0] = '/';
-        ASK(call->library, H5Pget_virtual_filename, creation, i, these[0], PATH_ROOM);
-        ASK(call->library, H5Pget_virtual_dsetname, creation, i, these[1] + 1, PATH_ROOM - 1);
+        ASK(call->hdf5, H5Pget_virtual_filename, creation, i, these[0], PATH_ROOM);
+        ASK(call->hdf5, H5Pget_virtual_dsetname, creation, i, these[1] + 1, PATH_ROOM - 1);
         if (i == 0 || strcmp(these[0], before[0]) != 0 || strcmp(these[1], before[1]) != 0)
             source_say(call, thing, these[0], these[1] + (these[1][1] == '/'), room[4]);
     }
@@ -199,7 +199,7 @@ struct facts_of { // the texts of one description
 
 static void describe_data(const struct call *call, hid_t hid, struct thing *thing, const struct material *material,
                           struct facts_of *of) {
-    struct library *library = call->library;
+    struct library *library = call->hdf5;
     bool attribute = thing->kind == AN_ATTRIBUTE;
     // On disk a committed type's elements may take another room than in memory.
     bool given = material->type > 0 && ASK(library, H5Tcommitted, material->type) == 0;
@@ -236,10 +236,10 @@ static void announce(struct thing *thing, const struct facts_of *of) {
 static bool perhaps_virtual(const struct call *call, struct file *file, hid_t dataset) {
     int index;
     bool chunks = relaxed(file->chunks); // most datasets of a file are alike: the last one's layout is asked for first
-    if (chunks && ASK(call->library, H5Dget_chunk_index_type, dataset, &index) >= 0) return false;
-    haddr_t address = ASK(call->library, H5Dget_offset, dataset);
+    if (chunks && ASK(call->hdf5, H5Dget_chunk_index_type, dataset, &index) >= 0) return false;
+    haddr_t address = ASK(call->hdf5, H5Dget_offset, dataset);
     if (!chunks && address == UINT64_MAX)
-        chunks = ASK(call->library, H5Dget_chunk_index_type, dataset, &index) >= 0;
+        chunks = ASK(call->hdf5, H5Dget_chunk_index_type, dataset, &index) >= 0;
     else
         chunks = false;
     atomic_store_explicit(&file->chunks, chunks, memory_order_relaxed);
@@ -250,17 +250,17 @@ static bool perhaps_virtual(const struct call *call, struct file *file, hid_t da
 void describe_chunk(const struct call *call, hid_t dataset, struct thing *thing) {
     char room[SHAPE];
     struct quiet quiet;
-    quiet_begin(&quiet, call->library);
-    hid_t creation = ASK(call->library, H5Dget_create_plist, dataset);
+    quiet_begin(&quiet, call->hdf5);
+    hid_t creation = ASK(call->hdf5, H5Dget_create_plist, dataset);
     chunks_text(call, thing, creation, room);
-    if (creation > 0) ASK(call->library, H5Pclose, creation);
+    if (creation > 0) ASK(call->hdf5, H5Pclose, creation);
     quiet_end(&quiet);
 }
 
 // Announces it too, unless it has no name yet.
 void describe(const struct call *call, hid_t hid, struct thing *thing, const struct material *material) {
     struct facts_of of;
-    struct library *library = call->library;
+    struct library *library = call->hdf5;
     bool dataset = thing->kind == A_DATASET;
     of.shape[0] = of.most[0] = of.chunks[0] = of.filters[0] = of.type[0] = of.token[0] = '\0';
     if (thing->named) {

@@ -76,7 +76,7 @@ static inline void *function_of(struct library *library, int function) {
     })
 
 struct quiet {
-    struct library *library;
+    struct library *hdf5;
     void *function, *data;
     unsigned second;
     int error;
@@ -116,7 +116,7 @@ struct file {
     _Atomic int used;
     uint32_t slot;
     uint64_t serial; // of all that were open in this process
-    struct library *library;
+    struct library *hdf5;
     unsigned long number;
     provio_object *object;
     struct thing root;                         // what a handle of the file leads to
@@ -137,7 +137,7 @@ struct file {
 struct handle {
     _Atomic hid_t hid; // 0: free
     struct handle *next;
-    struct library *library;
+    struct library *hdf5;
     struct thing *thing;
     uint64_t key; // the thing's at that time
     _Atomic int references;
@@ -196,7 +196,7 @@ static inline struct handle *handle_find(struct library *library, hid_t hid) {
     if ((relaxed(handle_classes[class / 64]) >> class % 64 & 1) == 0) return NULL;
     struct handle *handle = atomic_load_explicit(&handle_buckets[handle_bucket(hid)], memory_order_acquire);
     for (; handle != NULL; handle = handle->next)
-        if (atomic_load_explicit(&handle->hid, memory_order_acquire) == hid && handle->library == library &&
+        if (atomic_load_explicit(&handle->hid, memory_order_acquire) == hid && handle->hdf5 == library &&
             likely(handle->key == relaxed(handle->thing->key))) // else its file was closed
             return handle;
     return NULL;
@@ -205,7 +205,7 @@ static inline struct handle *handle_find(struct library *library, hid_t hid) {
 // ---- one call of the program's
 
 struct call {
-    struct library *library; // NULL: none, and the call fails
+    struct library *hdf5; // NULL: none, and the call fails
     uint64_t started, ended;
     int row;
     int error;   // errno, as the call found it
@@ -258,7 +258,7 @@ void name_parent(char *path);
 
 struct thing *thing_met(const struct call *call, hid_t hid);
 static inline struct thing *thing_of(const struct call *call, hid_t hid) { // NULL: no object of a file
-    struct handle *handle = handle_find(call->library, hid);
+    struct handle *handle = handle_find(call->hdf5, hid);
     return likely(handle != NULL) ? handle->thing : thing_met(call, hid);
 }
 struct thing *meet(const struct call *call, hid_t hid, hid_t place, const char *name, const struct material *material,

@@ -30,8 +30,8 @@ static inline bool on(void) {
 
 bool call_begin(struct call *call, int row, const void *caller, bool wanted, bool calls_back) {
     atomic_store_explicit(&calls, relaxed(calls) + 1, memory_order_relaxed);
-    call->library = library_find(caller);
-    if (!wanted || depth > 0 || call->library == NULL || !on() || !provio_recording()) return false;
+    call->hdf5 = library_find(caller);
+    if (!wanted || depth > 0 || call->hdf5 == NULL || !on() || !provio_recording()) return false;
     call->row = row;
     call->inside = !calls_back;
     call->error = errno;
@@ -180,7 +180,7 @@ void call_end(struct call *call, bool timed) {
     type provio_##name parameters {                                                                                    \
         struct call call;                                                                                              \
         const bool told = call_begin(&call, ROW_##name, __builtin_return_address(0), WANTED_##Term);                   \
-        type(*real) parameters = call.library == NULL ? NULL : ROW(call.library, name);                                \
+        type(*real) parameters = call.hdf5 == NULL ? NULL : ROW(call.hdf5, name);                                      \
         type result = real == NULL ? -1 : real arguments;                                                              \
         if (!told) return result;                                                                                      \
         const enum side side = SIDE_##Term;                                                                            \

@@ -11,7 +11,7 @@
 #define BEGIN(name)                                                                                                    \
     struct call call;                                                                                                  \
     const bool told = call_begin(&call, ROW_##name, __builtin_return_address(0), true, false);                         \
-    __typeof__(((struct hdf5_types *)NULL)->row_##name) real = call.library == NULL ? NULL : ROW(call.library, name);
+    __typeof__(((struct hdf5_types *)NULL)->row_##name) real = call.hdf5 == NULL ? NULL : ROW(call.hdf5, name);
 
 // ---- references of handles
 
@@ -19,7 +19,7 @@ int provio_H5Iinc_ref(hid_t object) {
     BEGIN(H5Iinc_ref)
     int result = real == NULL ? -1 : real(object);
     if (told) call_end(&call, false);
-    struct handle *handle = told && result > 0 ? handle_find(call.library, object) : NULL;
+    struct handle *handle = told && result > 0 ? handle_find(call.hdf5, object) : NULL;
     if (handle != NULL) atomic_fetch_add(&handle->references, 1);
     return result;
 }
@@ -32,7 +32,7 @@ int provio_H5Idec_ref(hid_t object) {
     const bool told = call_begin(&call, ROW_H5Idec_ref, __builtin_return_address(0), true, false);
     int result = ROW(library, H5Idec_ref)(object);
     if (told) call_end(&call, false);
-    struct handle *handle = told && result >= 0 ? handle_find(call.library, object) : NULL;
+    struct handle *handle = told && result >= 0 ? handle_find(call.hdf5, object) : NULL;
     if (handle == NULL) return result;
     atomic_store(&handle->references, result + 1);
     if (result == 0)
@@ -71,7 +71,7 @@ herr_t provio_H5close(void) {
     BEGIN(H5close)
     herr_t result = real == NULL ? -1 : real();
     if (told) call_end(&call, false);
-    if (told && result >= 0) files_close(call.library);
+    if (told && result >= 0) files_close(call.hdf5);
     return result;
 }
 
@@ -95,10 +95,10 @@ static struct file *mounted_at(const struct call *call, hid_t place, const char 
     struct identity identity;
     struct quiet quiet;
     if (!askable(call, place)) return NULL;
-    quiet_begin(&quiet, call->library);
-    identify(call->library, place, name, &identity);
+    quiet_begin(&quiet, call->hdf5);
+    identify(call->hdf5, place, name, &identity);
     quiet_end(&quiet);
-    return identity.known ? file_numbered(call->library, identity.number) : NULL;
+    return identity.known ? file_numbered(call->hdf5, identity.number) : NULL;
 }
 
 herr_t provio_H5Fmount(hid_t place, const char *name, hid_t child, hid_t access) {
@@ -179,10 +179,10 @@ static void doomed_link(struct doomed *doomed, const struct call *call, hid_t pl
     size_t length = group == NULL ? NAME : strlen(group);
     doomed->known = false;
     if (length + 2 > NAME || !askable(call, place)) return;
-    quiet_begin(&doomed->quiet, call->library);
+    quiet_begin(&doomed->quiet, call->hdf5);
     memcpy(doomed->name, group, length);
     doomed->name[length] = '/';
-    ssize_t size = ASK(call->library, H5Lget_name_by_idx, place, group, index, order, n, doomed->name + length + 1,
+    ssize_t size = ASK(call->hdf5, H5Lget_name_by_idx, place, group, index, order, n, doomed->name + length + 1,
                        NAME - length - 1, access);
     doomed->known = size > 0 && (size_t)size < NAME - length - 1;
     quiet_end(&doomed->quiet);
@@ -225,9 +225,8 @@ herr_t provio_H5Adelete_by_idx(hid_t place, const char *object, int index, int o
     struct doomed doomed = {.known = false};
     BEGIN(H5Adelete_by_idx)
     if (told && askable(&call, place)) {
-        quiet_begin(&doomed.quiet, call.library);
-        ssize_t size =
-            ASK(call.library, H5Aget_name_by_idx, place, object, index, order, n, doomed.name, NAME, linking);
+        quiet_begin(&doomed.quiet, call.hdf5);
+        ssize_t size = ASK(call.hdf5, H5Aget_name_by_idx, place, object, index, order, n, doomed.name, NAME, linking);
         doomed.known = size > 0 && size < NAME;
         quiet_end(&doomed.quiet);
     }

@@ -13,7 +13,7 @@ struct library libraries[16];
 enum { RANGES = 512 };
 static struct range {
     uintptr_t start, end;
-    struct library *library;
+    struct library *hdf5;
     _Atomic unsigned state; // rises; its last two bits: free, being filled, ready
 } ranges[RANGES];
 enum { FREE, FILLED, READY, STATES };
@@ -125,7 +125,7 @@ static __attribute__((cold, noinline)) struct library *library_new_caller(const 
         if (range != NULL) {
             range->start = span.start;
             range->end = span.end;
-            range->library = library;
+            range->hdf5 = library;
             atomic_fetch_add(&range->state, 1);
         }
     }
@@ -139,7 +139,7 @@ struct library *library_find(const void *caller) {
     for (unsigned i = 0; i < count; i++) {
         unsigned state = atomic_load_explicit(&ranges[i].state, memory_order_acquire);
         if (state % STATES != READY || address < ranges[i].start || address >= ranges[i].end) continue;
-        struct library *library = ranges[i].library;
+        struct library *library = ranges[i].hdf5;
         atomic_thread_fence(memory_order_acquire);
         if (likely(relaxed(ranges[i].state) == state)) return library;
     }
@@ -161,7 +161,7 @@ __attribute__((cold, noinline)) void *library_function(struct library *library, 
 // ---- the program's error stack and what is printed of it stay as they are
 
 void quiet_begin(struct quiet *quiet, struct library *library) {
-    *quiet = (struct quiet){.library = library, .second = 1, .error = errno};
+    *quiet = (struct quiet){.hdf5 = library, .second = 1, .error = errno};
     ASK(library, H5Eauto_is_v2, 0, &quiet->second);
     if (quiet->second)
         ASK(library, H5Eget_auto2, 0, &quiet->function, &quiet->data);
@@ -171,10 +171,10 @@ void quiet_begin(struct quiet *quiet, struct library *library) {
 }
 
 void quiet_end(struct quiet *quiet) {
-    ASK(quiet->library, H5Eclear2, 0);
+    ASK(quiet->hdf5, H5Eclear2, 0);
     if (quiet->second)
-        ASK(quiet->library, H5Eset_auto2, 0, quiet->function, quiet->data);
+        ASK(quiet->hdf5, H5Eset_auto2, 0, quiet->function, quiet->data);
     else
-        ASK(quiet->library, H5Eset_auto1, quiet->function, quiet->data);
+        ASK(quiet->hdf5, H5Eset_auto1, quiet->function, quiet->data);
     errno = quiet->error;
 }

@@ -7,7 +7,7 @@ static const struct material asked = {0, 0, -1};
 static enum kind kind_of(const struct identity *identity, const struct call *call, hid_t hid) {
     static const enum kind kinds[] = {A_GROUP, A_DATASET, A_TYPE};
     if (identity->type >= 0 && identity->type < 3) return kinds[identity->type];
-    int type = ASK(call->library, H5Iget_type, hid); // 2: group, 3: datatype, 5: dataset
+    int type = ASK(call->hdf5, H5Iget_type, hid); // 2: group, 3: datatype, 5: dataset
     return type == 5 ? A_DATASET : type == 3 ? A_TYPE : A_GROUP;
 }
 
@@ -15,7 +15,7 @@ static enum kind kind_of(const struct identity *identity, const struct call *cal
 
 static struct file *file_begin(const struct call *call, const char *path, int fd, unsigned flags, unsigned long number,
                                bool numbered) {
-    struct file *file = file_new(call->library, number, numbered);
+    struct file *file = file_new(call->hdf5, number, numbered);
     if (file == NULL) return NULL;
     file->flags = flags & ~(unsigned)(O_CREAT | O_EXCL | O_TRUNC);
     file->path = copy_text(path);
@@ -26,9 +26,8 @@ static struct file *file_begin(const struct call *call, const char *path, int fd
 
 static bool file_number(const struct call *call, hid_t hid, bool collective, unsigned long *number) {
     struct identity identity = {.known = false};
-    if (function_of(call->library, OWN_H5Fget_fileno) != NULL)
-        return ASK(call->library, H5Fget_fileno, hid, number) >= 0;
-    if (!collective) identify(call->library, hid, NULL, &identity);
+    if (function_of(call->hdf5, OWN_H5Fget_fileno) != NULL) return ASK(call->hdf5, H5Fget_fileno, hid, number) >= 0;
+    if (!collective) identify(call->hdf5, hid, NULL, &identity);
     *number = identity.number;
     return identity.known;
 }
@@ -37,7 +36,7 @@ static bool file_number(const struct call *call, hid_t hid, bool collective, uns
 static struct file *file_behind(const struct call *call, hid_t hid, unsigned long number, unsigned flags) {
     char *room = pool_take(&scratches);
     struct file *file = NULL;
-    ssize_t length = room == NULL ? -1 : ASK(call->library, H5Fget_name, hid, room, PATH_ROOM);
+    ssize_t length = room == NULL ? -1 : ASK(call->hdf5, H5Fget_name, hid, room, PATH_ROOM);
     if (length > 0 && length < PATH_ROOM) file = file_begin(call, room, -1, flags, number, true);
     if (room != NULL) pool_give(&scratches, room);
     return file;
@@ -55,12 +54,12 @@ static bool in_memory(const struct call *call, hid_t access, bool created) {
     size_t increment;
     hbool_t stored = true;
     if (access <= 0 || !created) return false;
-    return ASK(call->library, H5Pget_fapl_core, access, &increment, &stored) >= 0 && !stored;
+    return ASK(call->hdf5, H5Pget_fapl_core, access, &increment, &stored) >= 0 && !stored;
 }
 
 void opened_file(const struct call *call, hid_t hid, const char *path, unsigned flags, hid_t access, bool created) {
     struct quiet quiet;
-    struct library *library = call->library;
+    struct library *library = call->hdf5;
     int degree = 0;
     hbool_t collective = false;
     unsigned long number = 0;
@@ -86,12 +85,12 @@ void opened_file(const struct call *call, hid_t hid, const char *path, unsigned 
 
 void same_file(const struct call *call, hid_t hid, hid_t object, bool counted) {
     struct thing *thing = thing_of(call, object);
-    struct handle *known = handle_find(call->library, hid);
+    struct handle *known = handle_find(call->hdf5, hid);
     if (thing == NULL) return;
     if (known != NULL)
         atomic_fetch_add(&known->references, 1);
     else
-        handle_add(call->library, hid, &thing->file->root);
+        handle_add(call->hdf5, hid, &thing->file->root);
     if (counted) provio_counted(thing->file->object, function_number(call), told_from(call));
 }
 
@@ -100,7 +99,7 @@ void same_file(const struct call *call, hid_t hid, hid_t object, bool counted) {
 static struct file *file_of(const struct call *call, hid_t hid, struct thing *base, const struct identity *identity) {
     if (!identity->known) return base == NULL ? NULL : base->file;
     if (base != NULL && base->file->number == identity->number) return base->file;
-    struct file *file = file_numbered(call->library, identity->number);
+    struct file *file = file_numbered(call->hdf5, identity->number);
     if (file == NULL)
         file = file_behind(call, hid, identity->number, base == NULL ? O_RDONLY : base->file->flags & O_ACCMODE);
     return file;
@@ -155,7 +154,7 @@ struct thing *meet(const struct call *call, hid_t hid, hid_t place, const char *
                    bool created) {
     struct thing *base = place == -1 ? NULL : thing_of(call, place), *thing = NULL;
     struct identity identity = {.type = -1};
-    if (base == NULL || !base->file->collective) identify(call->library, hid, NULL, &identity);
+    if (base == NULL || !base->file->collective) identify(call->hdf5, hid, NULL, &identity);
     struct file *file = file_of(call, hid, base, &identity);
     char *room = file == NULL ? NULL : pool_take(&scratches);
     if (room == NULL) return NULL;
@@ -179,7 +178,7 @@ struct thing *meet(const struct call *call, hid_t hid, hid_t place, const char *
 
 // What was met before under that name, where no link can lead elsewhere: nothing is asked.
 static struct thing *met_before(const struct call *call, hid_t place, const char *name) {
-    struct handle *handle = handle_find(call->library, place);
+    struct handle *handle = handle_find(call->hdf5, place);
     struct thing *base = handle == NULL ? NULL : handle->thing, *found = NULL;
     if (base == NULL || base->text == NULL || relaxed(base->gone) || relaxed(names_unsure)) return NULL;
     char *room = pool_take(&scratches);
@@ -196,11 +195,11 @@ void opened(const struct call *call, hid_t hid, hid_t place, const char *name, c
     struct thing *thing = created || name == NULL ? NULL : met_before(call, place, name);
     bool asking = thing == NULL;
     if (asking) {
-        quiet_begin(&quiet, call->library);
+        quiet_begin(&quiet, call->hdf5);
         thing = meet(call, hid, place, name, material, created);
     }
     if (thing != NULL) {
-        handle_add(call->library, hid, thing);
+        handle_add(call->hdf5, hid, thing);
         provio_counted(thing->object, function_number(call), told_from(call));
     }
     if (asking) quiet_end(&quiet);
@@ -212,7 +211,7 @@ void named(const struct call *call, hid_t object, hid_t place, const char *name)
     struct thing *thing = thing_of(call, object), *base = thing_of(call, place);
     if (thing == NULL || base == NULL) return;
     char *room = pool_take(&scratches);
-    quiet_begin(&quiet, call->library);
+    quiet_begin(&quiet, call->hdf5);
     if (room != NULL && name_follow(call, base, place, name, false, room)) {
         if (thing->text != NULL) {
             link_say(call, base->file, room, thing_path(thing), NULL, true);
@@ -233,8 +232,8 @@ static struct file *owner_named(const struct call *call, hid_t place, struct thi
                                 char *room) {
     static const enum kind kinds[] = {A_GROUP, A_DATASET, A_TYPE};
     struct identity identity = {.type = -1};
-    if (!base->file->collective) identify(call->library, place, object, &identity);
-    struct file *file = identity.known ? file_numbered(call->library, identity.number) : base->file;
+    if (!base->file->collective) identify(call->hdf5, place, object, &identity);
+    struct file *file = identity.known ? file_numbered(call->hdf5, identity.number) : base->file;
     struct thing *owner = NULL;
     if (file != NULL && identity.known && identity.type >= 0 && identity.type < 3)
         owner = thing_find(file, kinds[identity.type], &identity.token, NULL, NULL);
@@ -259,7 +258,7 @@ void attribute_of(const struct call *call, hid_t place, const char *object, stru
 // Of an attribute that was found without a name, or behind an external link: what the library knows of it.
 static struct file *owner_asked(const struct call *call, hid_t hid, struct thing *base, char *room) {
     struct identity identity = {.type = -1};
-    identify(call->library, hid, NULL, &identity);
+    identify(call->hdf5, hid, NULL, &identity);
     struct file *file = file_of(call, hid, base, &identity);
     return file != NULL && path_asked(call, hid, file, room) ? file : NULL;
 }
@@ -288,7 +287,7 @@ static struct thing *attribute_met(const struct call *call, hid_t hid, hid_t pla
     if (file == NULL) return NULL;
     char *own = name == NULL ? pool_take(&scratches) : NULL;
     struct thing *thing = NULL;
-    ssize_t length = own == NULL ? 0 : ASK(call->library, H5Aget_name, hid, PATH_ROOM, own);
+    ssize_t length = own == NULL ? 0 : ASK(call->hdf5, H5Aget_name, hid, PATH_ROOM, own);
     if (own != NULL && length >= 0 && length < PATH_ROOM) name = own;
     if (name != NULL)
         thing = attribute_named(call, hid, file, room, name, material, created);
@@ -302,10 +301,10 @@ void attribute_opened(const struct call *call, hid_t hid, hid_t place, const cha
                       const struct material *material, bool created) {
     struct quiet quiet;
     char *room = pool_take(&scratches);
-    quiet_begin(&quiet, call->library);
+    quiet_begin(&quiet, call->hdf5);
     struct thing *thing = room == NULL ? NULL : attribute_met(call, hid, place, object, name, material, created, room);
     if (thing != NULL) {
-        handle_add(call->library, hid, thing);
+        handle_add(call->hdf5, hid, thing);
         provio_counted(thing->object, function_number(call), told_from(call));
     }
     quiet_end(&quiet);
@@ -317,7 +316,7 @@ void attribute_opened(const struct call *call, hid_t hid, hid_t place, const cha
 static struct thing *file_met(const struct call *call, hid_t hid) {
     unsigned long number;
     if (!file_number(call, hid, false, &number)) return NULL;
-    struct file *file = file_numbered(call->library, number);
+    struct file *file = file_numbered(call->hdf5, number);
     if (file == NULL) file = file_behind(call, hid, number, O_RDONLY);
     return file == NULL ? NULL : &file->root;
 }
@@ -326,9 +325,9 @@ __attribute__((cold, noinline)) struct thing *thing_met(const struct call *call,
     struct quiet quiet;
     struct thing *thing = NULL;
     if (hid <= 0) return NULL;
-    quiet_begin(&quiet, call->library);
-    int type = ASK(call->library, H5Iget_type, hid);
-    bool object = type == 2 || type == 5 || (type == 3 && ASK(call->library, H5Tcommitted, hid) > 0);
+    quiet_begin(&quiet, call->hdf5);
+    int type = ASK(call->hdf5, H5Iget_type, hid);
+    bool object = type == 2 || type == 5 || (type == 3 && ASK(call->hdf5, H5Tcommitted, hid) > 0);
     if (type == 1)
         thing = file_met(call, hid);
     else if (object)
@@ -338,7 +337,7 @@ __attribute__((cold, noinline)) struct thing *thing_met(const struct call *call,
         if (room != NULL) thing = attribute_met(call, hid, -1, NULL, NULL, &asked, false, room);
         if (room != NULL) pool_give(&scratches, room);
     }
-    if (thing != NULL) handle_add(call->library, hid, thing);
+    if (thing != NULL) handle_add(call->hdf5, hid, thing);
     quiet_end(&quiet);
     return thing;
 }

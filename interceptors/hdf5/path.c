@@ -27,12 +27,12 @@ void name_parent(char *path) {
 }
 
 bool name_asked(const struct call *call, hid_t hid, char *room) {
-    ssize_t length = ASK(call->library, H5Iget_name, hid, room, PATH_ROOM);
+    ssize_t length = ASK(call->hdf5, H5Iget_name, hid, room, PATH_ROOM);
     return length > 0 && length < PATH_ROOM;
 }
 
 static enum link link_kind(const struct call *call, hid_t place, const char *path, char *room) {
-    struct library *library = call->library;
+    struct library *library = call->hdf5;
     struct {
         int type;
         char room[124];
@@ -76,7 +76,7 @@ static bool only_hard(const struct call *call, hid_t place, const char *folder, 
         char room[64];
     } found;
     enum { BY_NAME = 0, NATIVE = 2 };
-    struct library *library = call->library;
+    struct library *library = call->hdf5;
     if (ASK(library, H5Gget_info_by_name, place, folder, &found, 0) < 0 || found.links > most) return false;
     const void *visit = (const void *)other_than_hard;
     herr_t result = function_of(library, OWN_H5Literate_by_name2) != NULL

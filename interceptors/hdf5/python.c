@@ -10,7 +10,7 @@ EXPORTED(H5FDregister, hid_t, (const void *driver))
 // Its name stands first, or, since 1.13, behind two numbers.
 static bool is_named(const struct call *call, const void *driver, const char *name) {
     unsigned major = 0, minor = 0, release = 0;
-    if (driver == NULL || ROW(call->library, H5get_libversion)(&major, &minor, &release) < 0) return false;
+    if (driver == NULL || ROW(call->hdf5, H5get_libversion)(&major, &minor, &release) < 0) return false;
     const char *const *at = driver;
     const char *own = at[major > 1 || minor >= 13 ? 1 : 0];
     return own != NULL && strcmp(own, name) == 0;
@@ -19,9 +19,9 @@ static bool is_named(const struct call *call, const void *driver, const char *na
 hid_t provio_H5FDregister(const void *driver) {
     struct call call;
     const bool told = call_begin(&call, ROW_H5FDregister, __builtin_return_address(0), true, false);
-    hid_t result = call.library == NULL ? -1 : ROW(call.library, H5FDregister)(driver);
+    hid_t result = call.hdf5 == NULL ? -1 : ROW(call.hdf5, H5FDregister)(driver);
     if (told) call_end(&call, false);
-    if (result > 0 && is_named(&call, driver, "fileobj")) atomic_store(&call.library->file_like, result);
+    if (result > 0 && is_named(&call, driver, "fileobj")) atomic_store(&call.hdf5->file_like, result);
     return result;
 }
 
@@ -46,10 +46,10 @@ static bool python_find(struct python *python) {
 
 // The descriptor behind a file that was opened so; -1: there is none.
 int descriptor_behind(const struct call *call, hid_t access) {
-    hid_t driver = relaxed(call->library->file_like);
+    hid_t driver = relaxed(call->hdf5->file_like);
     struct python python;
-    if (driver <= 0 || access <= 0 || ASK(call->library, H5Pget_driver, access) != driver) return -1;
-    const void *(*asked)(hid_t) = function_of(call->library, OWN_H5Pget_driver_info);
+    if (driver <= 0 || access <= 0 || ASK(call->hdf5, H5Pget_driver, access) != driver) return -1;
+    const void *(*asked)(hid_t) = function_of(call->hdf5, OWN_H5Pget_driver_info);
     void *object = asked == NULL ? NULL : (void *)asked(access), *type, *value, *trace;
     if (object == NULL || !python_find(&python)) return -1;
     int kept = errno, state = python.ensure();

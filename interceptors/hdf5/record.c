@@ -19,7 +19,7 @@ void lost(const struct call *call, enum lost what) {
 }
 
 void failed(const struct call *call, hid_t hid) {
-    struct handle *handle = hid <= 0 ? NULL : handle_find(call->library, hid);
+    struct handle *handle = hid <= 0 ? NULL : handle_find(call->hdf5, hid);
     struct thing *thing = handle == NULL ? NULL : handle->thing;
     provio_object *object = thing == NULL ? NULL : thing->object;
     if (thing != NULL && object == NULL) object = thing->file->object;
@@ -35,7 +35,7 @@ void here(const struct call *call, hid_t hid) {
 }
 
 void closed(const struct call *call, hid_t hid) {
-    struct handle *handle = handle_find(call->library, hid);
+    struct handle *handle = handle_find(call->hdf5, hid);
     if (handle == NULL) return;
     provio_counted(object_meant(handle->thing), function_number(call), call->started);
     handle_drop(handle);
@@ -48,7 +48,7 @@ enum { H5S_PLIST = 2, H5S_SEL_POINTS = 1 };
 static uint64_t elements_of(const struct call *call, const struct thing *thing, hid_t memory, hid_t space) {
     if (space == H5S_PLIST) space = memory > H5S_PLIST ? memory : 0;
     if (space <= H5S_PLIST) return relaxed(thing->elements);
-    hssize_t count = ASK(call->library, H5Sget_select_npoints, space);
+    hssize_t count = ASK(call->hdf5, H5Sget_select_npoints, space);
     return count < 0 ? 0 : (uint64_t)count;
 }
 
@@ -73,7 +73,7 @@ void moved_data(const struct call *call, hid_t dataset, hid_t memory, hid_t spac
     if (thing == NULL) return;
     uint64_t elements = elements_of(call, thing, memory, space);
     bool each = thing->kind == AN_ATTRIBUTE || space <= H5S_PLIST || elements < relaxed(thing->elements) ||
-                ASK(call->library, H5Sget_select_type, space) != H5S_SEL_POINTS; // points may recur
+                ASK(call->hdf5, H5Sget_select_type, space) != H5S_SEL_POINTS; // points may recur
     moved(call, thing, elements, side, each, started);
 }
 
@@ -95,12 +95,12 @@ void extent_changed(const struct call *call, hid_t dataset, bool said) {
     struct quiet quiet;
     char shape[SHAPE], most[SHAPE];
     if (thing == NULL || thing->kind != A_DATASET) return;
-    quiet_begin(&quiet, call->library);
-    hid_t space = ASK(call->library, H5Dget_space, dataset);
+    quiet_begin(&quiet, call->hdf5);
+    hid_t space = ASK(call->hdf5, H5Dget_space, dataset);
     if (space > 0) {
         describe_extent(call, thing, space, shape, most);
         if (said) provio_resized(thing->object, function_number(call), shape, told_from(call));
-        ASK(call->library, H5Sclose, space);
+        ASK(call->hdf5, H5Sclose, space);
     }
     quiet_end(&quiet);
 }
@@ -119,7 +119,7 @@ struct naming { // of the names of one call
 static void naming_begin(struct naming *naming, const struct call *call) {
     *naming = (struct naming){.call = call, .from = pool_take(&scratches), .to = pool_take(&scratches)};
     naming->ready = naming->from != NULL && naming->to != NULL;
-    quiet_begin(&naming->quiet, call->library);
+    quiet_begin(&naming->quiet, call->hdf5);
 }
 
 static void naming_end(struct naming *naming) {
@@ -228,10 +228,10 @@ void attribute_moved(const struct call *call, hid_t place, const char *object, c
 
 static struct thing *look(const struct call *call, hid_t place, const char *name, bool created) {
     static const struct material asked = {0, 0, -1};
-    hid_t hid = ASK(call->library, H5Oopen, place, name, 0);
+    hid_t hid = ASK(call->hdf5, H5Oopen, place, name, 0);
     if (hid <= 0) return NULL;
     struct thing *thing = meet(call, hid, place, name, &asked, created);
-    ASK(call->library, H5Oclose, hid);
+    ASK(call->hdf5, H5Oclose, hid);
     return thing;
 }
 
@@ -239,7 +239,7 @@ void copied(const struct call *call, hid_t place, const char *from, hid_t other,
     struct quiet quiet;
     struct thing *base = thing_of(call, place), *target = thing_of(call, other);
     if (base == NULL || target == NULL || base->file->collective || target->file->collective) return;
-    quiet_begin(&quiet, call->library);
+    quiet_begin(&quiet, call->hdf5);
     struct thing *source = look(call, place, from, false), *made = look(call, other, to, true);
     if (source != NULL && made != NULL)
         provio_copied(source->object, made->object, function_number(call), told_from(call));

@@ -217,7 +217,7 @@ struct file *file_new(struct library *library, unsigned long number, bool number
     memset((char *)file + offsetof(struct file, slot), 0, sizeof *file - offsetof(struct file, slot));
     file->slot = slot;
     file->serial = atomic_fetch_add(&file_serials, 1) + 1;
-    file->library = library;
+    file->hdf5 = library;
     file->number = number;
     file->root.file = file;
     file->root.kind = A_FILE;
@@ -231,7 +231,7 @@ struct file *file_new(struct library *library, unsigned long number, bool number
 struct file *file_numbered(struct library *library, unsigned long number) {
     for (uint32_t i = 0, end = relaxed(files_end); i < end; i++) {
         struct file *file = atomic_load(&files[i]);
-        if (file != NULL && atomic_load(&file->used) == 3 && file->library == library && file->number == number)
+        if (file != NULL && atomic_load(&file->used) == 3 && file->hdf5 == library && file->number == number)
             return file;
     }
     return NULL;
@@ -270,7 +270,7 @@ void file_closed_if_unused(struct file *file) {
 void files_close(struct library *library) {
     for (uint32_t i = 0, end = relaxed(files_end); i < end; i++) {
         struct file *file = atomic_load(&files[i]);
-        if (file != NULL && relaxed(file->used) >= 2 && file->library == library) file_close(file);
+        if (file != NULL && relaxed(file->used) >= 2 && file->hdf5 == library) file_close(file);
     }
 }
 
@@ -295,7 +295,7 @@ struct handle *handle_add(struct library *library, hid_t hid, struct thing *thin
     unsigned class = handle_class(hid);
     if (handle == NULL) return NULL;
     atomic_fetch_or(&handle_classes[class / 64], (uint64_t)1 << class % 64);
-    handle->library = library;
+    handle->hdf5 = library;
     handle->thing = thing;
     handle->key = relaxed(thing->key);
     atomic_store(&handle->references, 1);

@@ -98,7 +98,7 @@ void handle_close(struct call *call, const void *pointer) {
 
 static bool number_of(struct call *call, void *object, H5I_type_t type, unsigned long *number, H5O_token_t *token) {
     H5O_info2_t info;
-    if (!ask_object(call->library, object, type, &info, call->list)) return false;
+    if (!ask_object(call->hdf5, object, type, &info, call->list)) return false;
     *number = info.fileno;
     *token = info.token;
     return true;
@@ -107,7 +107,7 @@ static bool number_of(struct call *call, void *object, H5I_type_t type, unsigned
 static struct file *file_numbered(struct call *call, unsigned long number) {
     pthread_mutex_lock(&lock);
     struct file *found = files;
-    while (found != NULL && (found->number != number || found->library != call->library)) found = found->next;
+    while (found != NULL && (found->number != number || found->hdf5 != call->hdf5)) found = found->next;
     pthread_mutex_unlock(&lock);
     return found;
 }
@@ -121,7 +121,7 @@ struct file *file_of(struct call *call, void *object, H5I_type_t type) {
 static struct file *file_new(struct call *call, unsigned long number, provio_object *record) {
     struct file *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
-    made->library = call->library;
+    made->hdf5 = call->hdf5;
     made->number = number;
     made->record = record;
     pthread_mutex_lock(&lock);
@@ -134,7 +134,7 @@ static struct file *file_new(struct call *call, unsigned long number, provio_obj
 // A file that is open already is counted again; else it is a new opening.
 void file_begin(struct call *call, void *opened, const char *path, unsigned flags) {
     unsigned long number = 0;
-    if (!ask_file_number(call->library, opened, &number, call->list)) return;
+    if (!ask_file_number(call->hdf5, opened, &number, call->list)) return;
     int function = functions[call->function];
     struct file *file = file_numbered(call, number);
     if (file == NULL)
@@ -159,7 +159,7 @@ static struct known *object_found(struct file *file, const H5O_token_t *token, c
 }
 
 bool path_of(struct call *call, void *object, H5I_type_t type, char *path, size_t room) {
-    return ask_path(call->library, object, type, path, room, call->list);
+    return ask_path(call->hdf5, object, type, path, room, call->list);
 }
 
 static const char *kind_of(H5I_type_t type, const char *attribute) {
@@ -177,9 +177,9 @@ static struct known *object_new(struct call *call, struct file *file, const H5O_
         return NULL;
     }
     if (attribute != NULL)
-        describe_attribute(call->library, object, call->list, &description);
+        describe_attribute(call->hdf5, object, call->list, &description);
     else if (type == H5I_DATASET)
-        describe_dataset(call->library, object, call->list, &description);
+        describe_dataset(call->hdf5, object, call->list, &description);
     describe_token(token, description.token, sizeof description.token);
     struct provio_member *member = &description.member;
     member->kind = kind_of(type, attribute);

@@ -65,7 +65,7 @@ struct library *library_at(const void *address); // the one whose code is there
 // A file that is open, and an object of it: kept until the file is closed.
 struct file {
     struct file *next;
-    struct library *library;
+    struct library *hdf5;
     unsigned long number; // in its library
     unsigned opens;       // handles of it and of what is in it
     provio_object *record;
@@ -84,7 +84,7 @@ struct known {
 
 // One callback that is recorded: who called, with which property list, since when.
 struct call {
-    struct library *library;
+    struct library *hdf5;
     hid_t list;
     int function, error; // error: errno as the program had it
     uint64_t started;

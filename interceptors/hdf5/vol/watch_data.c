@@ -23,10 +23,10 @@ void *watch_dataset_open(void *object, const H5VL_loc_params_t *where, const cha
 
 // How many elements a dataset has now.
 static hssize_t elements_of(struct call *call, void *dataset) {
-    hid_t space = ask_dataset(call->library, dataset, H5VL_DATASET_GET_SPACE, call->list);
+    hid_t space = ask_dataset(call->hdf5, dataset, H5VL_DATASET_GET_SPACE, call->list);
     if (space < 0) return 0;
-    hssize_t found = call->library->H5Sget_simple_extent_npoints(space);
-    call->library->H5Sclose(space);
+    hssize_t found = call->hdf5->H5Sget_simple_extent_npoints(space);
+    call->hdf5->H5Sclose(space);
     return found < 0 ? 0 : found;
 }
 
@@ -46,7 +46,7 @@ void moved(struct call *call, size_t count, void *datasets[], hid_t memory[], hi
         }
         hid_t space = selection(memory[i], spaces[i]);
         hssize_t all = space > 0 && reading ? 0 : elements_of(call, datasets[i]);
-        hssize_t chosen = space > 0 ? call->library->H5Sget_select_npoints(space) : all;
+        hssize_t chosen = space > 0 ? call->hdf5->H5Sget_select_npoints(space) : all;
         int function = functions[call->function];
         uint64_t bytes = (uint64_t)(chosen < 0 ? 0 : chosen) * known->element;
         (reading ? recorder.provio_read : recorder.provio_write)(known->record, function, bytes, call->started);
@@ -82,7 +82,7 @@ void resized(struct call *call, void *dataset, bool done) {
         failed(call, known);
         return;
     }
-    describe_dataset(call->library, dataset, call->list, &description);
+    describe_dataset(call->hdf5, dataset, call->list, &description);
     if (description.member.shape != NULL)
         recorder.provio_resized(known->record, functions[FUNCTION_H5Dset_extent], description.member.shape,
                                 call->started);
@@ -128,10 +128,10 @@ void *watch_attr_open(void *object, const H5VL_loc_params_t *where, const char *
 }
 
 static uint64_t size_of(struct call *call, void *attribute, uint64_t element) {
-    hid_t space = ask_attribute(call->library, attribute, H5VL_ATTR_GET_SPACE, call->list);
+    hid_t space = ask_attribute(call->hdf5, attribute, H5VL_ATTR_GET_SPACE, call->list);
     if (space < 0) return 0;
-    hssize_t elements = call->library->H5Sget_simple_extent_npoints(space);
-    call->library->H5Sclose(space);
+    hssize_t elements = call->hdf5->H5Sget_simple_extent_npoints(space);
+    call->hdf5->H5Sclose(space);
     return (uint64_t)(elements < 0 ? 0 : elements) * element;
 }
 

@@ -78,7 +78,7 @@ void *watch_object_open(void *object, const H5VL_loc_params_t *where, H5I_type_t
 // ---- copies
 
 static void close_again(struct call *call, void *object, H5I_type_t type) {
-    struct library *library = call->library;
+    struct library *library = call->hdf5;
     if (type == H5I_DATASET) library->H5VLdataset_close(object, library->native, call->list, NULL);
     if (type == H5I_GROUP) library->H5VLgroup_close(object, library->native, call->list, NULL);
     if (type == H5I_DATATYPE) library->H5VLdatatype_close(object, library->native, call->list, NULL);
@@ -90,7 +90,7 @@ static struct known *known_at(struct call *call, void *object, const H5VL_loc_pa
     H5VL_loc_params_t there = {.obj_type = where->obj_type, .type = H5VL_OBJECT_BY_NAME};
     there.loc_data.loc_by_name.name = name;
     there.loc_data.loc_by_name.lapl_id = H5P_DEFAULT;
-    struct library *library = call->library;
+    struct library *library = call->hdf5;
     void *found = library->H5VLobject_open(object, &there, library->native, &type, call->list, NULL);
     if (found == NULL) return NULL;
     struct known *known = object_known(call, found, type, NULL, created);
