@@ -36,7 +36,7 @@ class Known:
     path: str = ""
     root: str = ""
     machine: str = ""
-    library: str = ""
+    libc: str = ""
     digest: str = ""
     recipe: str = ""
     labels: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ def of_inspection(name: str, text: str) -> Known:
     layers = [place for value in _places(said) for place in value.split(":")]
     musl = any(any(Path(place, "lib").glob("ld-musl-*")) for place in layers)
     labels = (said.get("Config") or {}).get("Labels") or {}
-    return Known(name, machine=machine, library="musl" if musl else "", digest=digest, labels=_listed(labels))
+    return Known(name, machine=machine, libc="musl" if musl else "", digest=digest, labels=_listed(labels))
 
 
 def _places(said: dict[str, Any]) -> list[str]:

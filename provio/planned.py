@@ -138,7 +138,7 @@ def _shim(asked: Asked, known: Known, command: tuple[str, ...]) -> tuple[Path, U
     """The shim that what is started first can take: what that starts chooses its own. One that is statically linked
     takes none."""
     if not known.root:
-        return shims.of(known.machine or os.uname().machine, known.library or "glibc"), None
+        return shims.of(known.machine or os.uname().machine, known.libc or "glibc"), None
     program = command[0] if command and asked.mode != "shell" else "/bin/sh"
     try:
         return shims.for_program(program, known.root), None

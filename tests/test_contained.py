@@ -40,7 +40,7 @@ CASES = {
 class Inside:
     """A root, the shim for its programs, and where an ordinary user may write."""
 
-    library: str
+    libc: str
     root: Path
     shim: Path
     user: Ordinary
@@ -80,8 +80,8 @@ def inside(
 
 def c_program(inside: Inside, name: str) -> Path:
     """Compile a test program of the shim's own tests."""
-    needed(f"x86_64-{inside.library}")
-    return compiled(TARGETS[f"x86_64-{inside.library}"], name, inside.place)
+    needed(f"x86_64-{inside.libc}")
+    return compiled(TARGETS[f"x86_64-{inside.libc}"], name, inside.place)
 
 
 def found(name: str) -> Program:
@@ -93,11 +93,11 @@ def found(name: str) -> Program:
 def test_the_same_inside(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each program prints, ends and leaves the same, watched and not."""
     shutil.copytree(SAME, inside.place / "same")
-    if inside.library == "musl":
+    if inside.libc == "musl":
         monkeypatch.setenv("CC", "musl-gcc")
     common = {"PATH": "/usr/local/bin:/usr/bin:/bin:/sbin:/usr/sbin", "HOME": "/tmp", "LC_ALL": "C.UTF-8", "TZ": "UTC",
               "SAME": str(inside.place / "same"), "USER": "ada"}  # fmt: skip
-    for name in (*CASES[inside.library], *C_PROGRAMS):
+    for name in (*CASES[inside.libc], *C_PROGRAMS):
         program, work = found(name), inside.place / "work"
         words = [word.replace(str(SAME), common["SAME"]) for word in program.command(inside.place)]
         words = ["python3" if word.endswith("python") or "/python3" in word else word for word in words]
@@ -111,7 +111,7 @@ def test_the_same_inside(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.slow
 def test_hostile_names_inside(inside: Inside) -> None:
     """A file may have any name but `/` and NUL."""
-    program = from_text(f"x86_64-{inside.library}", NAMES_IN_C, inside.place / "names")
+    program = from_text(f"x86_64-{inside.libc}", NAMES_IN_C, inside.place / "names")
     work, trace = inside.place / "work", inside.trace("trace")
     work.mkdir()
     subprocess.run(inside.command(work, [program, *NAMES.values()], trace), env=inside.user.env, check=True)

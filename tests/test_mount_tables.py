@@ -14,8 +14,8 @@ from provio.mount_tables import UNKNOWN, MountTables, Table, _Outside
 HOST = "https://w3id.org/provio/run/r/h/"
 INSIDE = rb"""45 66 254:0 /images/deb / ro,relatime - ext4 /dev/vda rw
 46 45 0:21 / /proc rw,relatime - proc proc rw
-89 45 254:0 /home/ada /work rw,relatime - ext4 /dev/vda rw
-90 89 0:50 / /work/tmp rw,relatime - tmpfs none rw
+89 45 254:0 /home/ada /scratch rw,relatime - ext4 /dev/vda rw
+90 89 0:50 / /scratch/tmp rw,relatime - tmpfs none rw
 91 45 254:1 /a\040b /data rw,relatime - ext4 /dev/vdb rw
 92 45 254:0 /gone//deleted /etc/passwd rw,relatime - ext4 /dev/vda rw
 93 91 254:1 /other /data rw,relatime - ext4 /dev/vdb rw
@@ -32,9 +32,9 @@ def table() -> Table:
     [
         (b"/", b"/images/deb"),
         (b"/usr/bin/python3", b"/images/deb/usr/bin/python3"),
-        (b"/work", b"/home/ada"),
-        (b"/work/x y\xff", b"/home/ada/x y\xff"),
-        (b"/work/tmp/x", b"/work/tmp/x"),  # seen inside alone
+        (b"/scratch", b"/home/ada"),
+        (b"/scratch/x y\xff", b"/home/ada/x y\xff"),
+        (b"/scratch/tmp/x", b"/scratch/tmp/x"),  # seen inside alone
         (b"/workshop/x", b"/images/deb/workshop/x"),
         (b"/data/x", b"/vdb/other/x"),  # what was mounted last lies on top
         (b"/etc/passwd", b"/etc/passwd"),
@@ -57,7 +57,7 @@ def test_a_table_whose_mounts_lie_on_each_other_ends() -> None:
 def test_a_table_that_is_cut_short_says_what_it_has() -> None:
     """A line that was not written whole counts for nothing."""
     for size in range(len(INSIDE)):
-        Table(environment.parsed(INSIDE[:size]), []).outside(b"/work/x")
+        Table(environment.parsed(INSIDE[:size]), []).outside(b"/scratch/x")
 
 
 def test_records_are_read_by_the_table_of_their_image() -> None:
@@ -65,15 +65,15 @@ def test_records_are_read_by_the_table_of_their_image() -> None:
     tables = MountTables([{"device": "254:0", "root": "/", "mountPoint": "/"}])
     assert tables.takes({f"{HOST}mounts/1.2": {"a": "MountTable", "table": INSIDE.decode()}}, "0.mounts.1.2.ttl", HOST)
     records = {
-        f"{HOST}7.8.0/": {"a": "Process", "mounts": "1.2", "cwd": "/work"},
-        f"{HOST}7.8.v/o1": {"a": "FileVersion", "pathEncoded": "/work/%FF"},
+        f"{HOST}7.8.0/": {"a": "Process", "mounts": "1.2", "cwd": "/scratch"},
+        f"{HOST}7.8.v/o1": {"a": "FileVersion", "pathEncoded": "/scratch/%FF"},
     }
     assert not tables.takes(records, "7.8.0.0.ttl", HOST)
     assert records[f"{HOST}7.8.0/"]["cwd"] == "/home/ada"
     assert records[f"{HOST}7.8.v/o1"]["pathEncoded"] == "/home/ada/%FF"
-    other = {f"{HOST}7.9.0/o1": {"a": "FileVersion", "path": "/work/x"}}
+    other = {f"{HOST}7.9.0/o1": {"a": "FileVersion", "path": "/scratch/x"}}
     tables.takes(other, "7.9.0.0.ttl", HOST)
-    assert other[f"{HOST}7.9.0/o1"]["path"] == "/work/x"
+    assert other[f"{HOST}7.9.0/o1"]["path"] == "/scratch/x"
 
 
 def namespaces() -> None:
