@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -252,6 +253,15 @@ def compile_shim(target: Path) -> None:
 @pytest.fixture
 def trace(built: Path, tmp_path: Path) -> Trace:
     return Trace(tmp_path / "trace", built / "libprovio.so")
+
+
+@pytest.fixture
+def shown() -> Iterator[Path]:
+    """A folder that other users may read: those of pytest are shut to them, and each pytest that starts shuts its own
+    and those of its siblings anew."""
+    with tempfile.TemporaryDirectory(prefix="provio-shown-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture

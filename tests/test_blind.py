@@ -116,20 +116,21 @@ def test_a_32_bit_program_is_started_without_the_preload(built: Path, trace: Tra
     assert sorted(gaps(trace.facts())) == sorted((way, "small") for way in WAYS)
 
 
-def test_a_program_that_gains_rights(built: Path, trace: Trace, work: Path, needs: Needs) -> None:
+def test_a_program_that_gains_rights(built: Path, shown: Path, needs: Needs) -> None:
     """A set-user-id program, started by another user, loses the preload to its loader; to its owner it is plain."""
     needs("setpriv")
     if os.geteuid() != 0:
         pytest.skip("needs root, to own a program that others start")
-    program = shutil.copy(built / "copy", work / "rights")
-    os.chmod(program, 0o4755)
-    for folder in (*trace.folder.parents, trace.folder, *work.parents, *built.parents, work, built):
-        folder.chmod(folder.stat().st_mode | 0o755 if folder != trace.folder else 0o777)
-    work.chmod(0o777)
-    bare_and_watched(trace, work, built / "starts", program, "in", "out")
+    shim, starts, copy = (Path(shutil.copy(built / name, shown)) for name in ("libprovio.so", "starts", "copy"))
+    trace, work, program = Trace(shown / "trace", shim), shown / "work", copy.rename(shown / "rights")
+    work.mkdir()
+    program.chmod(0o4755)
+    for folder in (trace.folder, work):
+        folder.chmod(0o777)
+    bare_and_watched(trace, work, starts, program, "in", "out")
     assert gaps(trace.facts()) == []
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    bare_and_watched(trace, work, *other, built / "starts", program, "in", "out")
+    bare_and_watched(trace, work, *other, starts, program, "in", "out")
     assert sorted(gaps(trace.facts())) == sorted((way, "rights") for way in WAYS)
 
 

@@ -212,21 +212,20 @@ def as_nobody(*arguments: str, cwd: Path, env: dict[str, str]) -> subprocess.Com
 
 @pytest.mark.parametrize(("mode", "code"), [("u=rwX,go=rX", 0), ("u=rwX,go=", 1)])
 @pytest.mark.slow
-def test_a_store_of_another_user(pending: Project, tmp_path: Path, mode: str, code: int) -> None:
+def test_a_store_of_another_user(pending: Project, shown: Path, mode: str, code: int) -> None:
     """Not used unasked; when asked to, it answers where it may be read, and one line says what could not be done."""
-    for folder in (tmp_path, *tmp_path.parents[:-2]):
-        folder.chmod(folder.stat().st_mode | 0o755)
-    subprocess.run(["chmod", "-R", mode, pending.path / ".provio"], check=True)
-    before = quads(pending.path / ".provio")
-    unasked = as_nobody("runs", cwd=pending.path, env=pending.env)
+    record = shown / ".provio"
+    env = {**copy(pending, record), "HOME": str(shown)}
+    subprocess.run(["chmod", "-R", mode, record], check=True)
+    before = quads(record)
+    unasked = as_nobody("runs", cwd=shown, env={**pending.env, "HOME": str(shown)})
     assert (unasked.returncode, unasked.stderr.count("\n")) == (1, 1), unasked.stderr
     assert "belongs to user 0: set PROVIO_HOME" in unasked.stderr
-    env = {**pending.env, "PROVIO_HOME": str(pending.path / ".provio")}
     asked = as_nobody("runs", cwd=Path("/"), env=env)
     assert (asked.returncode, asked.stderr.count("\n")) == (code, 1), asked.stderr
     merged = as_nobody("merge", cwd=Path("/"), env=env)
     assert (merged.returncode, merged.stderr.count("\n")) == (1, 1), merged.stderr
-    assert quads(pending.path / ".provio") == before
+    assert quads(record) == before
 
 
 @pytest.mark.parametrize("name", ["store", "snapshots"])

@@ -6,8 +6,6 @@ import itertools
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -124,20 +122,17 @@ class Users:
 
 
 @pytest.fixture
-def users(needs: object, shim: Path) -> Iterator[Users]:
+def users(needs: object, shim: Path, shown: Path) -> Users:
     if os.geteuid() != 0:
         pytest.skip("only root can be several users")
     needs("setpriv")  # type: ignore[operator]
-    folder = Path(tempfile.mkdtemp(prefix="provio-shared-"))
-    folder.chmod(0o777)
-    found = Users(folder)
+    shown.chmod(0o777)
+    found = Users(shown)
     probe = ["setpriv", f"--reuid={ADA}", "--clear-groups", "--", *provio_command(), "--version"]
-    if subprocess.run(probe, cwd=folder, env=found.env, capture_output=True, check=False).returncode:
-        shutil.rmtree(folder)
+    if subprocess.run(probe, cwd=shown, env=found.env, capture_output=True, check=False).returncode:
         pytest.skip("other users cannot read this installation")
     found.provio(ADA, "init", "--shared", str(GROUP))
-    yield found
-    shutil.rmtree(folder)
+    return found
 
 
 @pytest.mark.slow

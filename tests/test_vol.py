@@ -175,6 +175,7 @@ def test_h5pys_own_tests_end_as_without_it(work: Path, connector: dict[str, str]
     names = "file dataset group attrs slicing datatype objects vds.test_highlevel_vds".split()
     modules = [f"h5py.tests.test_{name}" for name in names]
     command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command.append(f"--basetemp={work / 'tmp'}")  # without it, it shuts the folder of every pytest to other users
     ends = []
     for more in ({}, connector):
         done = subprocess.run(
