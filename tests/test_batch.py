@@ -12,12 +12,14 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 from conftest import ROOT, Project, provio_command
 from slurm import HOST
 from slurm import slurm as slurm
 
 from provio import batch, jobs
+from provio.verbs import batch as verb
 
 JOBS = {
     "slurm": {
@@ -213,9 +215,34 @@ def test_words_are_the_commands_own(project: Project, system: str) -> None:
     assert done.stdout == b"".join(word + b"|" for word in words)
 
 
-def test_what_is_asked_for_is_one_line(project: Project) -> None:
-    done = project.provio("batch", "slurm", "--account", "a\n#SBATCH --x", "--", "true", code=2)
-    assert done.stderr.strip().splitlines()[-1] == "provio: --account is one line (see provio batch --help)"
+OPTIONS = "name campaign time array partition account module".split()
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_what_is_asked_for_is_one_line(project: Project, option: str) -> None:
+    """Whatever it is: nothing that is asked for adds a line, or a letter that a terminal obeys, to the script."""
+    before = ["--module", "gcc"] if option == "module" else []
+    for value in ("a\n#SBATCH --x", "a\r", "\x1bb", "a\tb", "\x7f", "a\u009bb"):
+        done = project.provio("batch", "slurm", *before, f"--{option}", value, "--", "true", code=2)
+        word = f"provio: --{option} is one line, without control characters (see provio batch --help)"
+        assert (done.stdout, done.stderr.strip().splitlines()[-1]) == ("", word)
+
+
+def test_every_option_that_takes_text_is_looked_at() -> None:
+    """One that is added is to be tried above."""
+    options = [option for option in verb.command.params if isinstance(option, click.Option)]
+    texts = {option.opts[0] for option in options if isinstance(option.type, click.types.StringParamType)}
+    assert texts == {f"--{name}" for name in OPTIONS}
+
+
+def test_names_of_folders_are_quoted_whatever_they_are(project: Project) -> None:
+    """A project's folder may have a newline in its name: the script says it as one word."""
+    inside = project.path / "a\n#SBATCH --x 'b'"
+    (inside / ".provio").mkdir(parents=True)
+    command = [*provio_command(), "batch", "slurm", "--", "sh", "-c", 'printf %s "$PROVIO_HOME"']
+    text = subprocess.run(command, cwd=inside, env=project.env, capture_output=True, check=True).stdout
+    done = subprocess.run(["bash"], input=text, cwd=inside, env=project.env, capture_output=True, check=True)
+    assert done.stdout == os.fsencode(inside / ".provio")
 
 
 def runs(project: Project) -> list[dict[str, str]]:

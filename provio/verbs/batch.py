@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 
 import click
 
 from provio import terminal
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+OPTIONS = {"modules": "module"}  # whose names are not the option's
 
 
 @click.command("batch", short_help="Print a job script that records a command.")
@@ -34,11 +38,16 @@ def command(system: str, command: tuple[str, ...], time_limit: str, **asked: obj
     from provio import asking, batch
     from provio import home as homes
 
-    wrong = next((name for name, value in {"time": time_limit, **asked}.items() if "\n" in str(value)), None)
-    if wrong:
-        raise click.UsageError(f"--{wrong} is one line")
+    _refuse_more_lines({"time": time_limit, **asked})
     home = homes.find_or_make().path
     kept, capture = batch.kept(home, asking.settings().capture_dir)
     job = batch.Job(command, str(home), time=time_limit, kept=kept, capture=capture, **asked)  # type: ignore[arg-type]
     terminal.out(os.fsencode(batch.script(system, job)))
     return 0
+
+
+def _refuse_more_lines(asked: dict[str, object]) -> None:
+    """Raise UsageError for what would be printed as another line, or as one that is not what it looks like."""
+    for name, value in asked.items():
+        if any(CONTROL.search(text) for text in (value if isinstance(value, tuple) else (str(value),))):
+            raise click.UsageError(f"--{OPTIONS.get(name, name)} is one line, without control characters")
