@@ -13,7 +13,7 @@ import sys
 import time
 from contextlib import suppress
 
-NOTES, MARK, SIGN, COLLECTOR = "captured", "0.host.ttl", ".session", "collector"
+NOTES, MARK, SIGN, COLLECTOR = "captured", "0.host.ttl", ".session", "@collector"  # which no host's folder is called
 BASE = "https://w3id.org/provio/"
 UNSET = {"TMPDIR": "/tmp"}  # noqa: S108 (what the name means where it is not set)
 LOOKS = 3

@@ -39,6 +39,7 @@ ABOVE = 8  # processes at most
 JOINED, END = "joined", b"end"
 LONG = 150  # letters of a file's name, before a hash
 SHARED = 0o2070  # the mode of a `.provio` that is a group's
+NO_FOLDER = ("", ".", "..", "run.ttl", "run.new")  # what a host may be called, and a folder in that of a run cannot
 PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -140,6 +141,14 @@ def joined(home: str) -> str:
 def segment(text: str) -> str:
     """Return a text percent-encoded, as `turtle.segment` does."""
     return "".join(chr(byte) if chr(byte) in PLAIN else f"%{byte:02X}" for byte in os.fsencode(text))
+
+
+def host() -> str:
+    """Return the name that this host's folders have; raises ValueError where they cannot have it."""
+    name = os.uname().nodename
+    if name in NO_FOLDER:
+        raise ValueError(f"no folder can have the name of this host, '{name}': give it another (hostname NAME)")
+    return segment(name)
 
 
 def file_name(text: str) -> str:
@@ -263,23 +272,24 @@ def _become(words: list[str], known: list[bytes] | None) -> None:
 
 
 def for_here(trace: bytes) -> bytes:
-    """Return PROVIO_TRACE as it is on this host; raises FileNotFoundError where the run is gone."""
-    fields, name = trace.split(b";"), segment(os.uname().nodename)
+    """Return PROVIO_TRACE as it is on this host; raises FileNotFoundError where the run is gone, ValueError where the
+    host can have no folder in it."""
+    fields, name = trace.split(b";"), host()
     os.stat(b"/".join((plain(fields[5]), b"runs", fields[3], b"run.ttl")))
-    host = name.encode().replace(b"%", b"%25")
+    encoded = name.encode().replace(b"%", b"%25")
     if fields[6].startswith(b"~"):
         from provio import captured  # few have it so
 
         return captured.joined(fields, [os.fsdecode(plain(field)) for field in fields[:7]], name)
-    if fields[4] == host:
+    if fields[4] == encoded:
         return trace
-    place = os.path.join(os.path.dirname(fields[6]), host)
+    place = os.path.join(os.path.dirname(fields[6]), encoded)
     if not os.path.isdir(plain(place)):
         from provio import captured  # once a host
 
         os.makedirs(plain(place), mode=0o700, exist_ok=True)
         captured.mark(os.fsdecode(plain(place)), os.fsdecode(fields[3]), name)
-    return b";".join([*fields[:4], host, fields[5], place, *fields[7:]])
+    return b";".join([*fields[:4], encoded, fields[5], place, *fields[7:]])
 
 
 def plain(field: bytes) -> bytes:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from provio import environment, going, runfiles, turtle
+from provio import environment, going, ranks, runfiles, turtle
 from provio.errors import CannotRecord, ProvioError
 from provio.executable import Unwatchable
 from provio.home import Home, find_or_make
@@ -120,6 +120,7 @@ def prepare(
         raise CannotRecord(
             f"the shim {SHIM} is missing: install provio again with a C compiler (pip install --force-reinstall provio)"
         )
+    _look_at_host()
     try:
         home = home or find_or_make()
         run_id = uuid7()
@@ -141,6 +142,13 @@ def prepare(
             f"cannot write the run folder ({error.strerror}): set PROVIO_HOME to a folder with room"
         ) from error
     return recording
+
+
+def _look_at_host() -> None:
+    try:
+        ranks.host()
+    except ValueError as error:
+        raise CannotRecord(str(error)) from error
 
 
 @contextlib.contextmanager

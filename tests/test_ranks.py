@@ -384,22 +384,47 @@ def test_each_name_is_a_run_of_its_own(project: Project) -> None:
 @pytest.mark.parametrize("captured", [False, True])
 def test_a_hosts_name_may_be_any(project: Project, captured: bool) -> None:
     """What joins there is one run with what made it."""
-    unshared = ["unshare", "--uts"]
-    if subprocess.run([*unshared, "true"], capture_output=True).returncode:
-        pytest.skip("needs the right to name a host")
     if captured:
         (project.path / "node").mkdir()
         project.env["PROVIO_CAPTURE_DIR"] = f"{project.path}/node"
     (project.path / "a").write_text("1\n")
-    name = "import socket; socket.sethostname('a;b%43 é/'.encode())"
-    script = f'"{sys.executable}" -c "{name}"; for name in b c; do "$0" run -- cp a $name; mv $name a; done'
-    words = [*unshared, "sh", "-c", script, *provio_command()]
-    env = project.env | {"PROVIO_RUN": "one"}
-    done = subprocess.run(words, cwd=project.path, env=env, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    wait_for_collected(project)
+    script = 'for name in b c; do "$0" run -- cp a $name; mv $name a; done'
+    for name in ("collector", "@collector", "a;b%43 é/"):
+        assert on_host(project, name, script, PROVIO_RUN="one").stderr == ""
+        wait_for_collected(project)
     assert len(ends(project)) == 1
-    assert len(project.rows("SELECT DISTINCT ?host { ?p a provio:Process ; provio:host ?host }")) == 1
+    assert len(project.rows("SELECT DISTINCT ?host { ?p a provio:Process ; provio:host ?host }")) == 3
+
+
+def on_host(project: Project, name: str, script: str, **said: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell script, whose $0 is provio, where the host has a name."""
+    unshared, env = ["unshare", "--uts"], project.env | said
+    if subprocess.run([*unshared, "true"], capture_output=True).returncode:
+        pytest.skip("needs the right to name a host")
+    named = f'"{sys.executable}" -c "import socket, sys; socket.sethostname(sys.argv[1].encode())" "$1"; {script}'
+    words = [*unshared, "sh", "-c", named, *provio_command(), name]
+    return subprocess.run(words, cwd=project.path, env=env, capture_output=True, text=True, check=True, timeout=60)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "run.ttl", "run.new"])
+def test_a_hosts_name_that_no_folder_can_have_is_said(project: Project, name: str) -> None:
+    """With the remedy, by who would make a run there and by who would join one; the command runs, and nothing is left
+    where it does not belong."""
+    home = project.path / ".provio"
+    home.mkdir(exist_ok=True)
+    script = '"$0" run -- touch out; "$0" run --strict -- true || echo $?'
+    word = f"no folder can have the name of this host, '{name}': give it another (hostname NAME)\n"
+    done = on_host(project, name, script)
+    assert (done.stdout, done.stderr) == ("125\n", f"provio: not recording: {word}provio: {word}")
+    assert (project.path / "out").exists()
+    assert list(home.glob("runs/*")) == []
+    project.env["PROVIO_RUN"] = "one"
+    assert project.provio("run", "--", "true").stderr == ""
+    (run,) = os.listdir(home / "runs")
+    before = sorted(os.listdir(home))
+    done = on_host(project, name, script, PROVIO_RUN="one")
+    assert (done.stdout, done.stderr) == ("125\n", f"provio: not recording: {word}provio: {word}")
+    assert (os.listdir(home / "runs"), sorted(os.listdir(home))) == ([run], before)
 
 
 def wait_for_collected(project: Project) -> None:
