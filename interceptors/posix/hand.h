@@ -20,8 +20,12 @@
         return function(API_##name, REAL(name), __VA_ARGS__);                                                          \
     }
 
-// irregular.c
-int watched_fclose(int (*real)(FILE *), FILE *stream);
+// descriptors.c
+int object_doubled(struct object *object, int copy);
+int access_mode(int fd); // of its opening: O_RDONLY, O_WRONLY or O_RDWR
 void forget_standard(void);
+
+// streams.c
+int watched_fclose(int (*real)(FILE *), FILE *stream);
 
 #endif

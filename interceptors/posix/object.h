@@ -61,7 +61,6 @@ struct object *object_held(int fd);  // known or looked up now, held: never NULL
 struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream);
 void object_pair(int api, const int fds[2], uint64_t started); // the two ends of a socketpair
 void object_share(int fd, struct object *object);
-int object_doubled(struct object *object, int copy); // irregular.c
 void object_forget(int fd);
 void object_release(struct object *object, uint64_t reference);
 void objects_after_fork(void);

@@ -1,0 +1,102 @@
+// Copies from one descriptor to another inside the kernel.
+#include "hand.h"
+
+#include <linux/fs.h>
+
+struct copy {
+    struct thread *thread;
+    struct object *from, *to;
+    uint64_t started;
+};
+
+static void copy_begin(struct copy *copy, int from, int to) {
+    copy->thread = watching() ? thread_self() : NULL;
+    if (copy->thread == NULL) return;
+    copy->from = object_of(from);
+    copy->to = object_of(to);
+    copy->started = now(copy->thread);
+}
+
+static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
+    struct object *from = copy->from, *to = copy->to;
+    if (copy->thread == NULL) return result;
+    if (result < 0)
+        access_failed(copy->thread, to != &ignored ? to : from, api, copy->started);
+    else if (from != &ignored && to != &ignored)
+        event_copy(copy->thread, api, from, to, (uint64_t)result, copy->started);
+    else if (from != &ignored)
+        account(copy->thread, from, relaxed(from->serial), READING, api, relaxed(from->position), (uint64_t)result,
+                copy->started);
+    else if (to != &ignored)
+        account(copy->thread, to, relaxed(to->serial), WRITING, api, relaxed(to->position), (uint64_t)result,
+                copy->started);
+    return result;
+}
+
+ssize_t provio_copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size,
+                               unsigned flags) {
+    struct copy copy;
+    copy_begin(&copy, from, to);
+    return copy_end(&copy, API_copy_file_range, REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags));
+}
+
+ssize_t provio_sendfile(int to, int from, off64_t *offset, size_t size) {
+    struct copy copy;
+    copy_begin(&copy, from, to);
+    return copy_end(&copy, API_sendfile, REAL(sendfile)(to, from, offset, size));
+}
+
+ssize_t provio_sendfile64(int to, int from, off64_t *offset, size_t size) {
+    struct copy copy;
+    copy_begin(&copy, from, to);
+    return copy_end(&copy, API_sendfile64, REAL(sendfile64)(to, from, offset, size));
+}
+
+ssize_t provio_splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags) {
+    struct copy copy;
+    copy_begin(&copy, from, to);
+    return copy_end(&copy, API_splice, REAL(splice)(from, from_offset, to, to_offset, size, flags));
+}
+
+ssize_t provio_tee(int from, int to, size_t size, unsigned flags) {
+    struct copy copy;
+    copy_begin(&copy, from, to);
+    return copy_end(&copy, API_tee, REAL(tee)(from, to, size, flags));
+}
+
+// Into a pipe at its write end; at its read end out of it.
+ssize_t provio_vmsplice(int fd, const struct iovec *parts, size_t count, unsigned flags) {
+    struct object *object = watching() ? object_of(fd) : &ignored;
+    if (object == &ignored) return REAL(vmsplice)(fd, parts, count, flags);
+    struct thread *thread = thread_self();
+    enum side side = access_mode(fd) == O_RDONLY ? READING : WRITING;
+    uint64_t serial = relaxed(object->serial), started = now(thread);
+    ssize_t result = REAL(vmsplice)(fd, parts, count, flags);
+    if (result >= 0)
+        account(thread, object, serial, side, API_vmsplice, relaxed(object->position), (uint64_t)result, started);
+    else
+        access_failed(thread, object, API_vmsplice, started);
+    return result;
+}
+
+// Two files that share what they hold from now on. The argument is looked at when the kernel has found it good.
+static int watched_clone(int to, unsigned long request, void *argument) {
+    struct thread *thread = thread_self();
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    int result = REAL(ioctl)(to, request, argument);
+    if (thread != NULL && result < 0) access_failed(thread, object_of(to), API_ioctl, started);
+    if (thread == NULL || result < 0) return result;
+    const struct file_clone_range all = {.src_fd = (int)(intptr_t)argument};
+    const struct file_clone_range *range = request == FICLONE ? &all : argument;
+    struct copy copy = {thread, object_of((int)range->src_fd), object_of(to), started};
+    struct facts facts;
+    uint64_t size = range->src_length;
+    if (size == 0 && statx_facts((int)range->src_fd, "", AT_EMPTY_PATH, &facts)) size = facts.size - range->src_offset;
+    copy_end(&copy, API_ioctl, (ssize_t)size);
+    return result;
+}
+
+int provio_ioctl(int fd, unsigned long request, void *argument) {
+    return (request == FICLONE || request == FICLONERANGE) && watching() ? watched_clone(fd, request, argument)
+                                                                         : REAL(ioctl)(fd, request, argument);
+}
