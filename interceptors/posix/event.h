@@ -30,7 +30,7 @@ void event_exec_failed(int api, uint64_t exec, int error);
 void event_copy(struct thread *thread, int api, struct object *from, struct object *to, uint64_t bytes,
                 uint64_t started);
 
-// ---- image.c: what an exec is about to start
+// ---- launch.c: what an exec is about to start
 
 struct launch {
     char *const *environment; // what is passed on
@@ -50,8 +50,8 @@ void launch_begin(struct launch *launch, int dirfd, const char *path, int flags,
 void launch_end(struct launch *launch);
 void launch_returned(void);
 const char *shell_reason(void);
-const char *own_name(void);
-size_t package_folder(char *room); // the one in which the shim lies, or `preload` with it; its length, 0: not known
+const char *own_name(void);        // resolve.c: the shim's file
+size_t package_folder(char *room); // environment.c: where the shim lies, or `preload` with it; its length, 0: not known
 void launch_say(struct launch *launch, int api, const char *shown);
 void launch_failed(struct launch *launch, int api, int error);
 void event_unwatched(struct launch *launch, int api, int pid);
