@@ -4,7 +4,7 @@
 
 #include "raw.h"
 
-// ---- intercept.c: the rows of the table, as numbers, names and real functions
+// ---- calls.c: the rows of the table, as numbers, names and real functions
 
 enum {
 #define CALL(name, ...) API_##name,
@@ -89,6 +89,6 @@ static inline void *real_function(int api) {
 #define EXPORTED(name, type, parameters, ...)                                                                          \
     __attribute__((visibility("default"))) type provio_##name parameters __asm__(#name);
 
-int mode_flags(const char *mode);
+int mode_flags(const char *mode); // intercept.c
 
 #endif
