@@ -228,6 +228,16 @@ def test_a_store_of_another_user(pending: Project, shown: Path, mode: str, code:
     assert quads(record) == before
 
 
+@pytest.mark.slow
+def test_a_store_that_was_emptied(pending: Project) -> None:
+    """The next merge gives it all runs, not those alone that are pending."""
+    before = quads(pending.path / ".provio")
+    for path in (pending.path / ".provio").glob("store/*"):
+        path.unlink()
+    pending.provio("runs")
+    assert before < quads(pending.path / ".provio")
+
+
 @pytest.mark.parametrize("name", ["store", "snapshots"])
 @pytest.mark.slow
 def test_a_store_that_is_a_link(pending: Project, tmp_path: Path, name: str) -> None:

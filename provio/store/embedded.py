@@ -28,6 +28,7 @@ VERSION = "1"
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
 LARGE = 8 * spool.PIECE  # bytes of them that are loaded apart: less is rewritten too seldom to pay for it
 KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
+CURRENT = "CURRENT"  # the file by which RocksDB finds all others: a folder without it holds no store
 PIECE = 100_000  # quads that are copied at once
 # Bytes of N-Triples after which the store is closed and opened again: until then RocksDB keeps one of twelve in memory.
 FRESH = 150_000_000
@@ -56,7 +57,7 @@ class StoreWriter:
                     snapshots.restore(home)
                 if home_new(home).exists():
                     snapshots.take_away(home_new(home))  # it was never whole
-            self.begun = anew or not home.store.exists()
+            self.begun = anew or not (home.store / CURRENT).exists()
             self.store = self._open()
             if self.begun and not anew:
                 snapshots.take_away(home.marks)  # of a store that is gone: what is not in this is pending
