@@ -34,6 +34,7 @@ def find_target(reader: Reader, text: str) -> Target:
     if not text:
         raise NothingKnown("no file was named: the name is empty")
     path = os.fsencode(text)
+    path = path.rstrip(b"/") or path  # the kernel knows no file by a name that ends with a slash
     full = os.path.abspath(path)
     iri = present.version(path)
     if iri and _exists(reader, iri):

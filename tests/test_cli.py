@@ -109,6 +109,12 @@ def test_an_empty_name_is_no_file(recorded: Project) -> None:
 
 
 @pytest.mark.slow
+def test_a_slash_behind_a_files_name(recorded: Project) -> None:
+    """It is the file, as it is now: not one that is no longer there."""
+    assert recorded.provio("lineage", "b/").stdout == recorded.provio("lineage", "b").stdout
+
+
+@pytest.mark.slow
 def test_a_changed_file_is_said(recorded: Project) -> None:
     """A file that was changed since: the newest recorded version answers, and provio says so."""
     recorded.sh("echo more >> b")
