@@ -139,7 +139,14 @@ def called(arguments: list[str]) -> Any:
         return 130
     except click.ClickException as error:
         terminal.complain(*_told(error))
-        return 125 if arguments[:1] == ["run"] else error.exit_code
+        return 125 if _starts(arguments) else error.exit_code
+
+
+def _starts(arguments: list[str]) -> bool:
+    """Whether a call was to start a command, whose own exit code 2 may be."""
+    from provio.containers import MODES
+
+    return arguments[:1] == ["run"] or (arguments[:1] == ["container"] and arguments[1:2] in [[mode] for mode in MODES])
 
 
 def _told(error: click.ClickException) -> tuple[str, str]:

@@ -117,6 +117,12 @@ def test_what_is_no_image(project: Project) -> None:
     assert "no container runtime" in nothing and "ch-run" in nothing
 
 
+@pytest.mark.parametrize("arguments", [("exec", "--no-such", "i"), ("run",), ("shell", "--detail", "much", "i")])
+def test_a_wrong_call_started_nothing(project: Project, arguments: tuple[str, ...]) -> None:
+    """125, as of `provio run`: 2 may be the command's own."""
+    assert "--help" in refused(project, *arguments)
+
+
 def test_a_name_goes_to_a_runtime_that_has_it(project: Project, tmp_path: Path) -> None:
     """Charliecloud's storage tells what it has; without any other it is refused in one line."""
     for program in ("ch-run", "podman"):
