@@ -67,12 +67,12 @@ def _carried_out(arguments: list[str]) -> object:
     plain = arguments[:1] == ["run"] and not completes
     if arguments[:1] == ["container"] and arguments[1:2] in CONTAINED and not completes:
         call = run_options.read(arguments[2:])
-        if call and not (call.strict or call.container):
+        if call and not (call.strict or call.container is not None):
             from provio import contained
 
             return contained.called(arguments[1], call)
     call = run_options.read(arguments[1:]) if plain else None
-    if call and call.container:
+    if call and call.container is not None:
         from provio import contained
 
         return contained.exec_in(call)

@@ -117,6 +117,16 @@ def test_what_is_no_image(project: Project) -> None:
     assert "no container runtime" in nothing and "ch-run" in nothing
 
 
+@pytest.mark.slow
+def test_an_empty_name_is_no_image(project: Project) -> None:
+    """As of a variable that is not set: refused by each way to say it; nothing is started outside any container."""
+    said = "provio: no image was named: the name is empty\n"
+    assert refused(project, "exec", "", "--", "touch", "made") == said
+    for options in (("--container", ""), ("--container=",)):
+        assert project.provio("run", *options, "--", "touch", "made", code=125).stderr == said
+    assert not list(project.path.glob("made"))
+
+
 @pytest.mark.parametrize("arguments", [("exec", "--no-such", "i"), ("run",), ("shell", "--detail", "much", "i")])
 def test_a_wrong_call_started_nothing(project: Project, arguments: tuple[str, ...]) -> None:
     """125, as of `provio run`: 2 may be the command's own."""

@@ -88,6 +88,8 @@ def load(name: str) -> ModuleType:
 
 def form_of(image: str) -> str:
     """Return which form an image is given in; raises ProvioError for a path at which there is none."""
+    if not image:
+        raise ProvioError("no image was named: the name is empty")
     if "://" in image:
         return ADDRESS
     if os.path.isdir(image):

@@ -35,7 +35,7 @@ def _carried_out(**given: Any) -> int:
     from provio import contained, ranked
 
     call = Call(**given)
-    return contained.exec_in(call) if call.container else ranked.watched(call)
+    return contained.exec_in(call) if call.container is not None else ranked.watched(call)
 
 
 command = click.Command(
