@@ -113,6 +113,8 @@ def test_what_is_no_image(project: Project) -> None:
     assert "is no image" in refused(project, "exec", "text.sif", "--", "true")
     assert "is known: choose from apptainer" in refused(project, "exec", "--runtime", "lxc", "folder", "--", "true")
     assert "takes no" in refused(project, "exec", "--runtime", "docker", "folder", "--", "true")
+    os.mkfifo(project.path / "fifo")
+    assert "is no image" in refused(project, "exec", "fifo", "--", "true")
     nothing = refused(project, "exec", "folder", "--", "true", PATH=os.path.dirname(provio_command()[0]))
     assert "no container runtime" in nothing and "ch-run" in nothing
 

@@ -105,8 +105,10 @@ def form_of(image: str) -> str:
 
 def _of_file(image: str) -> str:
     try:
-        with open(image, "rb") as file:
-            head = file.read(64)
+        head = b""
+        if os.path.isfile(image):  # who reads from a FIFO waits for whoever writes to it
+            with open(image, "rb") as file:
+                head = file.read(64)
     except OSError as error:
         raise ProvioError(f"{image} cannot be read ({error.strerror}): ask its owner for the right to") from error
     if b"SIF_MAGIC" in head:
