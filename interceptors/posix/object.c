@@ -1,45 +1,18 @@
-// Descriptor -> opening, and the facts of an opening: device, inode, times.
-#include "shim.h"
+// Descriptor -> opening: made when it is opened, or met when a descriptor from outside is first used.
+#include "table.h"
 
 struct object ignored = {.serial = UINT64_MAX, .kind = ""};
-struct object *_Atomic first_descriptors[1024];
 
-static struct object *_Atomic *_Atomic more_descriptors[1024];
 static struct pool objects = POOL(struct object);
 static struct pool middle_paths = POOL_OF(512 + 64);
-static EARLY _Atomic uint64_t serials;
+EARLY _Atomic uint64_t serials;
 uint64_t serials_of_parent;
-
-// ---- the table of descriptors; a vfork's child, which shares this memory, sees its own changes in an overlay
-
-struct overlay {
-    int count;
-    struct {
-        int fd;
-        struct object *object;
-    } entries[64];
-};
-
-static struct pool overlays = POOL(struct overlay);
-static THREAD_LOCAL struct overlay *overlay;
-
-static struct object *_Atomic *slot(int fd, bool make) {
-    if (fd < 0 || fd >= 1024 * 1024) return NULL;
-    if (fd < 1024) return &first_descriptors[fd];
-    struct object *_Atomic *row = atomic_load(&more_descriptors[fd / 1024]);
-    if (row == NULL && make) {
-        struct object *_Atomic *made = arena_take(1024 * sizeof *made);
-        if (made == NULL) return NULL;
-        if (atomic_compare_exchange_strong(&more_descriptors[fd / 1024], &row, made)) row = made;
-    }
-    return row == NULL ? NULL : row + fd % 1024;
-}
 
 uint64_t serial_next(void) {
     return atomic_fetch_add(&serials, 1) + 1;
 }
 
-static struct object *object_new(void) {
+struct object *object_new(void) {
     struct object *object = pool_take(&objects);
     if (object == NULL) return NULL;
     object->flags = 0;
@@ -61,7 +34,7 @@ static struct object *object_new(void) {
     return object;
 }
 
-static void object_path(struct object *object, const char *path, size_t length) {
+void object_path(struct object *object, const char *path, size_t length) {
     object->path =
         length < sizeof object->short_path ? object->short_path : pool_take(length < 512 ? &middle_paths : &scratches);
     if (object->path == NULL) return;
@@ -71,7 +44,7 @@ static void object_path(struct object *object, const char *path, size_t length) 
     object->path[length] = '\0';
 }
 
-static void object_free(struct object *object) {
+void object_free(struct object *object) {
     atomic_store_explicit(&object->serial, 0, memory_order_release);
     if (object->path != NULL && object->path_length >= sizeof object->short_path)
         pool_give(object->path_length < 512 ? &middle_paths : &scratches, object->path);
@@ -81,156 +54,6 @@ static void object_free(struct object *object) {
 void object_release(struct object *object, uint64_t reference) {
     if (object == NULL || object == &ignored) return;
     if (atomic_fetch_sub(&object->references, reference) == reference) object_free(object);
-}
-
-// Another thread may close the descriptor at any moment, and what was freed may be another opening by now: until it is
-// held, nothing but an opening's atomics may be looked at.
-static bool object_hold(struct object *object) {
-    uint64_t count = atomic_load(&object->references);
-    while (count != 0)
-        if (atomic_compare_exchange_weak(&object->references, &count, count + 1)) return true;
-    return false;
-}
-
-static bool table_add(int fd, struct object *object);
-
-// Whether turns are followed there: asked where the opening may be another one by now, so kept as an atomic of its own.
-static void channel_note(struct object *object) {
-    bool channel = S_ISFIFO(object->facts.mode) || S_ISSOCK(object->facts.mode);
-    atomic_store_explicit(&object->channel, channel, memory_order_relaxed);
-}
-
-// What the parent has open, as the child of its vfork sees it: an opening of the child's own.
-static struct object *overlay_copy(int fd, struct object *parents) {
-    struct object *copy = object_hold(parents) ? object_new() : NULL;
-    if (copy == NULL) return &ignored;
-    copy->kind = parents->kind;
-    copy->flags = parents->flags;
-    copy->facts = parents->facts;
-    channel_note(copy);
-    copy->unlinked = parents->unlinked;
-    copy->inherited = true;
-    if (S_ISSOCK(parents->facts.mode)) {
-        copy->connection = parents->connection;
-        copy->path = parents->path == NULL ? NULL : copy->connection.path;
-        copy->path_length = parents->path_length;
-        copy->plain = parents->plain;
-    } else if (parents->path != NULL) {
-        object_path(copy, parents->path, parents->path_length);
-    }
-    object_release(parents, 1);
-    if (table_add(fd, copy)) return copy;
-    object_free(copy);
-    return &ignored;
-}
-
-struct object *object_known(int fd) {
-    struct object *_Atomic *entry = slot(fd, false);
-    if (unlikely(lender != NULL) && overlay != NULL)
-        for (int i = overlay->count; i-- > 0;)
-            if (overlay->entries[i].fd == fd) return overlay->entries[i].object;
-    struct object *object = entry == NULL ? NULL : atomic_load_explicit(entry, memory_order_acquire);
-    if (unlikely(lender != NULL) && object != NULL && object != &ignored) return overlay_copy(fd, object);
-    return object;
-}
-
-static struct object *overlay_set(int fd, struct object *object) {
-    if (overlay == NULL && (overlay = pool_take(&overlays)) != NULL) overlay->count = 0;
-    if (overlay == NULL) return object;
-    for (int i = 0; i < overlay->count; i++)
-        if (overlay->entries[i].fd == fd) {
-            struct object *before = overlay->entries[i].object;
-            overlay->entries[i].object = object;
-            return before;
-        }
-    if (overlay->count == 64) return object; // unknown to the child: found anew if it is used
-    overlay->entries[overlay->count].fd = fd;
-    overlay->entries[overlay->count++].object = object;
-    return NULL;
-}
-
-static struct object *table_set(int fd, struct object *object) {
-    if (unlikely(lender != NULL)) return overlay_set(fd, object);
-    if (unlikely(muted == LEAVES)) return object;
-    if (unlikely(muted == FORGETS)) { // whichever of the two did it: whoever can be told apart looks anew
-        object_release(object, 1);
-        object = NULL;
-    }
-    struct object *_Atomic *entry = slot(fd, object != NULL);
-    return entry == NULL ? object : atomic_exchange(entry, object);
-}
-
-// False: there is no room for it, or the descriptor was looked up by another thread meanwhile.
-static bool table_add(int fd, struct object *object) {
-    struct object *none = NULL;
-    if (unlikely(lender != NULL)) return overlay_set(fd, object) == NULL;
-    struct object *_Atomic *entry = slot(fd, true);
-    return entry != NULL && atomic_compare_exchange_strong(entry, &none, object);
-}
-
-void overlay_drop(void) {
-    if (overlay == NULL) return;
-    for (int i = 0; i < overlay->count; i++) object_release(overlay->entries[i].object, 1);
-    pool_give(&overlays, overlay);
-    overlay = NULL;
-}
-
-void object_forget(int fd) {
-    object_release(table_set(fd, NULL), 1);
-}
-
-// What was held becomes the descriptor's.
-void object_share(int fd, struct object *object) {
-    object_release(table_set(fd, object), 1);
-}
-
-unsigned descriptors_end(void) {
-    for (unsigned row = 1024; row-- > 1;)
-        if (relaxed(more_descriptors[row]) != NULL) return (row + 1) * 1024;
-    return 1024;
-}
-
-// In a forked child: the descriptors keep their names, but each is announced anew at its first use.
-void objects_after_fork(void) {
-    overlay = NULL;
-    serials_of_parent = atomic_load(&serials);
-    for (unsigned fd = 0, end = descriptors_end(); fd < end; fd++) {
-        struct object *_Atomic *entry = slot((int)fd, false);
-        struct object *object = entry == NULL ? NULL : relaxed(*entry);
-        if (object == NULL || object == &ignored) continue;
-        object->inherited = true;
-        object->opening = NULL;
-        atomic_store(&object->hint[0], NULL);
-        atomic_store(&object->hint[1], NULL);
-        atomic_store(&object->serial, 0);
-    }
-}
-
-// ---- facts
-
-static uint64_t nanoseconds(int64_t seconds, int64_t more) {
-    return seconds < 0 ? 0 : (uint64_t)seconds * 1000000000 + (uint64_t)more;
-}
-
-bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts) {
-    struct statx found;
-    *facts = (struct facts){0};
-    if (RAW(statx, dirfd, (long)path, flags, STATX_BASIC_STATS | STATX_BTIME, (long)&found) != 0) return false;
-    *facts = (struct facts){
-        .device_major = found.stx_dev_major,
-        .device_minor = found.stx_dev_minor,
-        .links = found.stx_nlink,
-        .mode = found.stx_mode,
-        .inode = found.stx_ino,
-        .birth = found.stx_mask & STATX_BTIME ? nanoseconds(found.stx_btime.tv_sec, found.stx_btime.tv_nsec) : 0,
-        .modified = nanoseconds(found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec),
-        .changed = nanoseconds(found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec),
-        .size = found.stx_size,
-    };
-    unsigned major = found.stx_rdev_major;
-    if (S_ISCHR(found.stx_mode) && (major == 4 || major == 5 || (major >= 136 && major <= 143)))
-        facts->mode = 0; // a terminal: as little recorded as what has no type
-    return true;
 }
 
 static const char *kind_of(uint32_t mode) {
@@ -251,34 +74,8 @@ static const char *kind_of(uint32_t mode) {
     }
 }
 
-void text_facts(struct text *text, const struct facts *facts) {
-    TEXT(text, " ; " TERM_device " \"");
-    text_number(text, facts->device_major);
-    TEXT(text, ":");
-    text_number(text, facts->device_minor);
-    TEXT(text, "\"");
-    TEXT_NUMBER(text, TERM_inode, facts->inode);
-    TEXT_NUMBER(text, TERM_birthNs, facts->birth);
-    TEXT_NUMBER(text, TERM_mtimeNs, facts->modified);
-    TEXT_NUMBER(text, TERM_ctimeNs, facts->changed);
-    TEXT_NUMBER(text, TERM_size, facts->size);
-}
-
-// ---- openings
-
 static struct object *table_ignore(int fd) {
     object_release(table_set(fd, &ignored), 1);
-    return &ignored;
-}
-
-struct object *object_kept(int fd) {
-    for (int attempt = 0; attempt < 64; attempt++) {
-        struct object *object = object_known(fd);
-        if (object == NULL || object == &ignored) return object;
-        if (!object_hold(object)) continue;
-        if (object_known(fd) == object) return object;
-        object_release(object, 1);
-    }
     return &ignored;
 }
 
@@ -396,91 +193,4 @@ void object_pair(int api, const int fds[2], uint64_t started) {
     struct facts facts[2];
     for (int i = 0; i < 2; i++) statx_facts(fds[i], "", AT_EMPTY_PATH, &facts[i]);
     for (int i = 0; i < 2; i++) object_opened(api, fds[i], -1, NULL, O_RDWR, started, false, facts[1 - i].inode);
-}
-
-// ---- the last close
-
-// fstat takes a fifth less than statx, and says all that is asked at a close.
-static bool closing_facts(int fd, struct facts *facts) {
-    struct stat found;
-    if (RAW(fstat, fd, (long)&found) != 0) return false;
-    facts->links = (uint32_t)found.st_nlink;
-    facts->modified = nanoseconds(found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
-    facts->changed = nanoseconds(found.st_ctim.tv_sec, found.st_ctim.tv_nsec);
-    facts->size = (uint64_t)found.st_size;
-    return true;
-}
-
-void closing_begin(struct closing *closing, int fd) {
-    struct object *object = table_set(fd, NULL);
-    *closing = (struct closing){.object = object == &ignored ? NULL : object};
-    if (closing->object == NULL) return;
-    // A descriptor's reference becomes ours, so that the opening stays whole until its end is written.
-    uint64_t before = atomic_fetch_add(&object->references, ((uint64_t)MAP_REFERENCE << 32) - 1);
-    closing->last = (uint32_t)before == 1;
-    if (closing->last && relaxed(object->serial) != 0 && S_ISREG(object->facts.mode))
-        closing->known = closing_facts(fd, &closing->facts);
-}
-
-void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time) {
-    struct block block;
-    if (!block_begin(thread, &block, 256)) return;
-    TEXT(&block.text, " <../o");
-    text_number(&block.text, serial);
-    TEXT(&block.text, "> " TERM_closedNs " ");
-    text_number(&block.text, time);
-    if (closing->known) {
-        TEXT_NUMBER(&block.text, TERM_closedMtimeNs, closing->facts.modified);
-        TEXT_NUMBER(&block.text, TERM_closedCtimeNs, closing->facts.changed);
-        TEXT_NUMBER(&block.text, TERM_closedSize, closing->facts.size);
-        TEXT_NUMBER(&block.text, TERM_closedLinks, closing->facts.links);
-    }
-    TEXT(&block.text, " .");
-    block_commit(&block);
-}
-
-// After fclose of a stream that was written, its file is looked at by name: the bytes went out inside.
-void closing_look(struct closing *closing) {
-    struct object *object = closing->object;
-    closing->known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &closing->facts) &&
-                     closing->facts.inode == object->facts.inode &&
-                     closing->facts.device_major == object->facts.device_major &&
-                     closing->facts.device_minor == object->facts.device_minor;
-}
-
-void closing_end(struct closing *closing, bool by_path) {
-    struct object *object = closing->object;
-    if (object == NULL) return;
-    uint64_t serial = relaxed(object->serial);
-    struct thread *thread = thread_self();
-    if (closing->last && serial != 0 && thread != NULL) {
-        thread->depth++;
-        bool writable = (object->flags & O_ACCMODE) != O_RDONLY, file = S_ISREG(object->facts.mode);
-        uint64_t time = now(thread);
-        if (by_path && writable && file) closing_look(closing);
-        bool changed = closing->known &&
-                       (closing->facts.modified != object->facts.modified ||
-                        closing->facts.changed != object->facts.changed || closing->facts.size != object->facts.size);
-        if (writable && file) turn_to(WRITING); // what was written is finished
-        if (!access_closed(thread, object, serial, time) || changed || (writable && file))
-            closing_write(thread, closing, serial, time);
-        thread->depth--;
-    }
-    object_release(object, (uint64_t)MAP_REFERENCE << 32);
-}
-
-// The close did not happen.
-void closing_undo(struct closing *closing, int fd) {
-    if (closing->object == NULL) return;
-    atomic_fetch_sub(&closing->object->references, ((uint64_t)MAP_REFERENCE << 32) - 1);
-    object_release(table_set(fd, closing->object), 1);
-}
-
-void closing_range(unsigned first, unsigned last) {
-    unsigned end = descriptors_end();
-    for (unsigned fd = first; fd <= last && fd < end; fd++) {
-        struct closing closing;
-        closing_begin(&closing, (int)fd);
-        closing_end(&closing, false);
-    }
 }

@@ -4,12 +4,16 @@
 
 #include "live.h"
 
-// ---- object.c: descriptor -> opening
+// ---- object.c, table.c: descriptor -> opening
 
 struct facts {
     uint32_t device_major, device_minor, links, mode;
     uint64_t inode, birth, modified, changed, size;
 };
+
+static inline uint64_t nanoseconds(int64_t seconds, int64_t more) {
+    return seconds < 0 ? 0 : (uint64_t)seconds * 1000000000 + (uint64_t)more;
+}
 
 struct address {
     uint8_t bytes[16]; // of four bytes: mapped to sixteen
@@ -67,6 +71,7 @@ void objects_after_fork(void);
 uint64_t serial_next(void);
 extern uint64_t serials_of_parent; // what has one of these was announced before the last fork
 void overlay_drop(void);
+unsigned descriptors_end(void);
 struct mounts {
     uint64_t space, hash; // the mount namespace and what its table hashes to; 0: not known
     bool other;           // than that of what watches
@@ -75,10 +80,12 @@ void mounts_look(struct mounts *mounts); // mounts.c
 void text_mounts(struct text *text, const struct mounts *mounts);
 enum { MOUNTS_ROOM = 64 };
 
+// facts.c
 bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts);
 enum { FACTS_ROOM = 192 }; // what text_facts takes at most
 void text_facts(struct text *text, const struct facts *facts);
 
+// closing.c
 struct closing {
     struct object *object;
     struct facts facts;
@@ -90,7 +97,6 @@ void closing_write(struct thread *thread, struct closing *closing, uint64_t seri
 void closing_end(struct closing *closing, bool by_path);
 void closing_undo(struct closing *closing, int fd);
 void closing_range(unsigned first, unsigned last);
-unsigned descriptors_end(void);
 
 // path.c
 size_t path_join(char *room, int dirfd, const char *path); // into PATH_ROOM bytes; 0: cannot be said
