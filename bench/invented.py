@@ -16,7 +16,7 @@ import pyoxigraph as ox
 
 from provio.config import Config
 from provio.digests import Digests
-from provio.facts import Access, Facts, Opening, Process, Thread, Trace
+from provio.facts import Access, Opening, Process, Thread
 from provio.graph import triples
 from provio.graph_lines import bundle_iri
 from provio.home import Home, make
@@ -24,6 +24,8 @@ from provio.identity import Identity
 from provio.intake import index_of
 from provio.lineage import conclude
 from provio.packed import Packed
+from provio.run_facts import Trace
+from provio.statx import Facts
 from provio.store.embedded import StoreWriter
 
 WORKERS, OUTPUTS, INPUTS = 100, 10, 6

@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from provio.facts import Damage, Record
 from provio.patterns import pattern
+from provio.run_facts import Damage
+from provio.statx import Record
 from provio.vocab import NS, superclasses, vocabulary
 
 LONGEST = 1 << 24  # characters of a text: a command line is at most some MB, and three times that as it is written

@@ -104,8 +104,8 @@ def graphs(store: Store, which: Which) -> list[str] | None:
     if which.campaign is None and which.name is None:
         return None
     from provio import runs
-    from provio.facts import RUN_BASE
     from provio.graph_lines import bundle_iri
+    from provio.vocab import RUN_BASE
 
     return [bundle_iri(RUN_BASE + run) for run in runs.chosen(store, which.campaign, which.name) or ()]
 

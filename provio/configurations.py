@@ -10,8 +10,8 @@ from datetime import datetime
 from provio import turtle
 from provio.compared import Value, of_term
 from provio.describe import PREFIXES, batches
-from provio.facts import RUN_BASE
 from provio.store import Reader
+from provio.vocab import RUN_BASE
 
 WITHIN = " "  # behind the name of a level: what was taken up in parts of it, too
 

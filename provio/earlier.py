@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from provio.errors import NothingKnown
-from provio.facts import RUN_BASE
 from provio.graph_lines import bundle_iri
 from provio.history import Held, held
 from provio.store import Reader
 from provio.target import Target, files, is_iri
+from provio.vocab import RUN_BASE
 
 
 def target_at(reader: Reader, text: str, time: datetime) -> Target:

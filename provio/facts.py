@@ -1,4 +1,5 @@
-"""What a trace states, as typed records: processes, threads, openings, accesses, events. Nothing is concluded here.
+"""What a trace states of processes, as typed records: threads, openings, accesses, events, failures. Nothing is
+concluded here.
 
 Times are nanoseconds since 1970, 0 for never; sizes are bytes; paths are bytes.
 """
@@ -7,19 +8,13 @@ from __future__ import annotations
 
 import bisect
 import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from urllib.parse import unquote_to_bytes
+from collections.abc import Sequence
 
-from provio.digests import Digests
+from provio.literals import decode_argv, path_of
 from provio.packed import Packed
 from provio.plain import field, plain
-from provio.said import Said
-from provio.statx import Facts as Facts  # noqa: PLC0414
-from provio.statx import Record as Record  # noqa: PLC0414
-from provio.vocab import RUN_BASE as RUN_BASE  # noqa: PLC0414
+from provio.statx import Facts, Record
 
-LONGEST_PATH = 1 << 16  # bytes; the shim writes 8192 at most
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR
 # The largest access of each of the ten sizes but the last, in bytes (Darshan's access-size counters).
 SIZE_LIMITS = (100, 1024, 10240, 102400, 1048576, 4194304, 10485760, 104857600, 1073741824)
@@ -417,114 +412,3 @@ class Process:
             for member in container.members:
                 moments += (moment for access in member.accesses for moment in (access.last_read, access.last_write))
         return max(moments)
-
-
-@plain(slots=True)
-class Task:
-    """A named part of what a process does; `record` is what the program said of it."""
-
-    iri: str
-    process: Process
-    record: Record
-
-    @property
-    def started(self) -> int:
-        """When it began, in ns since 1970."""
-        return int(self.record.get("startedNs", 0))
-
-    @property
-    def ended(self) -> int:
-        """When it ended, in ns since 1970; 0: nobody said so."""
-        return int(self.record.get("endedNs", 0))
-
-    @property
-    def part_of(self) -> str:
-        """The Task that it was begun in; empty where it was begun in none."""
-        return self.record.get("partOf", "")
-
-
-@plain(frozen=True)
-class Damage:
-    """A file that is not what the trace format says: where, and why."""
-
-    path: Path
-    line: int
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.reason}"
-
-
-@plain(frozen=True)
-class Unwatched:
-    """A program that could not be watched: the Gap that says so, its name, when it was started (ns since 1970)."""
-
-    process: Process
-    gap: str
-    name: str
-    started: int
-
-
-@plain(frozen=True)
-class Hash:
-    """What came of hashing a version after the run: its SHA-256, or the reason why there is none."""
-
-    sha256: str
-    reason: str
-
-
-@plain()
-class Trace:
-    """The facts of one run."""
-
-    folder: Path
-    run_id: str
-    run: Record
-    mounts: list[Record]
-    processes: dict[str, Process]
-    gaps: list[tuple[str, str, str]]
-    damages: list[Damage]
-    digests: Digests
-    environment: dict[str, str] = field(default_factory=dict)
-    unwatched: list[Unwatched] = field(default_factory=list)
-    hashes: dict[tuple[str, int, int, int, int], Hash] = field(default_factory=dict)
-    tasks: dict[str, Task] = field(default_factory=dict)
-    said: Said = field(default_factory=Said)
-    image: Record = field(default_factory=dict)  # of the container that the run took place in
-    contained: set[str] = field(default_factory=set)  # the IRIs of the processes that had other mounts than the run
-    roots: set[bytes] = field(default_factory=set)  # folders that were the root of those: of images
-    image_devices: set[str] = field(default_factory=set)  # what lay at that root, and is not to be seen outside
-    hosts: dict[str, Record] = field(default_factory=dict)  # the marks of those that took part, by their encoded names
-    jobs: dict[str, dict[str, str]] = field(default_factory=dict)  # what is said of those that joined it
-
-    @property
-    def iri(self) -> str:
-        """The run's IRI."""
-        return RUN_BASE + self.run_id
-
-    @property
-    def content_hash(self) -> str:
-        """The hash of the files that it was read from."""
-        return self.digests.hexdigest()
-
-    def openings(self) -> Iterator[Opening]:
-        """Every opening of every process."""
-        for process in self.processes.values():
-            yield from process.openings
-
-
-def decode_argv(text: str) -> list[bytes]:
-    """Return the arguments of an `:argv` literal (an empty argument is `%`)."""
-    return [b"" if part == "%" else unquote_to_bytes(part) for part in text.split(" ")] if text else []
-
-
-def path_of(record: Record, name: str) -> bytes | None:
-    """Return a path that a record states, as bytes, whichever way it is written; None where it states none, or what can
-    be the name of nothing."""
-    if name in record:
-        path = record[name].encode("utf-8", "surrogateescape")
-    elif name + "Encoded" in record:
-        path = unquote_to_bytes(record[name + "Encoded"])
-    else:
-        return None
-    return None if b"\0" in path or len(path) > LONGEST_PATH else path

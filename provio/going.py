@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from provio import captured, environment, runfiles, turtle
 
 if TYPE_CHECKING:
-    from provio.facts import Record
+    from provio.statx import Record
 
 STARTED_IN = rb"(?:^|\0)PROVIO_TRACE=[^;\0]*;[^;\0]*;[^;\0]*;([0-9a-f-]{36});"
 

@@ -8,7 +8,7 @@ from itertools import chain
 from urllib.parse import unquote
 
 from provio import jobs, turtle
-from provio.facts import Process, Record, Task, Trace, path_of
+from provio.facts import Process
 from provio.graph_calls import CallGraph, counters_of
 from provio.graph_lines import Graph, Pair, bundle_iri, informed, named, path_if_known
 from provio.graph_members import Hand, MemberGraph
@@ -17,6 +17,9 @@ from provio.graph_said import SaidGraph
 from provio.home import RUN_ID
 from provio.identity import Identity, without_task
 from provio.lineage.model import Code, Conclusions, Phase, Strand, Version
+from provio.literals import path_of
+from provio.run_facts import Task, Trace
+from provio.statx import Record
 from provio.vocab import PROV, RDF
 
 CLOCK = ("clockOffset", "clockWithin")

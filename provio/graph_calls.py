@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator
 
 from provio import turtle
-from provio.facts import Access, Event, Opening, Process, Thread, Trace
+from provio.facts import Access, Event, Opening, Process, Thread
 from provio.graph_lines import Graph, named, path_if_known
 from provio.identity import Identity
 from provio.lineage.model import Conclusions, Phase
+from provio.run_facts import Trace
 from provio.switches import left_out
 
 # What the class of an IOActivity does to the object: the property from the object to it.

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from provio import turtle
-from provio.facts import Process, Trace
+from provio.facts import Process
 from provio.plain import field, plain
+from provio.run_facts import Trace
 
 NAMELESS = "-"  # a program of which nothing is known
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
 from provio import kinds, turtle
-from provio.facts import Process, Trace
+from provio.facts import Process
 from provio.graph_lines import Pair
 from provio.lineage.model import Conclusions
 from provio.lineage.sayings import Saved, State, Under, Version
 from provio.metrics import Metric
+from provio.run_facts import Trace
 from provio.said import Settings
 from provio.vocab import PROV, RDF
 

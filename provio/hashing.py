@@ -20,7 +20,6 @@ from provio import background, config, environment, statx, turtle
 from provio import home as homes
 from provio.content import Unread, sha256
 from provio.errors import ProvioError
-from provio.facts import Trace
 from provio.home import RUN_ID, Home
 from provio.identity import Identity
 from provio.lineage import conclude
@@ -28,6 +27,7 @@ from provio.lineage.model import FOREVER, Conclusions, Version
 from provio.merge import merge
 from provio.merge_job import FAULTS
 from provio.packing import began
+from provio.run_facts import Trace
 from provio.runfiles import folders_of, put
 from provio.store import open_reader
 from provio.trace import read_run

@@ -11,8 +11,10 @@ import contextlib
 import os
 
 from provio import statx
-from provio.facts import Facts, Opening, Process, Trace
+from provio.facts import Opening, Process
 from provio.hdf5_signs import SYSTEM, hdf5_inside, is_hdf5
+from provio.run_facts import Trace
+from provio.statx import Facts
 
 REMEDY = "see docs/hdf5.md"
 OWN_WRITES = frozenset({"pwrite", "pwrite64"})

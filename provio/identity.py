@@ -14,7 +14,8 @@ from provio.plain import plain
 from provio.statx import Facts, Record
 
 if TYPE_CHECKING:  # at run time they are dear to load, and a question has none
-    from provio.facts import Opening, Process, Trace
+    from provio.facts import Opening, Process
+    from provio.run_facts import Trace
 
 BASE = "https://w3id.org/provio/"
 TASK = pattern(r"(?<=/)t\d+/$")

@@ -12,12 +12,12 @@ from provio.across import beside
 from provio.across.known import CONTENT
 from provio.config import Config
 from provio.errors import ProvioError
-from provio.facts import Trace
 from provio.graph import triples
 from provio.graph_lines import Graph, bundle_iri
 from provio.identity import Identity
 from provio.lineage import conclude
 from provio.plain import plain
+from provio.run_facts import Trace
 from provio.store import Writer
 from provio.vocab import PROV, RDF
 

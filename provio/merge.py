@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 from provio import across, collect, cycles, digests, intake, merge_job, owners, removal, trace_hash, unattended
 from provio import trace as traces
 from provio.config import Config
-from provio.facts import RUN_BASE, Trace
 from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.intake import Prepared
 from provio.lock import Lock
 from provio.merge_job import Job, Read
 from provio.plain import field, plain
+from provio.run_facts import Trace
 from provio.store import Writer, open_writer, served, writing
-from provio.vocab import provio
+from provio.vocab import RUN_BASE, provio
 
 if TYPE_CHECKING:
     from provio.merge_readers import Readers

@@ -12,11 +12,11 @@ from provio import intake, runfiles, settle, unattended
 from provio import trace as traces
 from provio.config import Config
 from provio.errors import Busy, NotAllowed
-from provio.facts import Trace
 from provio.home import Home
 from provio.intake import Prepared
 from provio.lock import Lock
 from provio.plain import plain
+from provio.run_facts import Trace
 
 if TYPE_CHECKING:
     from provio.survey import Survey

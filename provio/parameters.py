@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 from provio import turtle
 from provio.errors import BadQuery, NothingKnown
-from provio.facts import RUN_BASE
 from provio.named_questions import ANY, IRI, KINDS, Parameter, Question, any_term, with_terms
 from provio.settings import suggestion
 from provio.store import Store
-from provio.vocab import PREFIXES, XSD
+from provio.vocab import PREFIXES, RUN_BASE, XSD
 
 UNITS = {"": 10**9, "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(ns|us|µs|ms|s|min|h|)")

@@ -17,7 +17,6 @@ from contextlib import AbstractContextManager
 from provio import across, cycles, environment, intake, redact, settle, turtle
 from provio.config import Config
 from provio.errors import Busy, NotAllowed
-from provio.facts import Trace
 from provio.graph import Whole, ties, triples
 from provio.graph_lines import bundle_iri
 from provio.identity import Identity, without_task
@@ -26,6 +25,7 @@ from provio.lineage import Conclusions, Known, conclude, hashed, shared
 from provio.lineage.model import MemberVersion, Version, inode_hash
 from provio.lineage.phases import Origin
 from provio.packed import Packed
+from provio.run_facts import Trace
 from provio.survey import Files, Survey
 
 Locked = Callable[[], AbstractContextManager[object]]

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from urllib.parse import unquote_to_bytes
 
 from provio.describe import PREFIXES
-from provio.facts import RUN_BASE
 from provio.store import Reader
 from provio.turtle import literal, path_iri
+from provio.vocab import RUN_BASE
 
 VERSIONS = """ ?v prov:specializationOf ?f ; provio:modified ?modified . FILTER NOT EXISTS { ?v provio:noise true }
     OPTIONAL { ?f provio:path ?path } OPTIONAL { ?f provio:pathEncoded ?coded }

@@ -20,7 +20,7 @@ from provio.plain import plain
 from provio.values import TEXT, Value
 
 if TYPE_CHECKING:
-    from provio.facts import Trace
+    from provio.run_facts import Trace
 
 SECRET = "TOKEN SECRET PASSW PASSPHRASE KEY CREDENTIAL AUTH COOKIE SESSION SIGNATURE PRIVATE".split()
 # Words of a variable's name that has others beside them; PWD alone is the current folder.
@@ -167,7 +167,7 @@ def trace(found: Trace, redaction: Redaction) -> None:
 
 @lru_cache(1024)
 def _command_line(redaction: Redaction, encoded: str) -> str:
-    from provio.facts import decode_argv  # dear, and who records has loaded none of it
+    from provio.literals import decode_argv  # dear, and who records has loaded none of it
 
     return turtle.encode_argv(redaction.arguments(decode_argv(encoded)))
 

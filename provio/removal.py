@@ -18,11 +18,11 @@ from provio import collect, intake, runfiles
 from provio.across.known import CONTENT, DERIVED
 from provio.config import Config
 from provio.errors import ProvioError, StoreError
-from provio.facts import RUN_BASE
 from provio.graph_lines import bundle_iri
 from provio.home import RUN_ID, Home
 from provio.lock import Lock
 from provio.store import Writer, open_writer, writing
+from provio.vocab import RUN_BASE
 
 NOTES = ("hashing", "digesting", "unpacked")  # folders of notes, a file for each run
 

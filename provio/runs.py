@@ -8,10 +8,9 @@ from collections.abc import Callable, Collection
 from provio import said_of_run
 from provio.document import command_line, first_line
 from provio.errors import NothingKnown
-from provio.facts import RUN_BASE
 from provio.reports.text import cut_path, duration, moment, printable, seconds, size
 from provio.store import Reader
-from provio.vocab import NS, PROV
+from provio.vocab import NS, PROV, RUN_BASE
 
 PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "
 LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?argv WHERE {{

@@ -16,10 +16,12 @@ from functools import cache
 from pathlib import Path
 
 from provio import environment, going, statx, turtle
-from provio.facts import Facts, Opening, Process, Trace
+from provio.facts import Opening, Process
 from provio.folders import folders
 from provio.hdf5_unseen import hide
+from provio.run_facts import Trace
 from provio.runfiles import folders_of, put
+from provio.statx import Facts
 from provio.switches import left_out
 from provio.vocab import NS
 

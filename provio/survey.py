@@ -18,7 +18,7 @@ from provio import trace as traces
 from provio.captured import MARK
 from provio.digests import Changed, Digests
 from provio.dividing import TOGETHER, Ties
-from provio.facts import Event, Hash, Opening, Process, Task, Thread, Trace, Unwatched
+from provio.facts import Event, Opening, Process, Thread
 from provio.identity import without_task
 from provio.lineage.code import is_history, script_opening
 from provio.lineage.launchers import of_ranks
@@ -29,6 +29,7 @@ from provio.lineage.tasks import divide
 from provio.mount_tables import PREFIX, MountTables
 from provio.packed import Loose, Packed
 from provio.plain import field, plain, replace
+from provio.run_facts import Hash, Task, Trace, Unwatched
 from provio.runfiles import RunFile, RunFiles
 from provio.said import Said, Use
 from provio.settings import Interpreter

@@ -19,13 +19,12 @@ from provio import home as homes
 from provio import intake, owners, removal
 from provio.config import Config
 from provio.errors import ProvioError, StoreError
-from provio.facts import RUN_BASE
 from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.lock import Lock
 from provio.plain import plain, replace
 from provio.store import Store, check_version, open_reader, open_writer
-from provio.vocab import local_name, provio
+from provio.vocab import RUN_BASE, local_name, provio
 
 NAME = "together"
 

@@ -16,10 +16,13 @@ from types import MappingProxyType
 from provio import hosts, jobs, runfiles
 from provio.admit import admitted
 from provio.digests import Digests
-from provio.facts import RUN_BASE, Damage, Facts, Hash, Opening, Record, Trace, path_of
+from provio.facts import Opening
+from provio.literals import path_of
 from provio.mount_tables import MountTables
 from provio.packed import Packed
+from provio.run_facts import Damage, Hash, Trace
 from provio.runfiles import RunFile, RunFiles
+from provio.statx import Facts, Record
 from provio.trace_members import Members, adopt
 from provio.trace_parts import assemble, attach
 from provio.trace_processes import damage_gaps as damage_gaps  # noqa: PLC0414
@@ -28,6 +31,7 @@ from provio.trace_processes import lost as lost  # noqa: PLC0414
 from provio.trace_records import AFTER as AFTER  # noqa: PLC0414
 from provio.trace_records import Records, load, load_large
 from provio.trace_said import Sayings
+from provio.vocab import RUN_BASE
 
 NOTHING: Mapping[str, Mapping[str, Packed]] = MappingProxyType({})
 

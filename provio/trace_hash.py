@@ -15,8 +15,9 @@ from provio import runfiles
 from provio.digests import Digests
 
 if TYPE_CHECKING:
-    from provio.facts import Record, Trace
+    from provio.run_facts import Trace
     from provio.runfiles import RunFile, RunFiles
+    from provio.statx import Record
 
 
 def content_hash(folder: Path, record: Record, source: RunFiles | None = None) -> str:

@@ -4,8 +4,10 @@ out, with who read, wrote, made and copied them (`docs/trace-format.md`); nothin
 
 from __future__ import annotations
 
-from provio.facts import Access, Event, Failure, Member, Opening, Process, Record, Thread, path_of
+from provio.facts import Access, Event, Failure, Member, Opening, Process, Thread
+from provio.literals import path_of
 from provio.packed import Packed
+from provio.statx import Record
 
 KINDS = frozenset({"Group", "Dataset", "Attribute", "Datatype", "NamedLink"})
 Records = dict[str, Record]

@@ -6,22 +6,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from provio.facts import (
-    Access,
-    Connection,
-    CopyCalls,
-    Event,
-    Facts,
-    Failure,
-    Opening,
-    Record,
-    Task,
-    Thread,
-    Trace,
-    path_of,
-)
+from provio.facts import Access, Connection, CopyCalls, Event, Failure, Opening, Thread
+from provio.literals import path_of
 from provio.packed import Packed
 from provio.patterns import pattern
+from provio.run_facts import Task, Trace
+from provio.statx import Facts, Record
 from provio.trace_members import Members, is_container
 from provio.trace_processes import gap, parent_of, process_at
 from provio.trace_records import Records

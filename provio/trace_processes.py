@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from provio.facts import Damage, Process, Record, Thread, Trace, Unwatched, path_of
+from provio.facts import Process, Thread
+from provio.literals import path_of
 from provio.patterns import pattern
+from provio.run_facts import Damage, Trace, Unwatched
 from provio.runfiles import RunFile
+from provio.statx import Record
 
 IMAGE = pattern(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
 

@@ -13,9 +13,10 @@ import pyoxigraph
 
 from provio.admit import LONGEST, without_long
 from provio.digests import Digests
-from provio.facts import Damage, Record
 from provio.patterns import pattern
+from provio.run_facts import Damage
 from provio.runfiles import RunFile
+from provio.statx import Record
 from provio.trace_said import Sayings
 from provio.vocab import NS, XSD, local_name, vocabulary
 

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Callable
 
 from provio import values
-from provio.facts import Process, Record, Thread, path_of
+from provio.facts import Process, Thread
+from provio.literals import path_of
 from provio.metrics import Metric, Metrics
 from provio.said import Checkpoint, Configuration, Entity, Said, Settings, Use
-from provio.statx import Facts
+from provio.statx import Facts, Record
 from provio.values import TEXT, Value
 
 USES = frozenset({"UsedSaid", "GeneratedSaid"})

@@ -14,8 +14,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from provio import going, hosts, runfiles, trace
-from provio.facts import Record, Trace
 from provio.home import Home, share
+from provio.run_facts import Trace
+from provio.statx import Record
 
 WORD = "unattended"
 SIGN = b" ; :unattended true"

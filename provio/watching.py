@@ -21,9 +21,9 @@ from provio.redact import Redaction
 
 if TYPE_CHECKING:
     from provio.config import Config
-    from provio.facts import Trace
     from provio.home import Home
     from provio.recording import End, Recording
+    from provio.run_facts import Trace
     from provio.run_options import Call
     from provio.signals import Signals
 

@@ -15,11 +15,11 @@ import pytest
 from conftest import Project
 from posix_trace import Trace, name_of, of_class
 
-from provio import facts
+from provio import facts, run_facts
 from provio.trace import read_run
 
 
-def read(trace: Trace) -> facts.Trace:
+def read(trace: Trace) -> run_facts.Trace:
     """The trace as provio itself reads it."""
     (trace.folder.parent / "run.ttl").write_text("@prefix : <https://w3id.org/provio/ns#> . <#r> a :Run .\n")
     return read_run(trace.folder.parent)

@@ -14,12 +14,12 @@ from provio.across import configurations
 from provio.across.known import CONTENT
 from provio.across.latest import Latest
 from provio.across.uses import ENTITY
-from provio.facts import RUN_BASE
 from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.merge import merge
 from provio.removal import remove
 from provio.store import Writer, open_writer
+from provio.vocab import RUN_BASE
 
 Statements = set[tuple[str, str, str]]
 

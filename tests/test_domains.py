@@ -16,9 +16,10 @@ from filesystems import mount
 from provio import environment, storage
 from provio.digests import Digests
 from provio.errors import ConfigError
-from provio.facts import Facts, Trace
 from provio.identity import Identity
+from provio.run_facts import Trace
 from provio.settings import DOMAINS
+from provio.statx import Facts
 
 
 def identity(run: str, device: str, point: str, domain: str) -> Identity:

@@ -17,7 +17,6 @@ from servers import Server, account
 from stories import STORIES
 
 from provio import config
-from provio.facts import RUN_BASE
 from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.merge import merge
@@ -26,6 +25,7 @@ from provio.parameters import bound
 from provio.query import ask
 from provio.reports import rows
 from provio.store import Store, open_reader
+from provio.vocab import RUN_BASE
 
 FOLDER = Path(__file__).parent / "queries"
 CASES = {path.stem: tomllib.loads(path.read_text())["case"] for path in sorted(FOLDER.glob("*.toml"))}

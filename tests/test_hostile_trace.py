@@ -12,12 +12,11 @@ import pyoxigraph as ox
 import pytest
 from conftest import Project
 
-from provio.facts import RUN_BASE
 from provio.home import Home
 from provio.merge import Outcome, merge
 from provio.store.embedded import StoreReader
 from provio.trace_records import parse
-from provio.vocab import NS
+from provio.vocab import NS, RUN_BASE
 
 RUN, OTHER = "01a1fe26-0000-7000-8000-000000000001", "01a1fe26-0000-7000-8000-000000000002"
 HOST = "node"

@@ -12,8 +12,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 FLOORS = """
     owners captured ranks
     errors patterns plain folders cycles components disjoint sparql vocab kinds turtle statx values metrics said digests
-    packed hosts facts admit trace_members trace_said blocks trace_metrics runfiles trace_hash content
-    given_file settings switches endpoints config config_file home sharing lock passwords redact
+    literals packed hosts facts run_facts admit trace_members trace_said blocks trace_metrics runfiles trace_hash
+    content given_file settings switches endpoints config config_file home sharing lock passwords redact
     jobs storage environment executable limits mount_tables
     trace_records trace_processes trace_parts trace needs shims going signals recording run waiter session
     collect collector unattended

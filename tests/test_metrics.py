@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from told import Run
 
 from provio import runfiles, values
-from provio.facts import Trace
 from provio.home import Home
 from provio.metrics import Metric, Metrics
+from provio.run_facts import Trace
 from provio.runfiles.folder import LARGE
 from provio.trace import read_run
 from provio.trace_hash import content_hash

@@ -18,12 +18,12 @@ from conftest import Project, provio_command
 
 from provio import intake, merge_job, portions, runfiles, survey, watching
 from provio.config import Config
-from provio.facts import Trace
 from provio.home import Home
 from provio.intake import Prepared
 from provio.lock import Lock
 from provio.merge import merge
 from provio.recording import Recording
+from provio.run_facts import Trace
 from provio.settle import settled
 from provio.store.embedded import StoreReader
 from provio.survey import Indivisible

@@ -23,11 +23,11 @@ from meanwhile import growing, shell, start, wait_for, while_one_runs
 from provio import going
 from provio.config import Config
 from provio.errors import StoreError
-from provio.facts import RUN_BASE
 from provio.home import Home
 from provio.merge import merge
 from provio.removal import remove
 from provio.store import open_reader
+from provio.vocab import RUN_BASE
 
 
 def quads(home: Path) -> set[str]:

@@ -16,7 +16,6 @@ from io_patterns import PAIRS
 from meanwhile import start, wait_for
 from workers import made_once
 
-from provio.facts import RUN_BASE
 from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.reports.text import binary, elapsed
@@ -26,6 +25,7 @@ from provio.stats.activity import SIZES, Activity
 from provio.stats.tally import Tally
 from provio.store import Confined
 from provio.store.embedded import StoreReader
+from provio.vocab import RUN_BASE
 
 ROOT = Path(__file__).parent.parent
 DATA = 1 << 20

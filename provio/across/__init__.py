@@ -23,11 +23,10 @@ from provio import turtle
 from provio.across import channels, inodes
 from provio.across.elsewhere import is_large, others, shared
 from provio.across.known import DERIVED, Facts, Kept, Known, nanoseconds
-from provio.facts import RUN_BASE
 from provio.graph_lines import bundle_iri
 from provio.lineage import Conclusions
 from provio.plain import plain
-from provio.vocab import NS, PROV, RDF, local_name
+from provio.vocab import NS, PROV, RDF, RUN_BASE, local_name
 
 __all__ = ["DERIVED", "Derived", "Known", "Open", "Runs", "conclude", "disputed", "during", "shared", "touched_in"]
 

@@ -212,9 +212,9 @@ class Store:
         """Return the figures of these runs' I/O, or of all: `.by("api")`, `.totals()`, `.bottlenecks()`,
         `.rows("file")` (`provio.stats.Figures`); times in nanoseconds, sizes in bytes."""
         from provio import stats
-        from provio.facts import RUN_BASE
         from provio.graph_lines import bundle_iri
         from provio.store import Confined
+        from provio.vocab import RUN_BASE
 
         reader = self._open()
         graphs = [bundle_iri(RUN_BASE + asking.run_id(reader, name)) for name in run]
@@ -225,8 +225,8 @@ class Store:
         """Return a run's graph as an `rdflib.Graph`, or all graphs, each under its name, as an `rdflib.Dataset`."""
         import pyoxigraph as ox
 
-        from provio.facts import RUN_BASE
         from provio.graph_lines import bundle_iri
+        from provio.vocab import RUN_BASE
 
         reader = self._open()
         if run is None:

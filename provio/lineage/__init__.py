@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from provio import hosts
 from provio.config import Config
-from provio.facts import Trace
 from provio.identity import Identity
 from provio.lineage import submitted
 from provio.lineage.answers import answers
@@ -56,6 +55,7 @@ from provio.lineage.spans import gather
 from provio.lineage.strands import begin, join, strands
 from provio.lineage.versions import attribute
 from provio.plain import plain
+from provio.run_facts import Trace
 
 __all__ = ["Conclusions", "Known", "conclude", "hashed"]
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from provio.facts import Opening, Trace
+from provio.facts import Opening
 from provio.lineage.channels import Channel
 from provio.lineage.code import Noise
 from provio.lineage.model import Conclusions
+from provio.run_facts import Trace
 
 
 def answers(trace: Trace, channels: list[Channel], noise: Noise, conclusions: Conclusions) -> None:

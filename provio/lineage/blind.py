@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from provio.facts import Opening, Process, Trace, Unwatched
+from provio.facts import Opening, Process
 from provio.identity import Identity
 from provio.lineage.model import TICK, Conclusions
+from provio.run_facts import Trace, Unwatched
 
 
 def handed_on(trace: Trace) -> Iterator[tuple[Unwatched, Opening]]:

@@ -14,13 +14,14 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 from provio.components import components
-from provio.facts import Opening, Process, Stretch, Trace
+from provio.facts import Opening, Process, Stretch
 from provio.identity import Identity
 from provio.lineage.code import kernels
 from provio.lineage.launchers import is_launcher
 from provio.lineage.model import Conclusions
 from provio.lineage.sockets import Ends
 from provio.plain import field, plain
+from provio.run_facts import Trace
 
 ENDLESS = 1 << 63
 MAKES = frozenset({b"make", b"gmake", b"remake"})

@@ -14,12 +14,14 @@ from itertools import pairwise
 from pathlib import Path
 
 from provio.config import Config
-from provio.facts import Facts, Opening, Process, Trace
+from provio.facts import Opening, Process
 from provio.identity import Identity
 from provio.lineage.interpreters import rule_of, script_of
 from provio.lineage.model import Code, ProgramFacts
 from provio.patterns import pattern
+from provio.run_facts import Trace
 from provio.settings import Interpreter
+from provio.statx import Facts
 
 SYSTEM = tuple(b"/etc /dev /usr /bin /boot /lib /lib32 /lib64 /opt /sbin /sys /proc /var /cvmfs".split())
 NOT_SYSTEM = tuple(b"/dev/shm /var/tmp /var/home".split())

@@ -11,12 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
-from provio.facts import Opening, Process, Trace
+from provio.facts import Opening, Process
 from provio.identity import without_task
 from provio.lineage.channels import Channel
 from provio.lineage.model import Conclusions, Input, Phase, inode_of
 from provio.lineage.objects import ProcessObjects, Use
 from provio.lineage.phases import launches, within
+from provio.run_facts import Trace
 
 
 def refine(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> list[ProcessObjects]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from provio.facts import Facts, Opening, Process, Stretch, Trace
+from provio.facts import Opening, Process, Stretch
 from provio.lineage.model import TICK, Span, inode_of
+from provio.run_facts import Trace
+from provio.statx import Facts
 
 
 def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, Stretch, Facts]]:

@@ -7,9 +7,10 @@ Ranks of one host speak to each other through memory whose messages cannot be to
 
 from __future__ import annotations
 
-from provio.facts import Opening, Process, Trace
+from provio.facts import Opening, Process
 from provio.lineage.model import Conclusions
 from provio.patterns import pattern
+from provio.run_facts import Trace
 
 LAUNCHERS = frozenset(
     {b"orterun", b"orted", b"prterun", b"prte", b"prted", b"mpiexec.hydra", b"hydra_pmi_proxy", b"hydra_bstrap_proxy"}

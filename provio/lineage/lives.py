@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from provio.facts import Process, Trace
+from provio.facts import Process
+from provio.run_facts import Trace
 
 
 def lives(trace: Trace) -> dict[str, int]:

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
 
-from provio.facts import Access, Member, Opening, Process, Trace
+from provio.facts import Access, Member, Opening, Process
 from provio.identity import Identity, member_iri, without_task
 from provio.lineage.channels import Channel
 from provio.lineage.finer_phases import refine
@@ -21,6 +21,7 @@ from provio.lineage.moves import Moves, leads_to
 from provio.lineage.objects import ProcessObjects
 from provio.lineage.together import took_part
 from provio.plain import plain
+from provio.run_facts import Trace
 
 
 @plain(slots=True)

@@ -6,11 +6,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from provio.facts import Facts, Opening, Process, Record
+from provio.facts import Opening, Process
 from provio.identity import member_iri
 from provio.lineage.clocks import Clocks
 from provio.lineage.sayings import Sayings
 from provio.plain import field, plain
+from provio.statx import Facts, Record
 
 # A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
 TICK = 20_000_000

@@ -8,7 +8,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 
-from provio.facts import Event, Member, path_of
+from provio.facts import Event, Member
+from provio.literals import path_of
 
 Name = tuple[bytes, bytes | None]  # an object's path, and an attribute's name
 MOST = 1_000  # moves of one object

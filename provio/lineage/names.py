@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 
-from provio.facts import Event, Facts, Trace
+from provio.facts import Event
 from provio.folders import Tree
 from provio.identity import Identity
 from provio.lineage.model import Conclusions, Version, inode_of
+from provio.run_facts import Trace
+from provio.statx import Facts
 
 Inode = tuple[str, int, int]
 

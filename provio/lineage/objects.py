@@ -9,9 +9,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from provio.facts import Member, Opening, Process, path_of
+from provio.facts import Member, Opening, Process
 from provio.lineage.model import Conclusions, Input, MemberVersion, inode_of
 from provio.lineage.moves import Moves, below, holders
+from provio.literals import path_of
 from provio.plain import plain
 
 

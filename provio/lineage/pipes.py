@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from provio.facts import Trace
 from provio.lineage.blind import unseen_writer
 from provio.lineage.channels import Channel, Part
 from provio.lineage.model import Conclusions, Phase, Segment
 from provio.plain import plain
+from provio.run_facts import Trace
 
 
 @plain(slots=True)

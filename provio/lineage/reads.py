@@ -3,11 +3,12 @@ of the looks after the run is no writer's word."""
 
 from __future__ import annotations
 
-from provio.facts import Opening, Trace
+from provio.facts import Opening
 from provio.identity import Identity
 from provio.lineage.growing import completed
 from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, inode_of
 from provio.plain import plain
+from provio.run_facts import Trace
 
 
 @plain(frozen=True, slots=True)

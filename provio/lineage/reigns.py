@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from provio.facts import Process, Trace
+from provio.facts import Process
 from provio.identity import contribution
 from provio.lineage.clocks import Clocks
 from provio.lineage.model import FOREVER, Conclusions, Input, Version, inode_of
 from provio.plain import plain
+from provio.run_facts import Trace
 
 COARSE = "coarse clock: several contents of this file had one time and size; they are told apart by when it was written"
 SET_BACK = "its time was set to one that earlier content had: what that came from is not told apart from it"

@@ -10,11 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 
-from provio.facts import Process, Trace
+from provio.facts import Process
 from provio.identity import Identity
 from provio.lineage.model import Conclusions, Input, Span, Version, inode_of
 from provio.lineage.sayings import State, Under, entity_iri, series_of, version_iri
 from provio.lineage.sayings import Version as ConfigurationVersion
+from provio.run_facts import Trace
 from provio.said import Configuration, Entity, Use
 from provio.statx import Facts
 

@@ -13,10 +13,11 @@ from operator import attrgetter
 from os.path import normpath
 from typing import TypeVar
 
-from provio.facts import Process, Trace
+from provio.facts import Process
 from provio.lineage.model import Conclusions, Version
 from provio.lineage.sayings import Saved, Under
 from provio.metrics import Metric
+from provio.run_facts import Trace
 from provio.said import Checkpoint
 
 RUN = ""  # the level above all processes

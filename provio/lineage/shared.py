@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from provio import hosts
-from provio.facts import Process, Trace
+from provio.facts import Process
 from provio.identity import Identity
 from provio.lineage.clocks import Clocks
 from provio.lineage.code import Noise
@@ -22,6 +22,7 @@ from provio.lineage.spans import gather
 from provio.lineage.together import took_part
 from provio.lineage.versions import Making, make, makings
 from provio.plain import field, plain
+from provio.run_facts import Trace
 
 
 @plain()

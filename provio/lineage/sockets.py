@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from provio.facts import Opening, Trace
+from provio.facts import Opening
 from provio.identity import Identity
+from provio.run_facts import Trace
 from provio.turtle import segment
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 
-from provio.facts import Event, Facts, Opening, Process, Stretch, Trace, Unwatched
+from provio.facts import Event, Opening, Process, Stretch
 from provio.identity import Identity
 from provio.lineage.blind import handed_on
 from provio.lineage.code import Noise, is_history
@@ -15,6 +15,8 @@ from provio.lineage.launchers import of_ranks
 from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, Version, inode_of
 from provio.lineage.reads import Changed, doubt, name_unread, narrow
 from provio.patterns import pattern
+from provio.run_facts import Trace, Unwatched
+from provio.statx import Facts
 
 PROT_READ, PROT_WRITE = 1, 2
 STAMP_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})  # a store through a map changes a file's time there

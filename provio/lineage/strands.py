@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from provio.facts import Trace
 from provio.lineage.channels import Channel
 from provio.lineage.model import Conclusions
 from provio.lineage.tasks import divide
+from provio.run_facts import Trace
 
 
 def strands(trace: Trace, conclusions: Conclusions, ends: dict[str, int]) -> Trace:

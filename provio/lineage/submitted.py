@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from provio.facts import Process, Trace
+from provio.facts import Process
 from provio.lineage.model import Conclusions
+from provio.run_facts import Trace
 
 SUBMITTERS = frozenset({b"sbatch", b"qsub", b"bsub"})
 ONLY_ASK = frozenset({b"--test-only", b"--version", b"-V", b"--help", b"-h", b"--usage"})

@@ -12,9 +12,11 @@ from __future__ import annotations
 import copy as copying
 from collections.abc import Iterable, Sequence
 
-from provio.facts import Access, Event, Member, Opening, Process, Record, Task, Thread, Trace
+from provio.facts import Access, Event, Member, Opening, Process, Thread
 from provio.lineage.model import Strand
 from provio.plain import plain
+from provio.run_facts import Task, Trace
+from provio.statx import Record
 
 
 @plain()

@@ -17,7 +17,7 @@ from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, SHELL_ENDING, 
 from provio.runfiles.folder import Folder, content, folders_of, named, put, shared_memory
 
 if TYPE_CHECKING:
-    from provio.facts import Record
+    from provio.statx import Record
 
 __all__ = [
     "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "SHELL_ENDING", "TAKEN", "Folder", "RunFile", "RunFiles", "content",

@@ -22,7 +22,7 @@ from provio.runfiles.files import MOST, SHELL_ENDING, RunFile
 from provio.runfiles.folder import Folder, folders_of
 
 if TYPE_CHECKING:
-    from provio.facts import Record
+    from provio.statx import Record
 
 PRESET = 1  # of xz: a seventh of the time of its usual one, for a seventh more room
 

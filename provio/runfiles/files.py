@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from provio.plain import plain
 
 if TYPE_CHECKING:
-    from provio.facts import Record
+    from provio.statx import Record
 
 
 CALLS_ENDING = ".calls.ttl"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, MOST, RunFile
 
 if TYPE_CHECKING:
-    from provio.facts import Record
+    from provio.statx import Record
 
 
 LARGE = 4 << 20  # bytes, of which a file is read in parts

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, MOST, RunFile
 
 if TYPE_CHECKING:
-    from provio.facts import Record
+    from provio.statx import Record
 
 MEMORY = 64 << 20  # bytes that xz may take: what packs need is 2 MB
 CHUNK = 1 << 16

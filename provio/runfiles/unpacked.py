@@ -20,7 +20,7 @@ from provio.plain import plain
 from provio.runfiles.files import RunFile, RunFiles
 
 if TYPE_CHECKING:
-    from provio.facts import Record
+    from provio.statx import Record
 
 LEVEL = 1  # of zlib: what fills files up takes no room
 

@@ -8,11 +8,10 @@ from provio import runs, whole_run
 from provio.ancestry import Scope, lineage
 from provio.document import LineageDocument, Node
 from provio.errors import NothingKnown
-from provio.facts import RUN_BASE
 from provio.graph_lines import bundle_iri
 from provio.store import Confined, Store
 from provio.target import find_target, is_iri
-from provio.vocab import PROV
+from provio.vocab import PROV, RUN_BASE
 
 MOST = 300  # nodes of one step
 PAGE = 50  # runs of a list

@@ -13,9 +13,8 @@ from urllib.parse import unquote
 
 from provio import runs
 from provio.document import command_line
-from provio.facts import RUN_BASE
 from provio.store import Reader
-from provio.vocab import NS, PROV
+from provio.vocab import NS, PROV, RUN_BASE
 
 MOST = 3_000  # matches that are put in order; of more, the first
 # The system's own files come last: whoever looks for a name rarely means one.

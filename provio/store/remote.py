@@ -17,13 +17,12 @@ from typing import IO, TYPE_CHECKING
 import pyoxigraph as ox
 
 from provio.errors import NothingKnown, StoreError
-from provio.facts import RUN_BASE
 from provio.graph_lines import bundle_iri
 from provio.sparql import repeats_a_choice, without_service
 from provio.store import INDEX, terms
 from provio.store.server import JSON, TRIPLES, Server
 from provio.store.switched import place_of
-from provio.vocab import NS, PREFIXES, PROV, RDF
+from provio.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
 
 if TYPE_CHECKING:
     from provio.config import Config

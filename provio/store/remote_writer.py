@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 
 from provio.errors import BadQuery
-from provio.facts import RUN_BASE
 from provio.store import INDEX, terms
 from provio.store.lease import Lease
 from provio.store.remote import PROLOGUE, asked, connect, held, indexed, understood, whole
 from provio.store.server import LINES
 from provio.store.switched import KEPT, following, place_of
-from provio.vocab import NS, PROV, RDF
+from provio.vocab import NS, PROV, RDF, RUN_BASE
 
 if TYPE_CHECKING:
     from provio.config import Config

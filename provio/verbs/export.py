@@ -20,10 +20,10 @@ def command(run: str | None, form: str, output: str | None) -> int:
     Example: provio export --as nquads > all.nq
     """
     from provio import exports
-    from provio.facts import RUN_BASE
     from provio.graph_lines import bundle_iri
     from provio.settings import among
     from provio.turtle import inert
+    from provio.vocab import RUN_BASE
 
     if form not in exports.formats():
         raise click.BadParameter(f"{form!r} is not allowed{among(form, exports.formats())}", param_hint="'--as'")

@@ -100,8 +100,8 @@ def command(
 def _runs(store: Store, names: tuple[str, ...], every: bool, campaign: str | None, name: str | None) -> list[str]:
     """The graphs of the runs that are asked."""
     from provio import runs
-    from provio.facts import RUN_BASE
     from provio.graph_lines import bundle_iri
+    from provio.vocab import RUN_BASE
 
     chosen = runs.chosen(store, campaign, name)
     if names and (every or chosen is not None):

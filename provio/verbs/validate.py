@@ -51,11 +51,11 @@ def _own_words() -> None:
 
 def _outcome(what: str | None, shacl: bool) -> Outcome:
     from provio.errors import NothingKnown
-    from provio.facts import RUN_BASE
     from provio.graph_lines import bundle_iri
     from provio.validate import documents
     from provio.validate.check import check
     from provio.validate.rules import Graph
+    from provio.vocab import RUN_BASE
 
     if what and (os.path.lexists(what) or Path(what).suffix.lower() in documents.SUFFIXES):
         graphs = documents.graphs(Path(what))
