@@ -199,10 +199,10 @@ def question_folders(configured: Config) -> list[str]:
 
 def settings(target: Path | None = None) -> Config:
     """Return what is set where the record lies that answers for a target; raises ConfigError for what is wrong."""
-    from provio import config
+    from provio import config_layers
     from provio import home as homes
 
-    return config.load(homes.project_folders(target))
+    return config_layers.load(homes.project_folders(target))
 
 
 def _merge_pending(

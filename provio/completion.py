@@ -81,12 +81,12 @@ def _of_heads(fact: str) -> Completer:
 
 
 def _named() -> list[Question]:
-    from provio import config, named_questions
+    from provio import config_layers, named_questions
     from provio import home as homes
     from provio.errors import ProvioError
 
     try:
-        configured = config.load(homes.project_folders(), forgive=lambda _: None, shown=True)
+        configured = config_layers.load(homes.project_folders(), forgive=lambda _: None, shown=True)
         return named_questions.questions(configured.queries)
     except ProvioError:
         return named_questions.questions()

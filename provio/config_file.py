@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from provio import config, given_file
+from provio import config, config_layers, given_file
 from provio.config import FIELDS, KEYS, Config, Key
 from provio.endpoints import Account
 from provio.errors import ConfigError
@@ -213,8 +213,8 @@ def _read(path: Path) -> tuple[Any, str]:
 
 def _write(path: Path, user: bool, before: str, after: str) -> None:
     """Write a file anew, as a whole or not at all, and for nobody else to read where it is the user's own."""
-    known = {_without_place(line) for line in config.mistakes(path, before, user)}
-    for line in config.mistakes(path, after, user):
+    known = {_without_place(line) for line in config_layers.mistakes(path, before, user)}
+    for line in config_layers.mistakes(path, after, user):
         if _without_place(line) not in known:
             raise ConfigError(line)
     try:

@@ -11,7 +11,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from provio import config, environment, image, ranks, run, terminal, turtle, watching
+from provio import config_layers, environment, image, ranks, run, terminal, turtle, watching
 from provio import home as homes
 from provio.containers import SIF, SQUASHFS, Start
 from provio.errors import CannotRecord, ProvioError
@@ -99,7 +99,7 @@ def watched(call: Call, asked: Asked) -> int:
     recording = None
     try:
         plan = planned(asked, call.command)
-        settings = config.load(homes.project_folders(), watching.flags(call))
+        settings = config_layers.load(homes.project_folders(), watching.flags(call))
         words = call.command or (asked.mode, asked.image)
         recording = watching.prepared([os.fsencode(word) for word in words], settings)
         if settings.capture_dir:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from provio import background, config, environment, statx, turtle
+from provio import background, config, config_layers, environment, statx, turtle
 from provio import home as homes
 from provio.content import Unread, sha256
 from provio.errors import ProvioError
@@ -83,7 +83,7 @@ def main() -> None:
     home, then_merge = Home(Path(sys.argv[1])), "--no-merge" not in sys.argv[2:]
     os.nice(19)
     ctypes.CDLL(None).syscall(SYS_IOPRIO_SET, 1, 0, IDLE)
-    settings = config.load(homes.project_folders(home.project), forgive=lambda _: None)
+    settings = config_layers.load(homes.project_folders(home.project), forgive=lambda _: None)
     os.chdir("/")
     tried: set[str] = set()
     while set(wanted(home)) - tried:

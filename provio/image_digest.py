@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote, unquote_to_bytes
 
-from provio import background, config, image, statx, turtle
+from provio import background, config_layers, image, statx, turtle
 from provio import home as homes
 from provio.content import Unread, sha256
 from provio.home import RUN_ID, Home
@@ -145,7 +145,7 @@ def main() -> None:
     if done and "--no-merge" not in sys.argv[2:]:
         from provio.merge import merge
 
-        settings = config.load(homes.project_folders(home.project), forgive=lambda _: None)
+        settings = config_layers.load(homes.project_folders(home.project), forgive=lambda _: None)
         with contextlib.suppress(OSError, *FAULTS):
             merge(home, [home.runs / run for run in done], settings=settings)
 

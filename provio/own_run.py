@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from provio import config, environment, ranks, runfiles, watching
+from provio import config_layers, environment, ranks, runfiles, watching
 from provio import home as homes
 from provio.executable import Unwatchable
 from provio.home import Home
@@ -46,7 +46,7 @@ def begin(loaded: int) -> str | None:
 
     Raises ProvioError or OSError where there can be none.
     """
-    settings = config.load(homes.project_folders(), {}, lambda _: None)
+    settings = config_layers.load(homes.project_folders(), {}, lambda _: None)
     if not settings.own_runs:
         return None
     home = _home()

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import background, config, runfiles
+from provio import background, config, config_layers, runfiles
 from provio import home as homes
 from provio.errors import ProvioError
 from provio.home import RUN_ID, Home
@@ -81,7 +81,7 @@ def main() -> None:
     """Pack what is due in the `.provio` that is named, a bounded amount of it."""
     home = Home(Path(sys.argv[1]))
     os.nice(19)
-    settings = config.load(homes.project_folders(home.project), forgive=lambda _: None)
+    settings = config_layers.load(homes.project_folders(home.project), forgive=lambda _: None)
     os.chdir("/")
     from provio.store import served
 

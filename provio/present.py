@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
-from provio import config, environment, statx
+from provio import config_layers, environment, statx
 from provio.home import project_folders
 from provio.identity import domain_segment, version_iri
 from provio.statx import Facts
@@ -43,5 +43,5 @@ def domain(path: bytes, facts: Facts) -> str:
 
 @cache
 def _mounts(device: str) -> list[environment.Mount]:
-    domains = config.load(project_folders(), forgive=lambda _: None).domains
+    domains = config_layers.load(project_folders(), forgive=lambda _: None).domains
     return list(environment.mounts({device}, domains))

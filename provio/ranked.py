@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import captured, config, environment, own_run, ranks, run, runfiles, terminal, turtle, watching
+from provio import captured, config_layers, environment, own_run, ranks, run, runfiles, terminal, turtle, watching
 from provio import home as homes
 from provio.errors import CannotRecord, ProvioError
 from provio.plain import replace
@@ -94,7 +94,7 @@ def _joined(call: Call) -> dict[bytes, bytes] | None:
     """The variables by which the command is watched, in the run that all share; None of another call than the first
     one's where nothing but a variable says that this is a rank."""
     wrong: list[str] = []
-    settings = config.load(homes.project_folders(), watching.flags(call), None if call.strict else wrong.append)
+    settings = config_layers.load(homes.project_folders(), watching.flags(call), None if call.strict else wrong.append)
     home = homes.find_or_make()
     with home.closed():
         shared = ranks.turn(str(home.path))

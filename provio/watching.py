@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import config, environment, run, switches, terminal, turtle
+from provio import config, config_layers, environment, run, switches, terminal, turtle
 from provio import home as homes
 from provio.errors import Busy, CannotRecord, ProvioError
 from provio.home import share
@@ -59,7 +59,7 @@ def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config
     forgive = None if call.strict else (lambda _: None) if call.quiet else terminal.complain
     try:
         folders = homes.project_folders()
-        settings = config.load(folders, flags(call), forgive)
+        settings = config_layers.load(folders, flags(call), forgive)
         recording = prepared(arguments, settings)
         if settings.capture_dir:
             say = (lambda _: None) if call.quiet else terminal.complain
@@ -146,7 +146,7 @@ def finished(recording: Recording, end: End, call: Call, folders: list[Path], lo
 
     def work() -> str:
         note_end(recording, end)
-        settings = config.load(folders, flags(call), lambda _: None)
+        settings = config_layers.load(folders, flags(call), lambda _: None)
         return _after(recording, None, call.no_merge, settings, held)
 
     _finish(recording, end, call, work)

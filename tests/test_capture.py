@@ -422,12 +422,12 @@ def test_the_environment_stays_as_it_was(monkeypatch: pytest.MonkeyPatch, value:
 
 def test_what_is_no_folder_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A folder of one host would be another's where it is relative."""
-    from provio import config
+    from provio import config_layers
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("PROVIO_CAPTURE_DIR", "scratch")
     with pytest.raises(ConfigError, match=r"^PROVIO_CAPTURE_DIR: capture_dir: 'scratch' is not allowed"):
-        config.load([])
+        config_layers.load([])
 
 
 @pytest.mark.slow

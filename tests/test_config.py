@@ -10,7 +10,8 @@ import pytest
 from conftest import Project
 
 from provio import config, settings_page, switches
-from provio.config import KEYS, Config, load
+from provio.config import KEYS, Config
+from provio.config_layers import load
 from provio.errors import ConfigError
 from provio.settings import Interpreter
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, provio_command
 
-from provio import config, config_file, switches
+from provio import config, config_file, config_layers, switches
 from provio.config import KEYS, Config
 from provio.errors import ConfigError
 
@@ -147,7 +147,7 @@ def test_what_is_no_plain_file_is_neither_read_nor_written(alone: Path, kind: st
         os.truncate(alone, 1 << 40)
     said = "is larger than 64 MiB" if kind == "large" else "is no plain file"
     with pytest.raises(ConfigError, match=rf"provio.toml: {said}"):
-        config.load([alone.parent])
+        config_layers.load([alone.parent])
     with pytest.raises(ConfigError, match=rf"provio.toml: cannot be read \({said}\)"):
         config_file.change(alone, False, "name", "x")
 
@@ -200,7 +200,7 @@ def test_a_new_file_tells_every_key_and_sets_none(alone: Path, user: bool) -> No
     assert re.findall(r"(?m)^# (\S+) = ", text) == keys
     uncommented = re.sub(r"(?m)^# (\S+ = .*)$", r"\1", text)
     empty = [key for key in keys if KEYS[key].kind in (config.TEXT, config.SERVER)]  # a text may not be empty
-    said = config.mistakes(alone, uncommented, user)
+    said = config_layers.mistakes(alone, uncommented, user)
     assert [line.split(": ")[1] for line in said if ": credentials: " not in line] == empty
     config_file.begin(alone, user)
     assert alone.read_text() == text

@@ -77,14 +77,14 @@ def test_what_is_no_name_or_folder_is_said(value: object, said: str) -> None:
 
 def test_a_variable_holds_a_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As in a file."""
-    from provio import config
+    from provio import config_layers
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("PROVIO_DOMAINS", '{"/s/" = "lab"}')
-    assert config.load([]).domains == {"/s": "lab"}
+    assert config_layers.load([]).domains == {"/s": "lab"}
     monkeypatch.setenv("PROVIO_DOMAINS", '{"/s/" = 3}')
     with pytest.raises(ConfigError, match=r"^PROVIO_DOMAINS: domains: /s/: 3 is not allowed"):
-        config.load([])
+        config_layers.load([])
 
 
 CEPH = "2de6b8a4-1f0c-4e5e-9c3b-9f3a1d0e7c11.cephfs=/volumes/lab"

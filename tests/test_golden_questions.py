@@ -16,7 +16,7 @@ from conftest import Project, assert_valid
 from servers import Server, account
 from stories import STORIES
 
-from provio import config
+from provio import config, config_layers
 from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.merge import merge
@@ -82,7 +82,7 @@ def assert_golden(project: Project, stories: Callable[[str], Home], url: str) ->
     """Story by story: all answers are the embedded store's."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOME", str(project.path.parent))
-        settings = config.load(flags={"store": url})
+        settings = config_layers.load(flags={"store": url})
         for story in dict.fromkeys(case["story"] for cases in CASES.values() for case in cases):
             home = stories(story)
             merge(home, settings=settings)

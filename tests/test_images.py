@@ -22,7 +22,7 @@ from roots import Ordinary, small
 from roots import ordinary as ordinary
 from test_mount_tables import namespaces
 
-from provio import config, image, image_digest, packing, statx
+from provio import config_layers, image, image_digest, packing, statx
 from provio.home import Home
 
 RECIPE, LABELS = "Bootstrap: docker\nFrom: debian\n", '{"org.label-schema.version": "1", "é": "ü"}'
@@ -184,7 +184,7 @@ def test_a_run_that_waits_for_its_images_digest_is_not_packed(project: Project, 
             head.write(f'<{image.iri(run)}> a :Image ; :name "x" .\n')
         image_digest.ask(home, run, str(path), key)
     project.provio("merge")
-    assert packing.pack(home, config.load([project.path]), home.run_folders()) == 0
+    assert packing.pack(home, config_layers.load([project.path]), home.run_folders()) == 0
     assert {note.read_text() for note in (home.path / "unpacked").iterdir()} == {"the digest of its image follows\n"}
     head = home.runs / run / "run.ttl"
     ended = head.read_text()

@@ -11,7 +11,7 @@ from conftest import Project, provio_command
 from servers import Server, account
 from test_remote import quads, record
 
-from provio import config
+from provio import config_layers
 from provio.errors import Busy, StoreError
 from provio.store import lease, terms
 from provio.store.remote import connect, held
@@ -27,14 +27,14 @@ def waiting(server: Server, who: str, seconds: float) -> None:
 
 
 def holders(server: Server) -> list[str]:
-    there = connect(config.load(flags={"store": server.url}))
+    there = connect(config_layers.load(flags={"store": server.url}))
     answer = there.ask(f"SELECT ?who {{ GRAPH <{lease.GRAPH}> {{ ?who <{lease.SINCE}> ?t }} }}", (), [lease.GRAPH])
     return [row["who"] for row in terms.rows(answer)]
 
 
 def test_a_lease_of_another_machine(oxigraph: Server) -> None:
     """It counts for ten minutes of the server's time, and is forgotten after them."""
-    there = connect(config.load(flags={"store": oxigraph.url}))
+    there = connect(config_layers.load(flags={"store": oxigraph.url}))
     waiting(oxigraph, ELSEWHERE, lease.EXPIRES - 60)
     with pytest.raises(Busy):
         lease.Lease(there, wait=False)
@@ -49,7 +49,7 @@ def test_a_lease_of_another_machine(oxigraph: Server) -> None:
 
 def test_one_that_let_others_merge(oxigraph: Server) -> None:
     """Who was away for too long, and was forgotten, writes nothing any more."""
-    there = connect(config.load(flags={"store": oxigraph.url}))
+    there = connect(config_layers.load(flags={"store": oxigraph.url}))
     mine = lease.Lease(there, wait=False)
     oxigraph.update(f"CLEAR GRAPH <{lease.GRAPH}>")
     mine.renewed -= lease.EXPIRES
@@ -93,7 +93,7 @@ def test_what_a_killed_merge_left_is_dropped(project: Project, oxigraph: Server)
     for graph in graphs:
         oxigraph.update(f"INSERT DATA {{ GRAPH <{graph}> {{ <urn:a> <urn:b> <urn:c> }} }}")
     project.provio("run", "--quiet", "--", "true", env={**project.env, "PROVIO_STORE": oxigraph.url})
-    assert held(connect(config.load(flags={"store": oxigraph.url}))) & set(graphs) == {"urn:mine"}
+    assert held(connect(config_layers.load(flags={"store": oxigraph.url}))) & set(graphs) == {"urn:mine"}
     assert quads(project, "--store", oxigraph.url) == quads(project)
 
 

@@ -14,7 +14,7 @@ from conftest import Project
 from servers import Server, account
 from test_remote import quads, record
 
-from provio import across, config, intake
+from provio import across, config, config_layers, intake
 from provio.home import Home
 from provio.store import Writer, open_writer
 from provio.trace import read_run
@@ -144,7 +144,7 @@ def test_a_run_whose_merge_fails_in_the_middle_is_forgotten(project: Project, ox
     aside = last.rename(project.path / last.name)
     before = quads(project, *options)
     aside.rename(last)
-    settings = config.load(flags={"store": oxigraph.url}) if options else config.Config()
+    settings = config_layers.load(flags={"store": oxigraph.url}) if options else config.Config()
     with open_writer(Home(project.path / ".provio"), settings, wait=True) as writer:
         failing = Failing(writer)
         with pytest.raises(ValueError, match="in the middle"):

@@ -23,7 +23,7 @@ from conftest import Project, provio_command
 from meanwhile import growing, while_one_runs
 from servers import Server, account, serve
 
-from provio import config
+from provio import config_layers
 from provio.across.known import DERIVED
 from provio.errors import NothingKnown, StoreError
 from provio.home import Home
@@ -87,7 +87,7 @@ def assert_same_rows(project: Project, url: str) -> None:
     home = Home(project.path / ".provio")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOME", str(project.path.parent))
-        here, there = open_reader(home), open_reader(home, config.load(flags={"store": url}))
+        here, there = open_reader(home), open_reader(home, config_layers.load(flags={"store": url}))
     start = next(here.rows("SELECT ?x { ?x provio:launchedBy ?y } ORDER BY DESC(?x) LIMIT 1"))["x"]
     for query in QUERIES:
         asked = query.replace("START", start)
@@ -179,7 +179,7 @@ def test_a_reader_never_sees_half_a_run(
         { ?x provio:partOf ?run } UNION { ?x provio:partOf/provio:partOf ?run . ?v prov:wasGeneratedBy ?x } }
         GROUP BY ?run"""
     whole = {tuple(row.items()) for row in project.rows(count)}
-    settings, home = config.load(flags={"store": url}), Home(project.path / ".provio")
+    settings, home = config_layers.load(flags={"store": url}), Home(project.path / ".provio")
     command = [*provio_command(), "merge", "--rebuild", "--store", url]
     seen: set[int] = set()
     for _ in range(3):
@@ -246,7 +246,7 @@ def test_a_rebuild_after_a_killed_removal_keeps_what_follows_from_the_runs_of_ot
 
 def test_texts_with_line_separators_reach_a_server(oxigraph: Server, tmp_path: Path) -> None:
     """However many there are, and wherever an update is divided."""
-    home, settings = Home(tmp_path / ".provio"), config.load(flags={"store": oxigraph.url})
+    home, settings = Home(tmp_path / ".provio"), config_layers.load(flags={"store": oxigraph.url})
     home.path.mkdir()
     lines = ["<urn:s> <urn:p> <urn:o> .\n"] + [f'<urn:s> <urn:p> "{n}\u2028\x85" .\n' for n in range(600)]
     with open_writer(home, settings, wait=True) as writer:
@@ -268,7 +268,7 @@ def test_a_reader_never_sees_half_of_what_is_renewed(
     account(project)
     monkeypatch.setenv("HOME", str(project.path.parent))
     home, many = Home(project.path / ".provio"), 3000
-    settings = config.load(flags={"store": request.getfixturevalue(server).url})
+    settings = config_layers.load(flags={"store": request.getfixturevalue(server).url})
     bundle = [f"<{DERIVED}> <{RDF}type> <{PROV}Bundle> .\n"]
 
     def renew() -> None:

@@ -68,11 +68,11 @@ class Store:
         return nearest or homes.find(self._place)
 
     def _settings(self) -> Config:
-        from provio import config
+        from provio import config_layers
 
         folders = [self._home.project] if self._place else homes.project_folders()
         flags = {"store": self._url} if self._url else {}
-        return config.load(folders, flags)
+        return config_layers.load(folders, flags)
 
     def _open(self) -> Open:
         configured = self._settings()

@@ -70,10 +70,10 @@ def stoppable(verb: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(verb)
     def apart(timeout: float | None, **options: Any) -> int:
-        from provio import config, stopping, terminal
+        from provio import config_layers, stopping, terminal
         from provio import home as homes
 
-        seconds = config.load(homes.project_folders(), {"timeout": timeout}).timeout
+        seconds = config_layers.load(homes.project_folders(), {"timeout": timeout}).timeout
         code = stopping.apart(seconds, terminal.progress())
         return verb(**options) if code is None else code
 

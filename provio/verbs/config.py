@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from provio import config as settings
-from provio import config_file, terminal
+from provio import config_file, config_layers, terminal
 from provio import home as homes
 from provio.errors import ConfigError
 from provio.verbs import FORMS, Choice
@@ -36,7 +35,7 @@ def command(context: click.Context, form: str) -> int:
     if context.invoked_subcommand:
         return 0
     wrong: list[str] = []
-    found = settings.load(homes.project_folders(), forgive=wrong.append, shown=True)
+    found = config_layers.load(homes.project_folders(), forgive=wrong.append, shown=True)
     terminal.out(_rendered(config_file.settings(found), form))
     for line in wrong:
         terminal.complain(line)
@@ -61,7 +60,7 @@ def get(key: str, form: str) -> int:
     """
     known, part = config_file.named(key)
     key = f"{known.name}.{part}" if part else key
-    rows = config_file.settings(settings.load(homes.project_folders()))
+    rows = config_file.settings(config_layers.load(homes.project_folders()))
     found = [row for row in rows if row.key == key or (not part and row.key.startswith(key + "."))]
     if part and not found:
         raise ConfigError(f"{key} is not set: provio config shows what is")
@@ -114,7 +113,7 @@ def unset(key: str, user: bool) -> int:
 
 def _over(key: str, path: Path) -> str:
     """What else sets a key, and counts."""
-    source = settings.load(homes.project_folders(), forgive=lambda _: None, shown=True).source(key)
+    source = config_layers.load(homes.project_folders(), forgive=lambda _: None, shown=True).source(key)
     return "" if source == "default" or source.startswith(f"{path}:") else f"; what counts is what {source} sets"
 
 

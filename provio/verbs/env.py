@@ -32,12 +32,12 @@ def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
              eval "$(provio env --end)"
              eval `provio env`                         csh, tcsh
     """
-    from provio import config, session
+    from provio import config_layers, session
     from provio import home as homes
 
     kind = kind or session.shell()
     forgive = (lambda _: None) if ends else None  # whatever is set, what goes on can be ended
-    settings = config.load(homes.project_folders(), flags, forgive, shown=ends)
+    settings = config_layers.load(homes.project_folders(), flags, forgive, shown=ends)
     if sys.stdout.isatty():
         raise click.UsageError(f"this is for a shell to evaluate: {_evaluated(kind, ends)}")
     if ends:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from provio import captured, config, environment, storage
+from provio import captured, config_layers, environment, storage
 from provio import home as homes
 from provio.doctor import Finding, Place, maps, note, ok, problem
 from provio.doctor.checks.room import NOTHING
@@ -20,7 +20,7 @@ REMEDY = "name a folder of each node's own disk, such as $TMPDIR"
 def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
     """Yield what is to be said of it, where it is set."""
     try:
-        setting = config.load(homes.project_folders(), {}, lambda _: None).capture_dir
+        setting = config_layers.load(homes.project_folders(), {}, lambda _: None).capture_dir
     except ProvioError:  # which another check says
         return
     if not setting:

@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 
-from provio import config, executable
+from provio import config_layers, executable
 from provio import home as homes
 from provio.doctor import Finding, Place, note, ok
 from provio.executable import found_program
@@ -24,7 +24,7 @@ OLDEST = (1, 10)
 
 def look(place: Place) -> Iterator[Finding]:
     """Yield what would be recorded of HDF5 files."""
-    layer = config.load(homes.project_folders(), forgive=lambda _: None, shown=True).hdf5
+    layer = config_layers.load(homes.project_folders(), forgive=lambda _: None, shown=True).hdf5
     path = found_program(place.command[0]) if place.command else b""
     program = list(executable.chain(path))[-1] if path else b""
     if program and os.path.basename(program).startswith(b"python"):

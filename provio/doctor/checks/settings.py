@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from provio import config
+from provio import config, config_layers
 from provio import home as homes
 from provio.doctor import Finding, Place, ok, problem
 from provio.errors import ConfigError
@@ -15,7 +15,7 @@ ABOUT = "settings"
 def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
     """Yield what is wrong in a file or a variable."""
     wrong: list[str] = []
-    found = config.load(homes.project_folders(), forgive=wrong.append, shown=True)
+    found = config_layers.load(homes.project_folders(), forgive=wrong.append, shown=True)
     for line in wrong:
         yield problem(line, f"until it is mended, questions refuse, and `provio run` {_recorded()}")
     if not wrong:
@@ -26,7 +26,7 @@ def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
 def _recorded() -> str:
     """What becomes of runs until then."""
     try:
-        config.load(homes.project_folders(), forgive=lambda _: None)
+        config_layers.load(homes.project_folders(), forgive=lambda _: None)
     except ConfigError:
         return "records nothing"
     return "takes it as not set"

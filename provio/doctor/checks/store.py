@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from provio import config, owners, removal
+from provio import config_layers, owners, removal
 from provio import home as homes
 from provio.doctor import Finding, Place, note, ok, problem
 from provio.errors import ProvioError
@@ -41,7 +41,7 @@ def _asked(place: Place) -> int:
     """How many runs are pending; opens what is published, where there is anything."""
     from provio.store import open_reader, served
 
-    settings = config.load(homes.project_folders(Path.cwd()), forgive=lambda _: None, shown=True)
+    settings = config_layers.load(homes.project_folders(Path.cwd()), forgive=lambda _: None, shown=True)
     home = served(place.home, settings)
     if not home.server and (home.snapshots / "current").exists():
         open_reader(home, settings)
