@@ -94,13 +94,13 @@ def _in_portions(job: Job, home: Home, settings: Config, written: bool) -> Read 
 
 def _surveyed(job: Job, home: Home, settings: Config, written: bool) -> Survey | None:
     """Look through a run; one that is packed, or `written` meanwhile, as it is now."""
-    from provio import survey
+    from provio import survey, surveying
 
     source = runfiles.of(job.folder)
     try:
         if source.fixed or written:
             source = runfiles.held(source, traces.read_head(job.folder), home.path)
-        return survey.survey(source, settings.interpreters)
+        return surveying.survey(source, settings.interpreters)
     except survey.Written:
         return None if written else _surveyed(job, home, settings, written=True)
     except (survey.Indivisible, OSError):  # or there is no room to hold it

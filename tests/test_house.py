@@ -19,7 +19,7 @@ FLOORS = """
     collect collector unattended
     pressing tied background hdf5_signs hdf5_unseen
     settle identity present image recipes
-    lineage dividing survey
+    lineage dividing outlines descent survey surveying
     graph_lines graph_calls graph_ranks graph_members graph_said graph across store own_words intake portions
     merge_job merge_readers removal merge packing hashing image_digest backup together
     named_questions query document sweep nodes configured saved_as describe member_origins walk walk_members ties when

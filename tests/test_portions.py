@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, provio_command
 
-from provio import intake, merge_job, portions, runfiles, survey, watching
+from provio import intake, merge_job, portions, runfiles, survey, surveying, watching
 from provio.config import Config
 from provio.home import Home
 from provio.intake import Prepared
@@ -111,8 +111,8 @@ MOVED = "mkdir d; cp in d/a; cp in d/b; mkdir e; mv d e/f; cp e/f/a a; sort e/f/
 # A merge that reads every run in portions, and is killed as it comes to the n-th of them.
 KILLED = """
 import os, sys
-from provio import merge_job, survey
-survey.PORTION, merge_job.is_large, read = 1, lambda _: True, survey.Survey.read
+from provio import merge_job, survey, surveying
+surveying.PORTION, merge_job.is_large, read = 1, lambda _: True, survey.Survey.read
 left = int(sys.argv.pop(1))
 def killed(found, portion):
     global left
@@ -140,12 +140,12 @@ def told(prepared: Prepared) -> tuple[set[str], object, object, object]:
 
 
 def divided(folder: Path) -> survey.Survey:
-    return survey.survey(runfiles.of(folder), {})
+    return surveying.survey(runfiles.of(folder), {})
 
 
 def held(folder: Path) -> survey.Survey:
     """Divide a run as it was once."""
-    return survey.survey(runfiles.held(runfiles.of(folder), read_head(folder), folder.parent), {})
+    return surveying.survey(runfiles.held(runfiles.of(folder), read_head(folder), folder.parent), {})
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_the_same_graph(project: Project, monkeypatch: pytest.MonkeyPatch, scrip
     """Told in as many portions as there are, all that is said is what is said of the whole, and so is what it leaves
     open and what the index says."""
     folder = folder_of(project, script)
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     assert len(divided(folder).portions) >= 5
     assert_same(folder)
 
@@ -163,9 +163,9 @@ def test_the_same_graph(project: Project, monkeypatch: pytest.MonkeyPatch, scrip
 def assert_same(folder: Path, look: Callable[[Path], survey.Survey] = divided) -> None:
     """Tell a run in portions, twice (once with what is found after it, once with what was), and whole; and so where
     each file that can be is told before the processes are."""
-    for wide in (survey.WIDE, survey.WIDE, 1):
+    for wide in (surveying.WIDE, surveying.WIDE, 1):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(survey, "WIDE", wide)
+            patch.setattr(surveying, "WIDE", wide)
             found = look(folder)
         parts = told(portions.prepare(found, Config(), contextlib.nullcontext))
         whole = settled(read_run(folder))
@@ -183,7 +183,7 @@ def test_the_same_of_every_kind(project: Project, monkeypatch: pytest.MonkeyPatc
             common["x"], common["g/y"] = [1.0, 2.0, 3.0], [4]
             common["x"].attrs["unit"] = "m"
     folder = folder_of(project, KINDS[kind] + "\n" + ALONE)
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     assert len(divided(folder).portions) >= 4
     assert_same(folder)
 
@@ -212,7 +212,7 @@ def test_the_same_of_ranks(project: Project, monkeypatch: pytest.MonkeyPatch) ->
     finally:
         process.kill()
         process.wait()
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     assert len(divided(folder).portions) >= 5
     assert_same(folder)
 
@@ -252,7 +252,7 @@ def going_on(project: Project) -> Iterator[tuple[Path, Callable[[], None]]]:
 @pytest.mark.parametrize("large", [1 << 40, 1 << 10], ids=["whole files", "files in parts"])
 def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     """It is told as it was once, though it is read twice; and anew when it has ended."""
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     monkeypatch.setattr(runfiles.folder, "LARGE", large)
     home = Home(project.path / ".provio")
     with going_on(project) as (folder, end):
@@ -276,8 +276,8 @@ def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.Mo
 @pytest.mark.slow
 def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is open for writing is what it was found to be at first, for all who have to do with it."""
-    monkeypatch.setattr(survey, "PORTION", 1)
-    monkeypatch.setattr(survey, "WIDE", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
+    monkeypatch.setattr(surveying, "WIDE", 1)
     read = survey.Survey.read
 
     def changed(found: survey.Survey, portion: list[survey.Files]) -> Trace:
@@ -305,7 +305,7 @@ def test_the_same_of_programs_that_cannot_be_watched(
     if made.returncode:
         pytest.skip("needs a static C library")
     folder = folder_of(project, "./blind > blind.out; sort blind.out > seen\n" + ALONE)
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     assert len(divided(folder).portions) >= 4
     assert read_run(folder).unwatched
     assert_same(folder)
@@ -320,7 +320,7 @@ def test_the_same_where_mounts_differ(project: Project, monkeypatch: pytest.Monk
     (project.path / "data").mkdir()
     inside = "mount --bind data /mnt; cd /mnt; cp ../$PWD0/in a; sort a > b".replace("../$PWD0", str(project.path))
     folder = folder_of(project, f"unshare -m sh -c '{inside}'; cp data/b c; " + ALONE)
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     assert len(divided(folder).portions) >= 4
     assert read_run(folder).contained
     assert_same(folder)
@@ -335,7 +335,7 @@ def test_the_same_of_what_was_packed(project: Project, monkeypatch: pytest.Monke
     whole = quads(home)
     project.provio("merge", "--pack")
     assert not folder.exists()
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     monkeypatch.setattr(merge_job, "is_large", lambda _: True)
     found = merge_job.read(merge_job.Job(folder, 0, None), home, Config())
     assert isinstance(found.prepared.pieces, Generator)
@@ -349,7 +349,7 @@ def test_the_same_of_what_was_packed(project: Project, monkeypatch: pytest.Monke
 def test_a_run_that_changes_between_its_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was told of it is not kept: it is read as it is then, held, and is so in the store."""
     folder = folder_of(project, ALONE)
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     monkeypatch.setattr(merge_job, "is_large", lambda _: True)
     read, last = survey.Survey.read, max(folder.rglob("*.0.ttl"))
     late = f"<{last.stem.rsplit('.', 1)[0]}/late> a <https://w3id.org/provio/ns#Gap> .\n"
@@ -378,7 +378,7 @@ def test_the_same_store(project: Project, monkeypatch: pytest.MonkeyPatch) -> No
     home = Home(project.path / ".provio")
     merge(home)
     whole = quads(home)
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     monkeypatch.setattr(merge_job, "is_large", lambda _: True)
     assert len(merge(home, rebuild=True).merged) == 1
     assert quads(home) == whole
@@ -393,7 +393,7 @@ def test_killed_between_portions(project: Project, monkeypatch: pytest.MonkeyPat
     project.provio("run", "--quiet", "--", "sort", "before", "-o", "after")
     project.provio("merge", "--quiet")
     monkeypatch.setattr(merge_job, "is_large", lambda _: True)
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     before = quads(home)
     project.provio("run", "--quiet", "--no-merge", "--name", "large", "--", "bash", "-c", ALONE)
     for number in (1, 3, 5):
@@ -433,7 +433,7 @@ def test_a_damaged_file_is_named(project: Project, monkeypatch: pytest.MonkeyPat
     lost, *_, damaged = sorted(folder.rglob("*.0.ttl"))
     damaged.write_bytes(damaged.read_bytes() + b" <a1> what is this .\n")
     lost.write_bytes(b"what is this\n")
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     assert_same(folder)
     assert_same(folder, held)
     monkeypatch.setattr(merge_job, "is_large", lambda _: True)

@@ -19,7 +19,7 @@ import pytest
 from conftest import ROOT, Project, new_project, provio_command
 from meanwhile import start, wait_for
 
-from provio import captured, merge_job, ranked, ranks, survey
+from provio import captured, merge_job, ranked, ranks, surveying
 from provio.config import Config
 from provio.facts import Access
 from provio.home import Home
@@ -324,7 +324,7 @@ def test_the_end_of_ranks_that_are_read_in_portions(project: Project, monkeypatc
     """It is noted before the first portion is told, and merging again finds nothing new."""
     script = "for rank in 0 1; do PMI_RANK=$rank provio run --quiet -- touch out$rank; done"
     assert started(project, script) == ""
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(surveying, "PORTION", 1)
     monkeypatch.setattr(merge_job, "is_large", lambda _: True)
     home = Home(project.path / ".provio")
     assert len(merge(home).merged) == 1
