@@ -17,6 +17,7 @@ NOTES, MARK, SIGN, COLLECTOR = "captured", "0.host.ttl", ".session", "@collector
 BASE = "https://w3id.org/provio/"
 UNSET = {"TMPDIR": "/tmp"}  # noqa: S108 (what the name means where it is not set)
 LOOKS = 3
+TRIES, MOMENT = 5, 0.05  # seconds between them
 SHARED = 0o2070  # the mode of a `.provio` that is a group's
 TICK, SECOND = 10_000_000, 1_000_000_000  # ns: how far behind the times of files may be, at HZ=100 or whole seconds
 COLLECTED, TAKEN = " ; :collectedNs ", " ; :captured true"
@@ -114,7 +115,7 @@ def unsay(path: str) -> None:
     with open(path, encoding="utf-8", errors="replace") as file:  # a disk may have lost some of it
         text = file.read()
     if COLLECTED in text:
-        new = path.removesuffix(".ttl") + ".new"
+        new = f"{path.removesuffix('.ttl')}.{os.getpid()}.new"  # others may say so at once
         with open(new, "w", encoding="utf-8") as file:
             file.write(text.partition(COLLECTED)[0] + " .\n")
         os.replace(new, path)
@@ -145,9 +146,8 @@ def joined(fields: list[bytes], plain: list[str], host: str) -> bytes:
     `capture_dir` says; `plain` are they as they are meant."""
     home, run = plain[5], plain[3]
     try:
-        place = begin(home, run, host, plain[6][1:])
-        attend(home, run, host, place)
-    except (OSError, ValueError):  # this host has no such folder
+        place = take_part(home, run, host, plain[6][1:])
+    except (OSError, ValueError):  # this host has no such folder, or somebody is taking it away
         place = os.path.join(home, "runs", run)
         os.makedirs(os.path.join(place, host), 0o700, exist_ok=True)
         mark(os.path.join(place, host), run, host)
@@ -159,16 +159,39 @@ def encoded(text: str) -> bytes:
     return os.fsencode(text).replace(b"%", b"%25").replace(b";", b"%3B")
 
 
-def attend(home: str, run: str, host: str, place: str) -> None:
-    """Leave the identity of this process in its host's folder, and who collects when the last of them has ended."""
+def take_part(home: str, run: str, host: str, setting: str) -> str:
+    """Have what this process is to record captured, and return the folder of all hosts; raises as `place_of`, also
+    where who collects is taking away for long what others left there."""
+    for left in reversed(range(TRIES)):
+        try:
+            place = begin(home, run, host, setting)
+            _attend(os.path.join(place, host))
+            leave_collector(home, run, place)
+            return place
+        except (FileNotFoundError, BlockingIOError):
+            if not left:
+                raise
+            time.sleep(MOMENT)
+    raise AssertionError
+
+
+def _attend(here: str) -> None:
+    """Leave the identity of this process in its host's folder, which then stays while it lives; raises OSError where
+    that is being taken away, or is gone."""
     with open("/proc/self/stat", "rb") as file:
         stat = file.read()
     tick = stat.rpartition(b")")[2].split()[19].decode()
-    sign = os.path.join(place, host, f"{os.getpid()}.{tick}{SIGN}")
-    fd = os.open(sign, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    os.write(fd, stat)
-    os.close(fd)
-    leave_collector(home, run, place)
+    folder = os.open(here, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)  # who takes it away has it for itself
+        if os.fstat(folder).st_ino != os.stat(here).st_ino:
+            raise FileNotFoundError(here)
+        sign = f"{os.getpid()}.{tick}{SIGN}"
+        fd = os.open(sign, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+        os.write(fd, stat)
+        os.close(fd)
+    finally:
+        os.close(folder)
 
 
 def leave_collector(home: str, run: str, place: str) -> None:

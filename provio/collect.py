@@ -94,8 +94,8 @@ def _tidy(aside: Path, place: Path) -> None:
 
 
 def collect(home: Home, run: str, place: Path | None = None, wait: bool = False) -> str:
-    """Collect what is on this host of a run, or `wait` for another who does; return why it cannot be, in a line, or
-    nothing.
+    """Collect what is on this host of a run, or `wait` for another who does, as its own `provio run` does at the end;
+    return why it cannot be, in a line, or nothing.
 
     Who captures knows the `place` by itself: where jobs have a /tmp of their own each, another one that looks there
     finds nothing, and takes the note away.
@@ -106,7 +106,7 @@ def collect(home: Home, run: str, place: Path | None = None, wait: bool = False)
     try:
         with _alone(place, wait) as alone, home.closed():
             if alone:
-                _collect(home, run, place)
+                _collect(home, run, place, own=wait)
     except OSError as error:
         return (
             f"run {run}: not collected ({error.strerror}): what was recorded on {environment.host()} stays in {place}; "
@@ -157,7 +157,7 @@ def _alone(place: Path, wait: bool = False) -> Iterator[bool]:
             os.close(fd)
 
 
-def _collect(home: Home, run: str, place: Path) -> None:
+def _collect(home: Home, run: str, place: Path, own: bool) -> None:
     if not home.runs.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"{home.runs} is not there")
     source, target = place / _host(), home.runs / run / _host()
@@ -167,7 +167,7 @@ def _collect(home: Home, run: str, place: Path) -> None:
         if _is_mine(place) and not runfiles.exists(home.runs / run):
             _take_away(place)
         return
-    ended = not (living(place) or run in going.watched())
+    ended = not (living(place) or run in going.watched() or (not own and going.held(home.runs / run)))
     target.mkdir(exist_ok=True)
     for entry in sorted(os.scandir(source), key=lambda entry: entry.name) if source.is_dir() else ():
         if not entry.name.endswith(LEFT):
@@ -225,17 +225,16 @@ def _same(source: Path, target: Path) -> bool:
 
 
 def _let_go(place: Path, note: Path, mark: Path) -> None:
-    """Say that all is collected, and take away what lies here, unless somebody came to it meanwhile."""
-    captured.unsay(str(mark))
-    said, new = mark.read_text(encoding="utf-8", errors="replace").removesuffix(" .\n"), mark.with_suffix(".new")
-    new.write_text(f"{said}{captured.COLLECTED}{time.time_ns()} .\n", encoding="utf-8")
-    new.replace(mark)
-    note.unlink(missing_ok=True)
+    """Say that all is collected, and take away what lies here, unless somebody came to it meanwhile: who comes from
+    now on begins anew."""
     aside = place.with_name(place.name + DONE)
-    place.rename(aside)
-    if not living(aside):
-        _take_away(aside)
-        return
-    aside.rename(place)
-    note.symlink_to(place)
-    captured.unsay(str(mark))
+    with _alone(place / _host()) as alone:
+        if not alone or living(place):
+            return
+        captured.unsay(str(mark))
+        said, new = mark.read_text(encoding="utf-8", errors="replace").removesuffix(" .\n"), mark.with_suffix(".new")
+        new.write_text(f"{said}{captured.COLLECTED}{time.time_ns()} .\n", encoding="utf-8")
+        new.replace(mark)
+        note.unlink(missing_ok=True)
+        place.rename(aside)
+    _take_away(aside)

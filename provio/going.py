@@ -39,7 +39,7 @@ def going(folder: Path, record: Record, lost: bool = False) -> bool:
     is taken to, unless other hosts are known to be `lost`."""
     if not folder.is_dir():  # packed
         return False
-    if _held(folder):
+    if held(folder):
         return True
     if not here(record) and "endedNs" not in record and not lost:
         return True
@@ -91,7 +91,8 @@ def here(record: Record) -> bool:
     return record.get("host") == environment.host()
 
 
-def _held(folder: Path) -> bool:
+def held(folder: Path) -> bool:
+    """Tell whether the `provio run` that began a run is there."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

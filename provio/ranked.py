@@ -158,7 +158,7 @@ def _marked(recording: Recording, settings: Config, say: Callable[[str], None]) 
     home, run_id, host = str(recording.home.path), recording.run_id, turtle.segment(environment.host())
     for setting in filter(None, (settings.capture_dir, shared)):
         if watching.capture(recording, setting, say):
-            captured.attend(home, run_id, host, str(recording.trace_folder))
+            captured.take_part(home, run_id, host, setting)
             return setting
     captured.mark(str(host_folder(recording)), run_id, host)
     return ""

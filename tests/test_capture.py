@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -298,6 +299,70 @@ def test_a_full_run_folder_costs_a_line_and_nothing_else(project: Project, node:
         (shared / "all").unlink()
         assert project.data("out") == {"in"}
         assert files_in(node) == []
+
+
+# Has Python wait at one kind of step, of a path that ends so, until it may go on: on a network file system it does.
+WAITS = """
+import os, sys, time
+KIND, END, SIGN = os.environ["WAIT_AT"].split("|")
+def hook(event, arguments):
+    if event == KIND and os.fsdecode(arguments[0]).endswith(END) and not os.path.exists(SIGN + ".at"):
+        open(SIGN + ".at", "w").close()
+        begun = time.monotonic()
+        while not os.path.exists(SIGN + ".go") and time.monotonic() - begun < 60:
+            time.sleep(0.01)
+sys.addaudithook(hook)
+"""
+
+
+def waiting(project: Project, kind: str, end: str) -> dict[str, str]:
+    """The environment in which provio's Python waits there."""
+    (project.path / "hook").mkdir()
+    (project.path / "hook" / "sitecustomize.py").write_text(WAITS)
+    return {"PYTHONPATH": f"{project.path}/hook", "WAIT_AT": f"{kind}|{end}|{project.path}/step"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["os.rename|0.host.new", "os.remove|{note}", "os.rename|{run}"])
+def test_a_rank_that_comes_while_all_is_taken_away(project: Project, node: Path, step: str) -> None:
+    """Whatever who collects is at, the rank starts and is recorded, and who asks is told of it, or that it is not
+    there yet."""
+    project.env |= {"PROVIO_RUN": "night"}
+    first = begun(project, "touch running; until [ -e go ]; do sleep 0.05; done; cp in a")
+    until("the first runs", (project.path / "running").exists)
+    (place,) = (node / f"provio-{os.geteuid()}").iterdir()
+    until("somebody waits", lambda: collectors(place))
+    os.kill(collectors(place)[0], signal.SIGKILL)
+    until("nobody waits", lambda: not collectors(place))
+    kind, _, end = step.format(run=place.name, note=f"{os.uname().nodename}/{place.name}").partition("|")
+    words = [captured.COLLECT, str(project.path / ".provio"), place.name, str(place), "9"]
+    collector = subprocess.Popen([sys.executable, "-P", "-c", *words], env=project.env | waiting(project, kind, end))
+    (project.path / "go").touch()
+    assert first.wait(LONGEST) == 0
+    until("it is at that step", (project.path / "step.at").exists)
+    assert begun(project, "cp a b").wait(LONGEST) == 0
+    answer = project.provio("lineage", "b", code=None)
+    assert "cp a b" in answer.stdout or "is not collected" in answer.stdout + answer.stderr, answer
+    (project.path / "step.go").touch()
+    assert collector.wait(LONGEST) == 0
+    until("all was collected", lambda: not place.exists() and not collectors(place))
+    assert project.data("b") == {"in", "a"}
+    assert project.count("?run a provio:Run") == 1
+    assert gaps_of(project) == []
+
+
+@pytest.mark.slow
+def test_what_is_about_to_begin_is_not_taken_away(project: Project, node: Path) -> None:
+    """Who asks between the run and its command finds no process in it yet."""
+    more = waiting(project, "subprocess.Popen", "cp")
+    command = [*provio_command(), "run", "--quiet", "--no-merge", "--", "cp", "in", "out"]
+    with subprocess.Popen(command, cwd=project.path, env=project.env | more) as process:
+        until("it is about to begin", (project.path / "step.at").exists)
+        project.provio("runs")
+        (project.path / "step.go").touch()
+    assert process.returncode == 0
+    assert project.data("out") == {"in"}
+    assert gaps_of(project) == []
 
 
 @pytest.mark.slow
