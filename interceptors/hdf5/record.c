@@ -12,8 +12,8 @@ void lost(const struct call *call, enum lost what) {
         [LONG_NAMES] =
             "names an object of an HDF5 file in more bytes than are kept: what it does with that is not seen",
         [ALL_RANKS] =
-            "has all ranks ask for the metadata of an HDF5 file together: copies in it, what links lead to and "
-            "what is deleted by its position are not seen"};
+            ("has all ranks ask for the metadata of an HDF5 file together: copies in it, what links lead to and "
+             "what is deleted by its position are not seen")};
     static _Atomic bool said[sizeof reasons / sizeof *reasons];
     if (!atomic_exchange(&said[what], true)) event_gap(function_number(call), reasons[what], NULL);
 }

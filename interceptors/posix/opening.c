@@ -162,16 +162,16 @@ static void text_named(struct text *text, const struct opening *opening) {
 
 // All that is written whatever the opening: what a block takes is a matter of bytes, for each byte of the trace is paid
 // for when its space is gained. The padding is what a number before which nothing stands yet may overwrite.
-static const char opening_form[] =
+static const size_t opening_form = sizeof(
     "  <../o> a " TERM_FileVersion " ; " TERM_path " \"\" ; " TERM_device " \":\" ; " TERM_inode "  ; " TERM_birthNs
     "  ; " TERM_mtimeNs "  ; " TERM_ctimeNs "  ; " TERM_size "  ; " TERM_flags "  ; " TERM_openedNs "  ; " TERM_openApi
     " \"\" ; " TERM_openElapsed "  . <a> a " TERM_Access " ; " TERM_object " <../o> ; prov:wasAssociatedWith <> ; "
-    "prov:startedAtTime \"2026-11-20T12:15:46.123456Z\"^^xsd:dateTime" PADDING PADDING;
+    "prov:startedAtTime \"2026-11-20T12:15:46.123456Z\"^^xsd:dateTime" PADDING PADDING);
 
 static size_t opening_room(const struct opening *opening) {
     const struct object *object = opening->object;
     const struct facts *facts = &object->facts;
-    size_t room = sizeof opening_form + 2 * digits_at_most(opening->serial) + digits_at_most(opening->number) +
+    size_t room = opening_form + 2 * digits_at_most(opening->serial) + digits_at_most(opening->number) +
                   digits_at_most(facts->device_major) + digits_at_most(facts->device_minor) +
                   digits_at_most(facts->inode) + digits_at_most(facts->birth) + digits_at_most(facts->modified) +
                   digits_at_most(facts->changed) + digits_at_most(facts->size) + digits_at_most(object->flags) + 19;
