@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import socket
 import ssl
 import subprocess
 import threading
@@ -83,6 +84,17 @@ def test_what_a_server_refuses(project: Project, refuses: Refusal, code: int, na
     ended = project.provio("run", "--", "sh", "-c", "exit 4", code=4, env={**project.env, "PROVIO_STORE": url})
     assert said in ended.stderr
     assert len(quads(project)) > 0 and project.provio("runs", "--as", "tsv").stdout.count("\n") == 6
+
+
+@pytest.mark.slow
+def test_the_end_of_a_run_does_not_wait_for_a_server_that_is_silent(project: Project) -> None:
+    """One that takes connections and says nothing: the run ends as it ended, long before a question would give up, and
+    stays pending."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        done = project.provio("run", "--", "true", env={**project.env, "PROVIO_STORE": url})
+    assert f"is kept, but: {url} does not answer in time" in done.stderr
+    assert project.provio("merge").stderr == "1 run merged, 0 unchanged\n"
 
 
 @pytest.fixture

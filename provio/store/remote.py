@@ -35,9 +35,10 @@ NOTHING = OWN + "nothing"  # a graph that is none: to name no graph would ask al
 PROLOGUE = "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
 
 
-def connect(settings: Config) -> Server:
-    """Return the server that is set."""
-    return Server(settings.store, settings.servers.get(settings.store), settings.credentials.get(settings.store))
+def connect(settings: Config, wait: bool = True) -> Server:
+    """Return the server that is set; unless `wait`, one that does not soon answer at all is a StoreError."""
+    url = settings.store
+    return Server(url, settings.servers.get(url), settings.credentials.get(url), wait)
 
 
 def missing(home: Home, settings: Config) -> list[Path]:

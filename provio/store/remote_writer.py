@@ -44,7 +44,7 @@ class RemoteWriter:
     def __init__(self, settings: Config, lock: Lock, wait: bool, anew: bool = False) -> None:
         self.lock, self.anew = lock, anew
         try:
-            self.server = connect(settings)
+            self.server = connect(settings, wait)
             self.lease = Lease(self.server, wait)
         except BaseException:
             lock.close()

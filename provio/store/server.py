@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from requests import Response
 
 CONNECT, ANSWER = 5, 300  # seconds
+GREETING = 10  # seconds that are waited at the end of a run for a server to answer at all
 LINES = 1_000  # of an update, that is triples: Virtuoso takes some thousands
 MOST = 200  # characters of what a server says
 LARGEST = 4 << 30  # bytes of an answer: one of some ten million rows
@@ -38,12 +39,15 @@ JSON, TRIPLES = "application/sparql-results+json", "application/n-triples"
 
 
 class Server:
-    """A server at a URL; `endpoints` where it answers elsewhere than at /query, /update and /store below that."""
+    """A server at a URL; `endpoints` where it answers elsewhere than at /query, /update and /store below that.
 
-    def __init__(self, url: str, endpoints: Endpoints | None, account: Account | None, timeout: float = ANSWER) -> None:
+    Unless `wait`, one that does not soon answer at all is given up.
+    """
+
+    def __init__(self, url: str, endpoints: Endpoints | None, account: Account | None, wait: bool = True) -> None:
         self.url = url.rstrip("/")
         self.endpoints = endpoints or Endpoints("/query", "/update", "/store")
-        self.timeout = timeout
+        self.timeout = ANSWER if wait else GREETING
         self.software = ""
         self.session = requests.Session()
         self.session.trust_env = False
@@ -51,6 +55,7 @@ class Server:
         netrc = None if account else get_netrc_auth(self.url)
         self.account = account or (Account(*netrc) if netrc else None)
         self._greet(found=endpoints is not None)
+        self.timeout = ANSWER
 
     def _greet(self, found: bool) -> None:
         """Learn what software answers, and where Virtuoso does, unless that is set."""
