@@ -167,7 +167,7 @@ def find(target: Path | None = None) -> Home:
         if not Path(named).is_dir():
             raise NothingKnown(f"PROVIO_HOME names {named}, which is no folder: unset it, or record a run first")
         return Home(Path(named).absolute())
-    found = (target and _nearest(target)) or _nearest(_here())
+    found = (target and _nearest(target)) or _nearest(current())
     if not found:
         raise NothingKnown(
             "no .provio here or above: record something first (provio run -- COMMAND), or set PROVIO_HOME"
@@ -199,7 +199,7 @@ def find_or_make() -> Home:
 def recording() -> Home:
     """Return the `.provio` a run here would be recorded in, there or not; whose it is, is not asked."""
     named = os.environ.get("PROVIO_HOME")
-    return Home(Path(named).absolute() if named else _nearest(_here()) or _git_root(_here()) / NAME)
+    return Home(Path(named).absolute() if named else _nearest(current()) or _git_root(current()) / NAME)
 
 
 def here() -> tuple[Home, Path | None]:
@@ -207,15 +207,15 @@ def here() -> tuple[Home, Path | None]:
     named = os.environ.get("PROVIO_HOME")
     if named:
         return Home(Path(named).absolute()), None
-    above = _nearest(_here().parent)
-    return Home(_here() / NAME), above
+    above = _nearest(current().parent)
+    return Home(current() / NAME), above
 
 
 def project_folders(target: Path | None = None) -> list[Path]:
     """Return where a project's settings may lie: beside the `.provio` that answers for `target`, or at the root of the
     git checkout (or here)."""
     try:
-        here = _here()
+        here = current()
     except NothingKnown:
         return []
     named = os.environ.get("PROVIO_HOME")
@@ -255,7 +255,8 @@ def _let_in(path: str) -> None:
         os.chmod(path, 0o660)
 
 
-def _here() -> Path:
+def current() -> Path:
+    """Return the current folder; raises NothingKnown where it was deleted."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -263,7 +264,7 @@ def _here() -> Path:
 
 
 def _nearest(start: Path) -> Path | None:
-    start = Path(os.path.abspath(start))
+    start = Path(os.path.normpath(start if start.is_absolute() else current() / start))
     for folder in (start, *start.parents):
         if (folder / NAME).is_dir():
             return folder / NAME

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provio import containers, image, run, runfiles, shims
+from provio import home as homes
 from provio.containers import FOLDER, NAME, SIF, SQUASHFS, Runtime, Start
 from provio.errors import ProvioError
 from provio.executable import STATIC, Unwatchable
@@ -106,6 +107,7 @@ def _splits(path: str) -> bool:
 
 def planned(asked: Asked, command: tuple[str, ...]) -> Plan:
     """Find out how an image can be started; raises ProvioError where it cannot."""
+    homes.current()  # whatever is named is named from there
     form = containers.form_of(asked.image)
     runtime = containers.chosen(asked.image, form, asked.runtime)
     if asked.mode == "exec" and not command:

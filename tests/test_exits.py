@@ -103,6 +103,26 @@ def test_each_wrong_turn_has_its_remedy(recorded: Project) -> None:
         assert code in codes_of(call.split()[0]), call
 
 
+@pytest.mark.slow
+def test_a_current_folder_that_was_deleted(recorded: Project) -> None:
+    """Whatever is called by a name in it says that; where a command was to be started, 125, and for a shell 1."""
+    said = "provio: the current folder was deleted: change to one that exists\n"
+    calls = {
+        **dict.fromkeys(("lineage x", "why x", "impact x", "query upstream x", "runs"), 3),
+        **dict.fromkeys(("container exec img -- true", "container exec --dry-run . -- true"), 125),
+        **dict.fromkeys(("run --container img true", "run --strict true"), 125),
+        "env": 1,
+    }
+    for call, code in calls.items():
+        gone = 'cd empty && rmdir ../empty && mkdir ../empty && exec "$@"'
+        done = subprocess.run(
+            ["sh", "-c", gone, "sh", *provio_command(), *call.split()], cwd=recorded.path, env=recorded.env,
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (code, said), call
+        assert code in codes_of(call.split()[0]) or code == 125
+
+
 def test_the_page_has_every_verb_and_every_code() -> None:
     """A row for each verb but `run`, 124 for those with --timeout alone, and all codes of the errors."""
     for verb in verbs.names():

@@ -47,9 +47,13 @@ def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
     elif session.recorded() and not session.is_over():
         text, word = b"", f"this shell is recorded already, as run {(session.recorded() or ('',))[0]}: nothing to do"
     else:
+        from provio.errors import CannotRecord, NotAllowed
         from provio.watching import prepared
 
-        recording = prepared(session.caller(), settings)
+        try:
+            recording = prepared(session.caller(), settings)
+        except CannotRecord as error:  # no command was to be started, of which 125 would say that it was not
+            raise NotAllowed(str(error)) from error
         text = session.begun(recording, kind)
         word = f"run {recording.run_id}: recording until this shell ends, or {_evaluated(kind, True)}"
     terminal.out(text)
