@@ -147,10 +147,25 @@ def training(home: Home) -> None:
     second.write()
 
 
+def meanwhile(home: Home) -> None:
+    """A file that another run reads while it is being written."""
+    log = File("/data/log", 61)
+    first = Run(home, 1, "./write", exitCode=0)
+    half = first.process("write", "log").plain(log, "w").write()
+    second = Run(home, 2, "./follow", user="grace", exitCode=0)
+    second.start = second.now = first.now
+    second.process("cat", "log").plain(log).read().close()
+    second.write()
+    first.now = second.now
+    half.write()
+    first.write()
+
+
 STORIES: dict[str, Callable[[Home], None]] = {
     "project": project,
     "ranks": ranks,
     "inside": inside,
     "notebook": notebook,
     "training": training,
+    "meanwhile": meanwhile,
 }
