@@ -11,6 +11,7 @@ from collections.abc import Callable
 from told import File, Process, Run
 
 from provio.home import Home
+from provio.vocab import PROV, XSD
 
 
 def project(home: Home) -> None:
@@ -161,6 +162,17 @@ def meanwhile(home: Home) -> None:
     first.write()
 
 
+def searching(home: Home) -> None:
+    """A rank opens a file that it finds at the fourth place where it looks."""
+    run = Run(home, 1, "mpirun -n 1 ./sim", exitCode=0)
+    process = run.process("sim")
+    process.say("<../> :rank 0")
+    failed = f'a :Failure ; <{PROV}startedAtTime> "2026-11-20T12:31:40.001Z"^^<{XSD}dateTime> ; :errno 2'
+    process.say(f'<f1> {failed} ; :operation :Open ; :api "open" ; :count 0000000000000003')
+    process.plain(File("/data/sim.conf", 71)).read().close()
+    run.write()
+
+
 STORIES: dict[str, Callable[[Home], None]] = {
     "project": project,
     "ranks": ranks,
@@ -168,4 +180,5 @@ STORIES: dict[str, Callable[[Home], None]] = {
     "notebook": notebook,
     "training": training,
     "meanwhile": meanwhile,
+    "searching": searching,
 }
