@@ -104,9 +104,14 @@ def test_errors_are_the_program_s_own(compiled: Compiling, trace: Trace, work: P
     program = compiled("errors.c")
     alone = subprocess.run([program], cwd=work, capture_output=True, check=True)
     watched = trace.run(program, cwd=work)
-    assert (watched.stdout, watched.stderr) == (alone.stdout, alone.stderr)
+    assert (watched.stdout, timeless(watched.stderr)) == (alone.stdout, timeless(alone.stderr))
     story = Story(trace.facts())
     assert story.failures() == Counter({"Open": 5, "Read": 1, "Close": 1, "Delete": 1})
+
+
+def timeless(said: bytes) -> bytes:
+    """What HDF5 prints of its errors without the second in which a file could not be opened."""
+    return re.sub(rb"time = .*", b"", said)
 
 
 def own_library() -> Path | None:
@@ -136,7 +141,7 @@ def test_wrong_arguments(compiled: Compiling, trace: Trace, work: Path, own: boo
             done = subprocess.run([program, "1"], cwd=folder, capture_output=True)
         else:
             done = trace.run(program, "1", cwd=folder)
-        said = re.sub(rb" thread \d+|time = .*|0x[0-9a-f]+", b"", (folder / "errors").read_bytes())
+        said = re.sub(rb" thread \d+|0x[0-9a-f]+", b"", timeless((folder / "errors").read_bytes()))
         ends.append((done.returncode, done.stdout, said))
     assert ends[0][0] == 0
     assert ends[0] == ends[1]
