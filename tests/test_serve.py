@@ -99,7 +99,8 @@ def test_graphs_that_a_query_names_are_asked_alone(site: Site) -> None:
         ("LOAD <http://127.0.0.1:1/x>", 403, "updates are refused"),
         ("SELECT * { SERVICE <http://127.0.0.1:1/x> { ?s ?p ?o } }", 403, "SERVICE is refused"),
         ("SELECT * { SERV\\u0049CE <http://127.0.0.1:1/x> { ?s ?p ?o } }", 403, "SERVICE is refused"),
-        ("SELECT * {", 400, "error at"),
+        ("SELECT * {", 400, "error at 1:11:"),
+        ("SELECT *\n{ ?s", 400, "error at 2:5:"),
     ],
 )
 def test_only_reading_is_answered(site: Site, sparql: str, status: int, said: str) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import re
 import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -111,6 +113,11 @@ def _posted(kind: str, body: bytes) -> list[tuple[str, str]]:
     raise Refused(415, f"POST a query as application/sparql-query, or in a form, as {FORM}")
 
 
+def _placed(said: bytes) -> bytes:
+    """What is wrong with a query, with the place in its first line that it has without provio's prefixes before it."""
+    return re.sub(rb"\berror at 1:(\d+)", lambda found: b"error at 1:%d" % (int(found[1]) - len(PROLOGUE)), said)
+
+
 class _Going:
     """A query on its way, which holds a place and the snapshot that it is asked of until it is closed."""
 
@@ -157,6 +164,8 @@ class _Going:
             head += part
         if response.isclosed() and head.endswith(CANCELLED):
             raise TimeoutError
+        if response.status == HTTPStatus.BAD_REQUEST:
+            head = _placed(head)
         kept = [(name, value) for name in ("Content-Type",) if (value := response.headers.get(name))]
         if response.isclosed():
             self.close()
