@@ -125,6 +125,10 @@ def test_errors_name_the_remedy(recorded: Project, tmp_path: Path) -> None:
         (BadQuery, "not SPARQL", lambda: store.query("SELECT {")),
         (BadQuery, "ask it by ask()", lambda: store.query("ASK {}")),
         (BadQuery, "has no parameter", lambda: store.query("io-by-api", nosuch=1)),
+        (BadQuery, "'data', 'carried', 'control'", lambda: store.lineage("out.csv", via="control ")),
+        (BadQuery, "level: 'files'", lambda: store.lineage("out.csv", level="files")),
+        (BadQuery, "depth: 0", lambda: store.lineage("out.csv", depth=0)),
+        (BadQuery, "depth: '2'", lambda: store.lineage("out.csv", depth="2")),
         (BadQuery, "this is an update", lambda: store.query("INSERT DATA { <a:a> <a:b> 1 }")),
         (ConfigError, "names no host", lambda: provio.open("http://")),
     ):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 from provio import asking
 from provio import home as homes
@@ -173,10 +173,12 @@ class Store:
 
         The answer is a `networkx.DiGraph` of IRIs; see `provio.api.lineage.Lineage`. The options are those of `provio
         lineage`: at most `depth` steps, ties at least as strong as `via`, system files too with `everything`, programs
-        with `code`. A relative path is the current folder's. Raises NothingKnown where nothing is recorded of it.
+        with `code`. A relative path is the current folder's. Raises NothingKnown where nothing is recorded of it,
+        BadQuery for an option that is none.
         """
         from provio.api.lineage import Lineage
 
+        _check(via, level, depth)
         text, seconds = os.fspath(path), self.timeout if timeout is None else timeout
         if seconds is not None:
             flags = {"--forward": forward, "--all": everything, "--code": code}
@@ -256,6 +258,15 @@ def _checked(url: str) -> str:
         return str(SERVER.check(url))
     except ValueError as error:
         raise ConfigError(f"the store {error}") from None
+
+
+def _check(via: object, level: object, depth: object) -> None:
+    """Raise BadQuery for what is no option of a lineage."""
+    for name, given, allowed in (("via", via, get_args(Via)), ("level", level, (None, *get_args(Level)))):
+        if given not in allowed:
+            raise BadQuery(f"{name}: {given!r} is not allowed (allowed: {', '.join(map(repr, allowed))})")
+    if depth is not None and (not isinstance(depth, int) or depth < 1):
+        raise BadQuery(f"depth: {depth!r} is not allowed (allowed: a number of steps from 1 on, or None)")
 
 
 def _text(given: object) -> str:
