@@ -11,7 +11,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from provio import config_layers, environment, image, ranks, run, terminal, turtle, watching
+from provio import config_layers, environment, image, ranks, run, terminal, turtle, unbegun, watching
 from provio import home as homes
 from provio.containers import SIF, SQUASHFS, Start
 from provio.errors import CannotRecord, ProvioError
@@ -108,7 +108,8 @@ def watched(call: Call, asked: Asked) -> int:
         make_room(plan, start)
         command = [os.fsencode(word) for word in plan.runtime.command(start)]
     except ProvioError as error:
-        _forget(recording)
+        if recording:
+            unbegun.take_back(recording, str(error))
         raise CannotRecord(str(error)) from error
     surroundings = plan.runtime.asked("surroundings", lambda _: {}, start)
     if isinstance(surroundings, dict):
@@ -147,19 +148,6 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
     if image_digest.waited_for(home):
         image_digest.begin(home, then_merge=not (call.no_merge or environment.job_id()))
     return end
-
-
-def _forget(recording: Recording | None) -> None:
-    """Take away the folder of a run that is not started."""
-    if recording:
-        import shutil
-
-        from provio.captured import NOTES
-
-        with contextlib.suppress(OSError):
-            (recording.home.path / NOTES / turtle.segment(environment.host()) / recording.run_id).unlink()
-        for folder in {recording.folder, recording.trace_folder}:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _statement(recording: Recording, known: Known, facts: Facts | None, runtime: str) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from provio import config_layers, environment, ranks, runfiles, watching
+from provio import config_layers, environment, ranks, runfiles, unbegun, watching
 from provio import home as homes
 from provio.executable import Unwatchable
 from provio.home import Home
@@ -55,7 +55,8 @@ def begin(loaded: int) -> str | None:
     found = _joined(mark)
     if found is None:
         recording = watching.prepared(_arguments(), settings, home)
-        found = _published(recording, mark)
+        with unbegun.begun_or_gone(recording):
+            found = _published(recording, mark)
         own = found == trace_variable(recording)
     else:
         own = False
@@ -133,6 +134,7 @@ def _published(recording: Recording, mark: Path) -> bytes:
     """Tell others of a run; where one of them was quicker, theirs counts."""
     if recording.held >= 0:
         os.close(recording.held)  # the program might meet the descriptor; its thread files tell that it goes on
+        recording.held = -1
     os.chmod(recording.folder, 0o700)
     homes.share(recording.home, recording.folder)
     executable = os.readlink(b"/proc/self/exe")

@@ -7,6 +7,7 @@ no process that waits: the launcher ends as its ranks do, and what is recorded o
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -14,7 +15,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import captured, config_layers, environment, own_run, ranks, run, runfiles, terminal, turtle, watching
+from provio import (
+    captured,
+    config_layers,
+    environment,
+    own_run,
+    ranks,
+    run,
+    runfiles,
+    terminal,
+    turtle,
+    unbegun,
+    watching,
+)
 from provio import home as homes
 from provio.errors import CannotRecord, ProvioError
 from provio.plain import replace
@@ -134,6 +147,11 @@ def _first(home: Home, shared: Shared, call: Call, settings: Config) -> dict[byt
     """Of the rank that is there first, whichever it is: it makes the run, and says what is wrong with it."""
     own_run.sweep(home.path / ranks.JOINED)
     recording = watching.prepared(_encoded(call), settings)
+    with unbegun.begun_or_gone(recording):  # the others wait meanwhile, and know nothing of it
+        return _made(recording, shared, call, settings)
+
+
+def _made(recording: Recording, shared: Shared, call: Call, settings: Config) -> dict[bytes, bytes]:
     recording.facts.append(("unattended", "true"))
     write_run(recording, None)
     say = _say(call)
@@ -142,8 +160,8 @@ def _first(home: Home, shared: Shared, call: Call, settings: Config) -> dict[byt
     if settings.hash:
         from provio import hashing  # it loads the store
 
-        hashing.ask(home, recording.run_id)
-    homes.share(home, recording.folder)
+        hashing.ask(recording.home, recording.run_id)
+    homes.share(recording.home, recording.folder)
     trace = run.trace_variable(recording)
     for_others = trace.split(b";")
     for_others[6:7] = [b"~" + captured.encoded(setting)] if setting else for_others[6:7]
@@ -180,6 +198,19 @@ def _become(command: Sequence[str], changes: dict[bytes, bytes]) -> int:
         ranks.become(list(command), env)
     except OSError as error:
         if error.errno != errno.ENOEXEC:
+            _note_unstarted(command[0], changes.get(b"PROVIO_TRACE", b""), error)
             return run.not_started(os.fsencode(command[0]), error).exit_code or 0
     ranks.become(["/bin/sh", *command], env)
     return 126
+
+
+def _note_unstarted(program: str, trace: bytes, error: OSError) -> None:
+    """Leave in the run, of which others may be by now, why nothing of this rank's command is in it: as the shim does
+    where it can write no file."""
+    reason = f"the command was not started ({run.unstarted(os.fsencode(program), error)[0]})"
+    with contextlib.suppress(OSError, IndexError):
+        tick = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        place = os.fsdecode(ranks.plain(trace.split(b";")[6]))
+        os.symlink(
+            reason.encode("utf-8", "replace"), os.fsencode(f"{place}/{os.getpid()}.{tick}.0.0{runfiles.GAP_ENDING}")
+        )

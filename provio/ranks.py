@@ -188,9 +188,11 @@ class Shared:
         return None
 
     def leave(self, fields: Sequence[bytes]) -> None:
-        """Leave it for the others."""
+        """Leave it for the others; raises OSError where there is no room: they find nothing then."""
+        text = b"\0".join([*fields, END])
         os.ftruncate(self.fd, 0)
-        os.pwrite(self.fd, b"\0".join([*fields, END]), 0)
+        if os.pwrite(self.fd, text, 0) < len(text):
+            raise OSError("there is no room for what the other ranks need")
         fcntl.flock(self.fd, fcntl.LOCK_UN)
 
 

@@ -157,7 +157,7 @@ def _whole_or_gone(folder: Path) -> Iterator[Path]:
     folder.mkdir()
     try:
         yield folder
-    except OSError:
+    except BaseException:
         import shutil
 
         for made in (folder, runfiles.shared_memory() / folder.name):

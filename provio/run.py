@@ -210,11 +210,16 @@ def _start(command: Sequence[bytes], env: dict[bytes, bytes]) -> subprocess.Pope
 
 def not_started(program: bytes, error: OSError) -> End:
     """Say why a command was not started, and return what a shell says of that."""
+    return _said(*unstarted(program, error))
+
+
+def unstarted(program: bytes, error: OSError) -> tuple[str, int]:
+    """Return why a command was not started, and the exit code by which a shell says so."""
     name = program.decode("utf-8", "backslashreplace")
     missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
     if missing and not (b"/" in program and os.path.lexists(program)):
-        return _said(f"{name}: command not found", 127)
-    return _said(f"{name}: cannot be executed ({error.strerror})", 126)
+        return f"{name}: command not found", 127
+    return f"{name}: cannot be executed ({error.strerror})", 126
 
 
 def _said(message: str, code: int) -> End:

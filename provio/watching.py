@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import config, config_layers, environment, run, switches, terminal, turtle
+from provio import config, config_layers, environment, run, switches, terminal, turtle, unbegun
 from provio import home as homes
 from provio.errors import Busy, CannotRecord, ProvioError
 from provio.home import share
@@ -63,8 +63,9 @@ def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config
         recording = prepared(arguments, settings)
         if settings.capture_dir:
             say = (lambda _: None) if call.quiet else terminal.complain
-            if capture(recording, settings.capture_dir, say) and environment.job_id():
-                _attended(recording)
+            with unbegun.begun_or_gone(recording):
+                if capture(recording, settings.capture_dir, say) and environment.job_id():
+                    _attended(recording)
         return recording, settings, folders
     except Exception as error:
         if call.strict:

@@ -16,7 +16,7 @@ FLOORS = """
     content given_file settings switches endpoints config config_layers config_file home sharing lock passwords redact
     jobs storage environment executable limits mount_tables
     trace_records trace_processes trace_parts trace needs shims going signals recording run waiter session
-    collect collector unattended
+    collect collector unattended unbegun
     pressing tied background hdf5_signs hdf5_unseen
     settle identity present image recipes
     lineage dividing outlines descent survey surveying

@@ -24,6 +24,7 @@ from provio.config import Config
 from provio.facts import Access
 from provio.home import Home
 from provio.interceptors.python import rank as layer
+from provio.lock import Lock
 from provio.merge import merge
 from provio.ranks import Contradiction
 from provio.trace import read_head, read_run
@@ -254,6 +255,91 @@ def test_what_does_not_start_is_said_as_ever(project: Project) -> None:
     for rank in "01":
         said = started(project, "provio run -- no-such; echo $? >&2; provio run -- /; echo $? >&2", PMI_RANK=rank)
         assert said.splitlines()[1::2] == ["127", "126"]
+
+
+def test_a_run_whose_command_does_not_start_says_so(project: Project) -> None:
+    """The first rank's run is that of the others: each that is not started leaves a gap."""
+    for rank, command in enumerate(("no-such", "/")):
+        started(project, f"provio run -- {command}", PMI_RANK=str(rank), PROVIO_RUN="one")
+    reasons = [row["reason"] for row in project.rows("SELECT ?reason { ?gap a provio:Gap ; provio:reason ?reason }")]
+    assert sorted(reasons) == [
+        "the command was not started (/: cannot be executed (Permission denied))",
+        "the command was not started (no-such: command not found)",
+    ]
+    assert ends(project) == ["ended"]
+
+
+# Has the n-th change of a file fail that comes after the run folder is made, as on a full disk.
+FAILS = """
+import os, re, sys
+left, begun = int(sys.argv.pop(1)), False
+STEPS = {"os.rename", "os.mkdir", "os.chmod", "os.symlink", "os.utime", "os.truncate", "fcntl.flock", "os.fork"}
+def hook(event, arguments):
+    global left, begun
+    begun |= event == "os.mkdir" and re.search(r"/runs/[0-9a-f-]{36}$", str(arguments[0])) is not None
+    writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_CREAT
+    if begun and (event in STEPS or writes):
+        left -= 1
+        if left == 0:
+            os.write(2, b"failed here\\n")
+            raise OSError(28, os.strerror(28))
+sys.addaudithook(hook)
+from provio.cli import main
+sys.exit(main())
+"""
+
+
+def fails_at(project: Project, step: int) -> bool:
+    """Have the first of three ranks fail at a step, the others wait for it; whether it came to that step."""
+    (project.path / "fails.py").write_text(FAILS)
+    first = f'"{sys.executable}" -P fails.py {step} run -- sh -c "echo > out0.{step}"'
+    before = len(Home(project.path / ".provio").run_folders())
+    wait = f'until [ "$(ls .provio/runs | wc -l)" -gt {before} ]; do sleep 0.02; done 2> /dev/null'
+    script = f"PMI_RANK=0 {first} & {wait}; "
+    script += f'for rank in 1 2; do PMI_RANK=$rank "$provio" run --quiet -- sh -c "echo > out$rank.{step}" & done; wait'
+    return "failed here" in started(project, script, PROVIO_RUN=f"step {step}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_rank_that_cannot_make_the_run_leaves_none(project: Project, captured: bool) -> None:
+    """Wherever that fails: another rank makes it, whatever the command does is recorded, and no run is empty."""
+    if captured:
+        (project.path / "node").mkdir()
+        project.env["PROVIO_CAPTURE_DIR"] = f"{project.path}/node"
+    steps = 1
+    while fails_at(project, steps):
+        steps += 1
+    assert steps > 5
+    wait_for_collected(project)
+    runs = Home(project.path / ".provio").run_folders()
+    assert [run.name for run in runs if not any(run.glob("*/[1-9]*"))] == []
+    for step in range(1, steps):
+        made = [row["run"] for rank in "012" for row in makers(project, f"out{rank}.{step}")]
+        assert (len(made), len(set(made[1:]))) == (3, 1), (step, made)
+
+
+def makers(project: Project, name: str) -> list[dict[str, str]]:
+    """The runs that made a file."""
+    path = f'provio:path "{project.path}/{name}"'
+    made = "prov:wasGeneratedBy/provio:partOf/provio:partOf ?run"
+    return project.rows(f"SELECT DISTINCT ?run {{ ?v prov:specializationOf [ {path} ] ; {made} }}")
+
+
+def test_a_run_that_is_being_merged_is_not_taken_away(project: Project) -> None:
+    """It may be read right now: that its rank could not begin is a gap in it."""
+    (project.path / ".provio").mkdir(exist_ok=True)
+    (project.path / ".provio" / "hashing").touch()  # which cannot be a folder
+    project.env |= {"PROVIO_HASH": "true", "PMI_RANK": "0", "PROVIO_RUN": "one"}
+    home = Home(project.path / ".provio")
+    with contextlib.closing(Lock(home, wait=True)):
+        project.provio("run", "--quiet", "--", "touch", "out")
+    assert len(home.run_folders()) == 2
+    del project.env["PROVIO_HASH"]
+    (project.path / ".provio" / "hashing").unlink()
+    (reason,) = [row["reason"] for row in project.rows("SELECT ?reason { ?gap a provio:Gap ; provio:reason ?reason }")]
+    assert reason.startswith("its command was not recorded in it: [Errno 17] File exists: ")
+    project.provio("run", "--quiet", "--", "touch", "out")
 
 
 @pytest.mark.slow
