@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Protocol
 
 from provio.hosts import UNCOLLECTED
 from provio.settings import suggestion
-from provio.turtle import literal
-from provio.vocab import NS
+from provio.turtle import literal, path_iri
+from provio.vocab import NS, PROV
 
 RECORD = "run what makes or reads it under provio (provio run -- COMMAND)"
 MOST = 100_000  # paths that are looked through
+SOON = 1.0  # seconds by which the times of files and those of runs may differ
+# Runs with a gap about a process whose own file could not be made, or not be written to its end.
+UNRECORDED = f"""SELECT DISTINCT ?run ?reason ?start ?end {{ ?process a <{NS}Process> ; <{NS}partOf> ?run .
+    ?gap <{NS}about> ?process ; <{NS}reason> ?reason FILTER(REGEX(STR(?gap), "/(gap|g1|damage)$"))
+    ?run <{PROV}startedAtTime> ?start ; <{PROV}endedAtTime> ?end }} ORDER BY DESC(STR(?run)) ?reason"""
 
 
 class Rows(Protocol):
@@ -34,9 +40,13 @@ def of_file(reader: Rows, path: bytes) -> str:
             return f"it is a folder: name files in it, such as {_relative(inside[0])}"
         return f"it is a folder, and nothing of what it holds is recorded: {RECORD}"
     if os.path.lexists(path):
-        return _missing(reader) or RECORD
+        return _missing(reader) or unrecorded(reader, path) or RECORD
     near = _near(reader, name)
-    return f"did you mean {', or '.join(near)}?" if near else f"there is no such file; {_missing(reader) or RECORD}"
+    return (
+        f"did you mean {', or '.join(near)}?"
+        if near
+        else f"there is no such file; {_missing(reader) or unrecorded(reader, path) or RECORD}"
+    )
 
 
 def of_run(name: str, known: Iterable[str]) -> str:
@@ -64,6 +74,34 @@ def _missing(reader: Rows) -> str:
     gap = f'?gap <{NS}about> ?run ; <{NS}reason> ?reason FILTER(STRENDS(STR(?gap), "{UNCOLLECTED}"))'
     rows = reader.rows(f"SELECT ?reason {{ {gap} }} ORDER BY DESC(STR(?run)) LIMIT 1")
     return next((f"{row['reason']}; else {RECORD}" for row in rows), "")
+
+
+def unrecorded(reader: Rows, path: bytes) -> str:
+    """What to do about a file that may be the work of a process of which nothing could be recorded: it was changed in a
+    run that has such a gap, the newest; of one that is gone, the newest such run. Nothing where there is none."""
+    try:
+        changed = os.stat(path).st_mtime
+    except OSError:
+        changed = None
+    for row in reader.rows(UNRECORDED):
+        begun, ended = (datetime.fromisoformat(row[name]).timestamp() for name in ("start", "end"))
+        if changed is None or begun - SOON <= changed <= ended + SOON:
+            run = row["run"].rpartition("/")[2]
+            when = "" if changed is None else "when it was last changed "
+            said = f"{when}not all of run {run} could be recorded ({row['reason']})"
+            return f"{said}: provio query gaps {run}; else {RECORD}"
+    return ""
+
+
+def of_path(reader: Rows, text: str) -> str:
+    """Return what to say of a path that a question is about, where nothing is recorded of it and that may be for a gap;
+    nothing else."""
+    full = os.path.abspath(os.fsencode(text))
+    names = {full, os.path.realpath(full)}
+    known = " ".join(f"{literal(name.decode('utf-8', 'replace'))} {literal(path_iri(name))}" for name in sorted(names))
+    query = f"SELECT ?f {{ VALUES ?path {{ {known} }} ?f <{NS}path>|<{NS}pathEncoded> ?path }} LIMIT 1"
+    why = "" if next(iter(reader.rows(query)), None) else unrecorded(reader, full)
+    return f"{text}: nothing is recorded of it: {why}" if why else ""
 
 
 def _near(reader: Rows, name: str) -> list[str]:

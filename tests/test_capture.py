@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import filesystems
@@ -363,6 +363,36 @@ def test_what_is_about_to_begin_is_not_taken_away(project: Project, node: Path) 
     assert process.returncode == 0
     assert project.data("out") == {"in"}
     assert gaps_of(project) == []
+
+
+@pytest.mark.slow
+def test_what_a_full_folder_kept_from_being_recorded_is_named(project: Project, node: Path) -> None:
+    """Who asks for a file that nobody was seen to make is told of the gap, where it was made meanwhile; of another file
+    that nothing is recorded."""
+    (project.path / "old").write_text("of before\n")
+    os.utime(project.path / "old", (1, 1))
+    with ExitStack() as undo:
+        mount(node / "small", "tmpfs", undo)
+        project.env["NODE"] = str(node / "small")
+        with suppress(OSError), open(node / "small" / "filler", "wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(1024))
+        project.run("sort in > out")
+    (run,) = (project.path / ".provio" / "runs").iterdir()
+    gap = f"not all of run {run.name} could be recorded (no space left on the trace's file system): "
+    gap += f"provio query gaps {run.name}; else run what makes or reads it under provio (provio run -- COMMAND)\n"
+    for verb in ("lineage", "why", "impact"):
+        said = project.provio(verb, "out", code=3).stderr
+        assert said == f"provio: nothing is recorded of {project.path}/out: when it was last changed {gap}", verb
+        said = project.provio(verb, "old", code=3).stderr
+        assert said.startswith(f"provio: nothing is recorded of {project.path}/old: run what makes"), verb
+    for question in ("who-wrote", "users-of-file"):
+        said = project.provio("query", question, "out").stderr
+        assert said == f"provio: out: nothing is recorded of it: when it was last changed {gap}", question
+        assert project.provio("query", question, "old").stderr == ""
+        assert project.provio("query", question, "in").stderr == ""
+    assert "there is no such file; not all of run" in project.provio("lineage", "gone", code=3).stderr
+    assert "no space left on the trace's file system" in gaps_of(project)
 
 
 @pytest.mark.slow

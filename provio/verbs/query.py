@@ -127,14 +127,15 @@ def _check_slips(asked: Question, given: tuple[str, ...]) -> None:
 
 
 def _answer(asked: Question, values: dict[str, str], which: asking.Which, form: str, service: bool) -> str:
-    from provio import parameters, query
+    from provio import parameters, query, slips
 
     store = asking.reader(parameters.where(asked, values))
     with query.reading():
         bound = parameters.bound(asked, values, store)
         answer = query.ask(store, bound.text, asking.graphs(store, which), service=service)
         shown = _shown(answer, form, _command_lines(bound.text))
-    for note in bound.notes:
+    paths = [values[one.name] for one in asked.parameters if one.kind == "path" and one.name in values]
+    for note in (*bound.notes, *filter(None, (slips.of_path(store, path) for path in paths))):
         terminal.complain(note)
     return shown
 
