@@ -128,6 +128,10 @@ def test_kernels_are_listed_and_removed(jupyter: Project) -> None:
     name, python, place = jupyter.provio("kernel", "list").stdout.split()
     assert (name, Path(python).parent, place) == ("recorded", Path(sys.executable).parent, str(folder))
     jupyter.provio("kernel", "install", "--prefix", "x", "--user", code=2)
+    for name in ("", "a b", "../x", ".", ".."):
+        said = jupyter.provio("kernel", "install", "--prefix", "x", "--name", name, code=2).stderr
+        assert f"{name!r} is no kernel's name (allowed: letters, digits, - . _)" in said
+    assert not (jupyter.path / "x").exists()
     (jupyter.path / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     (jupyter.path / "python").chmod(0o755)
     jupyter.provio("kernel", "install", "--prefix", ".", "--name", "near", "--python", "./python")

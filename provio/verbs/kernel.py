@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import click
 
 from provio import terminal
+
+NAMED = r"[A-Za-z0-9_][A-Za-z0-9._-]*"  # of `.` and `..` Jupyter would remove the folders first
 
 
 @click.group("kernel", short_help="Record Jupyter notebooks: install a kernel.")
@@ -38,6 +41,10 @@ def install(
 
     if user + bool(prefix) + sys_prefix > 1:
         raise click.UsageError("--user, --prefix and --sys-prefix each say where: say one of them")
+    if not re.fullmatch(NAMED, name):  # of an empty one Jupyter makes up another
+        raise click.BadParameter(
+            f"{name!r} is no kernel's name (allowed: letters, digits, - . _)", param_hint="'--name'"
+        )
     place = sys.prefix if sys_prefix else prefix
     title = display_name or f"Python (provio{'' if name == 'provio' else ': ' + name})"
     made = notebook.install(name, title, python or sys.executable, user=place is None, prefix=place)
