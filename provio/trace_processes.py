@@ -13,6 +13,7 @@ from provio.run_facts import Damage, Trace, Unwatched
 from provio.runfiles import RunFile
 from provio.statx import Record
 
+RANKS = "/ranks"  # how the name of the gap ends that says that variables of launchers contradict each other
 IMAGE = pattern(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
 
 
@@ -36,6 +37,10 @@ def parent_of(iri: str) -> str:
 def gap(trace: Trace, thread: Thread | None, iri: str, record: Record) -> None:
     """What could not be seen. A program that could not be watched has its place among the processes all the same."""
     about, reason = record.get("about", trace.iri), record.get("reason", "unknown")
+    if iri.endswith(RANKS):  # which all its processes have: it is said once
+        iri, about = trace.iri + RANKS, trace.iri
+        if any(found[0] == iri for found in trace.gaps):
+            return
     path = path_of(record, "executable")
     name = path.decode("utf-8", "replace") + " " if path else ""
     unseen = ": what it reads and writes is not seen" if name else ""

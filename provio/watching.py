@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import config, config_layers, environment, run, switches, terminal, turtle, unbegun
+from provio import config, config_layers, environment, ranks, run, switches, terminal, turtle, unbegun
 from provio import home as homes
 from provio.errors import Busy, CannotRecord, ProvioError
 from provio.home import share
@@ -285,7 +285,19 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
         if packing.crowded(served(recording.home, settings), time.time()):
             packing.begin(recording.home)
     damaged = f"; {outcome.damages[0]}" if outcome.damages else ""
+    damaged += _unlike_ranks(trace) if trace else ""
     return f"run {recording.run_id}: {count}, recorded in {recording.home.path}{damaged}{follow}"
+
+
+def _unlike_ranks(trace: Trace) -> str:
+    """What is said of processes that are no ranks for what launchers left, unless it was said at the start."""
+    from provio.trace_processes import RANKS
+
+    try:
+        ranks.of(os.environ)
+    except ranks.Contradiction:
+        return ""
+    return "".join(f"; {reason}" for iri, _, reason in trace.gaps if iri == trace.iri + RANKS)
 
 
 def _hashed(recording: Recording, settings: Config, then_merge: bool) -> str:

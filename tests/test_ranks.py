@@ -118,6 +118,31 @@ def test_what_is_wrong_is_said_once(
     assert {path.read_text() for path in project.path.glob("part.*")} == {"input\n"}
 
 
+UNLIKE = "contradict each other, so that ranks are not told apart: unset what is left of another launcher"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_variable_that_was_left_before_a_launcher_is_a_gap(
+    project: Project, mpi: tuple[list[str], Path], inside: bool
+) -> None:
+    """One for all its ranks, and one line where `provio run` is there at the end; they do and end as they would."""
+    if inside:
+        launcher = ["env", "FLUX_TASK_RANK=9", *mpi[0]]
+    else:
+        launcher, project.env["FLUX_TASK_RANK"] = mpi[0], "9"
+    command = [*launcher, "sh", "-c", ALL_THERE]
+    done = carried_out(project, *provio_command(), "run", "--", *command)
+    assert done.returncode == 3
+    assert {path.read_text() for path in project.path.glob("part.*")} == {"input\n"}
+    assert done.stderr.count(UNLIKE) == inside, done.stderr
+    rows = project.rows("SELECT ?about ?reason { ?gap a provio:Gap ; provio:about ?about ; provio:reason ?reason }")
+    found = [row for row in rows if row["reason"].endswith(f" and FLUX_TASK_RANK {UNLIKE}")]
+    assert len(found) == 1, rows
+    assert project.count("<" + found[0]["about"] + "> a provio:Run") == 1
+    assert runs_and_ranks(project) == (1, ["9"])  # the launcher is
+
+
 @pytest.mark.parametrize(
     ("env", "speaks"),
     [

@@ -114,6 +114,7 @@ static void header_write(struct live *live, struct thread *thread, const char *e
         text_process(&block.text, process.forked ? "fork" : "exec", process.pid, process.tick, process.parent,
                      process.started);
         text_place(&block.text, executable, executable_size, cwd, cwd_size, mounts);
+        text_unlike_ranks(&block.text);
     }
     block_commit(&block);
 }

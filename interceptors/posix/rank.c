@@ -67,22 +67,38 @@ void rank_read(const char **values) {
     const char *tasks = values[RANKS + ALONE];
     uint32_t number;
     if (tasks == NULL || strcmp(tasks, "1") == 0) values[ALONE] = NULL;
+    int first = 0;
     for (int i = 0; i <= ALONE; i++) {
         if ((i == ALONE && settings.ranked) || !rank_number(values[i], &number)) continue;
         bool agrees = !settings.ranked || number == settings.rank;
         if (!settings.ranked) {
             settings.launcher = launchers[i];
+            first = i;
             if (!rank_number(values[RANKS + i], &settings.world_size)) settings.world_size = 0;
         }
         settings.ranked = agrees;
         settings.rank = number;
-        if (!agrees) return;
+        if (!agrees) {
+            settings.unlike[0] = names[first], settings.unlike[1] = names[i];
+            return;
+        }
     }
     if (settings.ranked) program_read(values);
 }
 
 size_t rank_room(void) {
-    return settings.ranked ? 160 + sizeof settings.program : 0;
+    return settings.ranked || settings.unlike[0] != NULL ? 160 + sizeof settings.program : 0;
+}
+
+// Of each process that has them: merge says it once.
+void text_unlike_ranks(struct text *text) {
+    if (settings.unlike[0] == NULL || left_out(CLASS_RANK)) return;
+    TEXT(text, " <ranks> a " TERM_Gap " ; " TERM_reason " \"");
+    text_string(text, settings.unlike[0]);
+    TEXT(text, " and ");
+    text_string(text, settings.unlike[1]);
+    TEXT(text, " contradict each other, so that ranks are not told apart: unset what is left of another launcher\" ; ");
+    TEXT(text, TERM_about " <../> .");
 }
 
 void text_rank(struct text *text) {

@@ -105,6 +105,7 @@ extern struct settings {
     char *arguments, *arguments_end;
     uint32_t rank, ranked, world_size; // its number in a parallel program, whether it has one; of how many, 0: not said
     const char *launcher;              // who says so
+    const char *unlike[2];             // the variables whose numbers contradict each other; NULL: none do
     char program[96];                  // the name of that program, as its launcher gives it; may be none
     char job[JOB_WORDS][48];           // what the batch system calls the job that it is part of; empty: of none
     const char *own_job;               // the run's own; NULL: none
@@ -120,6 +121,7 @@ void rank_look(const char **values, const char *name, size_t length, const char 
 void rank_read(const char **values);
 size_t rank_room(void);
 void text_rank(struct text *text);
+void text_unlike_ranks(struct text *text);
 bool is_segment(const char *text);
 void job_look(const char *values[JOB_WORDS], const char *name, size_t length, const char *value); // job.c
 void job_keep(const char *values[JOB_WORDS]);
