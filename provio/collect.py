@@ -167,7 +167,7 @@ def _collect(home: Home, run: str, place: Path, own: bool) -> None:
         if _is_mine(place) and not runfiles.exists(home.runs / run):
             _take_away(place)
         return
-    ended = not (living(place) or run in going.watched() or (not own and going.held(home.runs / run)))
+    ended = not (living(place) or run in going.watched() or (not own and _is_under_way(home.runs / run)))
     target.mkdir(exist_ok=True)
     for entry in sorted(os.scandir(source), key=lambda entry: entry.name) if source.is_dir() else ():
         if not entry.name.endswith(LEFT):
@@ -175,6 +175,13 @@ def _collect(home: Home, run: str, place: Path, own: bool) -> None:
     if ended:
         _let_go(place, note, target / captured.MARK)
     share(home, home.runs / run)
+
+
+def _is_under_way(folder: Path) -> bool:
+    """Whether a `provio run` is there whose command has not ended: it may be about to start it."""
+    from provio import trace  # only who asks in that time needs it
+
+    return going.held(folder) and "endedNs" not in trace.read_head(folder)
 
 
 def _take_away(place: Path) -> None:

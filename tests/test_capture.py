@@ -396,6 +396,22 @@ def test_what_a_full_folder_kept_from_being_recorded_is_named(project: Project, 
 
 
 @pytest.mark.slow
+def test_a_process_that_ends_after_the_command_is_collected(project: Project, node: Path) -> None:
+    """The run's own merge, which comes later, takes away what its end had to leave for one that was still there."""
+    script = "cp in out; (exec 3< in; until [ -e go ]; do sleep 0.01; done) & sleep 0.5"
+    process = begun(project, script, **waiting(project, "import", "pyoxigraph"))
+    until("it is about to merge", (project.path / "step.at").exists)
+    (place,) = (node / f"provio-{os.geteuid()}").iterdir()
+    assert collect.living(place)
+    (project.path / "go").touch()
+    until("nothing of it is there", lambda: not collect.living(place))
+    (project.path / "step.go").touch()
+    assert process.wait(LONGEST) == 0
+    assert files_in(node) == []
+    assert project.data("out") == {"in"}
+
+
+@pytest.mark.slow
 def test_of_ranks_each_host_collects_by_itself(project: Project, node: Path) -> None:
     """A rank becomes its command, and the last may end long after the first: one process is left behind for all of a
     host, and ends when they have."""
