@@ -23,7 +23,7 @@ def mount(folder: Path, kind: str, undo: ExitStack) -> None:
     """Mount a new file system on `folder` (made where it is missing) until `undo` ends; leaves the test out where that
     is not allowed."""
     folder.mkdir(exist_ok=True)
-    where = ["-t", "tmpfs", "tmpfs"]
+    where = ["-t", "tmpfs", "-o", "size=16m", "tmpfs"]
     if kind != "tmpfs":
         image = Path(undo.enter_context(tempfile.TemporaryDirectory())) / "image"
         where = ["-o", "loop", _made(image, *KINDS[kind])]

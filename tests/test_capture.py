@@ -370,7 +370,8 @@ def test_what_a_full_folder_kept_from_being_recorded_is_named(project: Project, 
     """Who asks for a file that nobody was seen to make is told of the gap, where it was made meanwhile; of another file
     that nothing is recorded."""
     (project.path / "old").write_text("of before\n")
-    os.utime(project.path / "old", (1, 1))
+    for name in ("old", "in"):
+        os.utime(project.path / name, (1, 1))
     with ExitStack() as undo:
         mount(node / "small", "tmpfs", undo)
         project.env["NODE"] = str(node / "small")
