@@ -401,10 +401,12 @@ def test_a_process_that_ends_after_the_command_is_collected(project: Project, no
     """The run's own merge, which comes later, takes away what its end had to leave for one that was still there."""
     script = "cp in out; (exec 3< in; until [ -e go ]; do sleep 0.01; done) & sleep 0.5"
     process = begun(project, script, **waiting(project, "import", "pyoxigraph"))
-    until("it is about to merge", (project.path / "step.at").exists)
-    (place,) = (node / f"provio-{os.geteuid()}").iterdir()
-    assert collect.living(place)
-    (project.path / "go").touch()
+    try:
+        until("it is about to merge", (project.path / "step.at").exists)
+        (place,) = (node / f"provio-{os.geteuid()}").iterdir()
+        assert collect.living(place)
+    finally:
+        (project.path / "go").touch()
     until("nothing of it is there", lambda: not collect.living(place))
     (project.path / "step.go").touch()
     assert process.wait(LONGEST) == 0
