@@ -167,14 +167,22 @@ def _collect(home: Home, run: str, place: Path, own: bool) -> None:
         if _is_mine(place) and not runfiles.exists(home.runs / run):
             _take_away(place)
         return
+    final = _names(source)  # if nobody is there afterwards
     ended = not (living(place) or run in going.watched() or (not own and _is_under_way(home.runs / run)))
     target.mkdir(exist_ok=True)
-    for entry in sorted(os.scandir(source), key=lambda entry: entry.name) if source.is_dir() else ():
-        if not entry.name.endswith(LEFT):
-            _bring(Path(entry.path), target / entry.name)
+    _bring_all(source, target, _names(source))
     if ended:
-        _let_go(place, note, target / captured.MARK)
+        _let_go(place, note, target, final)
     share(home, home.runs / run)
+
+
+def _names(source: Path) -> set[str]:
+    return {name for name in os.listdir(source) if not name.endswith(LEFT)} if source.is_dir() else set()
+
+
+def _bring_all(source: Path, target: Path, names: Iterable[str]) -> None:
+    for name in sorted(names):
+        _bring(source / name, target / name)
 
 
 def _is_under_way(folder: Path) -> bool:
@@ -231,13 +239,14 @@ def _same(source: Path, target: Path) -> bool:
     return True
 
 
-def _let_go(place: Path, note: Path, mark: Path) -> None:
-    """Say that all is collected, and take away what lies here, unless somebody came to it meanwhile: who comes from
-    now on begins anew."""
-    aside = place.with_name(place.name + DONE)
-    with _alone(place / _host()) as alone:
+def _let_go(place: Path, note: Path, target: Path, final: set[str]) -> None:
+    """Say that all is collected, and take away what lies here, unless somebody came to it meanwhile and is there: who
+    comes from now on begins anew. Who came and has ended left what was not final."""
+    aside, source, mark = place.with_name(place.name + DONE), place / _host(), target / captured.MARK
+    with _alone(source) as alone:
         if not alone or living(place):
             return
+        _bring_all(source, target, _names(source) - final)
         captured.unsay(str(mark))
         said, new = mark.read_text(encoding="utf-8", errors="replace").removesuffix(" .\n"), mark.with_suffix(".new")
         new.write_text(f"{said}{captured.COLLECTED}{time.time_ns()} .\n", encoding="utf-8")

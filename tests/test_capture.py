@@ -323,7 +323,7 @@ def waiting(project: Project, kind: str, end: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["os.rename|0.host.new", "os.remove|{note}", "os.rename|{run}"])
+@pytest.mark.parametrize("step", ["os.rename|.0.new", "os.rename|0.host.new", "os.remove|{note}", "os.rename|{run}"])
 def test_a_rank_that_comes_while_all_is_taken_away(project: Project, node: Path, step: str) -> None:
     """Whatever who collects is at, the rank starts and is recorded, and who asks is told of it, or that it is not
     there yet."""
