@@ -1,8 +1,8 @@
 """Whether a run still goes on: its folder and what `run.ttl` says of it in, yes or no out.
 
 It does while the `provio run` that began it is there, which holds a lock on the run folder that the kernel lets go when
-it ends, and while any process is there that has a thread file in it. A shell that is recorded from some point on
-(`provio env`) left its identity there.
+it ends, and while any process is there that has a thread file in it, or that was started in it and has read and written
+nothing yet. A shell that is recorded from some point on (`provio env`) left its identity there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,12 +34,13 @@ def hold(folder: Path) -> int:
     return -1
 
 
-def going(folder: Path, record: Record, lost: bool = False) -> bool:
+def going(folder: Path, record: Record, lost: bool = False, *, started: Collection[str] = ()) -> bool:
     """Tell whether a run still goes on, as far as can be seen from this host: what began on another and has no end yet
-    is taken to, unless other hosts are known to be `lost`."""
+    is taken to, unless other hosts are known to be `lost`. `started` are the runs that are `watched`: without them a
+    process that has no file yet is none."""
     if not folder.is_dir():  # packed
         return False
-    if held(folder):
+    if held(folder) or folder.name in started:
         return True
     if not here(record) and "endedNs" not in record and not lost:
         return True

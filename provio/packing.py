@@ -115,11 +115,9 @@ def pack(home: Home, settings: config.Config, folders: Iterable[Path], *, wait: 
     for folder in folders:
         with contextlib.closing(Lock(home, wait)), home.closed():
             try:
-                if folder.name in watched:
-                    raise Unfit("it still goes on")
                 if folder.name in awaited and time.time() - began(folder.name) < QUEUED:
                     raise Unfit("a job that it submitted may begin")
-                _pack(home, folder, hashes.get(folder.name), settings)
+                _pack(home, folder, hashes.get(folder.name), settings, watched)
             except (Unfit, OSError) as error:
                 (home.path / NOTES).mkdir(exist_ok=True)
                 (home.path / NOTES / folder.name).write_text(f"{error}\n", encoding="utf-8", errors="replace")
@@ -157,7 +155,7 @@ def _awaited(reader: Reader) -> set[str]:
     return {row["g"][len(RUN_BASE) :].partition("/")[0] for row in reader.rows(query)}
 
 
-def _pack(home: Home, folder: Path, merged: str | None, settings: config.Config) -> None:
+def _pack(home: Home, folder: Path, merged: str | None, settings: config.Config, watched: set[str]) -> None:
     from provio import collect, going, intake
     from provio.runfiles import archive
     from provio.trace import read_head
@@ -166,7 +164,7 @@ def _pack(home: Home, folder: Path, merged: str | None, settings: config.Config)
     if folder.stat().st_uid != os.geteuid():
         raise Unfit("it is another user's")
     record = read_head(folder)
-    if going.going(folder, record) or not going.here(record):
+    if going.going(folder, record, started=watched) or not going.here(record):
         raise Unfit("it still goes on, or it is another host's")
     if "unattended" in record and "endedNs" not in record and time.time() - began(folder.name) < QUEUED:
         raise Unfit("it has no end yet")

@@ -13,7 +13,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from provio import shims
@@ -55,22 +55,27 @@ def _leave(home: Home, folder: Path, run: str) -> None:
     """Leave of the user's copies this one alone, unless a run goes on besides `run`."""
     own = f"{os.geteuid()}-"
     others = [other for other in folder.parent.iterdir() if other.name.startswith(own) and other != folder]
-    if not others or any(_goes_on(other) for other in home.runs.iterdir() if other.name != run):
+    if not others or _any_goes_on(other for other in home.runs.iterdir() if other.name != run):
         return
     for other in others:
         shutil.rmtree(other.rename(folder.parent / f".{uuid7()}"))  # nobody finds half of one
 
 
-def _goes_on(folder: Path) -> bool:
+def _any_goes_on(folders: Iterable[Path]) -> bool:
     """Whether a run of the user's goes on."""
     from provio import going, trace  # dear, and there is seldom an older copy
 
-    try:
-        if not RUN_ID.fullmatch(folder.name) or folder.stat().st_uid != os.geteuid():
-            return False
-        return going.going(folder, trace.read_head(folder))
-    except OSError:
-        return True
+    watched = going.watched()
+
+    def goes_on(folder: Path) -> bool:
+        try:
+            if not RUN_ID.fullmatch(folder.name) or folder.stat().st_uid != os.geteuid():
+                return False
+            return going.going(folder, trace.read_head(folder), started=watched)
+        except OSError:
+            return True
+
+    return any(map(goes_on, folders))
 
 
 def _make(folder: Path, shim: Path) -> None:

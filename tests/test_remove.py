@@ -282,6 +282,24 @@ def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
 
 
 @pytest.mark.slow
+def test_a_rank_that_has_touched_nothing_yet_is_at_work(project: Project) -> None:
+    """It has no file in the run, and nobody waits for it: what it reads later is not to be lost."""
+    env = project.env | {"PROVIO_RUN": "job"}
+    with subprocess.Popen([*provio_command(), "run", "--", "sleep", "600"], cwd=project.path, env=env) as rank:
+        try:
+            wait_for(Path(f"/proc/{rank.pid}/comm"), b"sleep\n")
+            (run,) = runs(project.path / ".provio")
+            assert not list((project.path / ".provio" / "runs" / run).glob(f"*/{rank.pid}.*"))
+            assert "still goes on" in project.provio("rm", "--yes", run, code=1).stderr
+            assert "0 runs" in project.provio("prune", "--yes", "--older-than", "0h").stderr
+            assert "going on" in project.provio("stats").stdout
+        finally:
+            rank.kill()
+    project.provio("rm", "--yes", run)
+    assert runs(project.path / ".provio") == []
+
+
+@pytest.mark.slow
 def test_a_removal_that_was_killed_is_finished(project: Project) -> None:
     """However far it came: the run is still there, whole, or gone with the next merge."""
     project.sh("echo 1 > a")

@@ -101,6 +101,8 @@ def figures(reader: Reader, times: bool = False, home: Home | None = None) -> Fi
 def _still_going(recorded: Recorded, home: Home) -> None:
     from provio import going, trace
 
-    for run in recorded.runs.values():
+    open_ended = [run for run in recorded.runs.values() if not run.end and (home.runs / run.id).is_dir()]
+    watched = going.watched() if open_ended else set()
+    for run in open_ended:
         folder = home.runs / run.id
-        run.going = not run.end and folder.is_dir() and going.going(folder, trace.read_head(folder))
+        run.going = going.going(folder, trace.read_head(folder), started=watched)

@@ -82,7 +82,8 @@ def _old(home: Home, before: datetime, lost: bool) -> list[Path]:
     old = [run for run in began if datetime.fromisoformat(ends.get(run) or "1970-01-01T00:00:00Z") < before]
     folders = [home.runs / run for run in old]
     heads = [(folder, trace.read_head(folder)) for folder in folders]
-    ended = [(folder, record) for folder, record in heads if not going.going(folder, record, lost=True)]
+    watched = going.watched()
+    ended = [(folder, record) for folder, record in heads if not going.going(folder, record, True, started=watched)]
     unclear = [] if lost else [folder for folder, record in ended if going.elsewhere(folder, record)]
     if unclear:
         terminal.note(

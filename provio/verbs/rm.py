@@ -70,5 +70,5 @@ def _check_ended(folder: Path, lost: bool) -> None:
             f"run {folder.name} may still be at work on {', '.join(others)}, nothing was removed: provio merge there "
             "brings in what it captured, if that ended; add --lost where nothing of it goes on"
         )
-    if going.going(folder, record, lost):
+    if going.going(folder, record, lost, started=going.watched()):
         raise ProvioError(f"run {folder.name} still goes on: end its processes first, nothing was removed")
