@@ -196,13 +196,14 @@ def test_the_same_of_ranks(project: Project, monkeypatch: pytest.MonkeyPatch) ->
     launcher = project.path.parent / "mpirun"
     launcher.symlink_to(shutil.which("sh") or "/bin/sh")
     provio = shlex.join(provio_command())
-    script = f"PMI_RANK=4 {provio} run -- cat gate & "
+    script = f"PMI_RANK=4 {provio} run -- cat gate & echo $! > fourth; "
     script += f"for rank in 0 1 2 3; do PMI_RANK=$rank {provio} run -- sort in -o out$rank; done; wait"
     env = project.env | {"PMI_SIZE": "5"}
     process = subprocess.Popen([launcher, "-c", script], cwd=project.path, env=env)
     try:
         with (project.path / "gate").open("w"):  # it goes on until this is closed
-            while not (project.path / "out3").exists():
+            fourth = f".provio/runs/*/*/{(project.path / 'fourth').read_text().strip()}.*"
+            while not (project.path / "out3").exists() or not list(project.path.glob(fourth)):
                 assert process.poll() is None
                 time.sleep(0.01)
             [folder] = Home(project.path / ".provio").run_folders()
