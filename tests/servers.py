@@ -46,6 +46,9 @@ ResultSetMaxRows = 100000000
 """
 
 
+_kept: list[socket.socket] = []
+
+
 @dataclass
 class Server:
     """A server that the tests started."""
@@ -61,9 +64,13 @@ class Server:
 
 
 def port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """A port that the system gives to nobody else while these tests last: only who shares addresses, as servers do,
+    may take it."""
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    found.bind(("127.0.0.1", 0))
+    _kept.append(found)
+    return int(found.getsockname()[1])
 
 
 def started(command: list[str], url: str, folder: Path) -> Server:
