@@ -38,11 +38,12 @@ def speaks() -> Iterator[Callable[[Speaker], str]]:
                 except OSError:
                     return
                 with connection:
+                    connection.settimeout(60)
                     connection.recv(1 << 16)
                     with contextlib.suppress(OSError):
                         speak(connection)
 
-        threads.append(threading.Thread(target=answer))
+        threads.append(threading.Thread(target=answer, daemon=True))
         threads[0].start()
         return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
@@ -50,7 +51,8 @@ def speaks() -> Iterator[Callable[[Speaker], str]]:
     listening.shutdown(socket.SHUT_RDWR)
     listening.close()
     for thread in threads:
-        thread.join(10)
+        thread.join(90)
+        assert not thread.is_alive()
 
 
 def head(connection: socket.socket, more: bytes = b"") -> None:
