@@ -6,15 +6,19 @@ import pytest
 from conftest import Project
 
 POOL = """
-import time
+import os, time
 from multiprocessing import get_context
+def numbers():
+    yield from range(1, 7)
+    open("out", "w").close()  # all tasks are
 def serve(number):
-    time.sleep(0.3)  # so that all tasks are out before the first result
+    while not os.path.exists("out"):
+        time.sleep(0.01)
     text = open(f"in{number}").read()
     with open(f"out{number}", "w") as out:
         out.write(text)
 with get_context("fork").Pool(3) as pool:
-    pool.map(serve, range(1, 7), chunksize=1)
+    list(pool.imap(serve, numbers()))
 """
 
 
