@@ -58,3 +58,12 @@ def while_one_runs(project: Project) -> Iterator[None]:
     yield
     project.sh("touch go")
     assert asleep.wait(timeout=60) == 0
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process has forked, and theirs."""
+    try:
+        own = [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except OSError:
+        return []
+    return [*own, *(grandchild for child in own for grandchild in children(child))]

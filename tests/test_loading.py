@@ -15,7 +15,8 @@ from typing import BinaryIO
 import pyoxigraph as ox
 import pytest
 from conftest import Project
-from test_merge_readers import children, is_there
+from meanwhile import children
+from test_merge_readers import is_there
 
 from provio.errors import StoreError
 from provio.home import Home

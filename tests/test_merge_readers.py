@@ -10,15 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, provio_command
-
-
-def children(process: int) -> list[int]:
-    """The processes that a process has forked, and theirs."""
-    try:
-        own = [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-    except OSError:
-        return []
-    return [*own, *(grandchild for child in own for grandchild in children(child))]
+from meanwhile import children
 
 
 def readers(process: int) -> list[int]:

@@ -18,7 +18,7 @@ import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
 from filesystems import mount
-from meanwhile import growing, shell, start, wait_for, while_one_runs
+from meanwhile import children, growing, shell, start, wait_for, while_one_runs
 
 from provio import going
 from provio.config import Config
@@ -261,7 +261,7 @@ def test_a_process_that_ended_unwaited_for_is_not_there() -> None:
 def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
     """While its supervisor or a process of its own is there it stays; once they are gone, killed as well, it goes."""
     project.sh("echo 1 > a")
-    script = "cat a > b; (sleep 60; cat a > c) >&- 2>&- <&- & echo $! > pid; cat wait"
+    script = "cat a > b; (sleep 600; cat a > c) >&- 2>&- <&- & echo $! > pid; cat wait"
     os.mkfifo(project.path / "wait")
     supervisor = start(project, "bash", "-c", script)
     wait_for(project.path / "pid", b"\n")
@@ -272,7 +272,8 @@ def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
     assert "still goes on" in project.provio("rm", "--yes", run, code=1).stderr
     (project.path / "wait").write_text("on")
     sleeper = int((project.path / "pid").read_text())
-    os.kill(sleeper, signal.SIGKILL)
+    for process in (sleeper, *children(sleeper)):  # what it sleeps by was started in the run as well
+        os.kill(process, signal.SIGKILL)
     deadline = time.monotonic() + 60
     while (done := project.provio("rm", "--yes", run, code=None)).returncode:
         assert "still goes on" in done.stderr
