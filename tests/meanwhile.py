@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from conftest import Project, provio_command
 
@@ -67,3 +68,20 @@ def children(process: int) -> list[int]:
     except OSError:
         return []
     return [*own, *(grandchild for child in own for grandchild in children(child))]
+
+
+def state(process: int) -> str:
+    """What the kernel says that a process does: `S` waits, `T` was stopped, `Z` has ended; nothing where none is."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def stopped(process: subprocess.Popen[Any]) -> int:
+    """Wait until one that a process has forked has stopped itself, and return it."""
+    deadline = time.monotonic() + 60
+    while not (found := [one for one in children(process.pid) if state(one) == "T"]):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.01)
+    return found[0]

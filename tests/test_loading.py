@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import BinaryIO
@@ -15,8 +14,7 @@ from typing import BinaryIO
 import pyoxigraph as ox
 import pytest
 from conftest import Project
-from meanwhile import children
-from test_merge_readers import is_there
+from meanwhile import state, stopped
 
 from provio.errors import StoreError
 from provio.home import Home
@@ -25,7 +23,11 @@ from provio.store.embedded import StoreWriter
 from provio.store.spool import Spool
 
 GRAPH = "http://example.org/graph"
-APART = "from provio.store import embedded; embedded.LARGE = 0; from provio.cli import main; main()"
+APART = "from provio.store import embedded, loading as l; embedded.LARGE = 0; l.PROGRAM = {!r}; "
+APART += "from provio.cli import main; main()"
+# A loader that stops before it opens the store (`_load`), or when it has (`_calm`).
+STOPS = "import os, signal; from provio.store import loading as l; go_on = l.{0}; "
+STOPS += "l.{0} = lambda *of: (os.kill(os.getpid(), signal.SIGSTOP), go_on(*of)); l.main()"
 
 
 def triples(path: Path, count: int) -> BinaryIO:
@@ -36,23 +38,6 @@ def triples(path: Path, count: int) -> BinaryIO:
     file.flush()
     path.unlink()
     return file
-
-
-def loaders(process: int) -> list[int]:
-    """Wait until a process has one that loads, and return it."""
-    deadline = time.monotonic() + 60
-    while not (found := [one for one in children(process) if loading.PROGRAM.encode() in line_of(one)]):
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-    return found
-
-
-def line_of(process: int) -> bytes:
-    """The command line of a process; none where it has ended."""
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def has_the_store_open(process: int) -> bool:
@@ -96,7 +81,7 @@ def test_what_the_store_does_by_itself_waits(tmp_path: Path) -> None:
     assert rest == ["{True} {1}\n"]
 
 
-def test_what_is_refused_is_said(tmp_path: Path) -> None:
+def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the disk, or for what the file is; and who ended it."""
     with triples(tmp_path / "file", 10) as file, pytest.raises(OSError, match="No such file"):
         loading.load("/proc/none/store", GRAPH, file, ())
@@ -105,13 +90,11 @@ def test_what_is_refused_is_said(tmp_path: Path) -> None:
         file.flush()
         with pytest.raises(ValueError, match="line 1"):
             loading.load(str(tmp_path / "store"), GRAPH, file, ())
-    own = os.getpid()
-    with triples(tmp_path / "file", 200_000) as file:
-        killer = threading.Thread(target=lambda: os.kill(loaders(own)[0], signal.SIGKILL))
-        killer.start()
-        with pytest.raises(StoreError, match="ended by SIGKILL"):
-            loading.load(str(tmp_path / "store"), GRAPH, file, ())
-        killer.join()
+    killed = "import os, signal; from provio.store import loading as l; "
+    killed += "l._calm = lambda: os.kill(os.getpid(), signal.SIGKILL); l.main()"
+    monkeypatch.setattr(loading, "PROGRAM", killed)
+    with triples(tmp_path / "file", 10) as file, pytest.raises(StoreError, match="ended by SIGKILL"):
+        loading.load(str(tmp_path / "store"), GRAPH, file, ())
 
 
 @pytest.mark.slow
@@ -122,19 +105,20 @@ def test_a_merge_that_is_killed_changes_nothing(project: Project, victim: str) -
     loop = "for i in $(seq 700); do /bin/true < a; done; cat a > b"
     project.provio("run", "--quiet", "--", "cp", "a", "c")
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", loop)
-    for has_opened in (False, True):
+    for where in ("_load", "_calm"):
+        program = APART.format(STOPS.format(where))
         merge = subprocess.Popen(
-            [sys.executable, "-c", APART, "merge", "--quiet"], cwd=project.path, env=project.env, stderr=subprocess.PIPE
-        )
-        loader = loaders(merge.pid)[0]
-        while has_opened and not has_the_store_open(loader):
-            time.sleep(0.001)
+            [sys.executable, "-c", program, "merge", "--quiet"], cwd=project.path, env=project.env,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
+        loader = stopped(merge)
+        assert has_the_store_open(loader) is (where == "_calm")
         os.kill(merge.pid if victim == "merge" else loader, signal.SIGKILL)
         _, said = merge.communicate(timeout=60)
         assert (b"ended by SIGKILL" in said) == (victim == "loader")
         assert merge.returncode in (1, -signal.SIGKILL)
-        deadline = time.monotonic() + 10
-        while is_there(loader):
+        deadline = time.monotonic() + 60
+        while state(loader) not in ("", "Z"):
             assert time.monotonic() < deadline
             time.sleep(0.01)
     project.provio("merge")

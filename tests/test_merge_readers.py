@@ -5,29 +5,26 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
-from pathlib import Path
 
 import pytest
-from conftest import Project, provio_command
-from meanwhile import children
+from conftest import Project
+from meanwhile import children, state, stopped
 
-
-def readers(process: int) -> list[int]:
-    """Wait until a merge has readers, and return them."""
-    deadline = time.monotonic() + 60
-    while not (found := children(process)):
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    return found
-
-
-def is_there(process: int) -> bool:
-    """Whether a process goes on."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+# A merge whose reader stops before it reads the run that is named.
+STOPS = """
+import os, signal, sys
+from provio import merge_job
+run, read = sys.argv.pop(1), merge_job.read
+def stopped(job, *of, **how):
+    if job.folder.name == run:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return read(job, *of, **how)
+merge_job.read = stopped
+from provio.cli import main
+main()
+"""
 
 
 @pytest.fixture
@@ -54,17 +51,19 @@ def test_the_same_quads_as_one_after_the_other(several: Project) -> None:
     assert quads(several) == alone
 
 
-def merging(project: Project) -> subprocess.Popen[str]:
-    command = [*provio_command(), "merge"]
+def merging(project: Project, number: int) -> subprocess.Popen[str]:
+    """A merge that has come to the n-th run, and stays there."""
+    run = sorted((project.path / ".provio" / "runs").iterdir())[number].name
+    command = [sys.executable, "-c", STOPS, run, "merge"]
     return subprocess.Popen(command, cwd=project.path, env=project.env, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.slow
 def test_a_reader_that_is_killed_costs_the_run_that_it_was_at(several: Project) -> None:
     """That run is named, and all others are merged; the next merge brings it in."""
-    process = merging(several)
-    os.kill(readers(process.pid)[0], signal.SIGKILL)
-    said = process.communicate()[1]
+    process = merging(several, 0)
+    os.kill(stopped(process), signal.SIGKILL)
+    said = process.communicate(timeout=120)[1]
     assert process.returncode == 1
     assert said.count("cannot be merged (the process that read it was ended by SIGKILL)") == 1
     assert "5 runs merged" in said
@@ -75,12 +74,13 @@ def test_a_reader_that_is_killed_costs_the_run_that_it_was_at(several: Project) 
 @pytest.mark.slow
 def test_readers_end_with_their_parent(several: Project) -> None:
     """However it ends; nobody holds the lock then."""
-    process = merging(several)
-    found = readers(process.pid)
+    process = merging(several, 3)
+    stopped(process)
+    found = children(process.pid)
     process.kill()
-    process.communicate()
+    process.communicate(timeout=120)
     deadline = time.monotonic() + 60
-    while any(map(is_there, found)):
+    while any(state(one) not in ("", "Z") for one in found):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert "6 runs merged" in several.provio("merge").stderr
