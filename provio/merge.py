@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import across, collect, cycles, digests, intake, merge_job, owners, removal, trace_hash, unattended
+from provio import across, collect, cycles, digests, intake, merge_job, owners, removal, trace_hash, unattended, unbegun
 from provio import trace as traces
 from provio.config import Config
 from provio.graph_lines import bundle_iri
@@ -64,7 +64,8 @@ def merge(
     settings = settings or Config()
     home = served(home, settings)
     lock = lock or Lock(home, wait)
-    asked = None if folders is None else list(folders)
+    begun = unbegun.clear(home, home.run_folders() if folders is None else folders)
+    asked = None if folders is None else begun
     late = collect.here(home, None if asked is None else (folder.name for folder in asked), settings.capture_dir)
     beside = _readers(home, settings, lock, home.run_folders() if rebuild else asked) if not known else None
     with (

@@ -146,7 +146,7 @@ def _as_others(home: Home, trace: bytes, call: Call, settings: Config) -> dict[b
 def _first(home: Home, shared: Shared, call: Call, settings: Config) -> dict[bytes, bytes]:
     """Of the rank that is there first, whichever it is: it makes the run, and says what is wrong with it."""
     own_run.sweep(home.path / ranks.JOINED)
-    recording = watching.prepared(_encoded(call), settings)
+    recording = watching.prepared(_encoded(call), settings, shared=True)
     with unbegun.begun_or_gone(recording):  # the others wait meanwhile, and know nothing of it
         return _made(recording, shared, call, settings)
 
@@ -165,6 +165,7 @@ def _made(recording: Recording, shared: Shared, call: Call, settings: Config) ->
     trace = run.trace_variable(recording)
     for_others = trace.split(b";")
     for_others[6:7] = [b"~" + captured.encoded(setting)] if setting else for_others[6:7]
+    (recording.folder / ranks.UNBEGUN).unlink(missing_ok=True)  # before others know: it is theirs as well from there on
     shared.leave(ranks.fields_of(b";".join(for_others), _options(), call.command[0], changes))
     return changes
 

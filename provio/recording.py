@@ -22,6 +22,7 @@ from provio.vocab import NS, RUN_BASE
 SHIM = Path(__file__).with_name("libprovio.so")
 # File systems whose shared maps a kill -9 and a full disk leave intact.
 SAFE_FOR_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "tmpfs"})
+NEW = ".new"  # a run folder that is not filled yet
 NOTED = pattern(r" ; :endedNs \d+ ; :(exitCode|signal) \d+$")
 
 
@@ -113,9 +114,11 @@ def prepare(
     domains: Mapping[str, str] | None = None,
     home: Home | None = None,
     recognise: str = "on",
+    shared: bool = False,
 ) -> Recording:
     """Make the run folder and write `run.ttl`, in the `.provio` that is found from here or in one that needs no shim;
-    raises CannotRecord with the reason where that cannot be."""
+    one that is to be `shared` has the sign that nobody knows of it. Raises CannotRecord with the reason where that
+    cannot be."""
     if home is None and not SHIM.exists():
         raise CannotRecord(
             f"the shim {SHIM} is missing: install provio again with a C compiler (pip install --force-reinstall provio)"
@@ -124,17 +127,19 @@ def prepare(
     try:
         home = home or find_or_make()
         run_id = uuid7()
-        with home.closed(), _whole_or_gone(home.runs / run_id) as folder:
+        with home.closed(), _whole_or_gone(home.runs / run_id) as new:
             mounts = environment.mounts(domains=domains)
-            trace_folder = _trace_folder(folder, run_id, mounts)
+            trace_folder = _trace_folder(home.runs / run_id, mounts)
             started = time.time_ns()
             recording = Recording(home, run_id, command, name, started, trace_folder, detail, campaign, redaction)
             recording.hdf5, recording.recognise = hdf5, recognise
-            host_folder(recording).mkdir()
-            recording.held = going.hold(folder)
+            recording.held = going.hold(new)
+            if shared and going.held(new):  # else nothing tells whether it is being made
+                (new / ranks.UNBEGUN).touch()
+            _place_in(new, recording).mkdir()
             recording.facts = _facts(recording)
             recording.around = "".join(_environment_statements(recording) + _mount_statements(recording, mounts))
-            write_run(recording, None)
+            put(new / runfiles.HEAD, _text(recording, None))
     except ProvioError as error:
         raise CannotRecord(str(error)) from error
     except OSError as error:
@@ -153,14 +158,17 @@ def _look_at_host() -> None:
 
 @contextlib.contextmanager
 def _whole_or_gone(folder: Path) -> Iterator[Path]:
-    """Make a run folder, and take it away again where it cannot be filled: it would be a damaged run."""
-    folder.mkdir()
+    """Make a run folder under another name, which is its own once it is filled: whatever kills who makes it, it is no
+    damaged run."""
+    new = folder.with_name(folder.name + NEW)
+    new.mkdir()
     try:
-        yield folder
+        yield new
+        new.rename(folder)
     except BaseException:
         import shutil
 
-        for made in (folder, runfiles.shared_memory() / folder.name):
+        for made in (new, runfiles.shared_memory() / folder.name):
             shutil.rmtree(made, ignore_errors=True)
         raise
 
@@ -186,6 +194,11 @@ def note_unwatched(recording: Recording, blind: Unwatchable, pid: int) -> None:
 
 def write_run(recording: Recording, end: End | None) -> None:
     """Write `run.ttl`, as a whole or not at all."""
+    with recording.home.closed():
+        put(recording.folder / runfiles.HEAD, _text(recording, end))
+
+
+def _text(recording: Recording, end: End | None) -> str:
     pairs = list(recording.facts)
     pairs += end.facts() if end else []
     text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs), recording.around]
@@ -195,8 +208,7 @@ def write_run(recording: Recording, end: End | None) -> None:
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/left-out>", "Gap", gap))
     if recording.gap:
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/unwatched>", "Gap", recording.gap))
-    with recording.home.closed():
-        put(recording.folder / "run.ttl", "".join(text))
+    return "".join(text)
 
 
 def note_end(recording: Recording, end: End) -> None:
@@ -293,9 +305,15 @@ def host_folder(recording: Recording) -> Path:
     return recording.trace_folder / turtle.segment(environment.host())
 
 
-def _trace_folder(folder: Path, run_id: str, mounts: list[environment.Mount]) -> Path:
+def _place_in(new: Path, recording: Recording) -> Path:
+    """Where the live files of this host are to lie, while the run folder has another name."""
+    place = host_folder(recording)
+    return new / place.name if recording.trace_folder == recording.folder else place
+
+
+def _trace_folder(folder: Path, mounts: list[environment.Mount]) -> Path:
     """Where live files go: the run folder, or shared memory where the run folder's file system is not to be trusted."""
-    device = os.stat(folder).st_dev
+    device = os.stat(folder.parent).st_dev
     here = f"{os.major(device)}:{os.minor(device)}"
     if any(mount.device == here and mount.file_system in SAFE_FOR_MAPS for mount in mounts):
         return folder
@@ -305,10 +323,10 @@ def _trace_folder(folder: Path, run_id: str, mounts: list[environment.Mount]) ->
         found = shared.lstat()
         if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode):
             return folder
-        (shared / run_id).mkdir()
+        (shared / folder.name).mkdir()
     except OSError:
         return folder
-    return shared / run_id
+    return shared / folder.name
 
 
 def _parent_run() -> str | None:

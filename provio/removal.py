@@ -11,19 +11,22 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from provio import collect, intake, runfiles
+from provio import collect, going, intake, runfiles
 from provio.across.known import CONTENT, DERIVED
 from provio.config import Config
 from provio.errors import ProvioError, StoreError
 from provio.graph_lines import bundle_iri
 from provio.home import RUN_ID, Home
 from provio.lock import Lock
+from provio.recording import NEW
 from provio.store import Writer, open_writer, writing
 from provio.vocab import RUN_BASE
 
+UNFILLED = 3600  # seconds after which a run folder that is not filled is left of a killed process
 NOTES = ("hashing", "digesting", "unpacked")  # folders of notes, a file for each run
 
 
@@ -174,7 +177,21 @@ def sweep(home: Home) -> None:
 
 
 def _litter(home: Home) -> list[Path]:
-    return [*home.path.glob("store.damaged-*"), *home.runs.glob("*" + runfiles.ENDING + ".new")]
+    broken = [*home.path.glob("store.damaged-*"), *home.runs.glob("*" + runfiles.ENDING + ".new")]
+    return broken + [place for new in home.runs.glob("*" + NEW) if _is_left(new) for place in (new, *_in_memory(new))]
+
+
+def _is_left(new: Path) -> bool:
+    """Whether a run folder was never filled: that takes milliseconds, and its maker holds it."""
+    with contextlib.suppress(OSError):
+        filled = RUN_ID.fullmatch(new.name.removesuffix(NEW)) is None
+        return not filled and time.time() - new.stat().st_mtime > UNFILLED and not going.held(new)
+    return False
+
+
+def _in_memory(new: Path) -> list[Path]:
+    place = runfiles.shared_memory() / new.name.removesuffix(NEW)
+    return [place] if place.is_dir() else []
 
 
 def aside(home: Home) -> list[str]:

@@ -1,5 +1,8 @@
 """A run that was made and could not begin: its recording and why in; nothing of it, or a gap that says so, out.
 
+Where the rank that makes it is killed, it has a sign (`ranks.UNBEGUN`) still and nobody holds it: the next merge on its
+host finds it so.
+
 Nobody has part in it yet, so it is taken away. Where a merge is under way, which may be reading it, or the store has it
 already, it stays and says what it is.
 """
@@ -8,13 +11,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
-from provio import turtle
+from provio import going, ranks, runfiles, turtle
 from provio.errors import Busy, ProvioError
+from provio.home import Home
 from provio.lock import Lock
 from provio.recording import Recording, write_run
 from provio.vocab import RUN_BASE
+
+KILLED = "the rank that made it was killed before its command began"
 
 
 @contextlib.contextmanager
@@ -36,33 +43,67 @@ def take_back(recording: Recording, why: str) -> None:
     with contextlib.suppress(OSError):
         try:
             lock = Lock(recording.home, wait=False)
-            known = _is_merged(recording)
+            known = _is_merged(recording.home, recording.run_id)
         except ProvioError as error:
             known = isinstance(error, Busy)  # else nobody merges here
-        _keep(recording, why) if known else _take_away(recording)
+        _keep(recording, why) if known else _take_away(recording.home, recording.run_id)
     if lock:
         lock.close()
 
 
-def _is_merged(recording: Recording) -> bool:
-    marks = (recording.home.marks, *recording.home.path.glob("servers/*/merged"))
-    return any((mark / recording.run_id).exists() for mark in marks)
+def clear(home: Home, folders: Iterable[Path]) -> list[Path]:
+    """Take away which of these runs a rank left that was killed while it made them, and return the others. The lock
+    must be held."""
+    found = []
+    for folder in folders:
+        if folder.parent != home.runs or not _was_left(folder):  # another record's are its own merge's
+            found.append(folder)
+        elif _is_merged(home, folder.name):
+            found.append(folder)
+            with home.closed(), contextlib.suppress(OSError):
+                said = (folder / runfiles.HEAD).read_text(encoding="utf-8")
+                runfiles.put(folder / runfiles.HEAD, said + _gap(folder.name, KILLED))
+                (folder / ranks.UNBEGUN).unlink()
+        else:
+            _take_away(home, folder.name)
+    return found
+
+
+def _was_left(folder: Path) -> bool:
+    """Whether a run's maker, of this host, is gone: on another its lock may not be seen."""
+    if not (folder / ranks.UNBEGUN).exists():
+        return False
+    from provio import trace  # dear, and seldom wanted
+
+    try:
+        left = going.here(trace.read_head(folder)) and not going.held(folder)
+        return left and (folder / ranks.UNBEGUN).exists()  # it may have begun meanwhile
+    except (ProvioError, OSError):
+        return False
+
+
+def _is_merged(home: Home, run_id: str) -> bool:
+    return any((mark / run_id).exists() for mark in (home.marks, *home.path.glob("servers/*/merged")))
 
 
 def _keep(recording: Recording, why: str) -> None:
-    run = f"<{RUN_BASE}{recording.run_id}>"
-    reason = turtle.literal(f"its command was not recorded in it: {why}")
-    recording.around += f"<{RUN_BASE}{recording.run_id}/unbegun> a :Gap ; :about {run} ; :reason {reason} .\n"
+    recording.around += _gap(recording.run_id, why)
     write_run(recording, None)
+    (recording.folder / ranks.UNBEGUN).unlink(missing_ok=True)
 
 
-def _take_away(recording: Recording) -> None:
+def _gap(run_id: str, why: str) -> str:
+    run, reason = f"<{RUN_BASE}{run_id}", turtle.literal(f"its command was not recorded in it: {why}")
+    return f"{run}/unbegun> a :Gap ; :about {run}> ; :reason {reason} .\n"
+
+
+def _take_away(home: Home, run_id: str) -> None:
     """The folder first: who collects lets go of what is of no run."""
     import shutil  # dear to load, and each run loads this module
 
     from provio import collect
 
-    shutil.rmtree(recording.folder, ignore_errors=True)
-    collect.drop(recording.home, recording.run_id)
-    shutil.rmtree(recording.trace_folder, ignore_errors=True)
-    (recording.home.path / "hashing" / recording.run_id).unlink(missing_ok=True)
+    shutil.rmtree(home.runs / run_id, ignore_errors=True)
+    collect.drop(home, run_id)
+    shutil.rmtree(runfiles.shared_memory() / run_id, ignore_errors=True)
+    (home.path / "hashing" / run_id).unlink(missing_ok=True)

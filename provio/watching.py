@@ -174,13 +174,13 @@ def _found_lost(recording: Recording, end: End) -> str:
     return lost.begin_anew(recording, end)
 
 
-def prepared(arguments: list[bytes], settings: Config, home: Home | None = None) -> Recording:
+def prepared(arguments: list[bytes], settings: Config, home: Home | None = None, shared: bool = False) -> Recording:
     """Return the run of a command line that is to be recorded as the settings say, in the `.provio` that is found from
-    here, or another."""
+    here, or another; one that is to be `shared` by ranks begins when they are told of it."""
     detailed = Detail(settings.detail, switches.changes(settings.record), _limits(settings))
     redaction = Redaction(settings.redact_add, settings.redact_keep)
     names = settings.name or None, detailed, settings.campaign or None
-    return prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise)
+    return prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise, shared)
 
 
 def _limits(settings: Config) -> tuple[str, ...]:

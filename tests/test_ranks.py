@@ -301,7 +301,7 @@ left, begun = int(sys.argv.pop(1)), False
 STEPS = {"os.rename", "os.mkdir", "os.chmod", "os.symlink", "os.utime", "os.truncate", "fcntl.flock", "os.fork"}
 def hook(event, arguments):
     global left, begun
-    begun |= event == "os.mkdir" and re.search(r"/runs/[0-9a-f-]{36}$", str(arguments[0])) is not None
+    begun |= event == "os.mkdir" and re.search(r"/runs/[0-9a-f-]{36}.new$", str(arguments[0])) is not None
     writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_CREAT
     if begun and (event in STEPS or writes):
         left -= 1
@@ -343,6 +343,50 @@ def test_a_rank_that_cannot_make_the_run_leaves_none(project: Project, captured:
     for step in range(1, steps):
         made = [run for rank in "012" for run in makers.get(f"{project.path}/out{rank}.{step}", [])]
         assert (len(made), len(set(made[1:]))) == (3, 1), (step, made)
+
+
+# Kills itself in place of the n-th of these changes, up to the one by which the run begins.
+KILLED = FAILS.replace("failed here", "killed here").replace(
+    "raise OSError(28, os.strerror(28))", "os.kill(os.getpid(), 9)"
+)
+KILLED = KILLED.replace("    writes =", '    begun &= event != "os.remove"\n    writes =')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_rank_that_is_killed_while_it_makes_the_run_leaves_none(project: Project, captured: bool) -> None:
+    """Nothing of it is listed, nothing is damaged, and what lies there the next merge and `prune` take away."""
+    if captured:
+        (project.path / "node").mkdir()
+        project.env["PROVIO_CAPTURE_DIR"] = f"{project.path}/node"
+    (project.path / "killed.py").write_text(KILLED)
+    command, step, said = f'"{sys.executable}" -P killed.py', 0, "killed here"
+    while "killed here" in said:
+        step += 1
+        said = started(project, f"{command} {step} run -- sh -c 'echo > out'", PMI_RANK="0", PROVIO_RUN=f"step {step}")
+    assert step > 5
+    wait_for_collected(project)
+    listed = project.provio("runs", "--as", "csv")
+    made = {
+        run.rpartition("/")[2] for run in makers_of_all(project)[f"{project.path}/out"]
+    }  # who collects is killed by itself
+    assert (len(listed.stdout.splitlines()), listed.stderr) == (1 + len(made), "")
+    runs = project.path / ".provio" / "runs"
+    for new in runs.glob("*.new"):
+        os.utime(new, (0, 0))
+    project.provio("prune")
+    assert {run.name for run in runs.iterdir()} == made
+
+
+def test_a_run_that_was_merged_while_its_maker_was_killed_says_so(project: Project) -> None:
+    """The store has it already: it stays, with a gap."""
+    started(project, "provio run --no-merge -- touch out", PMI_RANK="0", PROVIO_RUN="one")
+    (run,) = Home(project.path / ".provio").run_folders()
+    project.provio("merge")
+    (run / ranks.UNBEGUN).touch()
+    (reason,) = [row["reason"] for row in project.rows("SELECT ?reason { ?gap a provio:Gap ; provio:reason ?reason }")]
+    assert reason == "its command was not recorded in it: the rank that made it was killed before its command began"
+    assert not (run / ranks.UNBEGUN).exists()
 
 
 def makers_of_all(project: Project) -> dict[str, list[str]]:
