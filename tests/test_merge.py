@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project
+from meanwhile import state
 
 from provio import intake
 from provio.config import Config
@@ -254,15 +255,19 @@ def test_a_process_that_outlives_its_run(project: Project) -> None:
     project.sh("echo 1 > a; echo 2 > b")
     code = (
         "import os, time\nold = open('a').read()\nout = open('x', 'w'); out.write(old); out.flush()\nmore = open('b')\n"
-        "if os.fork() == 0:\n    os.setsid(); os.closerange(0, 3); time.sleep(4)\n    out.write(more.read())\n"
-        "    out.flush(); open('done', 'w')\nos._exit(0)\n"
+        "child = os.fork()\nif child == 0:\n    os.setsid(); os.closerange(0, 3)\n"
+        "    while not os.path.exists('go'): time.sleep(0.05)\n    out.write(more.read()); out.flush()\n"
+        "else:\n    open('daemon', 'w').write(str(child))\nos._exit(0)\n"
     )
     (project.path / "daemon.py").write_text(code)
     project.watch("python3", "daemon.py")
     assert project.data("x") == {"a"}
-    while not (project.path / "done").exists():
-        time.sleep(0.1)
-    time.sleep(0.1)
+    daemon, deadline = int((project.path / "daemon").read_text()), time.monotonic() + 60
+    assert state(daemon) not in ("", "Z")
+    project.sh("touch go")
+    while state(daemon) not in ("", "Z"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     assert project.data("x") == {"a", "b", "x"}
 
 

@@ -419,7 +419,7 @@ def test_a_run_that_is_being_merged_is_not_taken_away(project: Project) -> None:
 @pytest.mark.slow
 def test_nobody_waits_for_a_rank_that_is_recorded_by_itself(project: Project) -> None:
     """One that nothing can be recorded of goes on while the others start."""
-    meets = "for i in $(seq 50); do test -e other && exit; sleep 0.1; done; echo alone >&2"
+    meets = "for i in $(seq 300); do test -e other && exit; sleep 0.1; done; echo alone >&2"
     script = "rm -rf .provio/runs; : > .provio/runs; "
     script += f"PMI_RANK=0 provio run --quiet -- sh -c '{meets}' & sleep 0.5; "
     script += "PMI_RANK=1 provio run --quiet -- touch other; wait"
@@ -449,7 +449,7 @@ def ends(project: Project) -> list[str]:
 @pytest.mark.slow
 def test_ranks_end_with_the_last_of_them(project: Project) -> None:
     """One was killed in its work: whoever asks then notes the end, and the run is packed."""
-    script = "import time; print(1, file=open('part1', 'w'), flush=True); time.sleep(60)"
+    script = "import time; print(1, file=open('part1', 'w'), flush=True); time.sleep(600)"
     rank = start(project, "python3", "-c", script, PMI_RANK="1")
     wait_for(project.path / "part1", b"1\n")
     try:
@@ -588,8 +588,9 @@ def test_a_hosts_name_that_no_folder_can_have_is_said(project: Project, name: st
 
 
 def wait_for_collected(project: Project) -> None:
-    until = time.monotonic() + 20
-    while any((project.path / "node").glob("*/*")) and time.monotonic() < until:
+    until = time.monotonic() + 60
+    while any((project.path / "node").glob("*/*")):
+        assert time.monotonic() < until
         time.sleep(0.1)
 
 

@@ -87,6 +87,8 @@ def test_a_question_is_stopped_at_its_time_out(recorded: Project, verb: str) -> 
         "provio: stopped: no answer within 0.5 s: "
         "ask for less (--campaign, --depth, LIMIT), or allow more with --timeout\n"
     )
+    recorded.env.pop("PROVIO_TIMEOUT", None)
+    (recorded.path / "provio.toml").unlink(missing_ok=True)
     assert recorded.data("b") == {"a"}
 
 

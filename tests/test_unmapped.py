@@ -185,8 +185,9 @@ def test_ranks_whose_record_lies_on_a_network_file_system(project: Project, netw
     done = subprocess.run(["sh", "-c", script], cwd=project.path, env=project.env, capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (0, int(setting == "/dev/shm/no-such")), done.stderr
     (run,) = os.listdir(network / ".provio" / "runs")
-    until = time.monotonic() + 20
-    while Path(f"/dev/shm/provio-{os.geteuid()}", run).exists() and time.monotonic() < until:
+    until = time.monotonic() + 60
+    while Path(f"/dev/shm/provio-{os.geteuid()}", run).exists():
+        assert time.monotonic() < until
         time.sleep(0.1)
     assert project.data("out2") == {"in"}
     assert project.count("?run a provio:Run") == 1

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import Project, provio_command
+from meanwhile import children, state
 
 from provio.waiter import WAITER
 
@@ -64,7 +65,10 @@ def until(what: Callable[[], bool], said: str) -> None:
 
 
 def is_waiter(pid: int) -> bool:
-    return os.readlink(f"/proc/{pid}/exe") == str(WAITER.resolve())
+    try:
+        return os.readlink(f"/proc/{pid}/exe") == str(WAITER.resolve())
+    except OSError:  # it has just ended
+        return False
 
 
 def taken_over(process: subprocess.Popen[str]) -> None:
@@ -178,11 +182,14 @@ def test_a_terminal_stops_continues_and_interrupts(project: Project) -> None:
         os.execve("/bin/bash", shell, project.env)
     try:
         until((project.path / "ready").exists, "the command did not start")
-        time.sleep(0.6)
+        group = os.tcgetpgrp(terminal)
+        until(lambda: is_waiter(group), "the waiter did not take over")
         os.write(terminal, b"\x1a")
         until((project.path / "code").exists, "Ctrl-Z did not stop it")
+        until(lambda: (project.path / "code").read_text() != "", "the shell did not go on")
         assert (project.path / "code").read_text() == f"{128 + signal.SIGTSTP}\n"
-        time.sleep(0.5)
+        both = [group, *children(group)]
+        until(lambda: os.tcgetpgrp(terminal) == group and not [one for one in both if state(one) == "T"], "no fg")
         os.write(terminal, b"\x03")
         until((project.path / "out").exists, "Ctrl-C did not reach it")
         until(lambda: (project.path / "code").read_text() == "4\n", "the end was not the command's")
@@ -259,7 +266,8 @@ def test_no_python_can_be_started_any_more(project: Project, tmp_path: Path) -> 
     python.symlink_to(sys.executable)
     env = {**project.env, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     call = [python, "-c", "from provio.cli import main; main()", "run", "--", "sh", "-c"]
-    call += [f"sleep 1; rm {python}; exit 7"]
+    taken = f'until [ "$(readlink /proc/$PPID/exe)" = {WAITER.resolve()} ]; do sleep 0.05; done'
+    call += [f"{taken}; rm {python}; exit 7"]
     done = subprocess.run(call, cwd=project.path, env=env, capture_output=True, text=True, timeout=120)
     said = f"provio: a run is kept, but: cannot start {python} (No such file or directory)\n"
     assert (done.returncode, done.stderr) == (7, said)
