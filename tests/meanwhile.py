@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 import subprocess
 import time
@@ -35,6 +37,20 @@ def wait_for(path: Path, content: bytes = b"") -> None:
     while not path.exists() or content not in path.read_bytes():
         assert time.monotonic() < deadline, f"{path} was never made"
         time.sleep(0.01)
+
+
+def tell(fifo: Path, text: str) -> None:
+    """Write into a FIFO, once somebody reads from it."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            fd = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+            break
+        except OSError as error:
+            assert error.errno == errno.ENXIO and time.monotonic() < deadline, f"nobody reads from {fifo}"
+            time.sleep(0.01)
+    with open(fd, "w") as file:
+        file.write(text)
 
 
 def growing(project: Project, mode: str) -> subprocess.Popen[bytes]:

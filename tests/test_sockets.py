@@ -89,7 +89,9 @@ def test_a_connection_carries_lineage_both_ways(talking: Project, way: str) -> N
 @pytest.mark.parametrize("way", ["unix", "tcp"])
 def test_clients_that_are_gone_before_they_are_accepted(talking: Project, way: str) -> None:
     """What a client left in a connection and went is joined to it all the same, each to its own."""
-    talking.run(f"python3 server.py {way} 2 1 & python3 client.py question1 -; python3 client.py question2 -; > gone; wait")
+    talking.run(
+        f"python3 server.py {way} 2 1 & python3 client.py question1 -; python3 client.py question2 -; > gone; wait"
+    )
     assert talking.data("served1") - {"place"} == {"question1"}
     assert talking.data("served2") - {"place"} == {"question2"}
 
