@@ -75,9 +75,9 @@ def test_an_access_says_when(trace: Trace, work: Path) -> None:
     epoch = int(thread["epochNs"])
     first, last, closed = (int(access[name]) for name in ("firstRead", "lastRead", "closed"))
     assert begun < int(facts[opened]["openedNs"]) <= epoch + first < epoch + last < epoch + closed < time.time_ns()
-    assert 50_000_000 <= last - first < 5_000_000_000
+    assert 50_000_000 <= last - first < time.time_ns() - begun
     assert (access["reads"], access["readBytes"]) == ("0000000000000002", "0000000000000006")
-    assert 0 < int(access["readElapsed"]) < 50_000_000
+    assert 0 < int(access["readElapsed"]) <= last - first - 50_000_000  # it slept between the two
 
 
 @pytest.mark.parametrize("clock", ["tsc", "sys"])
@@ -576,12 +576,10 @@ def test_every_way_to_start_a_child(built: Path, trace: Trace, work: Path) -> No
     assert done.returncode == 0, done
     events = {f"{one['type']} {one['api']}" for one in trace.facts().values() if "api" in one and "at" in one}
     assert set(done.stdout.decode().split("\n")) - {""} <= events
-    for _ in range(50):  # the daemon is nobody's child
-        found = [one for one in trace.facts().values() if name_of(one) == os.fsencode(work / "daemon")]
-        if found:
-            break
+    deadline = time.monotonic() + 60  # the daemon is nobody's child
+    while not [one for one in trace.facts().values() if name_of(one) == os.fsencode(work / "daemon")]:
+        assert time.monotonic() < deadline
         time.sleep(0.02)
-    assert found
 
 
 def test_a_process_names_the_file_that_it_runs(trace: Trace, work: Path) -> None:

@@ -326,7 +326,7 @@ def test_sigkill_in_the_middle_of_writes_loses_nothing(
     source.write_text(
         "#include <fcntl.h>\n#include <unistd.h>\nint main(void) { char b[64] = {1};"
         'int f = open("out", O_WRONLY | O_CREAT, 0644);'
-        "for (int i = 0; i < 100000; i++) { if (write(f, b, sizeof b) != sizeof b) return 1; usleep(1); } return 0; }"
+        "for (int i = 0; i < 100000; i++) { if (write(f, b, sizeof b) != sizeof b) return 1; usleep(1); } return pause(); }"
     )
     subprocess.run(["cc", "-O2", "-o", binary, source], check=True)
     process = start("sh", "-c", f"echo $$ > pid; exec {binary}")
