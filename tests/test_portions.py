@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, provio_command
+from meanwhile import state, tell, wait_for
 
 from provio import intake, merge_job, portions, runfiles, survey, surveying, watching
 from provio.config import Config
@@ -202,6 +203,7 @@ def test_the_same_of_ranks(project: Project, monkeypatch: pytest.MonkeyPatch) ->
     process = subprocess.Popen([launcher, "-c", script], cwd=project.path, env=env)
     try:
         with (project.path / "gate").open("w"):  # it goes on until this is closed
+            wait_for(project.path / "fourth", b"\n")
             fourth = f".provio/runs/*/*/{(project.path / 'fourth').read_text().strip()}.*"
             while not (project.path / "out3").exists() or not list(project.path.glob(fourth)):
                 assert process.poll() is None
@@ -225,6 +227,14 @@ exec 8>> log; echo one >&8; sort log > sorted
 """
 
 
+def settle(folder: Path) -> None:
+    """Wait until whoever is left of a run only waits: nothing more is written in it then."""
+    deadline = time.monotonic() + 60
+    while {state(int(file.name.split(".")[0])) for file in folder.glob("*/[1-9]*")} - {"", "Z", "S"}:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 @contextlib.contextmanager
 def going_on(project: Project) -> Iterator[tuple[Path, Callable[[], None]]]:
     """Have a run go on, and yield its folder, and what ends it."""
@@ -234,14 +244,13 @@ def going_on(project: Project) -> Iterator[tuple[Path, Callable[[], None]]]:
     process = subprocess.Popen(command, cwd=project.path, env=project.env)
 
     def end() -> None:
-        (project.path / "gate").write_text("on\n")
+        tell(project.path / "gate", "on\n")
         assert process.wait(60) == 0
 
     try:
-        while not (project.path / "ready").exists():
-            assert process.poll() is None
-            time.sleep(0.01)
+        wait_for(project.path / "ready", b"\n")
         [folder] = Home(project.path / ".provio").run_folders()
+        settle(folder)
         yield folder, end
     finally:
         if process.poll() is None:
