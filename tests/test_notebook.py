@@ -91,7 +91,7 @@ def test_errors_interrupts_and_threads(jupyter: Project, notebook: Notebook) -> 
         "pool = cf.ThreadPoolExecutor(1)\npool.submit(time.time).result()\n"
         "def copy(one, other):\n    text = open(one).read()\n    open(other, 'w').write(text)",
         "copy('a', 'x')\nraise ValueError",
-        "%interrupt:2:copy('b', 'y')\ntime.sleep(60)",
+        "%interrupt:y:copy('b', 'y')\ntime.sleep(600)",
         "thread = threading.Thread(target=copy, args=('c', 'z'))\nthread.start(); thread.join()",
         "pool.submit(copy, 'd', 'pooled').result()",
         "!cat e > shelled",

@@ -1,6 +1,6 @@
 """`notebook.py KERNEL CELL…`: carries out the cells of a notebook by nbclient, and prints what each said.
 
-A cell `%restart`, `%interrupt:SECONDS:CODE` or `%kill` is done to the kernel.
+A cell `%restart`, `%interrupt:FILE:CODE` (when CODE has written that) or `%kill` is done to the kernel.
 """
 
 import asyncio
@@ -12,11 +12,12 @@ import nbformat
 from nbclient import NotebookClient
 
 
-async def interrupted(client: NotebookClient, seconds: float, code: str) -> None:
+async def interrupted(client: NotebookClient, file: str, code: str) -> None:
     cell = nbformat.v4.new_code_cell(code)
     client.nb.cells.append(cell)
     running = asyncio.ensure_future(client.async_execute_cell(cell, len(client.nb.cells) - 1))
-    await asyncio.sleep(seconds)
+    while not running.done() and not (os.path.exists(file) and os.path.getsize(file)):
+        await asyncio.sleep(0.01)
     await client.km.interrupt_kernel()
     await running
     told(cell)
@@ -43,8 +44,8 @@ async def main(kernel: str, cells: list[str]) -> None:
             if code == "%restart":
                 await restarted(client)
             elif code.startswith("%interrupt:"):
-                _, seconds, text = code.split(":", 2)
-                await interrupted(client, float(seconds), text)
+                _, file, text = code.split(":", 2)
+                await interrupted(client, file, text)
             elif code == "%kill":
                 await client.km.signal_kernel(signal.SIGKILL)
                 return
