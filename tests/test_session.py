@@ -241,8 +241,10 @@ def session(project: Project, recorded: bool) -> tuple[list[str], int | None]:
     terminal.child.expect("cp b c")
     terminal.child.sendline("go on")
     terminal.said.append(terminal.prompt())
-    terminal.child.setwinsize(40, 100)
-    terminal.type("stty size")
+    terminal.child.sendline("sh -c 'echo there; read x; stty size'")
+    terminal.child.expect("there")
+    terminal.child.setwinsize(40, 100)  # not while bash reads a line: it may write its prompt anew
+    terminal.type("go on")
     terminal.child.sendline("exit 7")
     terminal.child.expect(pexpect.EOF)
     terminal.child.close()
