@@ -11,7 +11,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from conftest import Project, provio_command
@@ -91,6 +93,18 @@ def test_prune_takes_what_ended_before_a_time(recorded: Project) -> None:
     assert recorded.data("d") == {"a"}
 
 
+def let_go(lock: BinaryIO) -> None:
+    """Let a lock go when somebody has waited for it for two seconds and a half (proc_locks(5): `->` is who waits)."""
+    deadline, waits = time.monotonic() + 60, f":{os.fstat(lock.fileno()).st_ino} "
+    try:
+        while not any("->" in line and waits in line for line in Path("/proc/locks").read_text().splitlines()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(2.5)
+    finally:
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("rm", "--yes", "last"), ("prune", "--yes", "--older-than", "2100-01-01")])
 def test_a_removal_that_takes_over_a_second_says_so(recorded: Project, arguments: tuple[str, ...]) -> None:
@@ -98,7 +112,7 @@ def test_a_removal_that_takes_over_a_second_says_so(recorded: Project, arguments
     recorded.provio("runs")
     with Home(recorded.path / ".provio").lock.open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        release = threading.Timer(2.5, fcntl.flock, (lock, fcntl.LOCK_UN))
+        release = threading.Thread(target=let_go, args=(lock,))
         release.start()
         said = on_a_terminal(recorded, *arguments)
         release.join()
