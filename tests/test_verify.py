@@ -183,9 +183,8 @@ def test_a_file_system_that_is_not_here_is_neither_same_nor_missing(project: Pro
 @pytest.mark.slow
 def test_what_was_read_on_its_way_is_not_what_should_be_there(project: Project) -> None:
     """A log that a reader followed while it was written, and that nobody touched since."""
-    follow = (
-        "timeout 2 tail -c +1 -f log > /dev/null & sleep 0.5; for i in 1 2 3; do echo $i >> log; sleep 0.1; done; wait"
-    )
-    project.run(f"echo 0 > log; {follow}")
+    follow = "tail -c +1 -f log > seen & exec 3< seen; read <&3; for i in 1 2 3; do echo $i >> log; read <&3; done"
+    project.sh("mkfifo seen")
+    project.run(f"echo 0 > log; {follow}; kill $!; wait")
     assert project.count('?v a provio:FileVersion FILTER(REGEX(STR(?v), "~[0-9]+$"))') > 0
     assert verify(project) == verify(project, "last") == verify(project, "log") == {"log": SAME}
