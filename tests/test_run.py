@@ -326,13 +326,15 @@ def test_sigkill_in_the_middle_of_writes_loses_nothing(
     source.write_text(
         "#include <fcntl.h>\n#include <unistd.h>\nint main(void) { char b[64] = {1};"
         'int f = open("out", O_WRONLY | O_CREAT, 0644);'
-        "for (int i = 0; i < 100000; i++) { if (write(f, b, sizeof b) != sizeof b) return 1; usleep(1); } return pause(); }"
+        "for (int i = 0; i < 100000; i++) { if (write(f, b, sizeof b) != sizeof b) return 1; usleep(1); }"
+        "return pause(); }"
     )
     subprocess.run(["cc", "-O2", "-o", binary, source], check=True)
     process = start("sh", "-c", f"echo $$ > pid; exec {binary}")
     out = project.path / "out"
     _wait_for(out)
     while out.stat().st_size < 64 * 2000:
+        assert process.poll() is None
         time.sleep(0.001)
     os.kill(int((project.path / "pid").read_text()), signal.SIGKILL)
     assert process.wait(timeout=60) == -signal.SIGKILL
