@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
+import io
 import socket
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from test_remote import quads, record
 from provio import across, config, config_layers, intake
 from provio.home import Home
 from provio.store import Writer, open_writer
+from provio.store import server as speaking
 from provio.trace import read_run
 
 Refusal = Callable[[int], str]
@@ -95,6 +99,69 @@ def test_the_end_of_a_run_does_not_wait_for_a_server_that_is_silent(project: Pro
         done = project.provio("run", "--", "true", env={**project.env, "PROVIO_STORE": url})
     assert f"is kept, but: {url} does not answer in time" in done.stderr
     assert project.provio("merge").stderr == "1 run merged, 0 unchanged\n"
+
+
+def drips(server: socket.socket, head: bytes) -> None:
+    """Answer one who asks: the head at once, then a byte each fifth of a second, without an end."""
+    with contextlib.suppress(OSError):
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(head)
+            while True:
+                connection.sendall(b"a")
+                time.sleep(0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n"])
+def test_the_end_of_a_run_does_not_wait_for_a_server_that_drips(project: Project, head: bytes) -> None:
+    """One that is never silent, and never done: in its headers, or behind them."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=drips, args=(server, head), daemon=True).start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        done = project.provio("run", "--", "true", env={**project.env, "PROVIO_STORE": url})
+    assert f"is kept, but: {url} does not answer in time" in done.stderr
+
+
+class Slow(http.server.BaseHTTPRequestHandler):
+    """Reads and answers in twenty pieces, a tenth of a second between them."""
+
+    def do_GET(self) -> None:
+        pieces = 20 if "graph" in self.path else 0
+        self.send_response(200)
+        self.send_header("Content-Length", f"{pieces * 1000}")
+        self.end_headers()
+        for _ in range(pieces):
+            time.sleep(0.11)
+            self.wfile.write(b"b" * 1000)
+
+    def do_PUT(self) -> None:
+        size = int(self.headers["Content-Length"]) // 20
+        for _ in range(20):
+            time.sleep(0.11)
+            self.rfile.read(size)
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_long_answer_that_comes_is_waited_for_however_long_that_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an upload and an answer that each take longer than the time-out nothing is lost: both go on."""
+    monkeypatch.setattr(speaking, "ANSWER", 1)
+    slow = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+    threading.Thread(target=slow.serve_forever, daemon=True).start()
+    try:
+        server, begun = speaking.Server(f"http://127.0.0.1:{slow.server_port}", None, None), time.monotonic()
+        server.put("https://w3id.org/provio/graph", io.BytesIO(b"# a comment\n" * 1_000_000))
+        middle = time.monotonic()
+        assert server.get("https://w3id.org/provio/graph").read() == b"b" * 20_000
+        assert min(middle - begun, time.monotonic() - middle) > 2
+    finally:
+        slow.shutdown()
+        slow.server_close()
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ try:
     import requests
     from requests.auth import HTTPBasicAuth, HTTPDigestAuth
     from requests.utils import get_netrc_auth
+
+    from provio.store.bounded import Bounded
 except ImportError as error:
     raise StoreError('a store on a server needs requests: pip install "provio[remote]"') from error
 
@@ -51,6 +53,8 @@ class Server:
         self.software = ""
         self.session = requests.Session()
         self.session.trust_env = False
+        for scheme in ("http://", "https://"):
+            self.session.mount(scheme, Bounded())
         self.session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE") or True
         netrc = None if account else get_netrc_auth(self.url)
         self.account = account or (Account(*netrc) if netrc else None)
