@@ -17,6 +17,8 @@ be executed or was not found.
 
 from __future__ import annotations
 
+import errno
+
 
 class ProvioError(Exception):
     """Something went wrong; the message is one line and names the remedy."""
@@ -73,3 +75,9 @@ class CannotRecord(ProvioError):
     """The run cannot be recorded, and the caller insists (`--strict`)."""
 
     exit_code = 125
+
+
+def remedy(error: BaseException, otherwise: str) -> str:
+    """Return what to do about what the system refused: allow more files, where these were too few, else `otherwise`."""
+    few = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE) or "file descriptors" in str(error)
+    return "allow more open files (ulimit -n 512)" if few else otherwise

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from provio import owners, runfiles
-from provio.errors import NotAllowed, NothingKnown
+from provio.errors import NotAllowed, NothingKnown, remedy
 from provio.patterns import pattern
 from provio.plain import plain
 
@@ -234,7 +234,7 @@ def make(home: Home) -> None:
                     (home.path / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise NotAllowed(
-            f"cannot write {home.path} ({error.strerror}): set PROVIO_HOME to a folder of yours"
+            f"cannot write {home.path} ({error.strerror}): {remedy(error, 'set PROVIO_HOME to a folder of yours')}"
         ) from error
     if not os.access(home.runs, os.W_OK | os.X_OK):
         raise NotAllowed(f"cannot write {home.runs}: set PROVIO_HOME to a folder of yours")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 
-from provio.errors import Busy, NotAllowed
+from provio.errors import Busy, NotAllowed, remedy
 from provio.home import Home
 
 
@@ -24,8 +24,8 @@ class Lock:
             self.fd = _open(home)
         except OSError as error:
             raise NotAllowed(
-                f"cannot write {home.path} ({error.strerror}): what is pending there is not merged; see who may write "
-                "there"
+                f"cannot write {home.path} ({error.strerror}): what is pending there is not merged; "
+                + remedy(error, "see who may write there")
             ) from error
         try:
             fcntl.flock(self.fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

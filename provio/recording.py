@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from provio import environment, going, ranks, runfiles, turtle
-from provio.errors import CannotRecord, ProvioError
+from provio.errors import CannotRecord, ProvioError, remedy
 from provio.executable import Unwatchable
 from provio.home import Home, find_or_make
 from provio.patterns import pattern
@@ -144,7 +144,7 @@ def prepare(
         raise CannotRecord(str(error)) from error
     except OSError as error:
         raise CannotRecord(
-            f"cannot write the run folder ({error.strerror}): set PROVIO_HOME to a folder with room"
+            f"cannot write the run folder ({error.strerror}): {remedy(error, 'set PROVIO_HOME to a folder with room')}"
         ) from error
     return recording
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from provio import config, config_layers, environment, ranks, run, switches, terminal, turtle, unbegun
 from provio import home as homes
-from provio.errors import Busy, CannotRecord, ProvioError
+from provio.errors import Busy, CannotRecord, ProvioError, remedy
 from provio.home import share
 from provio.lock import Lock
 from provio.plain import values
@@ -160,7 +160,7 @@ def _finish(recording: Recording, end: End, call: Call, work: Callable[[], str])
         words = [_found_lost(recording, end)]
         words += [_collected(recording), "" if words[0] and not recording.folder.is_dir() else work()]
     except Exception as error:
-        words.append(f"run {recording.run_id} is kept, but: {error}")
+        words.append(_kept(recording.run_id, error))
     for word in filter(None, words) if not call.quiet else ():
         terminal.complain(word)
 
@@ -205,10 +205,16 @@ def _after(recording: Recording, end: End | None, no_merge: bool, settings: Conf
     except Busy:
         return _leave(recording, settings, True, _pending(recording, True))
     except (OSError, ProvioError) as error:
-        return f"run {recording.run_id} is kept, but: {error}"
+        return _kept(recording.run_id, error)
     if lock is None:
         return _leave(recording, settings, False, _pending(recording, False))
     return _apart(lambda: _merged(recording, lock, settings), lock, recording.run_id)
+
+
+def _kept(run_id: str, error: BaseException) -> str:
+    """What is said of a run that is left pending for an error."""
+    what = remedy(error, "") if isinstance(error, OSError) else ""
+    return f"run {run_id} is kept, but: {str(error) or type(error).__name__}" + (f": {what}" if what else "")
 
 
 def _pending(recording: Recording, busy: bool) -> str:
@@ -236,7 +242,7 @@ def _apart(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
         try:
             word = work()
         except BaseException as error:
-            word = f"run {run_id} is kept, but: {str(error) or type(error).__name__}"
+            word = _kept(run_id, error)
         os.write(tell, os.fsencode(word[:4000]))  # what a pipe takes without waiting
         os._exit(0)
     os.close(tell)

@@ -223,6 +223,24 @@ def test_whatever_fails_in_provio_the_end_is_the_commands(project: Project, shel
 
 
 @pytest.mark.parametrize(
+    ("limit", "remedy"),
+    [("-n 7", "allow more open files (ulimit -n 512)"), ("-n 20", "allow more open files (ulimit -n 512)"),
+     ("-v 150000", "allow more (ulimit -v)")],
+)  # fmt: skip
+def test_a_limit_that_the_store_cannot_live_with(project: Project, limit: str, remedy: str) -> None:
+    """One line says what to allow; the run stays pending, and a merge without the limit brings it in."""
+    provio = shlex.join(provio_command())
+    for verb, code in (("run -- touch out", 0), ("merge", 1)):
+        script = f"ulimit {limit}; {provio} {verb}"
+        done = subprocess.run(["bash", "-c", script], cwd=project.path, env=project.env, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (code, "")
+        assert (
+            done.stderr.startswith("provio: ") and done.stderr.endswith(f"{remedy}\n") and done.stderr.count("\n") == 1
+        )
+    assert project.provio("merge").stderr == "1 run merged, 0 unchanged\n"
+
+
+@pytest.mark.parametrize(
     ("command", "code"), [(["sh", "-c", "exit 7"], 7), (["grep", "SigIgn", "/proc/self/status"], 0)]
 )
 def test_an_ignored_sigchld(project: Project, command: list[str], code: int) -> None:

@@ -17,7 +17,7 @@ from typing import IO, cast
 
 import pyoxigraph as ox
 
-from provio.errors import NothingKnown, StoreError
+from provio.errors import NothingKnown, StoreError, remedy
 from provio.home import Home, share
 from provio.lock import Lock
 from provio.store import INDEX, Damaged, snapshots, spool, writing
@@ -30,6 +30,7 @@ LARGE = 8 * spool.PIECE  # bytes of them that are loaded apart: less is rewritte
 KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
 CURRENT = "CURRENT"  # the file by which RocksDB finds all others: a folder without it holds no store
 PIECE = 100_000  # quads that are copied at once
+ADDRESSES = 448 << 20  # bytes of address space that RocksDB and its threads were seen to take
 # Bytes of N-Triples after which the store is closed and opened again: until then RocksDB keeps one of twelve in memory.
 FRESH = 150_000_000
 
@@ -394,11 +395,29 @@ def home_new(home: Home) -> Path:
     return home.path / "store.new"
 
 
+def _check_room(shown: Path) -> None:
+    """Raise StoreError where RocksDB, which ends a process that it cannot have its threads in, would do so."""
+    import resource  # seldom wanted
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return
+    taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    if limit - taken < ADDRESSES:
+        raise StoreError(
+            f"cannot open the store {shown}: it takes {ADDRESSES >> 20} MB of address space, and a limit leaves "
+            f"{max(0, limit - taken) >> 20}: allow more (ulimit -v)"
+        )
+
+
 def _opened(how: Callable[[str], ox.Store], path: str, shown: Path) -> ox.Store:
+    _check_room(shown)
     try:
         return how(path)
     except OSError as error:
-        raise StoreError(f"cannot open the store {shown} ({error}): make room, or see who may write there") from error
+        what = remedy(error, "make room, or see who may write there")
+        why = str(error).partition(". Run")[0]  # it has a remedy of its own
+        raise StoreError(f"cannot open the store {shown} ({why}): {what}") from error
     except Exception as error:
         raise Damaged(f"the store {shown} is damaged ({error}): delete it, provio merge makes it again") from error
 
