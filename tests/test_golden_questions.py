@@ -54,7 +54,11 @@ def answer(reader: Store, name: str, values: dict[str, str]) -> str:
     """Return the rows as CSV."""
     question = named(name)
     assert question
-    found = ask(reader, bound(question, values, reader).text)
+    return rows_of(reader, bound(question, values, reader).text)
+
+
+def rows_of(reader: Store, text: str) -> str:
+    found = ask(reader, text)
     names = [variable.value for variable in found.variables]  # type: ignore[union-attr]
     cells = ([row[one] for one in names] for row in found)  # type: ignore[index, union-attr]
     return rows.render(names, cells, "csv").replace("\r\n", "\n")
@@ -78,6 +82,21 @@ def test_each_gives_its_golden_answer(name: str, case: dict[str, Any], stories: 
     assert answer(open_reader(home), name, case["values"]) == case["answer"].lstrip("\n")
 
 
+def assert_same_of_many(reader: Store, case: dict[str, Any]) -> None:
+    """What is looked up of a run of few processes is what is read of one of many."""
+    question = named("io-timeline")
+    assert question
+    text = bound(question, case["values"], reader).text
+    assert text.count("< 100 AS") == 2
+    assert rows_of(reader, text.replace("< 100 AS", "< 0 AS")) == case["answer"].lstrip("\n")
+
+
+@pytest.mark.parametrize("case", CASES["io-timeline"])
+def test_a_time_line_of_many_processes_is_that_of_few(case: dict[str, Any], stories: Callable[[str], Home]) -> None:
+    """The rows, in their order."""
+    assert_same_of_many(open_reader(stories(case["story"])), case)
+
+
 def assert_golden(project: Project, stories: Callable[[str], Home], url: str) -> None:
     """Story by story: all answers are the embedded store's."""
     with pytest.MonkeyPatch.context() as patched:
@@ -90,6 +109,8 @@ def assert_golden(project: Project, stories: Callable[[str], Home], url: str) ->
             for name, cases in CASES.items():
                 for case in (case for case in cases if case["story"] == story):
                     assert answer(reader, name, case["values"]) == case["answer"].lstrip("\n"), (name, case["values"])
+            for case in (case for case in CASES["io-timeline"] if case["story"] == story):
+                assert_same_of_many(reader, case)
             forget(home, settings)
 
 
