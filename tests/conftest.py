@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from asked import asked, usual
+from hypothesis import HealthCheck, settings
 from made_before import copy_made, of_the_shim
 from posix_trace import POSIX, PROGRAMS, Trace
 from servers import oxigraph as oxigraph
@@ -36,6 +37,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# However long this machine takes for an example, or to think one up, tells nothing of provio.
+settings.register_profile("provio", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("provio")
 
 ROOT = Path(__file__).parent.parent
 SHIM = ROOT / "provio" / "libprovio.so"
