@@ -8,7 +8,6 @@ import concurrent.futures
 import mmap
 import os
 import threading
-import time
 
 with open("in", "w") as file:
     file.writelines(f"{number}\n" for number in range(10_000))
@@ -46,7 +45,7 @@ for _ in range(300):  # short threads, one after the other
 
 
 def late():
-    time.sleep(0.3)
+    threading.main_thread().join()
     with open("late", "w") as file:
         file.write("after main\n")
     print("late")
