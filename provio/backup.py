@@ -34,7 +34,7 @@ def backup(home: Home, target: Path, progress: Callable[[str], None] = lambda _:
     if os.path.lexists(target):
         raise ProvioError(f"{target} is there already: name a folder that is not")
     new = target.with_name(f"{target.name}.new")
-    with contextlib.closing(Lock(home, wait=True)), home.closed(), _begun(target, new):
+    with contextlib.closing(Lock(home, wait=True, reads=True)), home.closed(), _begun(target, new):
         try:
             folders = home.run_folders()
             _copy(home, new, folders, progress)

@@ -6,6 +6,7 @@ its holder ends, however that is.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 
@@ -16,19 +17,23 @@ from provio.home import Home
 class Lock:
     """Held from the start until `close`, or until the process and its children that have it end.
 
-    Raises Busy where somebody else holds it and `wait` is false, NotAllowed where the folder cannot be written.
+    Who only `reads` holds it with others who do, and needs no right to write. Raises Busy where somebody else holds it
+    and `wait` is false, NotAllowed where the folder cannot be written.
     """
 
-    def __init__(self, home: Home, wait: bool) -> None:
+    def __init__(self, home: Home, wait: bool, reads: bool = False) -> None:
         try:
-            self.fd = _open(home)
+            self.fd = _open_to_read(home) if reads else _open(home)
         except OSError as error:
+            if reads:
+                what = remedy(error, "ask who keeps it for the right to read")
+                raise NotAllowed(f"cannot read {home.lock} ({error.strerror}): {what}") from error
             raise NotAllowed(
                 f"cannot write {home.path} ({error.strerror}): what is pending there is not merged; "
                 + remedy(error, "see who may write there")
             ) from error
         try:
-            fcntl.flock(self.fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(self.fd, (fcntl.LOCK_SH if reads else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             self.close()
             raise Busy("another process is merging: ask again when it has ended") from None
@@ -60,3 +65,16 @@ def _open(home: Home) -> int:
     except FileNotFoundError:
         with home.closed():
             return os.open(home.lock, flags | os.O_CREAT, 0o666)
+
+
+def _open_to_read(home: Home) -> int:
+    """Where there is no lock and none can be made, nobody has merged there yet: the folder is as good."""
+    try:
+        return os.open(home.lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        try:
+            return _open(home)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EROFS):
+                raise
+            return os.open(home.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -12,9 +12,11 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
+import filesystems
 import pytest
 from conftest import Project, provio_command
 from meanwhile import start, wait_for
@@ -138,6 +140,24 @@ def test_a_backup_is_a_record_itself(recorded: Project, packed: bool, tmp_path: 
     assert len(recorded.provio("runs", env=there).stdout.splitlines()) == 2 + 3
     assert "0 runs merged, 3 unchanged" in recorded.provio("merge", env=there).stderr
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".new")] == []
+
+
+@pytest.mark.parametrize("merged", [True, False])
+@pytest.mark.slow
+def test_a_backup_needs_no_more_than_to_read(project: Project, tmp_path: Path, merged: bool) -> None:
+    """Of a record on a read-only mount, merged or not, the copy is one that can be written."""
+    disk = tmp_path / "disk"
+    with ExitStack() as undo:
+        filesystems.mount(disk, "tmpfs", undo)
+        project.env["PROVIO_HOME"] = str(disk / ".provio")
+        project.provio("run", "--quiet", *["--no-merge"] * (not merged), "--", "touch", "out")
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        assert "1 run copied" in project.provio("backup", str(tmp_path / "copy")).stderr
+    project.env["PROVIO_HOME"] = str(tmp_path / "copy")
+    assert project.provio("merge").stderr == (
+        "0 runs merged, 1 unchanged\n" if merged else "1 run merged, 0 unchanged\n"
+    )
+    project.provio("run", "--quiet", "--", "touch", "other")
 
 
 @pytest.mark.slow
