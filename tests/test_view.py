@@ -207,6 +207,20 @@ def test_a_page_of_a_file_and_of_a_run(project: Project) -> None:
         assert f"<title>{title} \u2013 " in (project.path / "page.html").read_text(encoding="utf-8")
 
 
+def test_a_run_among_files_and_a_page_without_a_name_are_wrong_calls(project: Project) -> None:
+    """A run is drawn by itself; a file of such a name is one; no page, no table and no graph is written to nowhere."""
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    run = project.provio("runs", "--as", "tsv").stdout.splitlines()[1].split("\t")[0].strip('"')
+    for what in (["last", "b"], ["b", "last"], [run, "b"]):
+        said = project.provio("view", *what, "-o", "page.html", code=2).stderr
+        assert "a run is drawn by itself: name" in said and not (project.path / "page.html").exists()
+    project.watch("cp", "b", "last")
+    project.provio("view", "b", "last", "-o", "page.html")
+    for verb in ("view", "stats", "export"):
+        assert "no file was named: the name is empty" in project.provio(verb, "-o", "", code=2).stderr
+
+
 @pytest.mark.slow
 def test_what_is_swept_is_what_is_looked_up(project: Project, monkeypatch: pytest.MonkeyPatch):
     """A run of very many files is read word by word: the very same document."""

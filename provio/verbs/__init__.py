@@ -65,6 +65,19 @@ class Time(click.ParamType):  # type: ignore[type-arg]
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
+class OutputFile(click.Path):
+    """A file to write, by its name."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name; nothing names no file."""
+        if not value:
+            self.fail("no file was named: the name is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def stoppable(verb: Callable[..., int]) -> Callable[..., int]:
     """Offer `--timeout`, and have the verb carried out where it can be stopped."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from provio import asking, terminal
-from provio.verbs import stoppable, store_option
+from provio.verbs import OutputFile, stoppable, store_option
 
 
 @click.command("export", short_help="Print the graph for other tools.")
 @click.argument("run", required=False)
 @click.option("--as", "form", default="trig", show_default=True, help="trig, nquads or ttl.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file.")
+@click.option("-o", "--output", type=OutputFile(), help="Write to a file.")
 @store_option
 @stoppable
 def command(run: str | None, form: str, output: str | None) -> int:

@@ -9,7 +9,7 @@ import click
 
 from provio import asking, terminal
 from provio.errors import NothingKnown
-from provio.verbs import FORMS, Choice, runs_options, stoppable, store_option
+from provio.verbs import FORMS, Choice, OutputFile, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule beside it
 @click.option("--limit", type=click.IntRange(min=0), help="At most so many rows; 0: all [default: 20 of a table].")
 @click.option("--all", "every", is_flag=True, help="All runs together, in place of the last.")
 @click.option("--across", "across", is_flag=True, help="How these runs differ: mean, deviation, what stands out.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write an HTML page, with a time line.")
+@click.option("-o", "--output", type=OutputFile(), help="Write an HTML page, with a time line.")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @runs_options
 @store_option

@@ -12,7 +12,7 @@ import click
 from provio import asking, terminal
 from provio.errors import NothingKnown
 from provio.reports.text import plural
-from provio.verbs import stoppable, store_option, walk_options
+from provio.verbs import OutputFile, stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from provio.document import LineageDocument
@@ -35,7 +35,7 @@ class Drawn(NamedTuple):
 
 @click.command("view", short_help="Draw the graph as one HTML page.")
 @click.argument("what", metavar="[FILE... | RUN]", nargs=-1)
-@click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="The page to write.")
+@click.option("-o", "--output", type=OutputFile(), required=True, help="The page to write.")
 @click.option("--level", type=LEVELS, help="What it shows first; the page switches [default: file].")
 @click.option("--max-nodes", "most", type=click.IntRange(min=20), default=1500, show_default=True, help=FOLDED)
 @click.option("--open", "show", is_flag=True, help="Show it in your browser, too.")
@@ -83,6 +83,12 @@ def _show(output: str) -> None:
 
 
 def _are_files(what: tuple[str, ...]) -> bool:
+    """Raises UsageError where a run stands among files."""
+    from provio.home import RUN_ID
+
+    for name in what if len(what) > 1 else ():
+        if (name == "last" or RUN_ID.fullmatch(name)) and not os.path.lexists(name):
+            raise click.UsageError(f"a run is drawn by itself: name {name} alone, or files alone (./{name} is a file)")
     return len(what) > 1 or (bool(what) and ("/" in what[0] or "#" in what[0] or os.path.lexists(what[0])))
 
 
