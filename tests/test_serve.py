@@ -296,7 +296,7 @@ def test_nobody_else_reaches_the_server_behind_it(recorded: Project) -> None:
             continue
         apart = os.readlink(f"/proc/{binary.process.pid}/ns/net") != os.readlink("/proc/self/ns/net")
         assert apart == alone
-        with binary.connected(5) as connection:
+        with binary.connected(60) as connection:
             connection.sendall(b"GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
         assert alone or binary.address[0] not in ("127.0.0.1", "localhost")

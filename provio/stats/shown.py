@@ -221,25 +221,27 @@ def latency_cells(found: Sequence[Latency]) -> tuple[list[str], list[list[str]]]
     return header, rows
 
 
-def sizes(figures: Figures, unicode: bool) -> str:
-    """Return the histogram of access sizes, a line for each size that occurred."""
-    lines = []
+def sizes(figures: Figures, width: int | None, unicode: bool) -> str:
+    """Return the histogram of access sizes, a line for each size that occurred; its bars take what room is left."""
+    header, lines, counted = ["layer", "size", "reads", "", "writes", " "], [], []
     for group in figures.totals():
         counts = group.tally.sizes
         most = max(map(max, counts.values()), default=0)
         for place, name in enumerate(SIZE_NAMES) if most else ():
-            read, wrote = counts["Read"][place], counts["Write"][place]
-            if read or wrote:
+            both = counts["Read"][place], counts["Write"][place]
+            if any(both):
                 upto = name if name == "more" else ("≤ " if unicode else "<= ") + name
-                lines.append([group.layer, upto, f"{read:,}", _bar(read, most, unicode), f"{wrote:,}",
-                              _bar(wrote, most, unicode)])  # fmt: skip
-    header = ["layer", "size", "reads", "", "writes", " "]
+                lines.append([group.layer, upto, f"{both[0]:,}", "", f"{both[1]:,}", ""])
+                counted.append([count / most for count in both])
+    taken = sum(max(map(len, column)) for column in zip(header, *lines, strict=True)) + 2 * len(header) - 3
+    bar = min(BAR, max(1, (width - taken) // 2)) if width else BAR
+    for line, shares in zip(lines, counted, strict=True):
+        line[3], line[5] = (_bar(share, bar, unicode) for share in shares)
     return align(header, lines, unicode=unicode, right=frozenset({"size", "reads", "writes"})) if lines else ""
 
 
-def _bar(count: int, most: int, unicode: bool) -> str:
-    length = max(1, round(BAR * count / most)) if count else 0
-    return ("█" if unicode else "#") * length
+def _bar(share: float, longest: int, unicode: bool) -> str:
+    return ("█" if unicode else "#") * (max(1, round(longest * share)) if share else 0)
 
 
 def bottlenecks(figures: Figures, limit: int, unicode: bool, each: int | None = None) -> str:

@@ -189,7 +189,7 @@ def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int) -> str:
             )
         )
     if ways in ((), ("size",)):
-        parts.append(shown.sizes(found, unicode))
+        parts.append(shown.sizes(found, width, unicode))
     if ways in ((), ("bottleneck",)):
         parts.append(shown.bottlenecks(found, limit, unicode, None if ways else OF_A_RULE))
     if ways == ("latency",):
