@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -53,12 +54,25 @@ def test_sizes_and_consecutive_bytes(built: Path, trace: Trace, work: Path) -> N
         assert recorded == [int(number) for number in numbers], api
 
 
+# The second to read is asleep in it before anybody waits to write.
+ONE_WAITS = """
+exec 3<>fifo
+printf ab >&3
+head -c 2 <&3 >/dev/null
+head -c 2 <&3 >/dev/null &
+asleep() { read -r _ name state _ < /proc/$1/stat && [ "$name $state" = "(head) S" ]; }
+until asleep $!; do sleep 0.01; done
+sleep 0.3
+echo c >&3
+wait $!
+"""
+
+
 @pytest.mark.slow
 def test_the_longest_call(trace: Trace, work: Path) -> None:
     """One slow read among quick ones is the longest: its time is at least that of the waiting."""
     os.mkfifo(work / "fifo")
-    script = "exec 3<>fifo; (sleep 0.3; echo c >&3) & head -c 2 <&3 >/dev/null & printf ab >&3; wait %2; head -c 2 <&3"
-    trace.run("bash", "-c", script, cwd=work, check=True)
+    trace.run("bash", "-c", ONE_WAITS, cwd=work, check=True)
     longest = [
         (access.count("readElapsed"), access.count("readLongest"))
         for opening in read(trace).openings()
@@ -245,7 +259,9 @@ def test_every_call_that_returned_is_kept_after_a_kill(built: Path, trace: Trace
     targets = {count: work / f"file{count}" for count in (500, 3000, 10000)}
     for count, target in targets.items():
         process = subprocess.Popen([built / "writer", target, "100000000"], env=trace.environment(), cwd=work)
+        deadline = time.monotonic() + 60
         while not target.exists() or target.stat().st_size < 64 * count:
+            assert time.monotonic() < deadline and process.poll() is None
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -265,12 +281,15 @@ def test_no_room_for_calls_and_then_none_for_the_trace(built: Path, trace: Trace
     assert len(of_class(trace.facts(), "FileVersion")) < 20
 
 
-def at_rest(trace: Trace) -> None:
-    """Wait until what outlived the program that was run has ended too: until no file changes any more."""
-    before: list[bytes] = []
-    while (now := [path.read_bytes() for path in sorted(trace.folder.iterdir())]) != before:
-        before = now
-        time.sleep(0.5)
+def run_to_the_last(trace: Trace, *command: str | Path, cwd: Path) -> None:
+    """Run a program, and wait until what outlives it has ended too, with which the last end of a pipe goes."""
+    ended, held = os.pipe()
+    try:
+        trace.run(*command, cwd=cwd, pass_fds=[held])
+    finally:
+        os.close(held)
+    assert select.select([ended], [], [], 60)[0] and os.read(ended, 1) == b""
+    os.close(ended)
 
 
 @pytest.mark.slow
@@ -278,8 +297,7 @@ def test_calls_of_threads_and_children_are_kept_under_their_own_names(built: Pat
     """Threads that hand their file on, forked children and a vfork's child each have their lines."""
     trace.detail = "call"
     trace.run(built / "four_threads", work, check=True, cwd=work)
-    trace.run(built / "processes", work, check=False, cwd=work)
-    at_rest(trace)
+    run_to_the_last(trace, built / "processes", work, cwd=work)
     lines, recorded = call_lines(trace), trace.facts()
     assert lines
     assert [line.part_of for line in lines if line.part_of not in recorded] == []
