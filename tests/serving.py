@@ -73,10 +73,12 @@ def serving(project: Project, *options: str, **env: str) -> Iterator[Site]:
         cwd=project.path, env={**project.env, **env}, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     assert process.stderr
-    line = process.stderr.readline()
-    found = re.match(r"(http://127\.0\.0\.1:[0-9]+/) ", line)
-    assert found, line + process.stderr.read()
     try:
+        line = process.stderr.readline()
+        found = re.match(r"(http://127\.0\.0\.1:[0-9]+/) ", line)
+        if not found:
+            process.kill()
+            raise AssertionError(line + process.stderr.read())
         yield Site(found[1], process)
     finally:
         if process.poll() is None:
