@@ -61,6 +61,7 @@ def killed_with_its_node(project: Project, node: Path) -> Path:
         until("the copy was made", (project.path / "done").exists)
         os.killpg(process.pid, signal.SIGKILL)
     (left,) = (node / f"provio-{os.geteuid()}").iterdir()
+    until("all that was killed is gone", lambda: not collect.living(left))
     return left
 
 
@@ -93,7 +94,7 @@ def test_of_a_command_that_goes_on_too(project: Project, node: Path) -> None:
 @pytest.mark.slow
 def test_a_cancelled_job_is_collected(project: Project, node: Path) -> None:
     """SIGTERM to `provio run`, as batch systems send it: the command ends by it, and what it did is there."""
-    with begun(project, "cp in out; touch done; sleep 600") as process:
+    with begun(project, "cp in out; touch done; exec sleep 600") as process:  # of one process: none ends after it
         until("the copy was made", (project.path / "done").exists)
         os.killpg(process.pid, signal.SIGTERM)
     assert process.returncode == -signal.SIGTERM
@@ -399,7 +400,8 @@ def test_what_a_full_folder_kept_from_being_recorded_is_named(project: Project, 
 @pytest.mark.slow
 def test_a_process_that_ends_after_the_command_is_collected(project: Project, node: Path) -> None:
     """The run's own merge, which comes later, takes away what its end had to leave for one that was still there."""
-    script = "cp in out; (exec 3< in; until [ -e go ]; do sleep 0.01; done) & sleep 0.5"
+    script = "cp in out; (exec 3< in; touch there; until [ -e go ]; do sleep 0.01; done) & "
+    script += "until [ -e there ]; do sleep 0.01; done; sleep 0.5"
     process = begun(project, script, **waiting(project, "import", "pyoxigraph"))
     try:
         until("it is about to merge", (project.path / "step.at").exists)
@@ -425,6 +427,7 @@ def test_of_ranks_each_host_collects_by_itself(project: Project, node: Path) -> 
     ):
         assert other.wait(LONGEST) == 0
         (place,) = (node / f"provio-{os.geteuid()}").iterdir()
+        until("somebody waits", lambda: collectors(place))
         assert len(collectors(place)) == 1
         (project.path / "go").touch()
         assert last.wait(LONGEST) == 0
