@@ -71,9 +71,11 @@ def shell(project: Project, script: str) -> None:
 def while_one_runs(project: Project) -> Iterator[None]:
     """A run begins before, and ends after, what is done meanwhile."""
     asleep = start(project, "bash", "-c", "touch begun; until test -e go; do sleep 0.01; done")
-    wait_for(project.path / "begun")
-    yield
-    project.sh("touch go")
+    try:
+        wait_for(project.path / "begun")
+        yield
+    finally:
+        project.sh("touch go")
     assert asleep.wait(timeout=60) == 0
 
 
