@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from slurm import slurm as slurm
 from provio import batch, jobs
 from provio.verbs import batch as verb
 
+LONGEST = 300  # seconds
 JOBS = {
     "slurm": {
         "SLURM_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "3", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_PARTITION": "long",
@@ -262,13 +264,22 @@ def submit(project: Project, slurm: dict[str, str], text: str, *options: str) ->
 
 
 def jobs_end(slurm: dict[str, str]) -> None:
-    """Wait until there is no job any more."""
-    left = ["squeue", "--noheader"]
-    for _ in range(600):
-        if not subprocess.run(left, env=os.environ | slurm, capture_output=True, text=True, check=True).stdout.strip():
-            return
+    """Wait until there is no job any more, as far as a controller says that has much to do."""
+
+    def none_left() -> bool:
+        asked = ["squeue", "--noheader"]
+        done = subprocess.run(asked, env=os.environ | slurm, capture_output=True, text=True, check=False)
+        return done.returncode == 0 and not done.stdout.strip()
+
+    until("all jobs have ended", none_left)
+
+
+def until(what: str, happened: Callable[[], bool]) -> None:
+    """Wait until something holds, by looking."""
+    deadline = time.monotonic() + LONGEST
+    while not happened():
+        assert time.monotonic() < deadline, what
         time.sleep(0.1)
-    pytest.fail("a job does not end")
 
 
 @pytest.mark.slow
@@ -301,7 +312,8 @@ def test_an_array_of_ten(project: Project, slurm: dict[str, str]) -> None:
 def test_a_script_is_told_of_its_time_limit(project: Project, slurm: dict[str, str]) -> None:
     """A minute before the end, or when it is cancelled: its command is told, may finish, and is recorded to its end."""
     script = "trap 'cp in last; exit 9' TERM; touch there; while :; do sleep 0.1; done"
-    text = project.provio("batch", "slurm", "--time", "1", "--", "bash", "-c", script).stdout
+    # of the first minute the script is told as soon as the controller looks, be its command there or not
+    text = project.provio("batch", "slurm", "--time", "2", "--", "bash", "-c", script).stdout
     (project.path / "in").write_text("1")
     said = submit(project, slurm, text)
     assert "pending in" in said
@@ -319,10 +331,8 @@ def test_a_job_that_is_only_submitted_is_joined(project: Project, slurm: dict[st
     project.watch("sbatch", "--account=das", "--ntasks=2", "job.sh")
     assert "out" not in project.provio("query", "SELECT ?p { ?f provio:path ?p }", "--as", "tsv").stdout
     (project.path / "go").touch()
-    for _ in range(300):
-        if (project.path / "done").exists():
-            break
-        time.sleep(0.1)
+    jobs_end(slurm)
+    assert (project.path / "done").exists()
     assert project.ancestors("out")["data"] == {"in"}
     assert len(runs(project)) == 1
     assert unseen_jobs(project) == []
@@ -380,10 +390,7 @@ def test_a_job_that_is_cancelled(project: Project, slurm: dict[str, str]) -> Non
         text=True,
         check=True,
     )
-    for _ in range(300):
-        if (project.path / "there").exists():
-            break
-        time.sleep(0.1)
+    until("its command is at work", (project.path / "there").exists)
     subprocess.run(["scancel", done.stdout.strip()], env=environment, check=True)
     jobs_end(slurm)
     assert project.ancestors("out")["data"] == {"in"}
@@ -420,12 +427,9 @@ def test_what_a_cancelled_job_captured_is_collected(project: Project, slurm: dic
     (project.path / "job.sh").write_text(project.provio("batch", "slurm", "--", "bash", "-c", script).stdout)
     asked = {"cwd": project.path, "env": project.env | slurm, "capture_output": True, "text": True, "check": True}
     number = subprocess.run(["sbatch", "--parsable", "job.sh"], **asked).stdout.strip()  # type: ignore[call-overload]
-    for condition in ((project.path / "there").exists, lambda: not notes(project)):
-        for _ in range(600):
-            if condition():
-                break
-            time.sleep(0.1)
-        subprocess.run(["scancel", number], env=project.env | slurm, check=True)
+    until("its command is at work", (project.path / "there").exists)
+    subprocess.run(["scancel", number], env=project.env | slurm, check=True)
+    until("it is collected", lambda: not notes(project))
     jobs_end(slurm)
     assert notes(project) == []
     assert project.ancestors("out")["data"] == {"in"}
