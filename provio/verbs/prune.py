@@ -82,12 +82,11 @@ def _old(home: Home, before: datetime, lost: bool) -> list[Path]:
     old = [run for run in began if datetime.fromisoformat(ends.get(run) or "1970-01-01T00:00:00Z") < before]
     folders = [home.runs / run for run in old]
     heads = [(folder, trace.read_head(folder)) for folder in folders]
-    watched = going.watched()
-    ended = [(folder, record) for folder, record in heads if not going.going(folder, record, True, started=watched)]
-    unclear = [] if lost else [folder for folder, record in ended if going.elsewhere(folder, record)]
+    unclear = [] if lost else [folder for folder, record in heads if going.elsewhere(folder, record)]
     if unclear:
         terminal.note(
             f"{plural(len(unclear), 'run')} left: other hosts may still be at work ({unclear[0].name}); provio merge "
             "there brings in what ended, --lost takes them as gone"
         )
-    return [folder for folder, _ in ended if folder not in unclear]
+    watched, clear = going.watched(), [one for one in heads if one[0] not in unclear]
+    return [folder for folder, record in clear if not going.going(folder, record, True, started=watched)]
