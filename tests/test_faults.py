@@ -110,7 +110,7 @@ def check_killed(project: Project, place: Path, kills: list[dict[str, float]]) -
 @pytest.mark.slow
 def test_killed_at_any_moment(pending: Project, tmp_path: Path) -> None:
     """Fifty kills, half of them spread over the length of a merge, half at the steps at which it changes files."""
-    _, _, length = undisturbed(pending, tmp_path / "copy")
+    length = min(undisturbed(pending, tmp_path / "copy")[2] for _ in range(3))  # others may have held one up
     chance = random.Random(7)
     kills: list[dict[str, float]] = [{"killed_after": chance.uniform(0.3, 1) * length} for _ in range(25)]
     kills += [{"at_step": step} for step in range(1, 26)]
