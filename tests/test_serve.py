@@ -11,8 +11,9 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from conftest import Project, assert_valid, new_project
@@ -242,6 +243,21 @@ def test_what_takes_too_long_is_ended(recorded: Project) -> None:
             site.query(f"SELECT * {HEAVY}")
         assert _idle(site.children())
         assert site.query(FILES)[0] == 200
+
+
+@pytest.mark.slow
+def test_who_does_not_read_is_cut_off(recorded: Project) -> None:
+    """More of them than queries are answered at once: who asks then waits for seconds, not for their time-out."""
+    asked = f"GET /query?query={quote(f'SELECT * {HEAVY}')} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    with serving(recorded, "--timeout", "300") as site, ExitStack() as undo:
+        for _ in range(12):
+            idle = undo.enter_context(socket.create_connection(("127.0.0.1", urlsplit(site.url).port), timeout=60))
+            idle.sendall(asked)
+        time.sleep(5)  # all places are taken
+        begun = time.monotonic()
+        assert site.query(FILES)[0] == 200
+        assert time.monotonic() - begun < 60
+        assert _idle(site.children())
 
 
 def _idle(pids: list[int], seconds: float = 30) -> bool:

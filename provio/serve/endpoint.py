@@ -206,6 +206,9 @@ class _Going:
                 connection.close()
             self.stack.close()
             return
+        if self.response and (self.deadline is None or time.monotonic() < self.deadline):
+            with self.stack, contextlib.closing(self.socket), contextlib.closing(self.response):
+                return  # who asked is gone: the server ends at the next part that it writes
         threading.Thread(target=self._given_up, args=(self.socket,), daemon=True).start()
 
     def _given_up(self, going: socket.socket) -> None:

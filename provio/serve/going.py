@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from provio.errors import ProvioError
 from provio.home import Home
-from provio.serve import MISSING, binary
+from provio.serve import MISSING, binary, stalled
 from provio.serve.access import Address, Guard
 from provio.serve.front import LARGEST, Front
 from provio.serve.keeper import Keeper
@@ -57,14 +57,16 @@ def _waitress() -> Any:
 
 def _listening(waitress: Any, place: Address) -> Any:
     try:
-        return waitress.create_server(
+        server = waitress.create_server(
             lambda *_: [], host=place.host, port=place.port, threads=THREADS, connection_limit=CONNECTIONS,
             max_request_body_size=LARGEST, max_request_header_size=1 << 16, ident=None,
-            clear_untrusted_proxy_headers=True,
+            clear_untrusted_proxy_headers=True, cleanup_interval=stalled.LOOKS,
         )  # fmt: skip
     except OSError as error:
         where, free = f"{place.host}:{place.port}", "--bind 127.0.0.1:0: any that is free"
         raise ProvioError(f"cannot listen at {where} ({error.strerror}): name another ({free})") from None
+    stalled.drop(server)
+    return server
 
 
 @contextlib.contextmanager
