@@ -106,7 +106,8 @@ def downloaded(browser: Browser, sparql: str | None = None) -> str:
     file.unlink(missing_ok=True)
     browser.ask("document.querySelector('#csv').click()")
     end = time.monotonic() + 60
-    while not file.exists() and time.monotonic() < end:
+    while not (file.exists() and file.stat().st_size):
+        assert time.monotonic() < end, sorted(browser.folder.iterdir())
         time.sleep(0.05)
     return file.read_bytes().decode()
 
