@@ -77,8 +77,10 @@ ALL = [f"rank {number} of {RANKS}" for number in range(RANKS)]
 @pytest.mark.parametrize("fate", ["abort", "kill"])
 def test_a_rank_that_fails_ends_all_as_ever(project: Project, make: Make, fate: str) -> None:
     """`MPI_Abort`, and a rank that is killed: the launcher's own exit code, the run's end, all that ranks had made."""
+    project.env["OF_THIS_TEST"] = str(project.path)
     bare = carried_out(project, *make.ranks(RANKS), *make.program, fate)
     assert bare != 0
+    until_all_have_ended(project)
     for way, ended in (("behind", "ended"), ("before", f"exit {bare}")):
         shutil.rmtree(project.path / ".provio")
         (project.path / ".provio").mkdir()
@@ -86,6 +88,7 @@ def test_a_rank_that_fails_ends_all_as_ever(project: Project, make: Make, fate: 
             part.unlink()
         before, behind = (WATCH, []) if way == "before" else ([], WATCH)
         assert carried_out(project, *before, *make.ranks(RANKS), *behind, *make.program, fate) == bare
+        until_all_have_ended(project)
         assert agents(project) == ALL
         for number in range(RANKS):
             assert (project.path / f"part.{number}").read_text() == f"{number} input\n"
@@ -117,6 +120,11 @@ def test_nothing_is_started_that_is_not_started_without(project: Project, make: 
     rows = project.rows("SELECT ?argv { ?p a provio:Process ; provio:rank ?rank ; provio:argv ?argv }")
     assert len(rows) == 2 * RANKS
     assert {row["argv"].split()[0] for row in rows} == {make.program[0]}
+    until_all_have_ended(project)
+
+
+def until_all_have_ended(project: Project) -> None:
+    """A launcher does not wait for the ranks that it kills."""
     until = time.monotonic() + LONGEST
     while left(project) and time.monotonic() < until:
         time.sleep(0.1)
