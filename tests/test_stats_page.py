@@ -133,6 +133,7 @@ def test_a_browser_shows_it_without_a_bar_to_scroll(tmp_path: Path, size: tuple[
     )  # fmt: skip
     (tmp_path / "frame.html").write_text(asks)
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--dump-dom"]
+    options += ["--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking"]
     command = [str(CHROMIUM), *options, f"--user-data-dir={tmp_path / 'profile'}", f"file://{tmp_path}/frame.html"]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False).stdout
     wide = re.search(r"wide (\d+) of (\d+)<", shown)

@@ -152,8 +152,8 @@ def browse(page: str, folder: Path, *options: str) -> subprocess.CompletedProces
     path = folder / "page.html"
     path.write_text(page, encoding="utf-8")
     quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--window-size=1280,800",
-             "--virtual-time-budget=4000", "--enable-logging=stderr"]  # fmt: skip
+             "--disable-component-update", "--disable-dev-shm-usage", "--disable-sync", "--hide-scrollbars",
+             "--window-size=1280,800", "--virtual-time-budget=4000", "--enable-logging=stderr"]  # fmt: skip
     command = [CHROMIUM, "--headless", "--no-sandbox", *quiet, f"--user-data-dir={folder / 'profile'}", *options]
     return subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=180, cwd=folder)
 
