@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyoxigraph as ox
 import pytest
 from conftest import Project, new_project
 from io_patterns import PAIRS
@@ -23,7 +24,7 @@ from provio.runs import LISTING
 from provio.stats import BY, Figures, bottlenecks, figures, habits, patterns
 from provio.stats.activity import SIZES, Activity
 from provio.stats.tally import Tally
-from provio.store import Confined
+from provio.store import Confined, csv_answer
 from provio.store.embedded import StoreReader
 from provio.vocab import RUN_BASE
 
@@ -57,6 +58,20 @@ def test_names_with_commas_and_quotes_are_names(project: Project) -> None:
     assert sorted(reader.table(sparql)) == sorted(
         [row["s"], row["p"], row["o"], row.get("none", "")] for row in reader.rows(sparql)
     )
+
+
+@pytest.mark.parametrize("piece", [0, 1, 7, 1000])
+def test_an_answer_that_is_cut_in_pieces_is_whole(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row once, in its order, wherever a piece of the text ends; of one without rows, none."""
+    monkeypatch.setattr(csv_answer, "PIECE", piece)
+    store = ox.Store()
+    store.load("".join(f"<urn:{'s' * (n % 5)}{n}> <urn:p> {n} .\n" for n in range(50)), format=ox.RdfFormat.TURTLE)
+    for most in (0, 1, 50):
+        found = store.query(f"SELECT ?s ?none ?o {{ ?s <urn:p> ?o }} ORDER BY ?o LIMIT {most}")
+        assert isinstance(found, ox.QuerySolutions)
+        rows = csv_answer.cells(found)
+        assert rows is not None
+        assert [*rows] == [[f"urn:{'s' * (n % 5)}{n}", "", str(n)] for n in range(most)]
 
 
 # --- totals ---------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from provio.plain import plain
 
 POSIX, MPI_IO, HDF5 = "POSIX", "MPI-IO", "HDF5"
@@ -11,6 +13,13 @@ SYSTEM_CALLS = frozenset(
     "read pread pread64 readv preadv preadv64 preadv2 preadv64v2 __read_chk __pread_chk __pread64_chk "
     "write pwrite pwrite64 writev pwritev pwritev64 pwritev2 pwritev64v2".split()
 )
+
+
+@cache  # a run calls some dozens of functions
+def _layer_of(api: str) -> str:
+    if api.startswith("H5"):
+        return HDF5
+    return MPI_IO if api.startswith("MPI_") else POSIX
 
 
 @plain(slots=True)
@@ -39,10 +48,9 @@ class Activity:
     @property
     def layer(self) -> str:
         """Who was called: the C library, or MPI-IO or HDF5, which call the C library in turn."""
-        inside = self.api is None and self.target is not None and "#" in self.target
-        if inside or (self.api or "").startswith("H5"):
-            return HDF5
-        return MPI_IO if (self.api or "").startswith("MPI_") else POSIX
+        if self.api is None:
+            return HDF5 if self.target is not None and "#" in self.target else POSIX
+        return _layer_of(self.api)
 
     @property
     def moves(self) -> bool:

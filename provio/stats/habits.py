@@ -25,10 +25,14 @@ Times = dict[str, list[int]]  # who → nanoseconds, bytes
 def slow_ranks(recorded: Recorded) -> Iterator[Bottleneck]:
     """One rank of a parallel program that takes much longer than the others."""
     of_runs: dict[str, Times] = {}
+    known: dict[str, list[int]] = {}  # the same sums by process
+    ranked = {iri: process for iri, process in recorded.processes.items() if process.rank is not None}
     for one in recorded.activities:
-        process = recorded.processes.get(one.process or "")
-        if process and process.rank is not None and one.layer == POSIX and recorded.file(one):
-            _add(of_runs.setdefault(process.run, {}).setdefault(f"rank {process.rank}", [0, 0]), one)
+        if one.process in ranked and one.layer == POSIX and recorded.file(one):
+            if one.process not in known:
+                process = ranked[one.process]
+                known[one.process] = of_runs.setdefault(process.run, {}).setdefault(f"rank {process.rank}", [0, 0])
+            _add(known[one.process], one)
     for ranks in of_runs.values():
         yield from _slowest("slow rank", "", ranks)
 
@@ -36,14 +40,18 @@ def slow_ranks(recorded: Recorded) -> Iterator[Bottleneck]:
 def slow_threads(recorded: Recorded) -> Iterator[Bottleneck]:
     """One thread of a process that takes much longer than those that do as much."""
     of_processes: dict[str, Times] = {}
+    known: dict[tuple[str, str], list[int]] = {}  # the same sums by thread
     several = {process for process, number in Counter(map(process_of, recorded.threads)).items() if number > 1}
     for one in recorded.activities:
         if one.process in several and one.thread and one.process and one.layer == POSIX and recorded.file(one):
-            thread = f"thread {recorded.threads.get(one.thread, 0)}"
-            _add(of_processes.setdefault(one.process, {}).setdefault(thread, [0, 0]), one)
-    for process, threads in of_processes.items():
-        known = recorded.processes[process]
-        yield from _slowest("slow thread", f" of {known.program or '?'} (process {known.pid})", threads)
+            place = one.process, one.thread
+            if place not in known:
+                name = f"thread {recorded.threads.get(one.thread, 0)}"
+                known[place] = of_processes.setdefault(one.process, {}).setdefault(name, [0, 0])
+            _add(known[place], one)
+    for iri, threads in of_processes.items():
+        process = recorded.processes[iri]
+        yield from _slowest("slow thread", f" of {process.program or '?'} (process {process.pid})", threads)
 
 
 def _add(sums: list[int], one: Activity) -> None:

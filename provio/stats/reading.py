@@ -5,8 +5,10 @@ One short question a word, joined here: a run of 750,000 triples is read so in a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from sys import intern
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
@@ -21,6 +23,14 @@ if TYPE_CHECKING:
 KINDS = sorted({*INFLUENCES, *SINGLE_CALLS, "Close", "Failure", "IOActivity"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DEPTH = 8  # parts of a process's name, between slashes: https://w3id.org/provio/run/RUN/HOST/PID.TICK.N
+COUNTERS = (
+    ("count", "count"),
+    ("bytes", "bytes"),
+    ("elapsed", "elapsed"),
+    ("maxElapsed", "longest"),
+    ("errors", "errors"),
+)
+ONE_CALL = [tuple(int(number == place) for number in range(SIZES)) for place in range(SIZES)]  # by its access size
 COUNTED = frozenset({"Read", "Write"})  # kinds that say how many calls they are, wherever that is recorded
 
 
@@ -99,26 +109,18 @@ def _files(reader: Reader, found: Recorded) -> None:
 
 
 def _activities(reader: Reader) -> dict[str, Activity]:
-    found: dict[str, Activity] = {}
-    for kind in KINDS:
-        for iri in _of_kind(reader, kind):
-            found[iri] = Activity(iri, kind)
-    setters: dict[str, Callable[[Activity, str], None]] = {
-        "api": lambda one, value: setattr(one, "api", value),
-    }
-    for word, name in (("count", "count"), ("bytes", "bytes"), ("elapsed", "elapsed"), ("maxElapsed", "longest"),
-                       ("errors", "errors"), ("consecutiveBytes", "jumped")):  # fmt: skip
-        setters[word] = lambda one, value, name=name: setattr(one, name, int(value))  # type: ignore[misc]
-    consecutive = set()
-    for word, put in setters.items():
+    found = {iri: Activity(iri, kind) for kind in KINDS for iri in _of_kind(reader, kind)}
+    for iri, api in _pairs(reader, "api"):
+        if iri in found:
+            found[iri].api = intern(api)
+    for word, name in COUNTERS:
         for iri, value in _pairs(reader, word):
             one = found.get(iri)
             if one is not None:
-                put(one, value)
-                if word == "consecutiveBytes":
-                    consecutive.add(iri)
-    for iri in consecutive:
-        found[iri].jumped = (found[iri].bytes or 0) - found[iri].jumped
+                setattr(one, name, int(value))
+    for iri, value in _pairs(reader, "consecutiveBytes"):
+        if iri in found:
+            found[iri].jumped = (found[iri].bytes or 0) - int(value)
     _sizes(reader, found)
     return found
 
@@ -134,8 +136,7 @@ def _sizes(reader: Reader, found: dict[str, Activity]) -> None:
         if one.iri in sizes:
             one.sizes = tuple(sizes[one.iri])
         elif one.kind in COUNTED and one.bytes:
-            place = sum(one.bytes > limit for limit in SIZE_LIMITS)
-            one.sizes = tuple(int(number == place) for number in range(SIZES))
+            one.sizes = ONE_CALL[bisect_left(SIZE_LIMITS, one.bytes)]
         if one.kind not in COUNTED and one.count is None and not one.errors:
             one.count = 1
         if one.longest is None:
@@ -145,16 +146,21 @@ def _sizes(reader: Reader, found: dict[str, Activity]) -> None:
 def _places(reader: Reader, found: Recorded, by_iri: dict[str, Activity]) -> None:
     """The process, thread and run of each activity, which its name begins with; what another tool named otherwise is
     part of them."""
-    agents = {one: agent for one, agent in _pairs(reader, "prov:wasAssociatedWith") if agent in found.threads}
+    agents, threads = {}, {thread: thread for thread in found.threads}  # each name is kept once
+    for iri, agent in _pairs(reader, "prov:wasAssociatedWith"):
+        if agent in threads and iri in by_iri:
+            by_iri[iri].thread = threads[agent]
+        elif agent in threads:
+            agents[iri] = threads[agent]
     alone = _only_threads(found)
     elsewhere = []
     for one in by_iri.values():
-        process = "/".join(one.iri.split("/", DEPTH)[:DEPTH]) + "/"
-        if process not in found.processes:
+        process = found.processes.get("/".join(one.iri.split("/", DEPTH)[:DEPTH]) + "/")
+        if process is None:
             elsewhere.append(one)
             continue
-        one.process, one.run = process, found.processes[process].run
-        one.thread = agents.get(one.iri) or alone.get(process)
+        one.process, one.run = process.iri, process.run
+        one.thread = one.thread or alone.get(process.iri)
     if elsewhere:
         _part_of(dict(_pairs(reader, "partOf")), found, elsewhere, agents)
 
@@ -170,7 +176,6 @@ def _only_threads(found: Recorded) -> dict[str, str]:
 def _part_of(whole: dict[str, str], found: Recorded, activities: list[Activity], agents: dict[str, str]) -> None:
     for one in activities:
         place = whole.get(one.iri, "")
-        one.thread = agents.get(one.iri)
         while place and place not in found.processes and place not in found.runs:
             one.thread = one.thread or agents.get(place)
             place = whole.get(place, "")
@@ -179,10 +184,11 @@ def _part_of(whole: dict[str, str], found: Recorded, activities: list[Activity],
 
 
 def _targets(reader: Reader, by_iri: dict[str, Activity]) -> None:
+    names: dict[str, str] = {}  # each is kept once
     for word in sorted(set(INFLUENCES.values())):
         for entity, activity in _pairs(reader, word):
             if activity in by_iri:
-                by_iri[activity].target = entity
+                by_iri[activity].target = names.setdefault(entity, entity)
 
 
 def _times(reader: Reader, by_iri: dict[str, Activity]) -> None:

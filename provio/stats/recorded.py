@@ -67,7 +67,10 @@ class Recorded:
 
     def file(self, activity: Activity) -> File | None:
         """The file that an activity touched, or that has the object inside that it touched."""
-        return self.files.get(activity.target.partition("#")[0]) if activity.target else None
+        target = activity.target
+        if target is None:
+            return None
+        return self.files.get(target.partition("#")[0] if "#" in target else target)
 
 
 def process_of(thread: str) -> str:

@@ -13,6 +13,8 @@ from operator import methodcaller
 
 import pyoxigraph as ox
 
+PIECE = 1 << 20  # characters of an answer that are cut into rows at once
+
 csv.field_size_limit(1 << 31)  # a command line may be of some MB: ARG_MAX
 
 
@@ -21,12 +23,22 @@ def cells(answer: ox.QuerySolutions) -> Iterator[list[str]] | None:
     width = len(answer.variables)
     text = (answer.serialize(format=ox.QueryResultsFormat.CSV) or b"").decode()
     if '"' not in text and text.count(",") == (width - 1) * text.count("\r\n"):
-        return map(methodcaller("split", ","), text.split("\r\n")[1:-1])
+        return _plain(text)
     if any(len(row) != width for row in _rows(text)):
         return None
     lines = _rows(text)
     next(lines)
     return lines
+
+
+def _plain(text: str) -> Iterator[list[str]]:
+    """The rows of a text without quotes, behind its head."""
+    start = text.index("\r\n") + 2
+    while start < len(text):
+        last = text.find("\r\n", start + PIECE)
+        end = len(text) if last < 0 else last + 2
+        yield from map(methodcaller("split", ","), text[start:end].split("\r\n")[:-1])
+        start = end
 
 
 def _rows(text: str) -> Iterator[list[str]]:
