@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from itertools import product
 from pathlib import Path
+from random import Random
 
 import pytest
 from told import File, Run
 
+from provio.facts import Opening, Stretch
 from provio.home import Home
+from provio.lineage import growing, spans
+from provio.lineage.growing import Courses
+from provio.lineage.model import Span
 from provio.merge import merge
+from provio.run_facts import Trace
+from provio.statx import Facts
 from provio.store.embedded import StoreReader
+from provio.trace import read_run
 
 ANCESTORS = """PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://www.w3.org/ns/prov#>
 SELECT DISTINCT ?path { ?out prov:specializationOf/provio:path "/data/out" .
@@ -86,3 +97,54 @@ def test_the_last_of_two_whose_first_write_has_a_time_before_it(tmp_path: Path, 
     run.write()
     assert merge(home).damages == []
     assert {row["argv"].strip('"') for row in StoreReader(home).rows(MAKER)} == {"second"}
+
+
+def test_what_went_on_is_found_as_by_looking_at_all() -> None:
+    """The latest value of all that began by one moment and had not ended by another, or none."""
+    random = Random(7)
+    for size in (0, 1, 2, 7, 8, 100):
+        courses = [
+            (begin, begin + random.randrange(30), random.randrange(50)) for begin in random.choices(range(50), k=size)
+        ]
+        found = Courses(courses)
+        for since, until in product(range(-1, 82, 3), range(-1, 52, 2)):
+            going = [value for begin, end, value in courses if begin <= until and end >= since]
+            assert found.latest(since, until) == max(going, default=None)
+
+
+def test_many_readers_of_what_many_write_are_no_product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four times the readers and the writers of one file take far less than sixteen times the calls of functions."""
+    calls: Counter[int] = Counter()
+    found: dict[int, int] = {}
+
+    def counted(trace: Trace, written: list[Span]) -> list[tuple[Opening, Stretch, Facts]]:
+        def count(*_: object) -> None:
+            calls[len(written)] += 1
+
+        sys.setprofile(count)
+        try:
+            met = list(growing.read_on_the_way(trace, written))
+        finally:
+            sys.setprofile(None)
+        found[len(written)] = len(met)
+        return met
+
+    monkeypatch.setattr(spans, "read_on_the_way", counted)
+    for number in (50, 200):
+        crowd(Home(tmp_path / f"{number}" / ".provio"), number)
+    assert found == {50: 50, 200: 200}
+    assert calls[200] < 8 * calls[50]
+
+
+def crowd(home: Home, number: int) -> None:
+    """So many processes append to one file, and each of so many others reads what is there, in turn."""
+    home.path.mkdir(mode=0o700, parents=True)
+    run, shared = Run(home, 1), File("/data/x", size=256)
+    writers = [run.process(f"writer{place}").plain(shared, "r+") for place in range(number)]
+    readers = [run.process(f"reader{place}").plain(shared) for place in range(number)]
+    for written, read in zip(writers, readers, strict=True):
+        written.write()
+        read.read()
+    writers[0].write()
+    run.write()
+    assert merge(home, known=read_run(run.folder)).damages == []  # in this process
