@@ -79,12 +79,28 @@ def _booted(folder: Path, record: Record) -> bool:
 def watched() -> set[str]:
     """Return the ids of the runs that a process of the caller's own, on this host, was started in: a process that has
     read and written nothing yet has no file."""
-    found = set()
+    return {run for _, runs in _started() for run in runs}
+
+
+def _started() -> Iterator[tuple[int, set[str]]]:
+    """The processes of the caller's own, each with the runs that it was started in."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                found |= set(re.findall(STARTED_IN, Path(entry.path, "environ").read_bytes()))
-    return {run.decode() for run in found}
+                found = re.findall(STARTED_IN, Path(entry.path, "environ").read_bytes())
+                yield int(entry.name), {run.decode() for run in found}
+
+
+def at_work(folder: Path, record: Record) -> list[tuple[int, str]]:
+    """Return the processes of a run that are there, as far as can be seen from this host, by their ids and programs."""
+    seen = {int(image[0]) for image in images(folder, record) if _booted(folder, record) and alive(image)}
+    seen |= {pid for pid, runs in _started() if folder.name in runs}
+    found = []
+    for pid in sorted(seen):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="backslashreplace")
+            found.append((pid, name.removesuffix("\n")))
+    return found
 
 
 def here(record: Record) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -283,6 +284,24 @@ def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
 
 
 @pytest.mark.slow
+def test_the_processes_of_a_run_that_goes_on_are_named(project: Project) -> None:
+    """Three of them by their ids and programs, and how many more there are."""
+    script = "for n in 1 2 3 4; do sleep 600 & done; echo > begun; wait"
+    command = [*provio_command(), "run", "--", "sh", "-c", script]
+    env = project.env | {"PROVIO_RUN": "job"}
+    with subprocess.Popen(command, cwd=project.path, env=env, start_new_session=True) as rank:
+        try:
+            wait_for(project.path / "begun", b"\n")
+            (run,) = runs(project.path / ".provio")
+            said = project.provio("rm", "--yes", run, code=1).stderr
+        finally:
+            os.killpg(rank.pid, signal.SIGKILL)
+    assert re.search(
+        rf"still goes on \({rank.pid} sh, \d+ sleep, \d+ sleep and 2 more\): end its processes first", said
+    )
+
+
+@pytest.mark.slow
 def test_a_rank_that_has_touched_nothing_yet_is_at_work(project: Project) -> None:
     """It has no file in the run, and nobody waits for it: what it reads later is not to be lost."""
     env = project.env | {"PROVIO_RUN": "job"}
@@ -291,7 +310,8 @@ def test_a_rank_that_has_touched_nothing_yet_is_at_work(project: Project) -> Non
             wait_for(Path(f"/proc/{rank.pid}/comm"), b"sleep\n")
             (run,) = runs(project.path / ".provio")
             assert not list((project.path / ".provio" / "runs" / run).glob(f"*/{rank.pid}.*"))
-            assert "still goes on" in project.provio("rm", "--yes", run, code=1).stderr
+            said = f"provio: run {run} still goes on ({rank.pid} sleep): end its processes first, nothing was removed\n"
+            assert project.provio("rm", "--yes", run, code=1).stderr == said
             assert "0 runs" in project.provio("prune", "--yes", "--older-than", "0h").stderr
             assert "going on" in project.provio("stats").stdout
         finally:

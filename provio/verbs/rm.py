@@ -14,6 +14,8 @@ from provio.verbs import WORDS_LEFT, fast_option, lost_option, store_option
 if TYPE_CHECKING:
     from pathlib import Path
 
+NAMED = 3  # processes of a run that goes on
+
 
 @click.command("rm", short_help="Remove runs, and all that followed from them.")
 @click.argument("runs", nargs=-1, required=True)
@@ -71,4 +73,12 @@ def _check_ended(folder: Path, lost: bool) -> None:
             "brings in what it captured, if that ended; add --lost where nothing of it goes on"
         )
     if going.going(folder, record, lost, started=going.watched()):
-        raise ProvioError(f"run {folder.name} still goes on: end its processes first, nothing was removed")
+        named = _named(going.at_work(folder, record))
+        raise ProvioError(f"run {folder.name} still goes on{named}: end its processes first, nothing was removed")
+
+
+def _named(processes: list[tuple[int, str]]) -> str:
+    """Which processes those are, as far as a line has room."""
+    few = [f"{pid} {name}" for pid, name in processes[:NAMED]]
+    more = f" and {len(processes) - NAMED} more" if len(processes) > NAMED else ""
+    return f" ({', '.join(few)}{more})" if few else ""
