@@ -155,6 +155,8 @@ def _made(recording: Recording, shared: Shared, call: Call, settings: Config) ->
     recording.facts.append(("unattended", "true"))
     write_run(recording, None)
     say = _say(call)
+    if left := _left(call.command[0]):
+        say(left)
     setting = _marked(recording, settings, say)
     changes = run.watched_by(recording, _encoded(call), say)
     if settings.hash:
@@ -168,6 +170,15 @@ def _made(recording: Recording, shared: Shared, call: Call, settings: Config) ->
     (recording.folder / ranks.UNBEGUN).unlink(missing_ok=True)  # before others know: it is theirs as well from there on
     shared.leave(ranks.fields_of(b";".join(for_others), _options(), call.command[0], changes))
     return changes
+
+
+def _left(program: str) -> str:
+    """What is said of a rank that starts ranks itself: the variable by which it is one may be left of another launcher,
+    and its own contradict that."""
+    name = next((name for _, name, _ in ranks.TABLE if name in os.environ), "")
+    if not name or os.path.basename(program) not in (*ranks.LAUNCHERS, "srun"):
+        return ""
+    return f"by {name} this is a rank, and {program} starts others: unset {name} where it is left of another launcher"
 
 
 def _marked(recording: Recording, settings: Config, say: Callable[[str], None]) -> str:

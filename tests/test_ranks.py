@@ -252,6 +252,17 @@ def test_ranks_that_are_refused_say_so_once(project: Project) -> None:
     assert not (project.path / "out").exists()
 
 
+def test_a_launcher_in_what_a_variable_says_is_a_rank_is_said(project: Project) -> None:
+    """The variable may be left of another: its ranks would contradict it, which only a gap says."""
+    (project.path / "mpirun").write_text("#!/bin/sh\ntouch out\n")
+    (project.path / "mpirun").chmod(0o755)
+    said = "provio: by PMI_RANK this is a rank, and ./mpirun starts others: "
+    said += "unset PMI_RANK where it is left of another launcher\n"
+    assert started(project, "provio run -- ./mpirun", PMI_RANK="0", PROVIO_RUN="one") == said
+    assert started(project, "provio run --quiet -- ./mpirun", PMI_RANK="0", PROVIO_RUN="two") == ""
+    assert started(project, "provio run -- touch out", PMI_RANK="0", PROVIO_RUN="three") == ""
+
+
 def test_a_contradiction_is_said_and_is_no_rank(project: Project) -> None:
     """In one line; the command runs, in a run of its own."""
     said = started(project, "provio run -- sh -c 'echo 1 > out'", OMPI_COMM_WORLD_RANK="1", PMI_RANK="2")
