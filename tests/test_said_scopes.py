@@ -175,6 +175,26 @@ async def all():
 asyncio.run(all())
 write(".out")
 """
+# Both threads are where the name is recorded when either goes on.
+AT_ONCE = """
+shared, meet = provio.activity("shared"), threading.Barrier(2, timeout=60)
+activities = sys.modules[type(shared).__module__]
+text = activities.text
+
+def text_of_both(value):
+    meet.wait()
+    return text(value)
+
+def work(number):
+    with shared:
+        write("shared.out")
+    write(".out")
+
+activities.text = text_of_both
+threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
 ELSEWHERE = """
 with provio.activity("outer"):
     inner = provio.activity("inner")
@@ -303,6 +323,11 @@ def test_one_that_is_entered_again_or_by_several_is_several(trace: Trace, work: 
     found = written(trace, AGAIN, work)
     assert found == {("again", "again"): 3, ("shared", "shared"): 5, ("", ""): 7}
     assert Counter(r["name"] for r in trace.facts().values() if r.get("type") == "Task") == {"again": 3, "shared": 5}
+
+
+def test_one_that_two_threads_enter_at_once_is_two(trace: Trace, work: Path) -> None:
+    """Neither has entered it when the other begins to."""
+    assert written(trace, AT_ONCE, work) == {("shared", "shared"): 2, ("", ""): 2}
 
 
 @pytest.mark.slow

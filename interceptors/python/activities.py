@@ -5,6 +5,7 @@ Nothing that goes wrong here reaches the program. Where nothing is recorded, `NO
 
 from __future__ import annotations
 
+import _thread
 import itertools
 
 from . import recorder, tasks
@@ -32,10 +33,11 @@ def _going(task: int) -> int:
 class Activity:
     """A part of what the program does, begun and entered by `with`; `number` is its Task's, 0 where nothing records.
 
-    One that is entered while it goes on, or by several threads, is several, each with a Task of its own.
+    One that is entered while it goes on, or by several threads, is several, each with a Task of its own: `_others`, by
+    their numbers. Whoever has `_entering` is the only one to enter this one itself; nobody ever waits for it.
     """
 
-    __slots__ = ("_before", "_others", "_scope", "attributes", "kind", "name", "number")
+    __slots__ = ("_before", "_entering", "_others", "_scope", "attributes", "kind", "name", "number")
 
     def __init__(self, name: Any, kind: Any, attributes: Mapping[str, Any]) -> None:
         self.name = name
@@ -43,11 +45,18 @@ class Activity:
         self.attributes = attributes
         self.number = 0
         self._scope: Any = None
-        self._others: tuple[Activity, ...] = ()
+        self._others: dict[int, Activity] = {}
+        self._entering = _thread.allocate_lock()
 
     def __enter__(self) -> Activity:
-        if self._scope is not None:
+        if self._scope is not None or not self._entering.acquire(False):
             return self._again()
+        try:
+            return self._enter() if self._scope is None else self._again()
+        finally:
+            self._entering.release()
+
+    def _enter(self) -> Activity:
         found: Any = None
         before = None
         try:
@@ -112,7 +121,7 @@ class Activity:
     def _again(self) -> Activity:
         other = Activity(self.name, self.kind, self.attributes).__enter__()
         if other.number:
-            self._others += (other,)
+            self._others[other.number] = other
         return other
 
     def _mine(self) -> Activity:
@@ -121,9 +130,12 @@ class Activity:
         here = tasks.SCOPE.get()
         if self._scope is not None and self.number == here:
             return self
-        others = self._others
-        mine = next((each for each in others if each.number == here), others[-1])
-        self._others = tuple(each for each in self._others if each is not mine)
+        mine = self._others.pop(here, None)
+        if mine is None:
+            try:
+                _, mine = self._others.popitem()
+            except KeyError:  # another thread left it meanwhile
+                return self
         return mine
 
     def say(self, **attributes: Any) -> None:
