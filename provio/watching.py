@@ -157,8 +157,9 @@ def _finish(recording: Recording, end: End, call: Call, work: Callable[[], str])
     """Do what is to be done after a command: whatever is wrong with the record, the command ended as it did."""
     words = []
     try:
-        words = [_found_lost(recording, end)]
-        words += [_collected(recording), "" if words[0] and not recording.folder.is_dir() else work()]
+        words.append(_found_lost(recording, end))
+        words.append(_collected(recording))  # said whatever the rest meets with
+        words.append("" if words[0] and not recording.folder.is_dir() else work())
     except Exception as error:
         words.append(_kept(recording.run_id, error))
     for word in filter(None, words) if not call.quiet else ():

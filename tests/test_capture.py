@@ -285,13 +285,14 @@ def test_to_be_cut_short_or_to_do_it_again_does_no_harm(project: Project, node: 
 
 
 @pytest.mark.slow
-def test_a_full_run_folder_costs_a_line_and_nothing_else(project: Project, node: Path) -> None:
+@pytest.mark.parametrize("span", ["0", "0.5"])  # seconds: who goes on for long is left to the waiter
+def test_a_full_run_folder_costs_a_line_and_nothing_else(project: Project, node: Path, span: str) -> None:
     """The command's end is its own, and what was captured is kept until there is room."""
     with ExitStack() as undo:
         shared = project.path / "shared"
         mount(shared, "tmpfs", undo)
         project.env["PROVIO_HOME"] = str(shared / ".provio")
-        script = f"cp in out; dd if=/dev/zero of='{shared}/all' bs=64k 2>&1 | tail -n 0; exit 7"
+        script = f"cp in out; dd if=/dev/zero of='{shared}/all' bs=64k 2>&1 | tail -n 0; sleep {span}; exit 7"
         subprocess.run(["mount", "-o", "remount,size=3m", shared], check=True)
         done = project.provio("run", "--no-merge", "--", "sh", "-c", script, code=7)
         (line, *_) = [line for line in done.stderr.splitlines() if "not collected" in line]
