@@ -40,14 +40,8 @@ JOINED, END = "joined", b"end"
 LONG = 150  # letters of a file's name, before a hash
 SHARED = 0o2070  # the mode of a `.provio` that is a group's
 UNBEGUN = "run.unbegun"  # the sign of a run that no other rank knows of
-NO_FOLDER = (
-    "",
-    ".",
-    "..",
-    "run.ttl",
-    "run.new",
-    UNBEGUN,
-)  # what a host may be called, and a folder in that of a run cannot
+# What a host may be called, and a folder in that of a run cannot.
+NO_FOLDER = ("", ".", "..", "run.ttl", "run.new", UNBEGUN)
 PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
