@@ -71,13 +71,13 @@ def clear(home: Home, folders: Iterable[Path]) -> list[Path]:
 
 def _was_left(folder: Path) -> bool:
     """Whether a run's maker, of this host, is gone: on another its lock may not be seen."""
-    if not (folder / ranks.UNBEGUN).exists():
+    if not os.path.exists(folder / ranks.UNBEGUN):  # or nobody else may look
         return False
     from provio import trace  # dear, and seldom wanted
 
     try:
         left = going.here(trace.read_head(folder)) and not going.held(folder)
-        return left and (folder / ranks.UNBEGUN).exists()  # it may have begun meanwhile
+        return left and os.path.exists(folder / ranks.UNBEGUN)  # it may have begun meanwhile
     except (ProvioError, OSError):
         return False
 
