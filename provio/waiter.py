@@ -8,6 +8,7 @@ Where it is missing, or cannot be, this process waits itself.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import marshal
 import os
 import sys
@@ -50,13 +51,13 @@ def _plain(recording: Recording) -> tuple[str, ...]:
 
 def _become(fields: Sequence[bytes], held: int, rest: bytes) -> None:
     told = os.memfd_create("provio")
+    passed = []
     try:
         with open(told, "wb", closefd=False) as file:
             file.write(b"".join(field + b"\0" for field in fields) + rest)
         for fd in (told, held) if held >= 0 else (told,):
-            os.set_inheritable(fd, True)
-        os.execve(WAITER, sys.orig_argv, os.environb | {VARIABLE: b"%d" % told})  # noqa: S606 (without a shell)
+            passed.append(fcntl.fcntl(fd, fcntl.F_DUPFD, 3))  # it may be what was a standard stream, which was closed
+        os.execve(WAITER, sys.orig_argv, os.environb | {VARIABLE: b"%d" % passed[0]})  # noqa: S606 (without a shell)
     finally:
-        if held >= 0:
-            os.set_inheritable(held, False)
-        os.close(told)
+        for fd in (told, *passed):
+            os.close(fd)

@@ -208,6 +208,10 @@ def test_a_missing_shim_is_said_and_harmless(project: Project, tmp_path: Path) -
         ("{} run -- sh -c 'exit 7' 2>&-", 7),
         ("{} run -- sh -c 'exit 7' >&- 2>&-", 7),
         ("{} run -- sh -c 'exit 7' <&-", 7),
+        ("{} run -- sh -c 'sleep 0.5; exit 7' <&-", 7),  # the waiter waits
+        ("{} run -- sh -c 'sleep 0.5; exit 7' 2>&-", 7),
+        ("{} run --no-merge -- sh -c 'sleep 0.5; exit 7' <&- >&- 2>&-", 7),
+        ("{} run -- sh -c 'sleep 0.5; exit 7' <&- >&- 2>&-", 7),
         ("{} run -- no-such-command 2>/dev/full", 127),
         ("{} run -- no-such-command 2>&-", 127),
         ("ulimit -v 300000; {} run -- sh -c 'exit 7'", 7),

@@ -35,6 +35,12 @@ static sigset_t signals(const char *mask) {
     return set;
 }
 
+// What is opened here is to be nobody's standard stream: a Python whose input is a folder does not begin.
+static void have_streams(void) {
+    while (fcntl(STDERR_FILENO, F_GETFD) < 0 || fcntl(STDOUT_FILENO, F_GETFD) < 0 || fcntl(STDIN_FILENO, F_GETFD) < 0)
+        if (open("/dev/null", O_RDWR) < 0) return;
+}
+
 // Return the descriptor; -1 where what it holds is not what this program knows.
 static int read_told(struct told *told) {
     const char *variable = getenv(VARIABLE), **fields = (const char **)told;
@@ -128,6 +134,7 @@ int main(void) {
     struct told told;
     struct end end = {read_told(&told), -1, 0};
     if (end.told < 0) return 125;
+    have_streams();
     prctl(PR_SET_NAME, "provio");
     end.status = wait_for(&told);
     bool left = note_end(&told, end.status) && can_be_left(&told, &end.lock);
