@@ -22,7 +22,14 @@ MOST_LINES = 1000  # of an answer on a terminal
 
 
 def have_streams() -> None:
-    """Give a stream that was closed a place to write to, on a descriptor that a command does not inherit as 1 or 2."""
+    """Give a stream that was closed a place to write to, on a descriptor that a command does not inherit as 1 or 2.
+
+    What is opened later, a store's file or a lock, does not come in its place: libraries write what they complain of
+    there, and who is started has other things there.
+    """
+    while (fd := os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)) < 3:
+        pass
+    os.close(fd)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             fd = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)

@@ -226,6 +226,17 @@ def test_whatever_fails_in_provio_the_end_is_the_commands(project: Project, shel
     assert done.stdout == b""
 
 
+def test_a_closed_stream_stays_closed_to_the_command_and_is_nothing_else_to_provio(project: Project) -> None:
+    """What provio opens is none of its standard streams: a library writes what it complains of there."""
+    provio = shlex.join(provio_command())
+    own = "import os; print([fd for fd in range(3) if os.path.exists(f'/proc/self/fd/{fd}')])"
+    held = "readlink /proc/$PPID/fd/0 /proc/$PPID/fd/2"
+    for words, said in (([sys.executable, "-S", "-c", own], "[1]"), (["sh", "-c", held], "/dev/null\n/dev/null")):
+        script = f"{provio} run -- {shlex.join(words)} <&- 2>&-"
+        done = subprocess.run(["bash", "-c", script], cwd=project.path, env=project.env, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, f"{said}\n")
+
+
 @pytest.mark.parametrize(
     ("limit", "remedy"),
     [("-n 7", "allow more open files (ulimit -n 512)"), ("-n 20", "allow more open files (ulimit -n 512)"),
