@@ -19,6 +19,10 @@ KINDS = {
 }
 
 
+# What mount says where it may not, or the kernel cannot; whatever else is wrong fails the test.
+REFUSED = ("ermission denied", "not permitted", "superuser", "only root", "unknown filesystem type", "loop device")
+
+
 def mount(folder: Path, kind: str, undo: ExitStack) -> None:
     """Mount a new file system on `folder` (made where it is missing) until `undo` ends; leaves the test out where that
     is not allowed."""
@@ -29,6 +33,7 @@ def mount(folder: Path, kind: str, undo: ExitStack) -> None:
         where = ["-o", "loop", _made(image, *KINDS[kind])]
     done = subprocess.run(["mount", *where, folder], capture_output=True, text=True)
     if done.returncode:
+        assert any(word in done.stderr for word in REFUSED), done.stderr
         pytest.skip(f"needs the right to mount a file system here: {done.stderr.strip()}")
     undo.callback(subprocess.run, ["umount", "--lazy", folder], check=True)
 

