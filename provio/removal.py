@@ -184,8 +184,8 @@ def _litter(home: Home) -> list[Path]:
 def _is_left(new: Path) -> bool:
     """Whether a run folder was never filled: that takes milliseconds, and its maker holds it."""
     with contextlib.suppress(OSError):
-        filled = RUN_ID.fullmatch(new.name.removesuffix(NEW)) is None
-        return not filled and time.time() - new.stat().st_mtime > UNFILLED and not going.held(new)
+        of_a_run = RUN_ID.fullmatch(new.name.removesuffix(NEW)) is not None
+        return of_a_run and time.time() - new.stat().st_mtime > UNFILLED and not going.held(new)
     return False
 
 
