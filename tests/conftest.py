@@ -23,7 +23,7 @@ from posix_trace import POSIX, PROGRAMS, Trace
 from servers import oxigraph as oxigraph
 from servers import virtuoso as virtuoso
 from servers import virtuoso_at_work as virtuoso_at_work
-from workers import common_folder, made_once, turn
+from workers import common_folder, keep_sockets_short, made_once, turn
 
 from provio.errors import ProvioError
 from provio.home import Home
@@ -37,6 +37,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+keep_sockets_short(os.environ, tempfile.gettempdir())
 
 # However long this machine takes for an example, or to think one up, tells nothing of provio.
 settings.register_profile("provio", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.server
+import itertools
 import json
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +18,10 @@ from hostile import NAMES
 from terminals import on_a_terminal
 from test_hostile import OBEYED, QUESTIONS
 from test_view import browse, browser
+from workers import keep_sockets_short
 
 LONGEST = 4_000  # bytes: PATH_MAX is 4,096
+LONGEST_NAME = 255  # bytes: NAME_MAX
 OTHERS = [name for key, name in NAMES.items() if key != "255 bytes"]
 OBEYED_BYTES = (
     b"\x1b[31mred",
@@ -32,15 +36,38 @@ OBEYED_BYTES = (
 )
 
 
+def folder_of_longest(top: bytes) -> bytes:
+    """The folder below another in which `deep` has a path of `LONGEST` bytes; a last name makes up the length."""
+    names = itertools.cycle(OTHERS)
+    folder, full = top, LONGEST - len(b"/deep")
+    while len(folder) + 1 + LONGEST_NAME < full:
+        folder += b"/" + next(names)
+    return folder + b"/" + b"x" * (full - len(folder) - 1)
+
+
+def test_the_longest_path_has_names_that_fit() -> None:
+    """Below a folder whose own path has any length: it depends on the user's name, TMPDIR and the worker."""
+    for length in range(1, LONGEST - LONGEST_NAME):
+        path = folder_of_longest(b"/" * length) + b"/deep"
+        assert len(path) == LONGEST
+        assert max(map(len, path.split(b"/"))) <= LONGEST_NAME, length
+
+
+def test_sockets_have_names_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where TMPDIR has a long path, only the folders of tests lie there."""
+    monkeypatch.setattr("tempfile.tempdir", tempfile.tempdir)
+    short, long = {"TMPDIR": "/scratch/me"}, {"TMPDIR": "/" + "t" * 199}
+    for env in (short, long):
+        keep_sockets_short(env, env["TMPDIR"])
+    assert short == {"TMPDIR": "/scratch/me"}
+    assert long == {"TMPDIR": "/tmp", "PYTEST_DEBUG_TEMPROOT": "/" + "t" * 199}
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
     """`deep` of the longest path, from which `sum` comes, which `out` beside it comes from; a second run is damaged."""
     project = new_project(tmp_path_factory.mktemp("paths"))
-    folder = os.fsencode(project.path)
-    names = iter(OTHERS * 99)
-    while len(folder) + 256 + 6 < LONGEST:
-        folder += b"/" + next(names)
-    folder += b"/" + b"x" * (LONGEST - len(folder) - 6)
+    folder = folder_of_longest(os.fsencode(project.path))
     os.makedirs(folder)
     (project.path / "folder").symlink_to(os.fsdecode(folder))
     Path(os.fsdecode(folder), "deep").write_bytes(b"1")

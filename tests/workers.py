@@ -7,11 +7,23 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+
+LONGEST_SOCKET = 107  # bytes in the name of a Unix socket
+
+
+def keep_sockets_short(env: MutableMapping[str, str], folder: str) -> None:
+    """Where the folder of temporary files has a long path, put them into /tmp and leave there only the tests' own:
+    Chromium and multiprocessing make sockets among them, whose names would be too long."""
+    if len(os.fsencode(folder)) + 40 > LONGEST_SOCKET:
+        env.setdefault("PYTEST_DEBUG_TEMPROOT", folder)
+        env["TMPDIR"] = "/tmp"
+        tempfile.tempdir = None
 
 
 def common_folder(factory: pytest.TempPathFactory) -> Path:
