@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 # A worker more than there are cores, for tests wait for what they start; WORKERS=0 runs one after the other, in one process.
-PYTEST := $(BIN)/python -m pytest --dist worksteal --maxprocesses 4 -n $(or $(WORKERS),$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1))
+SPREAD := --dist worksteal --maxprocesses 4 -n $(or $(WORKERS),$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1))
 SHIM := provio/libprovio.so
 WHEELS := x86_64-glibc aarch64-glibc x86_64-musl aarch64-musl
 SHIMS := provio/preload/aarch64-musl/waiter  # what is made last of them
@@ -25,13 +25,13 @@ help:  ## list the targets
 demo: $(VENV)/examples $(SHIM)  ## install, run the example pipeline under provio, print its lineage
 	@examples/dassa/demo.sh
 
-test: $(VENV)/test $(SHIM)  ## install what the tests need, then run all of them
+test: $(VENV)/test $(SHIM)  ## install what the tests need, then run all of them; what failed, once more
 	@.ci/needs
 	@.ci/learning $(BIN)/python
-	$(PYTEST)
+	$(BIN)/python tests/again.py $(SPREAD)
 
 quick: $(VENV)/test $(SHIM)  ## the tests of every day: all but the slow ones
-	$(PYTEST) -q -m "not slow"
+	$(BIN)/python -m pytest $(SPREAD) -q -m "not slow"
 
 lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
 	@.ci/needs >/dev/null
