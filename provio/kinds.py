@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from provio.vocab import NS, PROV, local_name, provio, superclasses, vocabulary
+from provio.vocab import NS, local_name, provio, superclasses, vocabulary
 
 TOP = NS + "Extensible"  # which says nothing
 
@@ -26,7 +26,7 @@ def _types(general: str, kind: str, _known: int) -> tuple[Sequence[str], bool]:
     lowest = found or top
     above = sorted(superclasses(lowest), key=lambda c: (-len(superclasses(c)), c))
     between = [iri for iri in above if iri == top or top in superclasses(iri)]
-    return [lowest, *between, *(iri for iri in above if iri.startswith(PROV))], found is not None or not kind
+    return [lowest, *between], found is not None or not kind
 
 
 def _named(kind: str) -> list[str]:

@@ -75,13 +75,8 @@ def superclasses(iri: str) -> frozenset[str]:
 
 
 def types(term: str) -> list[str]:
-    """Return all the types that a node of a class is given, most general last, since a store infers none.
-
-    That is the class, and of the classes above it PROV-O's: `Program` is a `prov:SoftwareAgent` and a `prov:Agent`.
-    """
-    iri = provio(term)
-    above = [c for c in superclasses(iri) if c.startswith(PROV)]
-    return [iri, *sorted(above, key=lambda c: (-len(superclasses(c)), c))]
+    """Return the types that a node of a class is given: the class alone; those above it are implied by the ontology."""
+    return [provio(term)]
 
 
 def most_specific(classes: Iterable[str]) -> str | None:
