@@ -25,7 +25,7 @@ SINGLE = {
     NS + "kind": "kind", NS + "number": "number", NS + "sourceText": "source", NS + "status": "status",
     NS + "version": "version",
 }  # fmt: skip
-USES = (PROV + "used", NS + "ran")
+AS_NOISE = {PROV + "used": NS + "usedAsNoise", NS + "ran": NS + "ranAsNoise"}
 PART_OF, ASSOCIATED, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "noise"
 ACTED = frozenset({NS + "Program", NS + "Rank"})
 TYPE = RDF + "type"
@@ -169,31 +169,17 @@ def label(iri: str, path: str) -> str:
 def noise(
     reader: Reader, entities: set[str], edges: Iterable[tuple[str, str, str]], known: Nodes | None = None
 ) -> set[str]:
-    """Those of these versions that are the system's own files, to each run that used them by one of these edges.
-
-    The word for it is each run's own; `provio:noise false` beside it says that the runs do not agree.
-    """
-    said = (known or Nodes(reader)).of(entities)
-    hidden = {iri for iri in entities if NOISE in said[iri]}
-    disputed = {iri for iri in hidden if "false" in said[iri][NOISE]}
-    if not disputed:
-        return hidden
-    users: dict[str, set[str]] = {iri: set() for iri in disputed}
-    for subject, predicate, object_ in edges:
-        if predicate in USES and object_ in disputed:
-            users[object_].add(subject)
-    for batch in batches(sorted(disputed)):
-        values = " ".join(f"<{iri}>" for iri in batch)
-        noisy: dict[str, set[str]] = {}
-        for row in reader.rows(f"SELECT ?s ?g {{ VALUES ?s {{ {values} }} GRAPH ?g {{ ?s <{NOISE}> true }} }}"):
-            noisy.setdefault(row["s"], set()).add(row["g"])
-        hidden -= {iri for iri in batch if not _bundles(users[iri]) <= noisy.get(iri, set())}
-    return hidden
-
-
-def _bundles(activities: Iterable[str]) -> set[str]:
-    """The graphs of the runs that activities belong to."""
-    return {found[0] + "/bundle" for activity in activities if (found := RUN.match(activity))}
+    """Return those of these versions that are the system's own to each activity that used or ran them by one of these
+    edges, and the answers of the system's programs."""
+    known = known or Nodes(reader)
+    said = known.of(entities)
+    uses = [edge for edge in edges if edge[1] in AS_NOISE and edge[2] in entities]
+    activities = known.of({subject for subject, _, _ in uses})
+    as_noise: dict[str, bool] = {iri: True for iri in entities if NOISE in said[iri]}
+    for subject, predicate, object_ in uses:
+        found = object_ in activities[subject].get(AS_NOISE[predicate], ())
+        as_noise[object_] = as_noise.get(object_, True) and (found or NOISE in said[object_])
+    return {iri for iri, hidden in as_noise.items() if hidden}
 
 
 def gaps(reader: Reader, shown: set[str]) -> list[Gap]:

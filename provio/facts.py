@@ -82,13 +82,16 @@ class Access:
 
         What no counter of its own counts has the usual size: that of the first call, or of all.
         """
-        count, record = self.count(side + "s"), self._unusual(side)
-        empty = self.count("emptyReads") if side == "read" else 0
+        moved, record = self.moved(side), self._unusual(side)
         found = [int(record.get(f"size{number}", 0)) for number in range(1, 11)]
-        rest = max(0, count - empty - sum(found))
-        mean = self.count(side + "Bytes") // (count - empty) if count > empty else 0
+        rest = max(0, moved - sum(found))
+        mean = self.count(side + "Bytes") // moved if moved > 0 else 0
         found[int(record["usualSize"]) - 1 if record else bisect.bisect_left(SIZE_LIMITS, mean)] += rest
         return found
+
+    def moved(self, side: str) -> int:
+        """Return how many calls of a side (`read`, `write`) moved bytes: a read at the end of a file moves none."""
+        return self.count(side + "s") - (self.count("emptyReads") if side == "read" else 0)
 
     def consecutive(self, side: str) -> int:
         """Return the bytes of the calls of a side that began where the call before ended; the first one counts."""

@@ -223,10 +223,13 @@ class _Writer:
         )
 
     def _phases(self, process: Process, program: str) -> None:
+        noise: dict[str, bool] = {}  # each process decides by itself what of its inputs is the system's own
+        for found in self.out.inputs.get(process.iri, ()):
+            noise[found.version] = noise.get(found.version, True) and found.noise
         for phase in self.out.phases[process.iri]:
-            self._phase(phase, program, self.kept.whole(process))
+            self._phase(phase, program, self.kept.whole(process), noise)
         for phase in self.out.finer.get(process.iri, ()):
-            self._phase(phase, program, phase.iri.rpartition("/")[0])
+            self._phase(phase, program, phase.iri.rpartition("/")[0], noise)
 
     def _task(self, task: Task, strand: Strand, program: str) -> None:
         """A Task as a whole; what it used and generated its parts say."""
@@ -267,7 +270,7 @@ class _Writer:
         record = self.whole.ends.of(process)
         return [(name, turtle.integer(int(record[name]))) for name in ("exitCode", "signal") if name in record]
 
-    def _phase(self, phase: Phase, program: str, whole: str) -> None:
+    def _phase(self, phase: Phase, program: str, whole: str, noise: dict[str, bool]) -> None:
         graph, alone = self.graph, self.kept.only_thread(phase.process)
         rank = self.acting.get(without_task(phase.process.iri)) if self.acting else None
         graph.node(
@@ -279,9 +282,12 @@ class _Writer:
             ("prov:wasAssociatedWith", self.kept.program(program)),
             ("prov:wasAssociatedWith", named(alone.iri) if alone else None),
             ("prov:wasAssociatedWith", named(rank) if rank else None),
-            *(("prov:used", named(version)) for version in phase.used),
+            *((self._use(version, noise), named(version)) for version in phase.used),
             ("prov:used", self.image if phase.process.iri in self.trace.contained else None),
-            *(("ran", named(code.version)) for code in self._code(phase)),
+            *(
+                ("ranAsNoise" if self._is_noise(code.version) else "ran", named(code.version))
+                for code in self._code(phase)
+            ),
         )
         if phase.continued and phase.carried_from:
             graph.say(phase.iri, ("continuedFrom", named(phase.carried_from)))
@@ -289,6 +295,18 @@ class _Writer:
             graph.say(phase.iri, *informed(name, earlier))
         for task in phase.joined:
             graph.say(phase.iri, *informed("carriedFrom", task))
+
+    def _use(self, entity: str, noise: dict[str, bool]) -> str:
+        version = entity.partition("#")[0]
+        as_noise = noise[version] if version in noise else self._is_noise(version)
+        return "usedAsNoise" if as_noise else "prov:used"
+
+    def _run(self, code: Code) -> str:
+        return "ranAsNoise" if self._is_noise(code.version) else "ran"
+
+    def _is_noise(self, iri: str) -> bool:
+        version = self.out.versions.get(iri)
+        return version is not None and version.noise
 
     def _code(self, phase: Phase) -> tuple[Code, ...]:
         """What is said of the first phase of a process alone: the others carry it on."""
@@ -310,7 +328,6 @@ class _Writer:
             ("modified", turtle.instant(version.facts.mtime)),
             path_if_known("path", _own_name(version)),
             ("sha256", turtle.literal(version.sha256) if version.sha256 else None),
-            ("noise", turtle.boolean(True) if version.noise else None),
             ("inode", None if version.noise else turtle.integer(version.facts.inode)),
             ("format", turtle.literal("HDF5") if version.iri in self.out.known else None),
             ("prov:wasGeneratedBy", named(version.generated_by) if version.generated_by else None),
@@ -369,7 +386,7 @@ class _Writer:
                 ("prov:startedAtTime", turtle.instant(copy.start)),
                 ("prov:endedAtTime", turtle.instant(copy.end)),
                 ("prov:wasAssociatedWith", self.kept.program(self.out.programs[copy.process.iri].iri)),
-                *(("prov:used", named(source)) for source in copy.used),
+                *((self._use(source, {}), named(source)) for source in copy.used),
                 *informed("launchedBy", copy.launched_by),
             )
         for segment in self.out.segments:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 
 from provio import turtle
 from provio.facts import Access, Event, Opening, Process, Thread
 from provio.graph_lines import Graph, named, path_if_known
 from provio.identity import Identity
-from provio.lineage.model import Conclusions, Phase
+from provio.lineage.model import Conclusions, Phase, Version
 from provio.run_facts import Trace
 from provio.switches import left_out
 
@@ -22,7 +23,7 @@ INFLUENCES = {
     "SetAttribute": "wasModifiedBy", "Resize": "wasModifiedBy",
 }  # fmt: skip
 
-DURATIONS = frozenset({"elapsed", "maxElapsed"})
+DURATIONS = frozenset({"elapsed", "maxElapsed", "openElapsed"})
 
 # The classes of single calls that become IOActivities.
 SINGLE_CALLS = frozenset(
@@ -38,18 +39,22 @@ def counters_of(access: Access, side: str) -> dict[str, int]:
     """
     if side + "s" not in access.counts:
         return {}
-    empty = access.count("emptyReads") if side == "read" else 0
     names = (("count", "s"), ("bytes", "Bytes"), ("elapsed", "Elapsed"))
     counters = {name: access.count(side + part) for name, part in names}
     timed = side + "Longest" in access.counts
     if side + "Elapsed" in access.counts and not timed:
         return counters  # an older trace, which has no more
-    if timed and counters["count"] - empty > 1:
+    if timed and access.moved(side) > 1:
         counters["maxElapsed"] = access.count(side + "Longest")
     if access.consecutive(side) != counters["bytes"]:
         counters["consecutiveBytes"] = access.consecutive(side)
     sizes = {f"size{number}": count for number, count in enumerate(access.sizes(side), start=1) if count}
     return counters | sizes if sum(sizes.values()) > 1 else counters
+
+
+def _end(access: Access, side: str, last: int) -> int | None:
+    """The last moment of a side; None where one call alone moved bytes: its start and its time imply it."""
+    return None if side + "s" in access.counts and access.moved(side) <= 1 else last
 
 
 class Kept:
@@ -77,11 +82,13 @@ class CallGraph:
 
     def __init__(self, graph: Graph, trace: Trace, identity: Identity, out: Conclusions) -> None:
         self.graph, self.identity, self.out, self.kept = graph, identity, out, Kept(trace)
+        self.usual: dict[str, str] = {}
+        self.opened: Opening | None = None  # the opening at hand, until an access states it
 
     def activities(self, process: Process) -> Iterator[None]:
         """The activities of a process; yields now and then, so that the lines can be taken away."""
-        seen = set(map(id, process.openings)) if process.containers else ()
-        for opening in (*process.openings, *(one for one in process.containers if id(one) not in seen)):
+        self._usual_functions(process)
+        for opening in self._openings(process):
             self._opening(opening)
             yield
         for event in process.events:
@@ -90,19 +97,52 @@ class CallGraph:
         yield
 
     def _opening(self, opening: Opening) -> None:
-        entity = self._entity(opening)
-        thread = opening.accesses[0].thread.iri if opening.accesses else None
-        opened = opening.api or ("api" in self.kept.left_out and not opening.inherited)
-        if opened and thread:
-            counters = {"elapsed": opening.elapsed}
-            made = next((access.task for access in opening.accesses if "closed" in access.counts), "")
-            acting = self.out.acting(opening.process, made)
-            api = opening.api or ""
-            self.activity(opening.iri + "/open", "Open", acting, thread, api, counters, opening.opened, entity)
+        version = self._entity(opening)
+        entity = version.iri if version else None
+        self.opened = opening if self._is_stated_by_access(opening) else None
+        if self.opened is None and opening.accesses and (opening.api or self._is_nameless(opening)):
+            self._only_opened(opening, version)
         for access in opening.accesses:
             self._access(access, entity)
 
-    def _entity(self, opening: Opening) -> str | None:
+    def _is_nameless(self, opening: Opening) -> bool:
+        return "api" in self.kept.left_out and not opening.inherited
+
+    def _is_stated_by_access(self, opening: Opening) -> bool:
+        """Whether the first read or write states the function and the time of the opening. Otherwise the opening is an
+        activity of its own."""
+        known = opening.api and not self.kept.left_out & {"api", "duration"}
+        return bool(known) and any(access.first_read or access.first_write for access in opening.accesses)
+
+    def _only_opened(self, opening: Opening, version: Version | None) -> None:
+        made = next((access.task for access in opening.accesses if "closed" in access.counts), "")
+        acting, thread = self.out.acting(opening.process, made), opening.accesses[0].thread.iri
+        iri, counters, entity = opening.iri + "/open", {"elapsed": opening.elapsed}, version.iri if version else None
+        self.activity(iri, "Open", acting, thread, opening.api or "", counters, opening.opened, entity)
+        if version and version.noise:
+            self.graph.say(iri, ("noise", turtle.boolean(True)))
+
+    def _usual_functions(self, process: Process) -> None:
+        """State with each phase by which function most of what it read or wrote was opened."""
+        counts: dict[str, Counter[str]] = {}
+        for opening in filter(self._is_stated_by_access, self._openings(process)):
+            access, start = next(
+                (access, access.first_read or access.first_write)
+                for access in opening.accesses
+                if access.first_read or access.first_write
+            )
+            phase = self.out.phase_at(self.out.acting(process, access.task), start).iri
+            counts.setdefault(phase, Counter())[opening.api or ""] += 1
+        self.usual = {phase: min(found, key=lambda api: (-found[api], api)) for phase, found in counts.items()}
+        for phase, api in self.usual.items():
+            self.graph.say(phase, ("openApi", turtle.literal(api)))
+
+    def _openings(self, process: Process) -> Iterator[Opening]:
+        seen = set(map(id, process.openings)) if process.containers else ()
+        yield from process.openings
+        yield from (one for one in process.containers if id(one) not in seen)
+
+    def _entity(self, opening: Opening) -> Version | None:
         """The version that an opening's activities touched: what it left, or else what it found."""
         if opening.kind != "FileVersion":
             return None
@@ -110,22 +150,31 @@ class CallGraph:
             moment = opening.closed or opening.opened
             version = self.out.version_at(self.identity.version(facts), moment) if facts else None
             if version:
-                return version.iri
+                return version
         return None
+
+    def _entity_iri(self, opening: Opening | None) -> str | None:
+        version = self._entity(opening) if opening else None
+        return version.iri if version else None
 
     def _access(self, access: Access, entity: str | None) -> None:
         process, thread = access.opening.process, access.thread.iri
-        for kind, name, first, last in (
+        for kind, name, first, latest in (
             ("Read", "read", access.first_read, access.last_read),
             ("Write", "write", access.first_write, access.last_write),
         ):
             if first:
-                counters = counters_of(access, name)
+                counters, last = counters_of(access, name), _end(access, name, latest)
+                opened, self.opened = self.opened, None
+                if opened:
+                    counters["openElapsed"] = opened.elapsed
                 seen = self.identity.version(access.opening.facts) if kind == "Read" else None
                 target = seen if seen in self.out.versions else entity or self._channel(access, kind)
                 api = access.counts.get(name + "Api", name)
                 acting = self.out.acting(process, access.task)
                 self.activity(f"{access.iri}/{name}", kind, acting, thread, api, counters, first, target, last)
+                if opened and opened.api != self.usual[self.out.phase_at(acting, first).iri]:
+                    self.graph.say(f"{access.iri}/{name}", ("openApi", self._api(opened.api or "")))
         if access.count("count") and access.counts["a"] == "Copy":
             self._copied(access, entity)
         elif access.operation and access.count("count"):
@@ -147,7 +196,7 @@ class CallGraph:
         """What failed on a file is said of it; the rest is summed over the process."""
         sums: dict[tuple[str, str, int], list[int]] = {}
         for failure in process.failures:
-            entity = self._entity(failure.opening) if failure.opening and failure.kind in INFLUENCES else None
+            entity = self._entity_iri(failure.opening) if failure.kind in INFLUENCES else None
             if failure.member and failure.kind in INFLUENCES:
                 known = self.out.made_as, self.out.read_as
                 entity = next((found[failure.member.iri] for found in known if failure.member.iri in found), None)
@@ -188,7 +237,7 @@ class CallGraph:
             return
         counters = {name: access.count(name) for name in ("count", "bytes", "elapsed")}
         api, thread = access.counts.get("api", "copy"), access.thread.iri
-        for kind, target in (("Read", self._entity(copy.source)), ("Write", entity)):
+        for kind, target in (("Read", self._entity_iri(copy.source)), ("Write", entity)):
             iri = f"{access.iri}/{kind.lower()}"
             acting = self.out.acting(access.thread.process, access.task)
             self.activity(iri, kind, acting, thread, api, counters, copy.first, target, copy.last)

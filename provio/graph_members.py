@@ -52,7 +52,6 @@ class MemberGraph:
             turtle.text_or_encoded("name", member.name) if member.name is not None else ("name", None),
             *told,
             ("maxShape", turtle.literal(wider) if wider else None),
-            ("noise", turtle.boolean(True) if member.noise else None),
             ("prov:wasGeneratedBy", named(member.generated_by) if member.generated_by else None),
             ("prov:wasAttributedTo", self.hand.program(member.program) if member.program else None),
             *_both(("prov:wasRevisionOf", "prov:wasDerivedFrom"), member.revision_of),

@@ -21,7 +21,7 @@ from provio.run_facts import Trace
 from provio.store import Writer
 from provio.vocab import PROV, RDF
 
-RULES = 9  # raised where the same trace files give another graph: what an older provio merged is merged anew
+RULES = 10  # raised where the same trace files give another graph: what an older provio merged is merged anew
 
 
 @plain()
@@ -82,7 +82,7 @@ def forget(store: Writer, graphs: Iterable[str], progress: Callable[[int], None]
     graphs, runs = list(graphs), across.Runs.of(store)
     keys, before = across.during(store, graphs, runs), beside.touched(store, *graphs)
     for graph in graphs:
-        keys |= across.shared(store, graph) | across.disputed(store, graph)
+        keys |= across.shared(store, graph)
     _forget(store, graphs, keys, before, runs, progress)
 
 
@@ -106,7 +106,7 @@ def _forget(
 
 def _renew_across(store: Writer, graph: str, keys: set[str], runs: across.Runs, derived: across.Derived) -> None:
     """Renew what the derived graph says because of what a run touches, or touched before it was merged anew."""
-    keys |= across.shared(store, graph) | across.disputed(store, graph) | across.during(store, [graph], runs)
+    keys |= across.shared(store, graph) | across.during(store, [graph], runs)
     if derived.of:
         keys |= derived.of.keys() & across.touched_in(store, graph)
     derived.renew(store, keys, across.conclude(store, sorted(keys), runs))

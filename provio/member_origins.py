@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from provio.nodes import Nodes, Properties
+from provio.nodes import USED_AS_NOISE, Nodes, Properties
 from provio.store import Reader
 from provio.vocab import NS, PROV, RDF
 
@@ -145,7 +145,9 @@ class Origins:
         """Return the subjects that have an object."""
         key = f"{predicate} {iri}"
         if key not in self._pointing:
-            rows = self.reader.table(f"SELECT DISTINCT ?s {{ ?s <{predicate}> <{iri}> }}")
+            words = (USED, USED_AS_NOISE) if predicate == USED else (predicate,)
+            spelt = "|".join(f"<{word}>" for word in words)
+            rows = self.reader.table(f"SELECT DISTINCT ?s {{ ?s {spelt} <{iri}> }}")
             self._pointing[key] = [row[0] for row in rows]
         return self._pointing[key]
 

@@ -15,6 +15,7 @@ from provio.turtle import instant_text
 from provio.vocab import NS, PROV, RDF, RDFS
 
 BATCH = 2_000
+USED, USED_AS_NOISE = PROV + "used", NS + "usedAsNoise"
 FEW = 4  # nodes: to parse and plan a query takes longer than to look at each of them
 # A set that keeps its order: two runs that saw one thing say the same of it twice.
 Properties = Mapping[str, Mapping[str, None]]
@@ -26,6 +27,7 @@ _WANTED = (
         for name in "used wasGeneratedBy specializationOf wasAssociatedWith startedAtTime endedAtTime".split()
     ),
     *(NS + name for name in "partOf path carriedFrom launchedBy continuedFrom noise pathEncoded".split()),
+    *(NS + name for name in "usedAsNoise ranAsNoise".split()),
     *(PROV + name for name in "wasRevisionOf wasDerivedFrom alternateOf".split()),
     *(
         NS + name
@@ -37,7 +39,7 @@ _WANTED = (
 _OF_PROCESSES = frozenset(
     (
         *(PROV + name for name in "used wasAssociatedWith startedAtTime endedAtTime".split()),
-        *(NS + name for name in "partOf carriedFrom launchedBy continuedFrom".split()),
+        *(NS + name for name in "usedAsNoise ranAsNoise partOf carriedFrom launchedBy continuedFrom".split()),
         *(NS + name for name in "argv cwd host pid rank exitCode sourceText status".split()),
     )
 )
@@ -102,7 +104,7 @@ class Nodes:
         left_out, classes = (_TOLD, _GENERAL) if said else ((), ())
         for predicate, value in self.reader.about(iri):
             if predicate in _KEPT and predicate not in left_out and value not in classes:
-                said.setdefault(predicate, {})[value] = None
+                _note(said, predicate, value)
 
     def _read(self, batch: list[str], wanted: str) -> None:
         # A number stands for each node in the answer: it need not be looked up in the store for every row.
@@ -110,7 +112,14 @@ class Nodes:
         query = f"SELECT ?n ?p ?o {{ VALUES (?s ?n) {{ {values} }} ?s ?p ?o FILTER({wanted}) }}"
         said = [self._said[iri] for iri in batch]
         for number, predicate, value in self.reader.table(query):
-            said[int(number)].setdefault(predicate, {})[value] = None
+            _note(said[int(number)], predicate, value)
+
+
+def _note(said: dict[str, dict[str, None]], predicate: str, value: str) -> None:
+    """Note a value. What was used as noise was used, too."""
+    said.setdefault(predicate, {})[value] = None
+    if predicate == USED_AS_NOISE:
+        said.setdefault(USED, {})[value] = None
 
 
 def _told(iri: str) -> dict[str, dict[str, None]]:

@@ -14,7 +14,7 @@ from provio.store import Reader
 from provio.turtle import literal, path_iri
 from provio.vocab import RUN_BASE
 
-VERSIONS = """ ?v prov:specializationOf ?f ; provio:modified ?modified . FILTER NOT EXISTS { ?v provio:noise true }
+VERSIONS = """ ?v prov:specializationOf ?f ; provio:modified ?modified .
     OPTIONAL { ?f provio:path ?path } OPTIONAL { ?f provio:pathEncoded ?coded }
     OPTIONAL { ?v provio:path ?last } OPTIONAL { ?v provio:pathEncoded ?lastCoded } """
 SEEN = "provio:wasReadBy|provio:wasWrittenBy|provio:wasOpenedBy|provio:wasModifiedBy"
@@ -50,11 +50,12 @@ def last_held(reader: Reader, run: str | None = None, paths: Iterable[bytes] = (
     # Of a few names, no more is read of the store than what concerns them.
     which = graph + (f"VALUES ?v {{ {' '.join({'<' + row['v'] + '>' for row in rows})} }} " if asked else "")
     seen, made, before = _seen(reader, which), _made(reader, which), _before(reader, which)
+    noise = _noise(reader, which) - made
     newest: dict[bytes, Recorded] = {}
     for row in rows:
         key = row["g"], row["v"]
         part = "~" in row["v"].rpartition("/")[2]  # of a content, or one on its way: never what a name holds in the end
-        if part or not row["g"].endswith("/bundle") or key in before:
+        if part or not row["g"].endswith("/bundle") or key in before or key in noise:
             continue
         path = _bytes(row, "path", "coded")
         own = path if asked else _bytes(row, "last", "lastCoded") or path
@@ -129,6 +130,14 @@ def _made(reader: Reader, graph: str) -> set[tuple[str, str]]:
     query = f"""{PREFIXES} SELECT DISTINCT ?g ?v {{ {graph} GRAPH ?g {{
         ?v prov:wasGeneratedBy|provio:wasWrittenBy ?a ; prov:specializationOf ?f }} }}"""
     return {(row["g"], row["v"]) for row in reader.rows(query)}
+
+
+def _noise(reader: Reader, graph: str) -> set[tuple[str, str]]:
+    """The system's own files, as each run has it: it used them as noise alone."""
+    query = f"{PREFIXES} SELECT DISTINCT ?g ?v {{ {graph} GRAPH ?g {{ %s }} }}"
+    noise = "{ ?by provio:usedAsNoise|provio:ranAsNoise ?v } UNION { ?v provio:wasOpenedBy/provio:noise true }"
+    found = {(row["g"], row["v"]) for row in reader.rows(query % noise)}
+    return found - {(row["g"], row["v"]) for row in reader.rows(query % "?by prov:used|provio:ran ?v")}
 
 
 def _before(reader: Reader, graph: str) -> set[tuple[str, str]]:

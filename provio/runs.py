@@ -223,5 +223,5 @@ def _files(reader: Reader, iri: str, kind: str) -> list[tuple[str, int]]:
     query = f"""{PREFIXES} SELECT ?path (SUM(?b) AS ?bytes) WHERE {{ GRAPH <{iri}/bundle> {{
         ?io a provio:{kind} ; provio:bytes ?b . ?v provio:was{"Written" if kind == "Write" else "Read"}By ?io .
         {{ SELECT ?v (MIN(?p) AS ?path) WHERE {{ ?v prov:specializationOf ?f . ?f provio:path ?p }} GROUP BY ?v }}
-        FILTER NOT EXISTS {{ ?v provio:noise true }} }} }} GROUP BY ?path ORDER BY ?path"""
+        FILTER NOT EXISTS {{ ?phase provio:usedAsNoise ?v }} }} }} GROUP BY ?path ORDER BY ?path"""
     return [(row["path"], int(row["bytes"])) for row in reader.rows(query)]

@@ -12,7 +12,7 @@ from itertools import product
 
 from provio.configured import CONFIGURATION
 from provio.identity import is_within_files
-from provio.nodes import Nodes, batches
+from provio.nodes import USED_AS_NOISE, Nodes, batches
 from provio.store import Reader
 from provio.vocab import NS, PROV
 
@@ -26,6 +26,7 @@ BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", NS + "contentFrom", 
 HAD_MEMBER = PROV + "hadMember"  # which the data go from subject to object
 SAME = NS + "sameContentAs"  # stands beside an alternateOf that is of equal content alone: that ties nothing
 INFORMERS = (NS + "continuedFrom", NS + "carriedFrom", NS + "launchedBy")
+SPELT = {USED: (USED, USED_AS_NOISE), RAN: (RAN, NS + "ranAsNoise")}  # an edge, and how the store spells it
 FEW = 1_000  # so many edges of a kind are read at once, instead of asking each node for them
 
 
@@ -166,9 +167,10 @@ def _code(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
     found = set()
     for batch in batches(activities):
         values = " ".join(f"<{iri}>" for iri in batch)
-        for subject, object_ in reader.table(f"SELECT ?s ?o {{ VALUES ?s {{ {values} }} ?s <{RAN}> ?o }}"):
-            walk.edges[subject, RAN, object_] = None
-            found.add(object_)
+        for word in SPELT[RAN]:
+            for subject, object_ in reader.table(f"SELECT ?s ?o {{ VALUES ?s {{ {values} }} ?s <{word}> ?o }}"):
+                walk.edges[subject, RAN, object_] = None
+                found.add(object_)
     return found
 
 
@@ -178,9 +180,10 @@ def _pointing(reader: Reader, walk: Walk, nodes: list[str], *predicates: str) ->
     One predicate a query: a list of them beside a list of nodes is many times slower.
     """
     found = set()
-    for batch, predicate in product(batches(nodes), predicates):
+    spelt = [(predicate, word) for predicate in predicates for word in SPELT.get(predicate, (predicate,))]
+    for batch, (predicate, word) in product(batches(nodes), spelt):
         values = " ".join(f"<{iri}>" for iri in batch)
-        query = f"SELECT ?s ?o {{ VALUES ?o {{ {values} }} ?s <{predicate}> ?o {_unless(predicate)} }}"
+        query = f"SELECT ?s ?o {{ VALUES ?o {{ {values} }} ?s <{word}> ?o {_unless(predicate)} }}"
         for subject, object_ in reader.table(query):
             if walk.inside or not is_within_files(subject):
                 walk.edges[subject, predicate, object_] = None

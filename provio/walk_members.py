@@ -15,7 +15,7 @@ from provio.member_origins import ALTERNATE, DERIVED, FORMAT, GENERATED, HAD_MEM
 from provio.nodes import batches
 from provio.store import Reader
 from provio.vocab import NS
-from provio.walk import BETWEEN, Walk, Ways
+from provio.walk import BETWEEN, SPELT, Walk, Ways
 
 PART_OF = NS + "partOf"
 
@@ -83,8 +83,9 @@ class MemberWays(Ways):
         found: list[tuple[str, str]] = []
         for batch in batches(nodes):
             values = " ".join(f"<{iri}>" for iri in batch)
-            query = f"SELECT DISTINCT ?s ?o {{ VALUES ?o {{ {values} }} ?s <{predicate}> ?o }}"
-            found += [(row[0], row[1]) for row in self.reader.table(query)]
+            for word in SPELT.get(predicate, (predicate,)):
+                query = f"SELECT DISTINCT ?s ?o {{ VALUES ?o {{ {values} }} ?s <{word}> ?o }}"
+                found += [(row[0], row[1]) for row in self.reader.table(query)]
         return found
 
     def _makers(self, frontier: list[str]) -> set[str]:

@@ -17,6 +17,7 @@ from provio.identity import is_within_files
 from provio.nodes import Nodes, batches
 from provio.store import Reader
 from provio.vocab import NS, PROV, RDF, RUN_BASE, local_name, most_specific
+from provio.walk import SPELT
 
 RUN_EDGES = (
     *(PROV + name for name in ("used", "wasGeneratedBy")),
@@ -36,7 +37,12 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
     """Return what a run did, from file to file and inside files."""
     iri = RUN_BASE + run
     graph = bundle_iri(iri)
-    edges = {(subject, word, value): None for word in RUN_EDGES for subject, value in _pairs(reader, graph, word)}
+    edges = {
+        (subject, word, value): None
+        for word in RUN_EDGES
+        for spelt in SPELT.get(word, (word,))
+        for subject, value in _pairs(reader, graph, spelt)
+    }
     known = Nodes(reader, without=RUN_EDGES)
     shown = {end for subject, _, object_ in edges for end in (subject, object_)} - {iri}
     hidden = set() if everything else noise(reader, shown, edges, known) - made_by_programs(edges)

@@ -185,7 +185,7 @@ def _unmade(reader: Reader, target: Target, document: LineageDocument) -> str:
     said = f"nobody who was recorded made {name}"
     if document["gaps"]:
         return f"{said}: {document['gaps'][0]['reason']}"
-    query = f"""{PREFIXES} SELECT ?run ?start {{ ?a prov:used <{target.iri}> ; provio:partOf+ ?p .
+    query = f"""{PREFIXES} SELECT ?run ?start {{ ?a prov:used|provio:usedAsNoise <{target.iri}> ; provio:partOf+ ?p .
         ?p a provio:Process ; provio:partOf ?run . ?a prov:startedAtTime ?start }} ORDER BY ?start LIMIT 1"""
     for row in reader.rows(query):
         when = f"{row['start'][:19].replace('T', ' ')} UTC"

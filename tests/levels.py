@@ -8,10 +8,10 @@ from provio.ancestry import Scope, lineage
 from provio.home import Home
 from provio.store.embedded import StoreReader
 from provio.target import Target
-from provio.vocab import NS
+from provio.vocab import NS, PROV
 
-ENTITIES = f"""SELECT DISTINCT ?v {{ ?v a <http://www.w3.org/ns/prov#Entity>
-    FILTER NOT EXISTS {{ ?v <{NS}noise> true }} FILTER NOT EXISTS {{ ?v a <{NS}NamedLink> }} }}"""  # a link is a name
+ENTITIES = f"""SELECT DISTINCT ?v {{ {{ ?v a <{NS}FileVersion> }} UNION {{ ?w <{PROV}hadMember> ?v }}
+    FILTER NOT EXISTS {{ ?by <{NS}usedAsNoise> ?v }} FILTER NOT EXISTS {{ ?v a <{NS}NamedLink> }} }}"""  # a link is a name
 
 
 def ancestors(reader: StoreReader, iri: str, *, inside: bool, forward: bool = False) -> set[str]:

@@ -262,11 +262,6 @@ def known(*versions: str) -> list[str]:
     return [f'<https://w3id.org/provio/version/disk/{name}> <{NS}inode> "{own}"^^{inode} .\n' for name, own in made]
 
 
-def noise(version: str) -> list[str]:
-    true = '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
-    return [f"<https://w3id.org/provio/version/disk/{version}> <{NS}noise> {true} .\n"]
-
-
 def test_a_run_shares_what_another_knows_another_version_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where it has more inodes than one query asks about; the first run of a store shares none."""
     monkeypatch.setattr(elsewhere, "BATCH", 2)
@@ -277,19 +272,3 @@ def test_a_run_shares_what_another_knows_another_version_of(tmp_path: Path, monk
         keys = {f"https://w3id.org/provio/version/disk/{name}" for name in ("1.0", "3.0")}
         assert across.shared(store, "run:one") == keys
         assert across.shared(store, "run:two") == keys
-
-
-def test_a_run_of_many_versions_disputes_what_another_calls_noise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Either way round; the first run of a store disputes nothing."""
-    monkeypatch.setattr(elsewhere, "BATCH", 2)
-    with StoreWriter(Home(tmp_path), wait=True) as store:
-        store.replace("run:one", known("1.0.5.3", "2.0.5.3", "3.0.5.3") + noise("4.0.5.3"))
-        assert across.disputed(store, "run:one") == set()
-        store.replace("run:two", known("6.0.5.3") + noise("2.0.5.3"))
-        key = "https://w3id.org/provio/version/disk/{}.0".format
-        assert across.disputed(store, "run:one") == across.disputed(store, "run:two") == {key(2)}
-        store.replace("run:three", known("4.0.5.3"))
-        assert across.disputed(store, "run:one") == {key(2), key(4)}
-        assert across.disputed(store, "run:three") == {key(4)}

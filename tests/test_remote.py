@@ -47,7 +47,7 @@ QUERIES = [
     "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?p a provio:Process } } GROUP BY ?g ORDER BY ?g",
     "SELECT ?x { ?r provio:commandLine ?x } ORDER BY ?x",
     "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }",
-    "SELECT DISTINCT ?v ?n { ?v provio:noise ?n } ORDER BY ?v",
+    "SELECT DISTINCT ?v { ?p provio:usedAsNoise ?v } ORDER BY ?v",
     "ASK { ?f a provio:File }",
     "ASK { ?f a provio:Rank }",
 ]

@@ -21,14 +21,14 @@ import pyoxigraph as ox
 
 from provio import turtle
 from provio.across import channels, inodes
-from provio.across.elsewhere import is_large, others, shared
+from provio.across.elsewhere import shared
 from provio.across.known import DERIVED, Facts, Kept, Known, nanoseconds
 from provio.graph_lines import bundle_iri
 from provio.lineage import Conclusions
 from provio.plain import plain
 from provio.vocab import NS, PROV, RDF, RUN_BASE, local_name
 
-__all__ = ["DERIVED", "Derived", "Known", "Open", "Runs", "conclude", "disputed", "during", "shared", "touched_in"]
+__all__ = ["DERIVED", "Derived", "Known", "Open", "Runs", "conclude", "during", "shared", "touched_in"]
 
 
 Statement = tuple[str, str, str]  # subject, predicate, object: IRIs, or lexical forms
@@ -115,19 +115,6 @@ def touched_in(known: Known, graph: str) -> set[str]:
     facts = Facts(known)
     called = (channels.names(facts, channel) for channel in known.members(graph, RDF + "type", NS + "Channel"))
     return {key for key in versions if key}.union(*called)
-
-
-def disputed(known: Known, graph: str) -> set[str]:
-    """Return the inodes of versions that are noise to a run and an input to another."""
-    here, there = f"GRAPH <{graph}> {{ ?v %s }} ", "GRAPH ?other { ?v %s }"
-    noise, read = f"<{NS}noise> true", f"<{NS}inode> ?inode"
-    found, large = set(), is_large(known, graph)
-    for one, other in ((noise, read), (read, noise)):
-        if large and not others(known, graph, f"?v {other}"):
-            continue
-        rows = known.rows(f"SELECT DISTINCT ?v {{ {here % one} {there % other} }}")
-        found |= {key for row in rows if (key := inodes.key_of(row["v"]))}
-    return found
 
 
 def during(known: Known, graphs: Iterable[str], runs: Runs) -> set[str]:

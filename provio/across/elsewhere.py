@@ -16,7 +16,7 @@ def shared(known: Known, graph: str) -> set[str]:
     """Return the inodes of which a run's graph knows one version and another run's a different one."""
     # There may be a hundred thousand: their names are kept in pages, and of each inode its versions as a sum of hashes.
     pages = ["\n".join(some) for some in _batches(known.members(graph, NS + "inode"))]
-    if len(pages) > 1 and not others(known, graph, f"?v <{NS}inode> ?inode"):
+    if len(pages) > 1 and not _others(known, graph):
         return set()
     own: dict[int, int] = {}
     several: set[int] = set()
@@ -35,14 +35,9 @@ def shared(known: Known, graph: str) -> set[str]:
     return found
 
 
-def is_large(known: Known, graph: str) -> bool:
-    """Tell whether a run knows so many versions that it pays to ask first whether any other run knows one."""
-    return any(islice(known.members(graph, NS + "inode"), BATCH, None))
-
-
-def others(known: Known, graph: str, statement: str) -> bool:
-    """Tell whether another graph says such a thing; the first run of a store is told so by one query."""
-    query = f"GRAPH ?other {{ {statement} }} FILTER(?other != <{graph}>)"
+def _others(known: Known, graph: str) -> bool:
+    """Tell whether another graph knows an inode; the first run of a store is told so by one query."""
+    query = f"GRAPH ?other {{ ?v <{NS}inode> ?inode }} FILTER(?other != <{graph}>)"
     return any(known.rows(f"SELECT ?other {{ {query} }} LIMIT 1"))
 
 

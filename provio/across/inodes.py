@@ -69,9 +69,6 @@ def conclude(facts: Facts, inode: str, run_at: RunAt) -> list[str]:
         writings = [w for version in chain for w in _writings(facts, version)]
         for version in unmade:
             _unmade(facts, graph, version, chain, writings, run_at)
-    for version in chain:
-        if facts.all(version.iri, "noise"):  # to one run, and an input to another: each is asked of its own
-            graph.say(version.iri, ("noise", turtle.boolean(False)))
     _join(facts, graph, chain)
     return graph.lines
 
@@ -171,8 +168,8 @@ def _so_far(facts: Facts, graph: Graph, version: Version, writing: Writing) -> s
     looks = [a for term in ("wasReadBy", "wasOpenedBy") for a in facts.values(version.iri, term)]
     seen = min((facts.moments(activity)[0] for activity in looks), default=writing.end)
     moment = min(max(version.mtime, writing.start) + TICK, max(seen, writing.start), writing.end)
-    used = facts.values(phase, "prov:used")
-    by_then = [entity for entity in used if _first_use(facts, entity, phase) <= moment]
+    used = [(word, entity) for word in ("prov:used", "usedAsNoise") for entity in facts.values(phase, word)]
+    by_then = [(word, f"<{entity}>") for word, entity in used if _first_use(facts, entity, phase) <= moment]
     if len(by_then) == len(used):
         return phase
     stretch = _stretch(phase, version.mtime)
@@ -180,7 +177,7 @@ def _so_far(facts: Facts, graph: Graph, version: Version, writing: Writing) -> s
     same = [(term, f"<{value}>") for term in SAME for value in facts.values(phase, term)]
     graph.node(
         stretch, "Phase", *same, ("prov:startedAtTime", turtle.instant(start)),
-        ("prov:endedAtTime", turtle.instant(max(start, moment))), *(("prov:used", f"<{entity}>") for entity in by_then),
+        ("prov:endedAtTime", turtle.instant(max(start, moment))), *by_then,
     )  # fmt: skip
     return stretch
 

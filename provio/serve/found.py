@@ -19,7 +19,9 @@ from provio.vocab import NS, PROV, RUN_BASE
 MOST = 3_000  # matches that are put in order; of more, the first
 # The system's own files come last: whoever looks for a name rarely means one.
 NAMED = f"SELECT DISTINCT ?iri ?path {{ ?iri a <{NS}%s> ; <{NS}%s> ?path }}"
-SYSTEM = f"SELECT DISTINCT ?file {{ ?version <{NS}noise> true ; <{PROV}specializationOf> ?file }}"
+SYSTEM = f"""SELECT DISTINCT ?file {{
+    {{ SELECT DISTINCT ?version {{ {{ ?by <{NS}usedAsNoise>|<{NS}ranAsNoise> ?version }}
+        UNION {{ ?version <{NS}wasOpenedBy>/<{NS}noise> true }} }} }} ?version <{PROV}specializationOf> ?file }}"""
 
 
 class Name(NamedTuple):

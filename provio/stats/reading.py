@@ -46,7 +46,7 @@ def load(reader: Reader, times: bool = False) -> Recorded:
     _mirrors(by_iri)
     if times:
         _times(reader, by_iri)
-    found.activities = list(by_iri.values())
+    found.activities = [*by_iri.values(), *_openings(reader, by_iri)]
     return found
 
 
@@ -103,9 +103,16 @@ def _files(reader: Reader, found: Recorded) -> None:
     for version, moment in _pairs(reader, "modified"):
         if version in found.files:
             found.files[version].modified = moment
-    for row in reader.table("SELECT DISTINCT ?v { ?v provio:noise true }"):
-        if row[0] in found.files:
-            found.files[row[0]].system = True
+    for version in _system(reader):
+        if version in found.files:
+            found.files[version].system = True
+
+
+def _system(reader: Reader) -> set[str]:
+    """The versions that are the system's own wherever they were used."""
+    noise = {version for word in ("usedAsNoise", "ranAsNoise") for _, version in _pairs(reader, word)}
+    noise |= {row[0] for row in reader.table("SELECT DISTINCT ?v { ?v provio:wasOpenedBy/provio:noise true }")}
+    return noise - {version for word in ("prov:used", "ran") for _, version in _pairs(reader, word)}
 
 
 def _activities(reader: Reader) -> dict[str, Activity]:
@@ -123,6 +130,20 @@ def _activities(reader: Reader) -> dict[str, Activity]:
             found[iri].jumped = (found[iri].bytes or 0) - int(value)
     _sizes(reader, found)
     return found
+
+
+def _openings(reader: Reader, by_iri: dict[str, Activity]) -> Iterator[Activity]:
+    """The openings that reads and writes state: by the function of their own, or else the usual one of their phase."""
+    apis, whole = dict(_pairs(reader, "openApi")), dict(_pairs(reader, "partOf"))
+    for iri, elapsed in _pairs(reader, "openElapsed"):
+        of = by_iri.get(iri)
+        if of is None:
+            continue
+        api = intern(apis.get(iri) or apis.get(whole.get(iri, ""), "open"))
+        one = Activity(iri + "/open", "Open", api, 1, None, int(elapsed), int(elapsed))
+        one.process, one.thread, one.run, one.target = of.process, of.thread, of.run, of.target
+        one.start = one.end = of.start
+        yield one
 
 
 def _sizes(reader: Reader, found: dict[str, Activity]) -> None:
@@ -195,8 +216,8 @@ def _times(reader: Reader, by_iri: dict[str, Activity]) -> None:
     for iri, moment in _pairs(reader, "prov:startedAtTime"):
         if iri in by_iri:
             one = by_iri[iri]
-            one.start = one.end = nanoseconds(moment)
-            one.end += one.elapsed or 0 if one.count == 1 else 0
+            one.start = nanoseconds(moment)
+            one.end = one.start + (one.elapsed or 0)
     for iri, moment in _pairs(reader, "prov:endedAtTime"):
         if iri in by_iri:
             by_iri[iri].end = max(by_iri[iri].start, nanoseconds(moment))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from provio.lock import Lock
 
 INODE = NS + "inode"
-OF_VERSIONS = (PROV + "wasGeneratedBy", PROV + "wasRevisionOf", NS + "noise")  # what each is asked for
+OF_VERSIONS = (PROV + "wasGeneratedBy", PROV + "wasRevisionOf")  # what each is asked for
 STAGED = "/staged"
 PIECE = 500  # triples in one operation of an update: Virtuoso takes no more than some thousands
 Said = list[tuple[str, str, str]]  # a term's value, another's or a predicate, and the graph
