@@ -91,7 +91,8 @@ class Access:
 
     def moved(self, side: str) -> int:
         """Return how many calls of a side (`read`, `write`) moved bytes: a read at the end of a file moves none."""
-        return self.count(side + "s") - (self.count("emptyReads") if side == "read" else 0)
+        counts = self.counts
+        return int(counts.get(side + "s", 0)) - int(counts.get("emptyReads", 0) if side == "read" else 0)
 
     def consecutive(self, side: str) -> int:
         """Return the bytes of the calls of a side that began where the call before ended; the first one counts."""

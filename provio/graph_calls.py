@@ -37,19 +37,23 @@ def counters_of(access: Access, side: str) -> dict[str, int]:
     RDF is dear: of the sizes only those that occurred (an empty read has none), and none where one call moved all; the
     longest call where several moved something; the consecutive bytes where they are not all.
     """
-    if side + "s" not in access.counts:
+    counts = access.counts
+    if side + "s" not in counts:
         return {}
-    names = (("count", "s"), ("bytes", "Bytes"), ("elapsed", "Elapsed"))
-    counters = {name: access.count(side + part) for name, part in names}
-    timed = side + "Longest" in access.counts
-    if side + "Elapsed" in access.counts and not timed:
+    names = (("count", side + "s"), ("bytes", side + "Bytes"), ("elapsed", side + "Elapsed"))
+    counters = {name: int(counts.get(counter, 0)) for name, counter in names}
+    longest = counts.get(side + "Longest")
+    if longest is None and side + "Elapsed" in counts:
         return counters  # an older trace, which has no more
-    if timed and access.moved(side) > 1:
-        counters["maxElapsed"] = access.count(side + "Longest")
-    if access.consecutive(side) != counters["bytes"]:
-        counters["consecutiveBytes"] = access.consecutive(side)
-    sizes = {f"size{number}": count for number, count in enumerate(access.sizes(side), start=1) if count}
-    return counters | sizes if sum(sizes.values()) > 1 else counters
+    moved = access.moved(side)
+    if longest is not None and moved > 1:
+        counters["maxElapsed"] = int(longest)
+    consecutive = access.consecutive(side)
+    if consecutive != counters["bytes"]:
+        counters["consecutiveBytes"] = consecutive
+    if moved > 1:
+        counters |= {f"size{number}": count for number, count in enumerate(access.sizes(side), start=1) if count}
+    return counters
 
 
 def _end(access: Access, side: str, last: int) -> int | None:

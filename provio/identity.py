@@ -5,6 +5,7 @@ A file version is what `stat` says it is. `Identity` knows one run's mounts; eve
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -121,6 +122,7 @@ def _below(path: bytes, point: bytes) -> bool:
     return point in {b"/", path} or path.startswith(point.rstrip(b"/") + b"/")
 
 
+@lru_cache
 def domain_segment(domain: str) -> str:
     """Return a storage domain as one percent-encoded authority; a `~` too, for it marks what is not a whole version."""
     return quote(domain, safe="-._").replace("~", "%7E")

@@ -23,12 +23,17 @@ from provio.run_facts import Trace
 from provio.settings import Interpreter
 from provio.statx import Facts
 
-SYSTEM = tuple(b"/etc /dev /usr /bin /boot /lib /lib32 /lib64 /opt /sbin /sys /proc /var /cvmfs".split())
-NOT_SYSTEM = tuple(b"/dev/shm /var/tmp /var/home".split())
-SLASH = ord("/")
+
+def _folders(*roots: bytes) -> tuple[bytes, ...]:
+    """Return folders as `_under` compares them."""
+    return tuple(root + b"/" for root in roots)
+
+
+SYSTEM = _folders(*b"/etc /dev /usr /bin /boot /lib /lib32 /lib64 /opt /sbin /sys /proc /var /cvmfs".split())
+NOT_SYSTEM = _folders(*b"/dev/shm /var/tmp /var/home".split())
 # provio itself, which a watched Python may run, where it is not installed among other packages.
 _PACKAGE = Path(__file__).resolve().parent.parent
-OWN = tuple(os.fsencode(room) for room in (_PACKAGE, (_PACKAGE / "interceptors").resolve()))
+OWN = _folders(*(os.fsencode(room) for room in (_PACKAGE, (_PACKAGE / "interceptors").resolve())))
 # Where IPython keeps what was typed.
 HISTORY = pattern(rb"/profile_[^/]+/history\.sqlite(-[a-z]+)?$")
 ROOT_VARIABLES = pattern(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
@@ -101,8 +106,9 @@ class Noise:
     def __init__(self, trace: Trace, settings: Config) -> None:
         self.project = trace.run.get("project", "").encode("utf-8", "surrogateescape")
         self.added, self.kept = (_Places(p, self.project) for p in (settings.noise_add, settings.noise_keep))
-        self.interpreters = set(_interpreter_prefixes(trace))
-        self.installed = set(_named_roots(trace))
+        self.interpreters = _folders(*dict.fromkeys(_interpreter_prefixes(trace)))
+        self.installed = _folders(*dict.fromkeys(_named_roots(trace)))
+        self.own = _folders(self.project) if self.project else ()
         home = trace.run.get("homeFolder", "").encode("utf-8", "surrogateescape").rstrip(b"/")
         homes = [rb"/root", rb"/home/[^/]+", *([re.escape(home)] if home else [])]
         self.hidden = re.compile(rb"(" + b"|".join(homes) + rb")/\.[^/]+")
@@ -131,19 +137,19 @@ class Noise:
         """Tell whether a program or script is noise."""
         if code.path in self.named:
             return False
-        own = self.kept(code.path) or (self.project and _under(code.path, {self.project}))
+        own = self.kept(code.path) or _under(code.path, self.own)
         return self._of_system(code.path) or (code.installed and not own)
 
     def _of_system(self, path: bytes) -> bool:
         if self.added(path) or self.kept(path):
             return not self.kept(path)
-        image = next((root for root in self.roots if _under(path, {root})), None)
+        image = next((root for root in self.roots if _under(path, _folders(root))), None)
         if image:  # what is the system's there is below the root there
             return bool(self._root(path[len(image) :])) or b"/site-packages/" in path or b"/__pycache__/" in path
         if _under(path, self.interpreters) or b"/site-packages/" in path or _under(path, OWN):
             return True
         root = self._root(path)
-        if self.project and _under(path, {self.project}):
+        if _under(path, self.own):
             return len(root) > len(self.project)  # the project is all of the home, or of the machine
         return bool(root) or b"/__pycache__/" in path or _under(path, self.installed)
 
@@ -152,7 +158,9 @@ class Noise:
         hidden = self.hidden.match(path)
         if hidden:
             return hidden[0]
-        return b"" if _under(path, NOT_SYSTEM) else next((root for root in SYSTEM if _under(path, {root})), b"")
+        if not _under(path, SYSTEM) or _under(path, NOT_SYSTEM):
+            return b""
+        return next(root[:-1] for root in SYSTEM if _under(path, (root,)))
 
 
 class _Places:
@@ -161,7 +169,7 @@ class _Places:
     def __init__(self, places: Iterable[str], project: bytes) -> None:
         globs = [place.rstrip("/") for place in places if re.search(r"[*?[]", place)]
         named = [os.fsencode(place) for place in places if not re.search(r"[*?[]", place)]
-        self.folders = {os.path.normpath(os.path.join(project, place)) for place in named}
+        self.folders = _folders(*(os.path.normpath(os.path.join(project, place)) for place in named))
         below = re.escape(os.fsdecode(project)) + "/"
         rules = ((("" if glob.startswith("/") else below), part) for glob in globs for part in (glob, glob + "/*"))
         self.globs = [re.compile(start + translate(part)) for start, part in rules]
@@ -171,8 +179,9 @@ class _Places:
         return _under(path, self.folders) or any(glob.match(os.fsdecode(path)) for glob in self.globs)
 
 
-def _under(path: bytes, roots: Iterable[bytes]) -> bool:
-    return any(path.startswith(root) and (len(path) == len(root) or path[len(root)] == SLASH) for root in roots)
+def _under(path: bytes, folders: tuple[bytes, ...]) -> bool:
+    """Tell whether a path is one of these folders, or below one."""
+    return (path + b"/").startswith(folders)
 
 
 def _interpreter_prefixes(trace: Trace) -> Iterable[bytes]:
