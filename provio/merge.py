@@ -77,6 +77,7 @@ def merge(
         work.outcome.damages += late
         work.unpublished = removal.forget(home, store)
         work.words()
+        work.earlier()
         work.all(home.run_folders() if asked is None or store.begun else asked, readers, progress)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
@@ -120,6 +121,13 @@ class _Merge:
 
             words = own_words.of(self.settings)
             self.unpublished |= own_words.keep(self.store, words)
+
+    def earlier(self) -> None:
+        """Take over the runs of an earlier version's store whose folders are gone."""
+        folders = {folder.name for folder in self.home.run_folders()}
+        for graph, run, content_hash, document in self.store.left_behind(folders):
+            intake.copy(self.store, graph, run, content_hash, document)
+            self.unpublished = True
 
     def all(self, folders: list[Path], readers: Readers | None, progress: Callable[[str], None]) -> None:
         """Merge run folders, one after the other; what fails of one costs no other."""

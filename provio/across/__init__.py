@@ -126,9 +126,13 @@ def during(known: Known, graphs: Iterable[str], runs: Runs) -> set[str]:
     if not own:
         return found
     first, last = own[0][0], max(end for _, end, _ in own)
-    for other in (graph for _, ended, run in runs.times if ended >= first and (graph := _bundle(run)) not in named):
-        rows = known.rows(f"""SELECT ?v ?modified {{ GRAPH <{other}> {{ ?v provio:inode ?i ; provio:modified ?modified
-            FILTER(?modified >= {turtle.instant(first)} && ?modified <= {turtle.instant(last)}) }} }}""")
+    for other in (run for _, ended, run in runs.times if ended >= first and _bundle(run) not in named):
+        rows = known.rows(f"""SELECT ?v ?modified {{
+            {{ SELECT DISTINCT ?v {{ ?phase provio:partOf+ <{RUN_BASE}{other}> .
+                {{ ?phase prov:used ?v }}
+                UNION {{ ?v prov:wasGeneratedBy|provio:wasReadBy|provio:wasOpenedBy ?phase }} }} }}
+            ?v provio:inode ?i ; provio:modified ?modified
+            FILTER(?modified >= {turtle.instant(first)} && ?modified <= {turtle.instant(last)}) }}""")
         for row in rows:
             moment = nanoseconds(row["modified"])
             if any(start <= moment <= end for start, end, _ in own) and (key := inodes.key_of(row["v"])):

@@ -10,6 +10,8 @@ from provio.across.known import Known
 from provio.vocab import NS
 
 BATCH = 500  # of what one query asks about
+DID = """{ ?by prov:used ?v } UNION { ?v prov:wasGeneratedBy|provio:wasReadBy|provio:wasWrittenBy|provio:wasOpenedBy|
+    provio:wasModifiedBy|provio:wasCreatedBy|provio:wasFlushedBy ?by }"""
 
 
 def shared(known: Known, graph: str) -> set[str]:
@@ -36,8 +38,8 @@ def shared(known: Known, graph: str) -> set[str]:
 
 
 def _others(known: Known, graph: str) -> bool:
-    """Tell whether another graph knows an inode; the first run of a store is told so by one query."""
-    query = f"GRAPH ?other {{ ?v <{NS}inode> ?inode }} FILTER(?other != <{graph}>)"
+    """Tell whether there is another run; the first run of a store is told so by one query."""
+    query = f"?other a provio:Run FILTER(?other != <{graph.removesuffix('/bundle')}>)"
     return any(known.rows(f"SELECT ?other {{ {query} }} LIMIT 1"))
 
 
@@ -60,10 +62,11 @@ def _told(known: Known, keys: Iterable[str]) -> dict[str, set[str]]:
 
 
 def _elsewhere(known: Known, graph: str, versions: list[str]) -> Iterator[str]:
-    """Yield those of a graph's versions that another graph knows, too."""
+    """Yield those of a run's versions that another run used, made or did something to."""
+    run = graph.removesuffix("bundle")
     for some in _batches(versions):
         named = " ".join(f"<{version}>" for version in some)
-        query = f"VALUES ?v {{ {named} }} GRAPH ?other {{ ?v <{NS}inode> ?inode }} FILTER(?other != <{graph}>)"
+        query = f"VALUES ?v {{ {named} }} {DID} FILTER(!STRSTARTS(STR(?by), '{run}'))"
         yield from (row["v"] for row in known.rows(f"SELECT DISTINCT ?v {{ {query} }}"))
 
 

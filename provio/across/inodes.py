@@ -28,11 +28,10 @@ SAME = ("partOf", "prov:wasAssociatedWith", "carriedFrom", "continuedFrom", "lau
 
 @plain()
 class Version:
-    """A version, the graphs that know it, the activities that made it (the graphs' word), what it kept content of."""
+    """A version, the activities that made it (the graphs' word), what it kept content of."""
 
     iri: str
     mtime: int
-    graphs: set[str] = field(default_factory=set)
     made_by: dict[str, str] = field(default_factory=dict)
     earlier: list[str] = field(default_factory=list)
     contributed: bool = False
@@ -77,7 +76,7 @@ def versions(facts: Facts, inode: str) -> list[Version]:
     """Return the inode's recorded versions by their mtimes; what was only contributed is noted at its version."""
     found: dict[str, Version] = {}
     contributed = set()
-    for iri, graph in facts.subjects("inode", number_of(inode)):
+    for iri, _ in facts.subjects("inode", number_of(inode)):
         known = VERSION.match(iri)
         if known is None or known["inode"] != inode:
             continue
@@ -85,7 +84,7 @@ def versions(facts: Facts, inode: str) -> list[Version]:
         if base != iri:
             contributed.add(base)
             continue
-        found.setdefault(iri, Version(iri, int(known["mtime"]))).graphs.add(graph)
+        found[iri] = Version(iri, int(known["mtime"]))
     for version in found.values():
         version.contributed = version.iri in contributed
         version.made_by = {graph: activity for activity, graph in facts.all(version.iri, "prov:wasGeneratedBy")}

@@ -13,7 +13,7 @@ this package names a backend.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
@@ -100,6 +100,9 @@ class Writer(Protocol):
 
     def drop(self, graph: str) -> None:
         """Remove a graph and its index."""
+
+    def left_behind(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
+        """Yield of an earlier version's store the runs that are none of these: graph, run, content hash, N-Triples."""
 
     def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
         """Return the objects of a subject's property in every graph, each with its graph."""
@@ -229,7 +232,9 @@ def pending(home: Home, settings: Config) -> list[Path]:
     """Return the run folders that the store does not hold as they are now, as far as times tell."""
     found = served(home, settings).pending(settings.conclusions)
     if not settings.store:
-        return found
+        from provio.store import embedded
+
+        return home.run_folders() if embedded.check_version(home) in embedded.EARLIER else found
     from provio.store.remote import missing
 
     return sorted({*found, *missing(home, settings)})

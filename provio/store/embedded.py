@@ -6,30 +6,33 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, cast
+from typing import cast
 
 import pyoxigraph as ox
 
 from provio.errors import NothingKnown, StoreError, remedy
 from provio.home import Home, share
 from provio.lock import Lock
-from provio.store import INDEX, Damaged, snapshots, spool, writing
-from provio.store.spool import Part, Spool
-from provio.vocab import PREFIXES
+from provio.store import INDEX, Damaged, snapshots, spool, statements, writing
+from provio.store.spool import Spool
+from provio.vocab import NS, PREFIXES, RDF, RUN_BASE
 
-VERSION = "1"
+VERSION = "2"
+EARLIER = frozenset({"1"})  # versions that can be asked, and are made again at the next merge
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
 LARGE = 8 * spool.PIECE  # bytes of them that are loaded apart: less is rewritten too seldom to pay for it
 KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
 CURRENT = "CURRENT"  # the file by which RocksDB finds all others: a folder without it holds no store
 PIECE = 100_000  # quads that are copied at once
+SHARED = frozenset({NS + "inode", NS + "identifier", RDF + "type"})  # asked of shared things alone
 ADDRESSES = 448 << 20  # bytes of address space that RocksDB and its threads were seen to take
 # Bytes of N-Triples after which the store is closed and opened again: until then RocksDB keeps one of twelve in memory.
 FRESH = 150_000_000
@@ -47,6 +50,7 @@ class StoreWriter:
         self.anew = anew
         self.lock = lock or Lock(home, wait)
         self.path = _Path(home.path)
+        self.lists = statements.Lists(home.path)
         self.changed = False
         self.kept = self.loaded = 0
         self.rewritten: Callable[[], None] = lambda: None  # waits until all is that RocksDB does by itself
@@ -58,6 +62,7 @@ class StoreWriter:
                     snapshots.restore(home)
                 if home_new(home).exists():
                     snapshots.take_away(home_new(home))  # it was never whole
+            self.anew = anew = anew or check_version(home) in EARLIER
             self.begun = anew or not (home.store / CURRENT).exists()
             self.store = self._open()
             if self.begun and not anew:
@@ -101,43 +106,67 @@ class StoreWriter:
         self.path.close()
         share(self.home, self.home.store)
         share(self.home, self.home.snapshots)
+        share(self.home, self.lists.folder)
         self.lock.close()
 
     def replace(self, graph: str, pieces: Iterable[str]) -> None:
-        """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet."""
-        self.drop(graph)
-        size = pieces.size if isinstance(pieces, Spool) else 0
-        if isinstance(pieces, Spool) and size > LARGE:
-            self._load_apart(graph, pieces)
-            return
-        for piece in pieces.parts() if isinstance(pieces, Spool) and size >= SMALL else pieces:
-            self._load(ox.NamedNode(graph), piece)
+        """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet.
 
-    def _load_apart(self, graph: str, pieces: Spool) -> None:
-        """Load a graph of several tables while this process has the store closed."""
+        All runs lie in the default graph, and each keeps a list of what it stated of shared things.
+        """
+        self.drop(graph)
+        run = statements.run_of_graph(graph)
+        if run is None:
+            for piece in pieces:
+                self._load(ox.NamedNode(graph), piece.encode())
+            return
+        kept = self.lists.new(run)
+        try:
+            self._load_run(kept, pieces)
+        finally:
+            kept.close()
+        name = ox.Literal(kept.name)
+        self.store.add(ox.Quad(ox.NamedNode(graph), ox.NamedNode(statements.LIST), name, ox.DefaultGraph()))
+
+    def _load_run(self, kept: statements.List, pieces: Iterable[str]) -> None:
+        if not isinstance(pieces, Spool):
+            for piece in pieces:
+                data = piece.encode()
+                kept.add(data)
+                self._load(ox.DefaultGraph(), data)
+            return
+        apart = pieces.size > LARGE
+        for part in pieces.parts():
+            data = part.read()
+            kept.add(data)
+            if not apart:
+                self._load(ox.DefaultGraph(), data)
+        if apart:
+            self._load_apart(pieces)
+
+    def _load_apart(self, pieces: Spool) -> None:
+        """Load a run of several tables while this process has the store closed."""
         from provio.store import loading  # dear, and most runs are small
 
         self._close()
         held = [fd for fd in (self.lock.fd, self.path.fd) if fd >= 0]  # nobody else opens it before that has ended
         try:
-            loading.load(self.path / self._folder.name, graph, pieces.file, held)
+            loading.load(self.path / self._folder.name, pieces.file, held)
         finally:
             self.store = self._opened_store()
             self.kept = self.loaded = 0
             self.rewritten = loading.settle
 
-    def _load(self, graph: ox.NamedNode, piece: str | Part) -> None:
+    def _load(self, graph: ox.NamedNode | ox.DefaultGraph, data: bytes) -> None:
         """Load a piece: a small one as no table of its own, which costs ten times as much and has others rewritten."""
         if self.loaded > FRESH:
             self._open_again()
-        if isinstance(piece, str) and len(piece) < SMALL:
-            self.loaded += len(piece)
-            self.store.load(input=piece.encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
-            self._keep(len(piece))
+        self.loaded += len(data)
+        if len(data) < SMALL:
+            self.store.load(input=data, format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
+            self._keep(len(data))
         else:
-            self.loaded += len(piece) if isinstance(piece, str) else piece.left
-            content = piece.encode() if isinstance(piece, str) else cast("IO[bytes]", piece)
-            self.store.bulk_load(content, ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
+            self.store.bulk_load(io.BytesIO(data), ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
 
     def _open_again(self) -> None:
         """Have RocksDB let go of what it holds in memory."""
@@ -161,35 +190,65 @@ class StoreWriter:
         self.store.load(input="".join(lines).encode(), format=ox.RdfFormat.N_TRIPLES)
 
     def drop(self, graph: str) -> None:
-        """Remove a graph and its index."""
+        """Remove a graph and its index; of a run what no other run states."""
         self._change()
-        name = ox.NamedNode(graph)
-        for quad in list(self.store.quads_for_pattern(name, None, None, ox.DefaultGraph())):
+        run, known = statements.run_of_graph(graph), self._list_names()
+        if run is not None:
+            if graph in known:
+                name = known.pop(graph)
+                for quad in list(statements.only_of(self.store, self.lists, run, name, known.values())):
+                    self.store.remove(quad)
+            return
+        name_ = ox.NamedNode(graph)
+        for quad in list(self.store.quads_for_pattern(name_, None, None, ox.DefaultGraph())):
             self.store.remove(quad)
-        self.store.remove_graph(name)
+        self.store.remove_graph(name_)
+
+    def _list_names(self) -> dict[str, str]:
+        return _list_names(self.store)
+
+    def left_behind(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
+        """Yield of an earlier version's store the runs that are none of these: graph, run, content hash, N-Triples."""
+        if check_version(self.home) not in EARLIER:
+            return
+        try:
+            reader = StoreReader(self.home)
+        except (NothingKnown, Damaged):
+            return
+        found = _rows(reader.store.query(f"SELECT ?g ?run ?hash {{ ?g <{NS}ofRun> ?run ; <{NS}contentHash> ?hash }}"))
+        for row in found:
+            if row["run"].removeprefix(RUN_BASE) not in runs:
+                quads = reader.store.quads_for_pattern(None, None, None, ox.NamedNode(row["g"]))
+                document = ox.serialize((quad.triple for quad in quads), format=ox.RdfFormat.N_TRIPLES) or b""
+                yield row["g"], row["run"], row["hash"], document.decode()
 
     def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
-        """Return the objects of a subject's property in every graph, each with its graph."""
-        return [
-            (_value(quad.object), quad.graph_name.value)
-            for quad in self.store.quads_for_pattern(ox.NamedNode(subject), ox.NamedNode(predicate), None, None)
-            if isinstance(quad.graph_name, ox.NamedNode)
-        ]
+        """Return the objects of a subject's property in every graph, each with its graph: that of its run."""
+        found = self.store.quads_for_pattern(ox.NamedNode(subject), ox.NamedNode(predicate), None, None)
+        return [(_value(quad.object), _graph(quad)) for quad in found]
 
     def subjects(self, predicate: str, object_: str | int) -> list[tuple[str, str]]:
         """Return the subjects that have this object (an IRI, or an integer) in any graph, each with its graph."""
         term = ox.Literal(object_) if isinstance(object_, int) else ox.NamedNode(object_)
-        return [
-            (_value(quad.subject), quad.graph_name.value)
-            for quad in self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, None)
-            if isinstance(quad.graph_name, ox.NamedNode)
-        ]
+        found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, None)
+        return [(_value(quad.subject), _graph(quad)) for quad in found]
 
     def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
-        """Yield the subjects that have a property in a graph."""
-        term = ox.NamedNode(object_) if object_ else None
-        for quad in self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, ox.NamedNode(graph)):
-            yield _value(quad.subject)
+        """Yield the subjects that have a property in the graph of a run."""
+        run = statements.run_of_graph(graph)
+        name = self._list_names().get(graph)
+        if run is None or name is None:
+            return
+        if predicate not in SHARED:
+            term = ox.NamedNode(object_) if object_ else None
+            for quad in self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, ox.DefaultGraph()):
+                if statements.owner(quad) == run:
+                    yield _value(quad.subject)
+        needle = f"> <{predicate}> {f'<{object_}>' if object_ else ''}".encode()
+        with self.lists.open(name) as file:
+            for line in file:
+                if needle in line:
+                    yield line[1 : line.index(b">")].decode()
 
     def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
         """Yield all that a graph says; literals by their lexical form."""
@@ -270,7 +329,9 @@ class StoreWriter:
             if self.anew:
                 snapshots.take_away(self.home.store)
                 home_new(self.home).rename(self.home.store)
+                _note_version(self.home)
             self.home.unfinished.unlink(missing_ok=True)
+            self.lists.keep(self._list_names().values())
         self.changed = False
 
 
@@ -292,6 +353,8 @@ class StoreReader:
             )
         self.path = _Path(home.path)
         name, self.held = held
+        self.lists = statements.Lists(home.path)
+        self._made: tuple[set[str], ox.Store] | None = None
         self.store = _opened(ox.Store.read_only, self.path / f"snapshots/{name}", home.snapshots / name)
 
     def __del__(self) -> None:
@@ -308,13 +371,40 @@ class StoreReader:
         """
         if graphs is None:
             return self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True)
+        if named is None and self._all_runs(graphs):
+            others = [ox.NamedNode(graph) for graph in graphs if statements.run_of_graph(graph) is None]
+            return self.store.query(sparql, prefixes=PREFIXES, default_graph=[ox.DefaultGraph(), *others])
         default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
             ox.DefaultGraph() if graph == INDEX else ox.NamedNode(graph) for graph in graphs
         ]
         asked: list[ox.NamedNode | ox.BlankNode] = [
             ox.NamedNode(graph) for graph in (graphs if named is None else named)
         ]
-        return self.store.query(sparql, prefixes=PREFIXES, default_graph=default, named_graphs=asked)
+        store = self._of_runs({*graphs, *(named or ())})
+        return store.query(sparql, prefixes=PREFIXES, default_graph=default, named_graphs=asked)
+
+    def _all_runs(self, graphs: Sequence[str]) -> bool:
+        return _list_names(self.store).keys() <= set(graphs)
+
+    def _of_runs(self, graphs: set[str]) -> ox.Store:
+        """A store in memory that has these graphs, each run in one of its own; kept for the next question."""
+        if self._made is None or self._made[0] != graphs:
+            store = ox.Store()
+            for graph in graphs:
+                store.bulk_extend(self._quads_of(graph))
+            self._made = graphs, store
+        return self._made[1]
+
+    def _quads_of(self, graph: str) -> Iterator[ox.Quad]:
+        """Yield what is in a graph: of a run what it stated, under the name of its graph."""
+        run = statements.run_of_graph(graph)
+        if run is None:
+            yield from self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph))
+            return
+        name, listed = ox.NamedNode(graph), _list_names(self.store).get(graph)
+        for quad in statements.run_quads(self.store, self.lists, run, listed) if listed else ():
+            if quad.subject != name or quad.predicate.value == RDF + "type":  # else it is the index
+                yield ox.Quad(quad.subject, quad.predicate, quad.object, name)
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
@@ -337,24 +427,49 @@ class StoreReader:
 
     def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
         """Yield what is said of one node, (predicate, lexical value)."""
+        store = self.store if graphs is None else self._of_runs(set(graphs))
         for graph in [None] if graphs is None else map(ox.NamedNode, graphs):
-            for quad in self.store.quads_for_pattern(ox.NamedNode(iri), None, None, graph):
+            for quad in store.quads_for_pattern(ox.NamedNode(iri), None, None, graph):
                 yield quad.predicate.value, _value(quad.object)
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return one named graph, or all of them with the index, as a document of quads."""
-        quads = self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph) if graph else None)
-        return ox.serialize(quads, format=form, prefixes=PREFIXES) or b""
+        """Return the graph of one run, or all of them with the index, as a document of quads."""
+        return ox.serialize(self._all_quads(graph), format=form, prefixes=PREFIXES) or b""
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return one named graph, or the union of all, as a document of triples."""
-        quads = self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph) if graph else None)
-        union = dict.fromkeys(quad.triple for quad in quads)
+        """Return the graph of one run, or the union of all, as a document of triples."""
+        union = dict.fromkeys(quad.triple for quad in self._all_quads(graph))
         return ox.serialize(union, format=form, prefixes=PREFIXES) or b""
 
-    def quads(self, graph: str | None = None) -> ox.Store:  # noqa: ARG002 - all are at hand
-        """Return the store itself."""
-        return self.store
+    def _all_quads(self, graph: str | None) -> Iterator[ox.Quad]:
+        if graph is not None:
+            yield from self._quads_of(graph)
+            return
+        for name in self.store.named_graphs():
+            yield from self._quads_of(_value(name))
+        for bundle in _list_names(self.store):
+            yield from self._quads_of(bundle)
+            for quad in self.store.quads_for_pattern(ox.NamedNode(bundle), None, None, ox.DefaultGraph()):
+                if quad.predicate.value != statements.LIST:
+                    yield quad
+
+    def quads(self, graph: str | None = None) -> ox.Store:
+        """Return the store itself, or one that has the graph of a run."""
+        return self.store if graph is None else self._of_runs({graph})
+
+
+def _graph(quad: ox.Quad) -> str:
+    """The name of the graph that a statement is in, or of its run's; empty of one about shared things."""
+    if isinstance(quad.graph_name, ox.NamedNode):
+        return quad.graph_name.value
+    run = statements.owner(quad)
+    return f"{RUN_BASE}{run}{statements.BUNDLE}" if run else ""
+
+
+def _list_names(store: ox.Store) -> dict[str, str]:
+    """The names of the runs' lists, by the names of their graphs."""
+    found = store.quads_for_pattern(None, ox.NamedNode(statements.LIST), None, ox.DefaultGraph())
+    return {_value(quad.subject): _value(quad.object) for quad in found}
 
 
 def _value(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:
@@ -438,19 +553,22 @@ def check_version(home: Home) -> str:
         found = (home.path / "store.version").read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
         found = ""
-    if found not in ("", VERSION):
+    if found not in ("", VERSION, *EARLIER):
         raise StoreError(f"the store in {home.path} has version {found!r}, this provio knows {VERSION}: update provio")
     return found
 
 
 def _check_version(home: Home) -> None:
     """Refuse a store that a newer provio wrote; note the version of a new one."""
-    note = home.path / "store.version"
     if not check_version(home) and os.access(home.path, os.W_OK):
-        new = home.path / f"store.version.{threading.get_native_id()}"  # threads open a store at once
-        try:
-            new.write_text(VERSION + "\n", encoding="ascii")
-            new.replace(note)
-        except OSError:
-            new.unlink(missing_ok=True)
-            raise
+        _note_version(home)
+
+
+def _note_version(home: Home) -> None:
+    new = home.path / f"store.version.{threading.get_native_id()}"  # threads open a store at once
+    try:
+        new.write_text(VERSION + "\n", encoding="ascii")
+        new.replace(home.path / "store.version")
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise

@@ -29,12 +29,12 @@ QUIET = 0.2  # seconds in which threads that rewrite take some time of a process
 PROGRAM = "from provio.store.loading import main; main()"
 
 
-def load(store: str, graph: str, file: BinaryIO, keep: Sequence[int]) -> None:
-    """Load a file into a graph of a store that nobody has open; the process holds the descriptors `keep`, too.
+def load(store: str, file: BinaryIO, keep: Sequence[int]) -> None:
+    """Load a file into the default graph of a store that nobody has open; the process also holds `keep`, descriptors.
 
     Raises OSError where the disk refuses it, StoreError where the process was ended, ValueError for no N-Triples.
     """
-    command = [sys.executable, "-P", "-c", PROGRAM, str(os.getpid()), store, graph]
+    command = [sys.executable, "-P", "-c", PROGRAM, str(os.getpid()), store]
     done = subprocess.run(command, stdin=file, stderr=subprocess.PIPE, pass_fds=keep, env=unwatched(), check=False)
     said = done.stderr.decode(errors="replace").strip()
     if done.returncode == REFUSED:
@@ -47,24 +47,24 @@ def load(store: str, graph: str, file: BinaryIO, keep: Sequence[int]) -> None:
 
 
 def main() -> None:
-    """Load the standard input into the store and the graph that are named."""
-    parent, store, graph = sys.argv[1:]
+    """Load the standard input into the store that is named."""
+    parent, store = sys.argv[1:]
     die_with(int(parent))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the parent's
     try:
         with open(0, "rb") as file:
-            _load(store, ox.NamedNode(graph), Spool(file))
+            _load(store, Spool(file))
     except OSError as error:
         _end(REFUSED, error)
     except (SyntaxError, ValueError) as error:
         _end(WRONG, error)
 
 
-def _load(path: str, graph: ox.NamedNode, spool: Spool) -> None:
+def _load(path: str, spool: Spool) -> None:
     store = ox.Store(path)
     _calm()
     for part in spool.parts():
-        store.bulk_load(cast("IO[bytes]", part), ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
+        store.bulk_load(cast("IO[bytes]", part), ox.RdfFormat.N_TRIPLES, lenient=True)
 
 
 def _calm() -> None:

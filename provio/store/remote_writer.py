@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +134,10 @@ class RemoteWriter:
         self.graphs.discard(graph)
         self.near.remove_graph(ox.NamedNode(graph))
         self.kept.clear()
+
+    def left_behind(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:  # noqa: ARG002
+        """Yield nothing: a server's graphs stay as they are."""
+        yield from ()
 
     def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
         """Return the objects of a subject's property in every graph, each with its graph."""

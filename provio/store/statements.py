@@ -1,0 +1,184 @@
+"""Which run stated what, in a store where all runs lie in one graph: a statement in, its run out; and of each run, the
+list of what it stated of shared things.
+
+A statement belongs to a run where its subject, or else its object, lies below the run's IRI (or is what the run wrote
+into a pipe, or found of a thing). All others are of shared things: versions, files, programs, users. Nothing in the
+store says who stated those; so each run keeps a list of them, a compressed file of N-Triples in `.provio/statements`.
+A run that is removed takes those along that no other list holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+import pyoxigraph as ox
+
+from provio.vocab import NS, PROV, RDF, RUN_BASE
+
+_ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_OF_RUN = re.compile(
+    rf"https://w3id\.org/provio/(?:run/({_ID})(?:/|$)|(?:pipe|socket)/.*/({_ID})/[^/]+$|entity/[^~]*~({_ID})\.)"
+)
+BUNDLE = "/bundle"
+LIST = NS + "statementList"  # from a run's bundle to the name of its list
+SLICE = 1 << 20  # bytes of N-Triples that are divided at once
+# What may tie a node of a run to shared things alone: a gap, a thread that did nothing else.
+_INWARD = (NS + "about", PROV + "actedOnBehalfOf")
+
+Quads = Iterator[ox.Quad]
+
+
+def run_of(iri: str) -> str | None:
+    """Return the id of the run that an IRI belongs to; None of a shared thing."""
+    found = _OF_RUN.match(iri)
+    return found[1] or found[2] or found[3] if found else None
+
+
+def run_of_graph(graph: str) -> str | None:
+    """Return the id of the run whose graph has this name; None of any other graph."""
+    return run_of(graph) if graph.startswith(RUN_BASE) and graph.endswith(BUNDLE) else None
+
+
+def owner(quad: ox.Quad) -> str | None:
+    """Return the id of the run that a statement belongs to by its terms; None of one about shared things."""
+    own = run_of(quad.subject.value) if isinstance(quad.subject, ox.NamedNode) else None
+    return own or (run_of(quad.object.value) if isinstance(quad.object, ox.NamedNode) else None)
+
+
+class Lists:
+    """The lists of the runs of one `.provio`, each under a name that is never used again."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "statements"
+
+    def path(self, name: str) -> Path:
+        """Return where a list lies."""
+        return self.folder / f"{name}.gz"
+
+    def new(self, run: str) -> List:
+        """Begin a list; raises OSError."""
+        self.folder.mkdir(exist_ok=True)
+        name = f"{run}.{os.urandom(6).hex()}"
+        return List(run, name, open(self.path(name), "xb"))
+
+    def open(self, name: str | None) -> IO[bytes]:
+        """Open a list to be read, N-Triples; an empty file where there is none."""
+        with contextlib.suppress(FileNotFoundError):
+            if name:
+                return cast("IO[bytes]", gzip.open(self.path(name)))
+        return io.BytesIO()
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Delete all lists but these."""
+        wanted = {self.path(name).name for name in names}
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(self.folder):
+                if entry.name not in wanted:
+                    os.unlink(entry)
+
+
+class List:
+    """A list that is being written: takes all statements of its run, and keeps those about shared things."""
+
+    def __init__(self, run: str, name: str, file: BinaryIO) -> None:
+        self.run, self.name, self.file = run, name, file
+        self._deflate = zlib.compressobj(1, wbits=31)
+        own = re.escape(run).encode()
+        self._own = re.compile(
+            rb"<https://w3id\.org/provio/(?:run/%b[/>]|(?:pipe|socket)/[^> ]*/%b/[^/> ]+>|entity/[^~> ]*~%b\.)"
+            % (own, own, own)
+        )
+        self._subject = f"<{RUN_BASE}{run}".encode()
+
+    def add(self, data: bytes) -> None:
+        """Take N-Triples, whole lines."""
+        start = 0
+        while start < len(data):
+            end = data.rfind(b"\n", start, start + SLICE) + 1 or data.find(b"\n", start) + 1 or len(data)
+            shared = [line for line in data[start:end].splitlines(True) if not self._is_own(line)]
+            self.file.write(self._deflate.compress(b"".join(shared)))
+            start = end
+
+    def _is_own(self, line: bytes) -> bool:
+        if line.startswith(self._subject):
+            return True
+        terms = line.partition(b' "')[0]  # a literal may hold anything
+        return self._own.search(terms) is not None
+
+    def close(self) -> None:
+        """End it."""
+        self.file.write(self._deflate.flush())
+        self.file.close()
+
+
+def own_quads(store: ox.Store, run: str) -> Quads:
+    """Yield the statements that belong to a run by their terms, each once: what can be reached from the run."""
+    graph = ox.DefaultGraph()
+    waiting = [RUN_BASE + run]
+    seen, shared = set(waiting), set[str]()
+    for node in waiting:  # which grows
+        term = ox.NamedNode(node)
+        for quad in store.quads_for_pattern(term, None, None, graph):
+            yield quad
+            if isinstance(quad.object, ox.NamedNode):
+                _reach(quad.object.value, run, waiting, seen, shared)
+        for quad in store.quads_for_pattern(None, None, term, graph):
+            subject = quad.subject.value if isinstance(quad.subject, ox.NamedNode) else ""
+            of = run_of(subject)
+            if of is None:
+                yield quad
+            if of in (run, None):
+                _reach(subject, run, waiting, seen, shared)
+        if node == waiting[-1]:
+            for inward in list(_inward(store, shared, run)):
+                _reach(inward, run, waiting, seen, shared)
+
+
+def _reach(iri: str, run: str, waiting: list[str], seen: set[str], shared: set[str]) -> None:
+    if run_of(iri) == run:
+        if iri not in seen:
+            seen.add(iri)
+            waiting.append(iri)
+    elif "/program/" in iri or "/pipe/" in iri or "/socket/" in iri or "/version/" in iri:
+        shared.add(iri)
+
+
+def _inward(store: ox.Store, shared: set[str], run: str) -> Iterator[str]:
+    """What belongs to a run and is tied to shared things alone."""
+    for iri in shared:
+        for word in _INWARD:
+            for quad in store.quads_for_pattern(None, ox.NamedNode(word), ox.NamedNode(iri), ox.DefaultGraph()):
+                if isinstance(quad.subject, ox.NamedNode) and run_of(quad.subject.value) == run:
+                    yield quad.subject.value
+    shared.clear()
+
+
+def run_quads(store: ox.Store, lists: Lists, run: str, name: str | None) -> Quads:
+    """Yield all that a run stated, its list being of this name."""
+    yield from own_quads(store, run)
+    with lists.open(name) as file:
+        yield from ox.parse(file, ox.RdfFormat.N_TRIPLES, lenient=True)
+
+
+def only_of(store: ox.Store, lists: Lists, run: str, name: str | None, others: Iterable[str]) -> Quads:
+    """Yield what a run stated and no other run, these being the names of the others' lists."""
+    as_run = f"<{RUN_BASE}{run}> <{RDF}type> <{NS}Run> .\n".encode()  # a run within it states this, too
+    with lists.open(name) as file:
+        shared = {as_run, *file}
+    for other in others:
+        with lists.open(other) as file:
+            shared.difference_update(file)
+    kept = as_run not in shared
+    for quad in own_quads(store, run):
+        if not (kept and quad.subject == ox.NamedNode(RUN_BASE + run) and quad.predicate.value == RDF + "type"):
+            yield quad
+    shared.discard(as_run)
+    yield from ox.parse(b"".join(shared), ox.RdfFormat.N_TRIPLES, lenient=True)

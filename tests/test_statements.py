@@ -1,0 +1,108 @@
+"""Which run stated what, in a store where all runs lie in one graph."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+from stories import STORIES
+
+from provio import removal, trace
+from provio.config import Config
+from provio.graph import triples
+from provio.graph_lines import bundle_iri
+from provio.home import Home
+from provio.identity import Identity
+from provio.lineage import conclude
+from provio.merge import merge
+from provio.store.embedded import StoreReader
+from provio.store.statements import run_of
+from provio.vocab import RUN_BASE
+
+ID = "01936b2e-7c00-7abc-8def-0123456789ab"
+
+
+@pytest.mark.parametrize(
+    ("iri", "run"),
+    [
+        (f"https://w3id.org/provio/run/{ID}", ID),
+        (f"https://w3id.org/provio/run/{ID}/bundle", ID),
+        (f"https://w3id.org/provio/run/{ID}/node07/1.2.0/phase/0", ID),
+        (f"https://w3id.org/provio/pipe/node07/{ID[::-1]}/0.14/55/{ID}/1.2.0.0", ID),
+        (f"https://w3id.org/provio/socket/10.0.0.1%3A5/10.0.0.2%3A6/{ID}/1.2.0.0", ID),
+        (f"https://w3id.org/provio/entity/0f3a~{ID}.2", ID),
+        (f"https://w3id.org/provio/pipe/node07/{ID}/0.14/55", None),  # a channel, on a host whose boot has this id
+        ("https://w3id.org/provio/entity/0f3a", None),
+        (f"https://w3id.org/provio/version/{ID}/5.1.2.3", None),
+        (f"file://disk/home/.provio/runs/{ID}/run.ttl", None),
+    ],
+)
+def test_an_iri_names_its_run(iri: str, run: str | None) -> None:
+    assert run_of(iri) == run
+
+
+@pytest.fixture(params=sorted(STORIES))
+def told(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
+    """The runs of a story, not merged."""
+    folder = tmp_path / ".provio"
+    folder.mkdir(mode=0o700)
+    STORIES[request.param](Home(folder))
+    return Home(folder)
+
+
+def stated(folder: Path) -> set[ox.Triple]:
+    """What a run folder's graph holds by itself, as a store gives it back."""
+    run = trace.read_run(folder)
+    identity = Identity(run)
+    lines = "".join(triples(run, identity, conclude(run, identity, Config())))
+    store = ox.Store()
+    store.load(lines.encode(), ox.RdfFormat.N_TRIPLES)
+    return {quad.triple for quad in store}
+
+
+def test_each_run_is_given_back_as_it_was_stated(told: Home) -> None:
+    """Of all runs in one graph each is found by its terms and its list: no statement more, and none less."""
+    merge(told)
+    reader = StoreReader(told)
+    for folder in told.run_folders():
+        quads = reader.quads(bundle_iri(RUN_BASE + folder.name))
+        assert {quad.triple for quad in quads} == stated(folder)
+
+
+def content(home: Home) -> set[str]:
+    """All that a store holds, but for the names of the lists."""
+    quads = ox.parse(StoreReader(home).dataset(None, ox.RdfFormat.N_QUADS), ox.RdfFormat.N_QUADS)
+    return set(map(str, quads))
+
+
+def test_what_is_left_after_removals_is_what_a_rebuild_makes(
+    told: Home, tmp_path: Path, made: Callable[[Home, Path], Home]
+) -> None:
+    """Sets and orders of runs by chance: merged, merged again, removed; as if only the others had ever been there."""
+    chance = random.Random(5)
+    ids = [folder.name for folder in told.run_folders()]
+    for number in range(4):
+        home = made(told, tmp_path / f"{number}")
+        for run in chance.sample(ids, len(ids)):
+            merge(home, [home.runs / run])
+        gone = chance.sample(ids, chance.randint(0, len(ids) - 1))
+        for run in gone:
+            removal.remove(home, [run], Config())
+        again = made(told, tmp_path / f"{number}.again")
+        for run in gone:
+            shutil.rmtree(again.runs / run)
+        merge(again)
+        assert content(home) == content(again)
+
+
+@pytest.fixture
+def made() -> Callable[[Home, Path], Home]:
+    def copy(home: Home, folder: Path) -> Home:
+        shutil.copytree(home.path, folder / ".provio")
+        return Home(folder / ".provio")
+
+    return copy
