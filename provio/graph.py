@@ -146,9 +146,7 @@ class _Writer:
         if self.person:
             name = turtle.literal(run.get("user", "user"))
             graph.node(self.user, "User", ("name", name), ("rdfs:label", name))
-        graph.lines += [
-            f"<{bundle_iri(self.trace.iri)}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")
-        ]
+        graph.lines.append(f"<{bundle_iri(self.trace.iri)}> <{RDF}type> <{PROV}Bundle> .\n")
         if RUN_ID.fullmatch(run.get("parentRun", "")):
             parent = self.trace.iri.rpartition("/")[0] + "/" + turtle.segment(run["parentRun"])
             graph.node(parent, "Run")

@@ -136,4 +136,4 @@ def _entry(bundle: str, run: str, content_hash: str) -> list[str]:
 
 
 def _bundle(graph: str) -> list[str]:
-    return [f"<{graph}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]
+    return [f"<{graph}> <{RDF}type> <{PROV}Bundle> .\n"]

@@ -15,7 +15,10 @@ TOP = NS + "Extensible"  # which says nothing
 
 
 def types(general: str, kind: str) -> tuple[Sequence[str], bool]:
-    """Return the IRIs of the classes of a node, the most specific first, and whether the kind is known by them."""
+    """Return the IRIs of the classes of a node, the most specific first, and whether the kind is known by them.
+
+    One of them alone implies what else the node is (`implied.classes`).
+    """
     return _types(general, kind, len(vocabulary().parents))
 
 
@@ -26,6 +29,8 @@ def _types(general: str, kind: str, _known: int) -> tuple[Sequence[str], bool]:
     lowest = found or top
     above = sorted(superclasses(lowest), key=lambda c: (-len(superclasses(c)), c))
     between = [iri for iri in above if iri == top or top in superclasses(iri)]
+    if general == "DataObject":  # any other class below it stands alone
+        between = between[: 0 if lowest.startswith(NS) else 1 + [iri.startswith(NS) for iri in between].index(True)]
     return [lowest, *between], found is not None or not kind
 
 

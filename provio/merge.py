@@ -13,7 +13,21 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import across, collect, cycles, digests, intake, merge_job, owners, removal, trace_hash, unattended, unbegun
+from provio import (
+    across,
+    collect,
+    cycles,
+    digests,
+    implied,
+    intake,
+    merge_job,
+    owners,
+    removal,
+    trace_hash,
+    unattended,
+    unbegun,
+    word_graphs,
+)
 from provio import trace as traces
 from provio.config import Config
 from provio.graph_lines import bundle_iri
@@ -115,7 +129,9 @@ class _Merge:
         self.unpublished = False
 
     def words(self) -> None:
-        """Keep the user's own words in the store, as they are now; raises ConfigError for what is wrong with them."""
+        """Keep in the store which classes imply which, and the user's own words as they are now; raises ConfigError for
+        what is wrong with those."""
+        self.unpublished |= word_graphs.keep(self.store, implied.CLASSES, implied.lines())
         if self.settings.ontology or self.store.indexed(provio("sha256")):
             from provio import own_words  # dear, and most have none
 

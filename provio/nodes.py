@@ -49,7 +49,6 @@ _CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each told by the f
 _VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
 _PHASE = re.compile(r"https://w3id\.org/provio/run/.*\.[0-9a-z]+/phase/\d+(/\d+)?")  # of no Task
 _KEPT = frozenset((RDF + "type", *_TOLD, *_WANTED))
-_GENERAL = (*_CLASSES, PROV + "Entity", PROV + "Activity")
 
 
 def _any(predicates: Iterable[str]) -> str:
@@ -57,7 +56,7 @@ def _any(predicates: Iterable[str]) -> str:
 
 
 _ALL = _any((RDF + "type", *_TOLD, *_WANTED))
-_REST = _any(_WANTED) + f"||?p=<{RDF}type>&&?o NOT IN(" + ",".join(f"<{iri}>" for iri in _GENERAL) + ")"
+_REST = _any(_WANTED) + f"||?p=<{RDF}type>&&?o NOT IN(" + ",".join(f"<{iri}>" for iri in _CLASSES) + ")"
 
 
 def batches(nodes: Iterable[str]) -> Iterator[list[str]]:
@@ -95,13 +94,13 @@ class Nodes:
     def _sweep(self, new: dict[str, dict[str, dict[str, None]]]) -> None:
         """Read what is said of versions and files at once, where they are very many, and take them out of `new`."""
         wanted = {iri for iri, told in new.items() if _TOLD[0] in told or iri.startswith("file://")}
-        if len(wanted) > MANY and sweep(self.reader, self._said, wanted, self._words, _GENERAL):
+        if len(wanted) > MANY and sweep(self.reader, self._said, wanted, self._words, _CLASSES):
             for iri in wanted:
                 del new[iri]
 
     def _look(self, iri: str) -> None:
         said = self._said[iri]
-        left_out, classes = (_TOLD, _GENERAL) if said else ((), ())
+        left_out, classes = (_TOLD, _CLASSES) if said else ((), ())
         for predicate, value in self.reader.about(iri):
             if predicate in _KEPT and predicate not in left_out and value not in classes:
                 _note(said, predicate, value)

@@ -6,16 +6,15 @@ is said of their words.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from provio import given_file, turtle
+from provio import given_file, word_graphs
 from provio.errors import ConfigError
 from provio.settings import suggestion
-from provio.vocab import NS, PROV, RDF, RDFS, enlarge, provio, vocabulary
+from provio.vocab import NS, PROV, RDF, RDFS, enlarge, vocabulary
 
 if TYPE_CHECKING:
     from provio.config import Config
@@ -35,11 +34,6 @@ class Words(NamedTuple):
 
     lines: list[str]
     parents: dict[str, frozenset[str]]
-
-    @property
-    def digest(self) -> str:
-        """What tells these from others."""
-        return hashlib.sha256("".join(sorted(self.lines)).encode()).hexdigest()
 
 
 def of(settings: Config) -> Words:
@@ -119,13 +113,4 @@ def _line(data: bytes, iri: str) -> str:
 
 def keep(store: Writer, words: Words) -> bool:
     """Put the words into the store where they are other than there; return whether they were."""
-    known = store.indexed(provio("sha256")).get(GRAPH, "")
-    if known == (words.digest if words.lines else ""):
-        return False
-    if not words.lines:
-        store.drop(GRAPH)
-        return True
-    store.replace(GRAPH, ["".join(words.lines)])
-    kinds = [f"<{GRAPH}> <{TYPE}> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity")]
-    store.index([*kinds, f"<{GRAPH}> <{provio('sha256')}> {turtle.literal(words.digest)} .\n"])
-    return True
+    return word_graphs.keep(store, GRAPH, words.lines)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from provio import home as homes
-from provio import intake, owners, removal
+from provio import implied, intake, owners, removal, word_graphs
 from provio.config import Config
 from provio.errors import ProvioError, StoreError
 from provio.graph_lines import bundle_iri
@@ -138,13 +138,19 @@ def copy_served(together: Together, settings: Config) -> None:
             hashes = store.indexed(provio("contentHash"))
             for graph, (run, content_hash) in served.runs.items():
                 if local_name(run) not in here and hashes.get(graph) != content_hash:
-                    document = served.store.triples(graph, ox.RdfFormat.N_TRIPLES).decode()
-                    intake.copy(store, graph, run, content_hash, document)
+                    intake.copy(store, graph, run, content_hash, _document(served.store, graph))
                     copied.append(local_name(run))
         if copied:
+            word_graphs.keep(store, implied.CLASSES, implied.lines())
             store.publish()
     for name in copied:
         together.mark(Path(name), moment)
+
+
+def _document(store: Store, graph: str) -> str:
+    """A graph as it is stored."""
+    found = store.quads(graph).quads_for_pattern(None, None, None, ox.NamedNode(graph))
+    return (ox.serialize((quad.triple for quad in found), format=ox.RdfFormat.N_TRIPLES) or b"").decode()
 
 
 def _served(home: Home, url: str, settings: Config) -> Served:

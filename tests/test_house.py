@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 # In the order of the data's way; a package counts as one floor. A new module takes its place in this line.
 FLOORS = """
     owners captured ranks
-    errors patterns plain folders cycles components disjoint sparql vocab kinds turtle statx values metrics said digests
+    errors patterns plain folders cycles components disjoint sparql vocab kinds
+    implied sparql_patterns class_patterns turtle statx values metrics said digests
     literals packed hosts facts run_facts admit trace_members trace_said blocks trace_metrics runfiles trace_hash
     content given_file settings switches endpoints config config_layers config_file home sharing lock passwords redact
     jobs storage environment executable limits mount_tables
@@ -20,8 +21,8 @@ FLOORS = """
     pressing tied background hdf5_signs hdf5_unseen
     settle identity present image recipes
     lineage dividing outlines descent survey surveying
-    graph_lines graph_calls graph_ranks graph_members graph_said graph across store own_words intake portions
-    merge_job merge_readers removal merge packing hashing image_digest backup together
+    graph_lines graph_calls graph_ranks graph_members graph_said graph across store word_graphs own_words
+    intake portions merge_job merge_readers removal merge packing hashing image_digest backup together
     named_questions query document sweep nodes configured saved_as describe member_origins walk walk_members ties when
     history slips target target_members earlier paths until
     ancestry whole_run contraction roots stale why impact

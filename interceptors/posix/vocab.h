@@ -155,6 +155,7 @@
 #define TERM_identifierEncoded ":identifierEncoded"
 #define TERM_image ":image"
 #define TERM_imageLabel ":imageLabel"
+#define TERM_impliesClass ":impliesClass"
 #define TERM_inFile ":inFile"
 #define TERM_inJob ":inJob"
 #define TERM_inherited ":inherited"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyoxigraph as ox
 
 from provio.document import LineageDocument
+from provio.implied import types
 from provio.turtle import inert
-from provio.vocab import PREFIXES, RDF, RDFS, types
+from provio.vocab import PREFIXES, RDF, RDFS
 
 
 def render(document: LineageDocument) -> str:

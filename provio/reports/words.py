@@ -19,7 +19,7 @@ KINDS = {  # what the terms of a kind are called, and the headings of what the o
     "Class": ("Classes", (("is a", "subClassOf"),)),
     "ObjectProperty": ("Properties between nodes", (("is a", "subPropertyOf"), ("of", "domain"), ("to", "range"))),
     "DatatypeProperty": ("Properties with values", (("is a", "subPropertyOf"), ("of", "domain"), ("value", "range"))),
-    "AnnotationProperty": ("Of traces alone", (("is a", "subPropertyOf"), ("of", "domain"), ("to", "range"))),
+    "AnnotationProperty": ("Of traces, and of classes", (("is a", "subPropertyOf"), ("of", "domain"), ("to", "range"))),
 }
 
 

@@ -70,13 +70,15 @@ class Store(Reader, Protocol):
         """Yield what is said of one node, as a Reader does."""
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return one named graph, or all of them with the index, as a document of quads."""
+        """Return one named graph, or all of them with the index, as a document of quads for other tools: with the
+        classes of PROV that the stored ones imply (`implied`)."""
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return one named graph, or the union of all, as a document of triples."""
+        """Return one named graph, or the union of all, as a document of triples for other tools, as `dataset` does."""
 
     def quads(self, graph: str | None = None) -> ox.Store:
-        """Return all quads, or those of one graph at least, for who asks more than servers answer."""
+        """Return all quads as they are stored, or those of one graph and of `implied.CLASSES` at least, for who asks
+        more than servers answer."""
 
 
 class Writer(Protocol):

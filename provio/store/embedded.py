@@ -18,6 +18,7 @@ from typing import cast
 
 import pyoxigraph as ox
 
+from provio import implied
 from provio.errors import NothingKnown, StoreError, remedy
 from provio.home import Home, share
 from provio.lock import Lock
@@ -434,11 +435,11 @@ class StoreReader:
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return the graph of one run, or all of them with the index, as a document of quads."""
-        return ox.serialize(self._all_quads(graph), format=form, prefixes=PREFIXES) or b""
+        return ox.serialize(implied.quads(self._all_quads(graph)), format=form, prefixes=PREFIXES) or b""
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return the graph of one run, or the union of all, as a document of triples."""
-        union = dict.fromkeys(quad.triple for quad in self._all_quads(graph))
+        union = dict.fromkeys(quad.triple for quad in implied.quads(self._all_quads(graph)))
         return ox.serialize(union, format=form, prefixes=PREFIXES) or b""
 
     def _all_quads(self, graph: str | None) -> Iterator[ox.Quad]:

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 import pyoxigraph as ox
 
+from provio import implied
 from provio.errors import NothingKnown, StoreError
 from provio.graph_lines import bundle_iri
 from provio.sparql import repeats_a_choice, without_service
@@ -90,7 +91,7 @@ class RemoteReader:
         self.graphs = sorted(indexed(self.server))
         self.place = {graph: place for graph, place in place_of(self.graphs).items() if graph != place}
         self.state = self._state() if whole(self.server, self.graphs) else None
-        if not self.graphs:
+        if not set(self.graphs) - {implied.CLASSES}:
             raise NothingKnown(
                 f"nothing is merged into {self.server.url} yet: provio merge, with runs in {home.path}, does it"
             )
@@ -178,9 +179,9 @@ class RemoteReader:
             yield row["p"], row["o"]
 
     def quads(self, graph: str | None = None) -> ox.Store:
-        """Return all quads, or those of one graph, brought here."""
+        """Return all quads, or those of one graph and of the implied classes, brought here."""
         local = ox.Store()
-        for name in self.graphs if graph is None else [self.place.get(graph, graph)]:
+        for name in self.graphs if graph is None else [self.place.get(graph, graph), implied.CLASSES]:
             own = ox.NamedNode(self._own_name(name))
             local.bulk_load(input=self.server.get(name), format=ox.RdfFormat.N_TRIPLES, to_graph=own, lenient=True)
         if graph is None:
@@ -192,9 +193,9 @@ class RemoteReader:
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or all of them with the index, as a document of quads."""
-        return ox.serialize(self.quads(graph), format=form, prefixes=PREFIXES) or b""
+        return ox.serialize(implied.quads(self.quads(graph)), format=form, prefixes=PREFIXES) or b""
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or the union of all, as a document of triples."""
-        union = dict.fromkeys(quad.triple for quad in self.quads(graph))
+        union = dict.fromkeys(quad.triple for quad in implied.quads(self.quads(graph)))
         return ox.serialize(union, format=form, prefixes=PREFIXES) or b""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 
 from provio.errors import BadQuery
+from provio.implied import CLASSES
 from provio.store import INDEX, terms
 from provio.store.lease import Lease
 from provio.store.remote import PROLOGUE, asked, connect, held, indexed, understood, whole
@@ -62,7 +63,7 @@ class RemoteWriter:
         self.graphs = self.graphs - set(self.place.values()) | self.place.keys()
         self._tidy()
         self.whole = whole(self.server, self.graphs)
-        self.begun = self.anew or not self.graphs
+        self.begun = self.anew or not self.graphs - {CLASSES}
         self.staged: dict[str, str] = {}
         self.near = ox.Store()
         for graph in self.graphs & set(KEPT):
@@ -298,8 +299,8 @@ class RemoteWriter:
             file.seek(0)
             self.server.put(place, file)
         before = following(place, -2)
-        types = "".join(f"<{place}> <{RDF}type> <{PROV}{kind}> .\n" for kind in ("Bundle", "Entity"))
-        switch = [_unindexed(last), f"INSERT DATA {{ GRAPH <{INDEX}> {{ {types} }} }}"]
+        bundle = f"<{place}> <{RDF}type> <{PROV}Bundle> ."
+        switch = [_unindexed(last), f"INSERT DATA {{ GRAPH <{INDEX}> {{ {bundle} }} }}"]
         return [*switch, *([f"DROP SILENT GRAPH <{before}>"] if before else [])]
 
     def _say(self, *operations: str) -> None:

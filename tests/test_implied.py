@@ -1,0 +1,89 @@
+"""What the ontology implies: no node has two classes that imply the same, and what leaves the store has it all."""
+
+from __future__ import annotations
+
+import json
+
+import pyoxigraph as ox
+import pytest
+from conftest import Project
+
+from provio import implied, kinds, vocab
+from provio.vocab import NS, PROV
+
+HEAD = f"@prefix : <{NS}> . @prefix prov: <{PROV}> . @prefix x: <urn:x:> . "
+
+
+def quads(turtle: str, graph: str = "urn:g") -> list[ox.Quad]:
+    found = ox.parse(HEAD + turtle + " .", format=ox.RdfFormat.TURTLE)
+    return [ox.Quad(*quad.triple, ox.NamedNode(graph)) for quad in found]
+
+
+@pytest.mark.parametrize(
+    ("term", "expected"),
+    [
+        ("FileVersion", [NS + "FileVersion", PROV + "Entity"]),
+        ("Read", [NS + "Read", PROV + "Activity"]),
+        ("Program", [NS + "Program", PROV + "SoftwareAgent", PROV + "Agent"]),
+        ("User", [NS + "User", PROV + "Person", PROV + "Agent"]),
+        ("Host", [NS + "Host", PROV + "Entity", PROV + "Location"]),
+        ("Loss", [NS + "Loss", PROV + "Entity"]),
+    ],
+)
+def test_types_are_all_that_a_store_would_have_to_infer_of_prov(term: str, expected: list[str]) -> None:
+    """The class, and PROV's above it."""
+    assert implied.types(term) == expected
+
+
+def test_these_classes_of_prov_are_implied() -> None:
+    """No other is left out of the store; each of them implies itself."""
+    names = {PROV + name for name in "Entity Activity Agent Person SoftwareAgent Location".split()}
+    assert implied.names() == names
+    assert {f"<{name}> <{implied.IMPLIES}> <{name}> .\n" for name in names} < set(implied.lines())
+    assert not any("Plan" in line for line in implied.lines())
+    assert f"<{PROV}Bundle> <{implied.IMPLIES}> <{PROV}Entity> .\n" in implied.lines()
+
+
+@pytest.mark.parametrize("general", ["Configuration", "Metric", "Checkpoint", "DataObject"])
+def test_one_class_of_a_node_implies_what_it_is(general: str) -> None:
+    """Of whatever kind a program calls it: else it would be found twice."""
+    for kind in ("", "no kind", *vocab.vocabulary().terms):
+        found, _ = kinds.types(general, kind)
+        assert len([one for one in found if one in implied.classes()]) == 1, (general, kind, found)
+
+
+def test_every_class_implies_an_entity_an_activity_or_an_agent() -> None:
+    """One of the three, and no class but those that stand beside another is left out."""
+    three = {PROV + "Entity", PROV + "Activity", PROV + "Agent"}
+    assert all(len(three & set(found)) == 1 for found in implied.classes().values())
+    left_out = {iri for iri in vocab.vocabulary().parents if iri.startswith(NS)} - implied.classes().keys()
+    assert left_out == {NS + name for name in "Extensible Hyperparameter Preselection Accuracy Loss".split()}
+
+
+def test_what_leaves_the_store_has_what_is_implied() -> None:
+    """Each quad, then what follows from it, in the same graph; nothing of the graph of classes."""
+    stored = quads("""x:v a :FileVersion, prov:Plan . x:p a :Program . x:c a :Loss, :Metric ; :value 1""")
+    words = quads("".join(implied.lines())[:-2], implied.CLASSES)
+    index = [ox.Quad(ox.NamedNode(implied.CLASSES), quad.predicate, quad.object) for quad in quads("x:b a prov:Bundle")]
+    found = list(implied.quads([*stored, *words, *index, *quads("x:b a prov:Bundle")]))
+    expected = quads("""x:v a :FileVersion, prov:Entity, prov:Plan . x:p a :Program, prov:SoftwareAgent, prov:Agent .
+        x:c a :Loss, :Metric, prov:Entity ; :value 1 .
+        x:b a prov:Bundle, prov:Entity""")  # fmt: skip
+    assert found == expected
+
+
+@pytest.mark.slow
+def test_the_graph_of_classes_is_no_run_s(project: Project) -> None:
+    """It is written once, again where it is another's or none, and is in no export."""
+    project.run("echo a > a")
+    inside = f"SELECT (COUNT(*) AS ?n) {{ GRAPH <{implied.CLASSES}> {{ ?c ?p ?o }} }}"
+    whole = [{"n": str(len(implied.lines()))}]
+    assert project.rows(inside) == whole
+    assert "0 runs merged, 1 unchanged" in project.provio("merge").stderr
+    assert len(json.loads(project.provio("runs", "--as", "json").stdout)) == 1
+    for form in ("trig", "nquads", "ttl"):
+        exported = project.provio("export", "--as", form).stdout
+        assert "impliesClass" not in exported and "Entity" in exported and implied.CLASSES not in exported
+    refused = project.provio("query", "--update", f"DROP GRAPH <{implied.CLASSES}>", code=1)
+    assert "it would change what provio keeps" in refused.stderr
+    assert project.rows(inside) == whole
