@@ -52,6 +52,7 @@ def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, serv
 
     Raises BadQuery with the place of the mistake, or for SERVICE unless `service`.
     """
+    from provio import class_patterns, implied
     from provio import sparql as grammar
 
     if not service and grammar.calls_service(sparql):
@@ -59,11 +60,30 @@ def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, serv
     if grammar.updates(sparql):
         raise BadQuery("this is an update, and a question changes nothing: say --update to carry it out")
     with reading():
+        wide = class_patterns.widened(sparql)
+        if wide != sparql and not _implies(reader):
+            wide = sparql
+        more = [implied.CLASSES] if wide != sparql else []
         own = grammar.dataset(sparql, PREFIXES)
         if own is None:
-            return reader.query(sparql, graphs)
-        default, named = ([graph for graph in said if graphs is None or graph in graphs] for said in own)
-        return reader.query(grammar.without_dataset(sparql), default, named)
+            default, named = graphs and [*graphs, *more], graphs
+        else:
+            default, named = ([graph for graph in said if graphs is None or graph in graphs] for said in own)
+            default = [*default, *more] if default else default
+            wide, sparql = grammar.without_dataset(wide), grammar.without_dataset(sparql)
+        try:
+            return reader.query(wide, default, named)
+        except SyntaxError:
+            if wide == sparql:
+                raise
+            return reader.query(sparql, default, named)  # with the place of the mistake in what was asked
+
+
+def _implies(reader: Store) -> bool:
+    """Whether a store holds which classes imply which: what an older provio merged has PROV's own at each node."""
+    from provio.implied import IMPLIES
+
+    return next(reader.rows(f"SELECT ?class {{ ?class <{IMPLIES}> ?other }} LIMIT 1"), None) is not None
 
 
 def update(home: Home, settings: Config, sparql: str, *, service: bool = False) -> None:

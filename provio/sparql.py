@@ -99,13 +99,13 @@ def dataset(text: str, prefixes: Mapping[str, str]) -> Dataset | None:
         if keyword == "BASE":
             base = urljoin(base, _decode(second.text[1:-1]))
         elif keyword == "PREFIX":
-            known[second.text[:-1]] = _iri(third, base, known)
+            known[second.text[:-1]] = resolved(third, base, known)
         elif keyword == "FROM" and second.text.upper() == "NAMED":
-            found.named.append(_iri(third, base, known))
+            found.named.append(resolved(third, base, known))
         elif keyword == "FROM":
-            found.default.append(_iri(second, base, known))
+            found.default.append(resolved(second, base, known))
         elif first.kind == "name" and first.text[:4].upper() == "FROM":
-            _iri(first, base, known)
+            resolved(first, base, known)
     return found if any(found) else None
 
 
@@ -117,6 +117,15 @@ def without_dataset(text: str) -> str:
         if first.lastgroup == "word" and first[0].upper() == "FROM":
             end = (third if second[0].upper() == "NAMED" else second).end()
             text = text[: first.start()] + re.sub(r"\S", " ", text[first.start() : end]) + text[end:]
+    return text
+
+
+def with_graph(text: str, graph: str) -> str:
+    """Return a query that asks one graph more, where it says with FROM which ones it asks."""
+    found = [match for match in TOKEN.finditer(text) if match.lastgroup != "comment"]
+    for first, second in itertools.pairwise(found):
+        if first.lastgroup == "word" and first[0].upper() == "FROM" and second[0].upper() != "NAMED":
+            return f"{text[: first.start()]}FROM <{graph}> {text[first.start() :]}"
     return text
 
 
@@ -151,10 +160,11 @@ def without_service(text: str) -> str:
     return text
 
 
-def _iri(token: Token, base: str, known: Mapping[str, str]) -> str:
-    """What a token names, an IRI or a name with a prefix."""
+def resolved(token: Token, base: str, known: Mapping[str, str]) -> str:
+    """Return what a token names, an IRI or a name with a prefix."""
     if token.kind == "iri":
-        return urljoin(base, _decode(token.text[1:-1]))
+        iri = _decode(token.text[1:-1])
+        return urljoin(base, iri).rstrip("#") + "#" if iri.endswith("#") else urljoin(base, iri)
     prefix, _, local = token.text.partition(":")
     if prefix not in known:
         raise SyntaxError(f"{token.text}: no prefix {prefix}: is declared (and FROM wants a space behind it)")

@@ -51,6 +51,12 @@ QUERIES = [
     "ASK { ?f a provio:File }",
     "ASK { ?f a provio:Rank }",
 ]
+IMPLIED = [
+    "SELECT DISTINCT ?x { ?x a prov:Agent ; rdfs:label ?l } ORDER BY ?x",
+    "SELECT (COUNT(?x) AS ?n) (COUNT(DISTINCT ?x) AS ?m) { ?x a prov:Activity, provio:Phase }",
+    "SELECT DISTINCT ?x { ?x provio:noise true FILTER NOT EXISTS { ?x a prov:Activity } } ORDER BY ?x",
+    "SELECT DISTINCT ?p { ?p prov:used/a prov:Entity } ORDER BY ?p",
+]
 CONSTRUCT = "CONSTRUCT { ?v prov:wasGeneratedBy ?p } { ?v prov:wasGeneratedBy ?p }"
 
 
@@ -71,6 +77,7 @@ def assert_same(project: Project, url: str) -> None:
         ("lineage", "f", "--as", "json"), ("lineage", "e.gz", "--via", "control"), ("lineage", "--forward", "a"),
         ("why", "c"), ("why", "e.gz"), ("impact", "a"), ("runs",), ("show", "last"), ("validate",), ("verify",),
         ("validate", "last"), ("lineage", "f", "--stale"), ("query", QUERIES[0]), ("query", QUERIES[-1]),
+        *(("query", query) for query in IMPLIED),
     ]  # fmt: skip
     for arguments in asked:
         here = project.provio(*arguments, code=None)

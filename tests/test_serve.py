@@ -92,6 +92,19 @@ def test_graphs_that_a_query_names_are_asked_alone(site: Site) -> None:
     assert site.query(count % "", **{"default-graph-uri": graphs[2]}) == (200, "n\n1\n")
 
 
+def test_classes_of_prov_find_what_the_stored_ones_imply(site: Site) -> None:
+    """In all graphs and in those that are named in either way; a mistake has the place where it was made."""
+    runs, agents = "SELECT (COUNT(*) AS ?n) %s { ?r a prov:Activity, provio:Run }", "ASK %s { ?x a prov:Agent }"
+    graph = site.query("SELECT ?g { GRAPH ?g { ?r a provio:Run } } ORDER BY ?g LIMIT 1")[1].split()[1]
+    assert site.query(runs % "") == (200, "n\n3\n")
+    assert site.query(runs % f"FROM <{graph}>") == (200, "n\n1\n")
+    assert site.query(runs % "", **{"default-graph-uri": graph}) == (200, "n\n1\n")
+    for form in (agents % "", agents % f"FROM <{graph}>"):
+        assert json.loads(site.query(form, "application/sparql-results+json")[1])["boolean"] is True
+    status, said = site.query("ASK { ?x a prov:Entity FILTER(?x = ) }")
+    assert status == 400 and "error at 1:39:" in said
+
+
 @pytest.mark.parametrize(
     ("sparql", "status", "said"),
     [

@@ -37,6 +37,9 @@ Made from `queries/` by `python -m provio.reports.question`. `provio query --lis
 VALUE…` asks one, with values in the order below, or by name with `-p NAME=VALUE`; `provio query --show NAME` says the
 same as this page, with the SPARQL. Each file is SPARQL that any server answers as it is.
 
+In a question of your own, `?x a prov:Entity` finds each node whose class implies it, such as a `provio:FileVersion`.
+`?x a ?class`, `DESCRIBE` and a pattern inside `GRAPH` see the stored classes alone ([graph.md](graph.md)).
+
 A parameter without a value holds for all, unless it is required. Folders of your own are added by the setting
 [`queries`](configuration.md): a file `NAME.rq` there, with a header such as
 

@@ -18,7 +18,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
-from provio import sparql
+from provio import class_patterns, implied, sparql
 from provio.errors import ProvioError, TimedOut
 from provio.serve.binary import Binary
 from provio.serve.keeper import Keeper, Served
@@ -65,7 +65,7 @@ class Endpoint:
             raise Refused(503, f"{AT_ONCE} queries are being answered: ask again later")
         going = _Going(self.keeper, self.seconds, self.places)
         try:
-            return going.begun(urlencode(fields).encode(), headers)
+            return going.begun(_bodies(fields), headers)
         except BaseException:
             going.close()
             raise
@@ -89,6 +89,17 @@ def _fields(request: Mapping[str, str], body: bytes) -> list[tuple[str, str]]:
         raise Refused(403, "SERVICE is refused, for it asks another server")
     graphs = [(name, value) for name, value in given if name in DATASET]
     return [("query", PROLOGUE + text), *(graphs or _all(text))]
+
+
+def _bodies(fields: list[tuple[str, str]]) -> list[bytes]:
+    """What is posted: asked through the classes of PROV that the stored ones imply, then as it stands."""
+    (name, text), *graphs = fields
+    wide = class_patterns.widened(text)
+    plain = urlencode(fields).encode()
+    if wide == text:
+        return [plain]
+    more = [(DATASET[0], implied.CLASSES)] if any(given == DATASET[0] for given, _ in graphs) else []
+    return [urlencode([(name, sparql.with_graph(wide, implied.CLASSES)), *graphs, *more]).encode(), plain]
 
 
 def _all(text: str) -> list[tuple[str, str]]:
@@ -132,12 +143,13 @@ class _Going:
         self.socket: socket.socket | None = None
         self.binary: Binary | None = None
 
-    def begun(self, body: bytes, headers: dict[str, str]) -> Reply:
-        """Ask, and return the answer, as much as there may be at once before any of it."""
+    def begun(self, bodies: list[bytes], headers: dict[str, str]) -> Reply:
+        """Ask, and return the answer, as much as there may be at once before any of it: of the second of two, where the
+        first has a mistake."""
         for last in (False, True):
             self.binary = self.served.binary()
             try:
-                return self._asked(body, headers)
+                return self._asked(bodies, headers)
             except TimeoutError:
                 raise TimedOut(self.seconds) from None
             except (OSError, http.client.HTTPException):
@@ -152,18 +164,21 @@ class _Going:
             self.connection.close()
         binary.ends_within(1)
 
-    def _asked(self, body: bytes, headers: dict[str, str]) -> Reply:
+    def _asked(self, bodies: list[bytes], headers: dict[str, str]) -> Reply:
         assert self.binary  # noqa: S101 - it was begun
         self.connection = http.client.HTTPConnection("localhost")
         # The connection lets go of it when the answer begins.
         self.socket = self.connection.sock = self.binary.connected(self._left())
-        self.connection.request("POST", "/query", body, headers)
+        self.connection.request("POST", "/query", bodies[0], headers)
         self.response = response = self.connection.getresponse()
         head = b""
         while len(head) < WHOLE and (part := self._part(response)):
             head += part
         if response.isclosed() and head.endswith(CANCELLED):
             raise TimeoutError
+        if response.status == HTTPStatus.BAD_REQUEST and bodies[1:]:
+            self.connection.close()
+            return self._asked(bodies[1:], headers)  # which has the place of the mistake as it was asked
         if response.status == HTTPStatus.BAD_REQUEST:
             head = _placed(head)
         kept = [(name, value) for name in ("Content-Type",) if (value := response.headers.get(name))]

@@ -1,0 +1,135 @@
+"""Patterns that name an implied class of PROV: each is led through the stored classes, and nothing else is touched."""
+
+# ruff: noqa: E501 - a query and what becomes of it, one under the other
+
+from __future__ import annotations
+
+import json
+
+import pyoxigraph as ox
+import pytest
+from conftest import Project
+
+from provio import implied
+from provio.class_patterns import widened
+from provio.vocab import NS, PREFIXES, PROV, RDF, RDFS
+
+STEP = f"<{implied.IMPLIES}>"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ASK { ?x a prov:Entity }", "ASK { ?x a/~ prov:Entity }"),
+        ("ask{?x a<http://www.w3.org/ns/prov#Agent>}", "ask{?x a/~<http://www.w3.org/ns/prov#Agent>}"),
+        ("PREFIX p: <http://www.w3.org/ns/prov#> ASK { ?x a p:Entity }", None),
+        ("BASE <http://www.w3.org/ns/> PREFIX p: <prov#> ASK { ?x a p:Entity }", None),
+        ("ASK { ?x rdf:type prov:Person }", "ASK { ?x rdf:type/~ prov:Person }"),
+        ("ASK { ?x a prov:Entity, provio:File ; ?p ?o }", "ASK { ?x a/~ prov:Entity; a  provio:File ; ?p ?o }"),
+        ("ASK { ?x a provio:File , prov:Entity, prov:Location, ?c }",
+         "ASK { ?x a provio:File ; a/~  prov:Entity, prov:Location; a  ?c }"),
+        ("ASK { ?x ?p ?o ; a prov:Entity . ?y a prov:Plan }", "ASK { ?x ?p ?o ; a/~ prov:Entity . ?y a prov:Plan }"),
+        ("ASK { ?p prov:used/a prov:Entity }", "ASK { ?p prov:used/a/~ prov:Entity }"),
+        ("ASK { ?p (prov:used|a) prov:Entity }", "ASK { ?p (prov:used|a/~) prov:Entity }"),
+        ("ASK { ?p (prov:used/(a)) prov:Entity }", "ASK { ?p (prov:used/(a/~)) prov:Entity }"),
+        ("ASK { ?p ^(^a/prov:used) prov:Entity }", "ASK { ?p ^((^(a/~)/prov:used)) prov:Entity }"),
+        ("ASK { prov:Entity ^a ?x }", "ASK { prov:Entity ^(a/~) ?x }"),
+        ("ASK { prov:Entity ^a/^prov:used ?x , ?y }", "ASK { prov:Entity ^(a/~)/^prov:used ?x , ?y }"),
+        ("ASK { ?x a/rdfs:subClassOf* prov:Entity }", "ASK { ?x a/(rdfs:subClassOf|~)* prov:Entity }"),
+        ("ASK { [ a prov:Entity ] prov:used [ ?p 1.5, -2 ; a prov:Agent ] , ( 1 'x'@en '2'^^xsd:integer true ) }",
+         "ASK { [ a/~ prov:Entity ] prov:used [ ?p 1.5, -2 ; a/~ prov:Agent ] , ( 1 'x'@en '2'^^xsd:integer true ) }"),
+        ("SELECT * { OPTIONAL { ?x a prov:Entity } MINUS { ?x a prov:Agent } { ?x a prov:Person } UNION { ?x ?p 1 } }",
+         "SELECT * { OPTIONAL { ?x a/~ prov:Entity } MINUS { ?x a/~ prov:Agent } { ?x a/~ prov:Person } UNION { ?x ?p 1 } }"),
+        ("SELECT (COUNT(*) AS ?n) WHERE { ?x ?p ?o FILTER NOT EXISTS { ?x a prov:Entity } FILTER(?o<5 && EXISTS { ?o a prov:Agent }) }",
+         "SELECT (COUNT(*) AS ?n) WHERE { ?x ?p ?o FILTER NOT EXISTS { ?x a/~ prov:Entity } FILTER(?o<5 && EXISTS { ?o a/~ prov:Agent }) }"),
+        ("SELECT ?x { FILTER(?a<(1)&&(?y>2)) ?x a prov:Entity . BIND(?x AS ?y) VALUES (?z) { (prov:Entity) } FILTER regex(?x, 'a') }", None),
+        ("SELECT ?x { { SELECT ?x (MAX(?y) AS ?z) WHERE { ?x a prov:Entity ; ?p ?y } GROUP BY ?x HAVING (COUNT(*) > 1) } ?x a prov:Agent }",
+         "SELECT ?x { { SELECT ?x (MAX(?y) AS ?z) WHERE { ?x a/~ prov:Entity ; ?p ?y } GROUP BY ?x HAVING (COUNT(*) > 1) } ?x a/~ prov:Agent }"),
+        ("CONSTRUCT { ?x a prov:Entity } WHERE { ?x a prov:Entity } ORDER BY ?x LIMIT 5",
+         "CONSTRUCT { ?x a prov:Entity } WHERE { ?x a/~ prov:Entity } ORDER BY ?x LIMIT 5"),
+        ("DESCRIBE ?x FROM <urn:g> WHERE { ?x a prov:Entity }", None),
+        ("# prov:Entity\nASK { # ?x a prov:Entity }\n ?x ?p '} a prov:Entity' . ?x a # here\n prov:Entity }",
+         "# prov:Entity\nASK { # ?x a prov:Entity }\n ?x ?p '} a prov:Entity' . ?x a/~ # here\n prov:Entity }"),
+        ("SELECT ?x { VALUES ?x { prov:Entity } GRAPH ?g { ?y a prov:Entity } ?y a prov:Entity }",
+         "SELECT ?x { VALUES ?x { prov:Entity } GRAPH ?g { ?y a prov:Entity } ?y a/~ prov:Entity }"),
+        ("ASK { SERVICE SILENT <urn:s> { ?y a prov:Entity } ?y a prov:Entity }",
+         "ASK { SERVICE SILENT <urn:s> { ?y a prov:Entity } ?y a/~ prov:Entity }"),
+    ],
+)  # fmt: skip
+def test_patterns_go_through_the_stored_classes(text: str, expected: str | None) -> None:
+    """What is written for STEP is `~`; of None the last `a` alone is another. Both parse, for the same variables."""
+    if expected is None:
+        before, after = text.rsplit(" a ", 1) if " a " in text else text.rsplit("a", 1)
+        expected = f"{before} a/~ {after}"
+    assert widened(text) == expected.replace("~", STEP)
+    if "SERVICE" not in text and "SELECT *" not in text:
+        ox.Store().query(widened(text), prefixes=PREFIXES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ASK { ?x a ?c FILTER(?c = prov:Entity) }",
+        "ASK { ?x a prov:Plan, prov:Bundle, provio:Entity }",
+        "ASK { prov:Entity a ?x }",
+        "ASK { ?x !a prov:Entity ; !(a|^a) prov:Entity }",
+        "ASK { ?x a+ prov:Entity }",
+        "ASK { GRAPH ?g { ?x a prov:Entity } }",
+        "CONSTRUCT WHERE { ?x a prov:Entity }",
+        "DESCRIBE prov:Entity",
+        "INSERT { ?x a prov:Entity } WHERE { ?x a prov:Entity }",
+        "ASK { ?x a prov:Entity ",
+        "ASK { ?x a other:Entity . ?y a prov:Entity }",
+        "PREFIX prov: <urn:other#> ASK { ?x a prov:Entity }",
+        "ASK " + "{" * 5000 + " ?x a prov:Entity " + "}" * 5000,
+        "",
+    ],
+)
+def test_what_is_no_such_pattern_stays(text: str) -> None:
+    """Nor what is not understood, which the parser will name."""
+    assert widened(text) == text
+
+
+def test_no_solution_is_doubled_and_no_variable_added() -> None:
+    """Of nodes with one class, with several, with PROV's own."""
+    store, kind = ox.Store(), ox.NamedNode(RDF + "type")
+    nodes = {"v": ("FileVersion",), "l": ("Loss", "Metric"), "h": ("Host",), "r": ("Run",)}
+    for name, classes in nodes.items():
+        for one in classes:
+            store.add(ox.Quad(ox.NamedNode(f"urn:{name}"), kind, ox.NamedNode(NS + one), ox.NamedNode("urn:g")))
+    store.add(ox.Quad(ox.NamedNode("urn:v"), kind, ox.NamedNode(PROV + "Plan"), ox.NamedNode("urn:g")))
+    store.add(ox.Quad(ox.NamedNode("urn:own"), kind, ox.NamedNode(PROV + "Entity"), ox.NamedNode("urn:g")))
+    store.load("".join(implied.lines()).encode(), format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(implied.CLASSES))
+    for path in ("a", "a/rdfs:subClassOf*"):
+        answer = store.query(
+            widened(f"PREFIX prov: <{PROV}> PREFIX rdfs: <{RDFS}> SELECT * {{ ?x {path} prov:Entity }}"),
+            use_default_graph_as_union=True,
+        )
+        assert isinstance(answer, ox.QuerySolutions)
+        assert [variable.value for variable in answer.variables] == ["x"]
+        assert sorted(row["x"].value for row in answer) == ["urn:h", "urn:l", "urn:own", "urn:v"]
+
+
+@pytest.mark.slow
+def test_questions_find_what_is_implied(project: Project) -> None:
+    """In all runs, in some, in graphs that are named; each node once in one graph; what a node has itself is stored."""
+    project.provio("run", "--quiet", "--name", "one", "--", "sh", "-c", "echo a > a; cat a > b")
+    project.provio("run", "--quiet", "--name", "two", "--", "sh", "-c", "cat b > c")
+    count = "SELECT (COUNT(*) AS ?n) (COUNT(DISTINCT ?x) AS ?m) %s { ?x a prov:Entity }"
+    graph = project.rows("SELECT ?r { ?r provio:name 'two' }")[0]["r"] + "/bundle"
+
+    def counted(question: str, *options: str) -> tuple[int, int]:
+        (row,) = json.loads(project.provio("query", "--as", "json", *options, question).stdout)["results"]["bindings"]
+        return int(row["n"]["value"]), int(row["m"]["value"])
+
+    one, all_ = counted(count % f"FROM <{graph}>"), counted(count % "")
+    assert one[0] == one[1] > 4
+    assert counted(count % "", "--name", "two") == one
+    assert all_[1] > one[1]
+    assert counted(count % f"FROM <{graph}>", "--name", "one") == (0, 0)
+    assert project.rows("SELECT DISTINCT ?c { ?x a ?c FILTER(STRSTARTS(STR(?c), STR(prov:))) } ORDER BY ?c") == [
+        {"c": PROV + name} for name in ("Association", "Bundle", "Plan")
+    ]
+    assert project.rows("SELECT ?g { GRAPH ?g { ?x a prov:Entity } }") == []
+    wrong = project.provio("query", "ASK { ?x a prov:Entity FILTER(?x = ) }", code=1)
+    assert "error at 1:39:" in wrong.stderr
