@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import pyoxigraph as ox
 
+from provio import implied
+from provio.class_patterns import widened
 from provio.validate.order import loops
 from provio.vocab import NS, PREFIXES
 
@@ -74,25 +76,29 @@ def _read(path: Path) -> Rule:
 
 
 class Graph:
-    """What is asked: one graph of a store, or the union of all."""
+    """What is asked: one graph of a store, or the union of all; where it holds the classes of PROV that others imply
+    (`provio.implied`), each pattern goes through them."""
 
     def __init__(self, store: ox.Store, name: str | None = None, *, union: bool = False) -> None:
         self.store = store
         self.name = name
         self.label = name
+        self.implies = any(store.quads_for_pattern(None, ox.NamedNode(implied.IMPLIES), None, None))
         self.options: dict[str, object] = {"prefixes": PREFIXES}
         if union:
             self.options["use_default_graph_as_union"] = True
         elif name:
-            self.options["default_graph"] = [ox.NamedNode(name)]
+            self.options["default_graph"] = [ox.NamedNode(name), ox.NamedNode(implied.CLASSES)]
 
     def quads(self) -> Iterator[ox.Quad]:
-        """Yield what it says."""
+        """Yield what it says, with what that implies."""
         wanted = None if "use_default_graph_as_union" in self.options else ox.DefaultGraph()
-        return self.store.quads_for_pattern(None, None, None, ox.NamedNode(self.name) if self.name else wanted)
+        found = self.store.quads_for_pattern(None, None, None, ox.NamedNode(self.name) if self.name else wanted)
+        return implied.quads(found) if self.implies else found
 
     def solutions(self, query: str) -> Iterator[dict[str, ox.NamedNode | ox.BlankNode | ox.Literal]]:
         """Yield the solutions of a SELECT: variable → term, unbound ones left out."""
+        query = widened(query) if self.implies else query
         answer = self.store.query(query, **self.options)  # type: ignore[arg-type]
         assert isinstance(answer, ox.QuerySolutions)  # noqa: S101 - the rules are SELECTs
         names = [variable.value for variable in answer.variables]
