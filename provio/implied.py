@@ -19,6 +19,7 @@ CLASSES = "https://w3id.org/provio/classes"  # the graph of the store that holds
 IMPLIES = NS + "impliesClass"
 TYPE = RDF + "type"
 ACCOMPANIED = ("Configuration", "Metric", "Checkpoint")  # a node of a class below has this one too: `kinds.types`
+WIDER = {NS + "usedAsNoise": PROV + "used"}  # a sub-property that is stored alone
 
 
 @cache
@@ -63,6 +64,7 @@ def quads(stored: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
 
     kind, own = ox.NamedNode(TYPE), ox.NamedNode(CLASSES)
     more = {ox.NamedNode(iri): tuple(map(ox.NamedNode, found)) for iri, found in classes().items()}
+    wider = {ox.NamedNode(iri): ox.NamedNode(found) for iri, found in WIDER.items()}
     left_out = ox.NamedNode(IMPLIES)
     for quad in stored:
         subject, predicate, value, graph = quad
@@ -72,3 +74,5 @@ def quads(stored: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
         if predicate == kind:
             for one in more.get(value, ()):
                 yield ox.Quad(subject, kind, one, graph)
+        elif predicate in wider:
+            yield ox.Quad(subject, wider[predicate], value, graph)

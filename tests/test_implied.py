@@ -62,12 +62,13 @@ def test_every_class_implies_an_entity_an_activity_or_an_agent() -> None:
 
 def test_what_leaves_the_store_has_what_is_implied() -> None:
     """Each quad, then what follows from it, in the same graph; nothing of the graph of classes."""
-    stored = quads("""x:v a :FileVersion, prov:Plan . x:p a :Program . x:c a :Loss, :Metric ; :value 1""")
+    stored = quads("""x:v a :FileVersion, prov:Plan . x:p a :Program . x:c a :Loss, :Metric ; :value 1 .
+        x:a :usedAsNoise x:v""")
     words = quads("".join(implied.lines())[:-2], implied.CLASSES)
     index = [ox.Quad(ox.NamedNode(implied.CLASSES), quad.predicate, quad.object) for quad in quads("x:b a prov:Bundle")]
     found = list(implied.quads([*stored, *words, *index, *quads("x:b a prov:Bundle")]))
     expected = quads("""x:v a :FileVersion, prov:Entity, prov:Plan . x:p a :Program, prov:SoftwareAgent, prov:Agent .
-        x:c a :Loss, :Metric, prov:Entity ; :value 1 .
+        x:c a :Loss, :Metric, prov:Entity ; :value 1 . x:a :usedAsNoise x:v ; prov:used x:v .
         x:b a prov:Bundle, prov:Entity""")  # fmt: skip
     assert found == expected
 
