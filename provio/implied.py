@@ -19,7 +19,9 @@ CLASSES = "https://w3id.org/provio/classes"  # the graph of the store that holds
 IMPLIES = NS + "impliesClass"
 TYPE = RDF + "type"
 ACCOMPANIED = ("Configuration", "Metric", "Checkpoint")  # a node of a class below has this one too: `kinds.types`
-WIDER = {NS + "usedAsNoise": PROV + "used"}  # a sub-property that is stored alone
+# Sub-properties that are stored alone.
+WIDER = {NS + "usedAsNoise": PROV + "used", NS + "ranAsNoise": NS + "ran"}
+ONTOLOGY = "https://w3id.org/provio/ontology"  # the graph of the store that holds the user's own words
 
 
 @cache

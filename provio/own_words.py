@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from provio import given_file, word_graphs
 from provio.errors import ConfigError
+from provio.implied import ONTOLOGY
 from provio.settings import suggestion
 from provio.vocab import NS, PROV, RDF, RDFS, enlarge, vocabulary
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from provio.config import Config
     from provio.store import Writer
 
-GRAPH = "https://w3id.org/provio/ontology"  # in the store: what the files say
 OWL = "http://www.w3.org/2002/07/owl#"
 SUBCLASS, TYPE = RDFS + "subClassOf", RDF + "type"
 PROV_CLASSES = frozenset(
@@ -113,4 +113,4 @@ def _line(data: bytes, iri: str) -> str:
 
 def keep(store: Writer, words: Words) -> bool:
     """Put the words into the store where they are other than there; return whether they were."""
-    return word_graphs.keep(store, GRAPH, words.lines)
+    return word_graphs.keep(store, ONTOLOGY, words.lines)

@@ -85,7 +85,7 @@ def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path, kind: str) -> N
 @pytest.mark.slow
 def test_questions_and_validation_know_them(project: Project) -> None:
     """In the store from the next question on, as they are by then; gone with the setting."""
-    asked = f"SELECT ?c {{ GRAPH <{own_words.GRAPH}> {{ ?c rdfs:subClassOf+ provio:Configuration }} }}"
+    asked = f"SELECT ?c {{ GRAPH <{own_words.ONTOLOGY}> {{ ?c rdfs:subClassOf+ provio:Configuration }} }}"
     (project.path / "terms.ttl").write_text(TERMS)
     (project.path / "provio.toml").write_text('ontology = ["terms.ttl"]\n')
     project.run("echo x > out")

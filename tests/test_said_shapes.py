@@ -93,7 +93,7 @@ def merged(told: Project) -> ox.Store:
     told.provio("export", "--as", "nquads", "-o", "all.nq")
     store = ox.Store()
     for quad in ox.parse(path=str(told.path / "all.nq"), format=N_QUADS):
-        if quad.graph_name != ox.NamedNode(own_words.GRAPH):
+        if quad.graph_name != ox.NamedNode(own_words.ONTOLOGY):
             store.add(ox.Quad(quad.subject, quad.predicate, quad.object))
     return store
 

@@ -24,9 +24,10 @@ from provio.home import Home, share
 from provio.lock import Lock
 from provio.store import INDEX, Damaged, snapshots, spool, statements, writing
 from provio.store.spool import Spool
-from provio.vocab import NS, PREFIXES, RDF, RUN_BASE
+from provio.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
 
 VERSION = "2"
+BUNDLE = ox.NamedNode(PROV + "Bundle")
 EARLIER = frozenset({"1"})  # versions that can be asked, and are made again at the next merge
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
 LARGE = 8 * spool.PIECE  # bytes of them that are loaded apart: less is rewritten too seldom to pay for it
@@ -292,8 +293,9 @@ class StoreWriter:
 
     def indexed(self, predicate: str) -> dict[str, str]:
         """Return what the index says: graph → value of `predicate`."""
-        query = f"SELECT ?graph ?value {{ ?graph <{predicate}> ?value }}"
-        return {row["graph"]: row["value"] for row in _rows(self.store.query(query))}
+        word, index = ox.NamedNode(predicate), ox.DefaultGraph()
+        found = (self.store.quads_for_pattern(bundle, word, None, index) for bundle in _bundles(self.store))
+        return {_value(quad.subject): _value(quad.object) for quads in found for quad in quads}
 
     def update(self, sparql: str) -> None:
         """Carry out an update, or nothing of it."""
@@ -448,9 +450,10 @@ class StoreReader:
             return
         for name in self.store.named_graphs():
             yield from self._quads_of(_value(name))
-        for bundle in _list_names(self.store):
-            yield from self._quads_of(bundle)
-            for quad in self.store.quads_for_pattern(ox.NamedNode(bundle), None, None, ox.DefaultGraph()):
+        for bundle in list(_bundles(self.store)):
+            if statements.run_of_graph(bundle.value):
+                yield from self._quads_of(bundle.value)
+            for quad in self.store.quads_for_pattern(bundle, None, None, ox.DefaultGraph()):
                 if quad.predicate.value != statements.LIST:
                     yield quad
 
@@ -465,6 +468,13 @@ def _graph(quad: ox.Quad) -> str:
         return quad.graph_name.value
     run = statements.owner(quad)
     return f"{RUN_BASE}{run}{statements.BUNDLE}" if run else ""
+
+
+def _bundles(store: ox.Store) -> Iterator[ox.NamedNode]:
+    """The names that the index has: of the runs' graphs, and of what else is kept."""
+    for quad in store.quads_for_pattern(None, ox.NamedNode(RDF + "type"), BUNDLE, ox.DefaultGraph()):
+        if isinstance(quad.subject, ox.NamedNode):
+            yield quad.subject
 
 
 def _list_names(store: ox.Store) -> dict[str, str]:
