@@ -80,6 +80,11 @@ def loads(text: str) -> bool:
     return _says(text, "load", _loads)
 
 
+def asks_graphs(text: str) -> bool:
+    """Tell whether a query has the keyword GRAPH."""
+    return any(token.kind == "word" and token.text.upper() == "GRAPH" for token in tokens(text))
+
+
 def updates(text: str) -> bool:
     """Tell whether a text begins, behind its prologue, as an update does."""
     found = [token for token in tokens(text) if token.kind == "word"]

@@ -10,8 +10,9 @@ from provio.store.embedded import StoreReader
 from provio.target import Target
 from provio.vocab import NS, PROV
 
+# A link is a name, and no entity that anything comes from.
 ENTITIES = f"""SELECT DISTINCT ?v {{ {{ ?v a <{NS}FileVersion> }} UNION {{ ?w <{PROV}hadMember> ?v }}
-    FILTER NOT EXISTS {{ ?by <{NS}usedAsNoise> ?v }} FILTER NOT EXISTS {{ ?v a <{NS}NamedLink> }} }}"""  # a link is a name
+    FILTER NOT EXISTS {{ ?by <{NS}usedAsNoise> ?v }} FILTER NOT EXISTS {{ ?v a <{NS}NamedLink> }} }}"""
 
 
 def ancestors(reader: StoreReader, iri: str, *, inside: bool, forward: bool = False) -> set[str]:

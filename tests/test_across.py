@@ -256,6 +256,9 @@ def test_what_one_run_calls_noise_and_another_an_input_is_shown(project: Project
     assert {Path(name).name for name in project.data("y")} == {"hostname"}
 
 
+ONE, TWO = (f"https://w3id.org/provio/run/01936b2e-7c00-7abc-8def-00000000000{n}/bundle" for n in (1, 2))
+
+
 def known(*versions: str) -> list[str]:
     inode = "<http://www.w3.org/2001/XMLSchema#integer>"
     made = ((name, name.partition(".")[0]) for name in versions)
@@ -266,9 +269,9 @@ def test_a_run_shares_what_another_knows_another_version_of(tmp_path: Path, monk
     """Also where it has more inodes than one query asks about; the first run of a store shares none."""
     monkeypatch.setattr(elsewhere, "BATCH", 2)
     with StoreWriter(Home(tmp_path), wait=True) as store:
-        store.replace("run:one", known("1.0.5.3", "1.0.6.4", "2.0.5.3", "3.0.5.3", "4.0.5.3"))
-        assert across.shared(store, "run:one") == set()
-        store.replace("run:two", known("1.0.6.4", "2.0.5.3", "3.0.7.3"))
+        store.replace(ONE, known("1.0.5.3", "1.0.6.4", "2.0.5.3", "3.0.5.3", "4.0.5.3"))
+        assert across.shared(store, ONE) == set()
+        store.replace(TWO, known("1.0.6.4", "2.0.5.3", "3.0.7.3"))
         keys = {f"https://w3id.org/provio/version/disk/{name}" for name in ("1.0", "3.0")}
-        assert across.shared(store, "run:one") == keys
-        assert across.shared(store, "run:two") == keys
+        assert across.shared(store, ONE) == keys
+        assert across.shared(store, TWO) == keys

@@ -32,7 +32,6 @@ THREAD = f"""@prefix prov: <http://www.w3.org/ns/prov#> . @prefix xsd: <http://w
   :flags 577 ; :openedNs 1795176900000000100 ; :openApi "open" ; :openElapsed 5 .
 <a1> a :Access ; :object <../o1> ; :firstWrite 200 ; :lastWrite 300 ; :writes 1 ; :writeBytes 3 ; :writeApi "write" .
 """
-UNTIL = "SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } }"
 
 
 def record(home: Home, run: str, more: str | bytes = "", name: str = "1.2.0.1.ttl") -> Path:
@@ -53,7 +52,10 @@ def home(tmp_path: Path) -> Home:
 
 def said(home: Home) -> set[tuple[str, str, str, str]]:
     """All that the store says."""
-    return {(r["g"], r["s"], r["p"], r["o"]) for r in StoreReader(home).rows(UNTIL)}
+    quads = ox.parse(StoreReader(home).dataset(None, ox.RdfFormat.N_QUADS), ox.RdfFormat.N_QUADS)
+    return {
+        (q.graph_name.value, q.subject.value, q.predicate.value, q.object.value) for q in quads if q.graph_name.value
+    }
 
 
 @pytest.fixture(scope="module")

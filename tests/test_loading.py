@@ -84,17 +84,17 @@ def test_what_the_store_does_by_itself_waits(tmp_path: Path) -> None:
 def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the disk, or for what the file is; and who ended it."""
     with triples(tmp_path / "file", 10) as file, pytest.raises(OSError, match="No such file"):
-        loading.load("/proc/none/store", GRAPH, file, ())
+        loading.load("/proc/none/store", file, ())
     with (tmp_path / "wrong").open("w+b") as file:
         file.write(b"<http://example.org/a> is no triple\n")
         file.flush()
         with pytest.raises(ValueError, match="line 1"):
-            loading.load(str(tmp_path / "store"), GRAPH, file, ())
+            loading.load(str(tmp_path / "store"), file, ())
     killed = "import os, signal; from provio.store import loading as l; "
     killed += "l._calm = lambda: os.kill(os.getpid(), signal.SIGKILL); l.main()"
     monkeypatch.setattr(loading, "PROGRAM", killed)
     with triples(tmp_path / "file", 10) as file, pytest.raises(StoreError, match="ended by SIGKILL"):
-        loading.load(str(tmp_path / "store"), GRAPH, file, ())
+        loading.load(str(tmp_path / "store"), file, ())
 
 
 @pytest.mark.slow
@@ -131,5 +131,5 @@ def test_a_merge_that_is_killed_changes_nothing(project: Project, victim: str) -
 def test_a_store_that_is_read(tmp_path: Path) -> None:
     """What was loaded apart is there for who opens the store next."""
     with triples(tmp_path / "file", 1000) as file:
-        loading.load(str(tmp_path / "store"), GRAPH, file, ())
+        loading.load(str(tmp_path / "store"), file, ())
     assert len(ox.Store.read_only(str(tmp_path / "store"))) == 1000

@@ -217,7 +217,7 @@ def test_an_update_of_a_graph_of_ones_own(recorded: Project) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "DELETE WHERE { GRAPH ?g { ?s prov:used ?o } }",
+        "DELETE WHERE { ?s prov:used ?o }",
         pytest.param("CLEAR ALL", marks=pytest.mark.slow),
         pytest.param("INSERT DATA { <urn:a> <urn:b> 'c' }", marks=pytest.mark.slow),
         pytest.param(

@@ -60,6 +60,9 @@ class Store(Reader, Protocol):
         Raises SyntaxError for what is not SPARQL.
         """
 
+    def run_graphs(self) -> list[str]:
+        """Return the names of all graphs, where these are to be named to be asked with GRAPH; nothing of a server."""
+
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT, as a Reader does."""
 

@@ -22,11 +22,13 @@ from provio import implied
 from provio.errors import NothingKnown, StoreError, remedy
 from provio.home import Home, share
 from provio.lock import Lock
+from provio.patterns import pattern
 from provio.store import INDEX, Damaged, snapshots, spool, statements, writing
 from provio.store.spool import Spool
 from provio.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
 
 VERSION = "2"
+GRAPH = pattern(r"(?i)\bgraph\b")
 BUNDLE = ox.NamedNode(PROV + "Bundle")
 EARLIER = frozenset({"1"})  # versions that can be asked, and are made again at the next merge
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
@@ -374,7 +376,7 @@ class StoreReader:
         """
         if graphs is None:
             return self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True)
-        if named is None and self._all_runs(graphs):
+        if not GRAPH.search(sparql) and self._all_runs(graphs):
             others = [ox.NamedNode(graph) for graph in graphs if statements.run_of_graph(graph) is None]
             return self.store.query(sparql, prefixes=PREFIXES, default_graph=[ox.DefaultGraph(), *others])
         default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
@@ -385,6 +387,10 @@ class StoreReader:
         ]
         store = self._of_runs({*graphs, *(named or ())})
         return store.query(sparql, prefixes=PREFIXES, default_graph=default, named_graphs=asked)
+
+    def run_graphs(self) -> list[str]:
+        """Return the names by which the index and each graph can be asked alone."""
+        return [INDEX, *(_value(name) for name in self.store.named_graphs()), *_list_names(self.store)]
 
     def _all_runs(self, graphs: Sequence[str]) -> bool:
         return _list_names(self.store).keys() <= set(graphs)

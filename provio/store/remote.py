@@ -143,6 +143,10 @@ class RemoteReader:
         asked = [graph for graph in named if graph in whole or not graph.startswith(OWN)]
         return default or [NOTHING], asked or [NOTHING]
 
+    def run_graphs(self) -> list[str]:
+        """Return nothing: a server's graphs have their names."""
+        return []
+
     def query(self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None) -> Answer:
         """Ask the union of all graphs, or of those named and no other; raises SyntaxError for what is not SPARQL."""
         # It says what is wrong, and that it is no update, right here, and calls nobody.
