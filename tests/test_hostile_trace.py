@@ -53,9 +53,8 @@ def home(tmp_path: Path) -> Home:
 def said(home: Home) -> set[tuple[str, str, str, str]]:
     """All that the store says."""
     quads = ox.parse(StoreReader(home).dataset(None, ox.RdfFormat.N_QUADS), ox.RdfFormat.N_QUADS)
-    return {
-        (q.graph_name.value, q.subject.value, q.predicate.value, q.object.value) for q in quads if q.graph_name.value
-    }
+    named = (quad for quad in quads if isinstance(quad.graph_name, ox.NamedNode))
+    return {(q.graph_name.value, q.subject.value, q.predicate.value, q.object.value) for q in named}
 
 
 @pytest.fixture(scope="module")

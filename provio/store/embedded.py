@@ -406,6 +406,9 @@ class StoreReader:
 
     def _quads_of(self, graph: str) -> Iterator[ox.Quad]:
         """Yield what is in a graph: of a run what it stated, under the name of its graph."""
+        if graph == INDEX:
+            yield from self._index()
+            return
         run = statements.run_of_graph(graph)
         if run is None:
             yield from self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph))
@@ -459,6 +462,10 @@ class StoreReader:
         for bundle in list(_bundles(self.store)):
             if statements.run_of_graph(bundle.value):
                 yield from self._quads_of(bundle.value)
+        yield from self._index()
+
+    def _index(self) -> Iterator[ox.Quad]:
+        for bundle in list(_bundles(self.store)):
             for quad in self.store.quads_for_pattern(bundle, None, None, ox.DefaultGraph()):
                 if quad.predicate.value != statements.LIST:
                     yield quad
