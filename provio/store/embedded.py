@@ -55,6 +55,7 @@ class StoreWriter:
         self.lock = lock or Lock(home, wait)
         self.path = _Path(home.path)
         self.lists = statements.Lists(home.path)
+        self.new_lists: dict[str, str] = {}  # of runs that the index does not name yet
         self.changed = False
         self.kept = self.loaded = 0
         self.rewritten: Callable[[], None] = lambda: None  # waits until all is that RocksDB does by itself
@@ -129,8 +130,7 @@ class StoreWriter:
             self._load_run(kept, pieces)
         finally:
             kept.close()
-        name = ox.Literal(kept.name)
-        self.store.add(ox.Quad(ox.NamedNode(graph), ox.NamedNode(statements.LIST), name, ox.DefaultGraph()))
+        self.new_lists[graph] = kept.name
 
     def _load_run(self, kept: statements.List, pieces: Iterable[str]) -> None:
         if not isinstance(pieces, Spool):
@@ -192,6 +192,9 @@ class StoreWriter:
         """Say in the default graph what is in the others, last of all: a run that it does not name is not merged."""
         self._change()
         self.store.load(input="".join(lines).encode(), format=ox.RdfFormat.N_TRIPLES)
+        names = _list_names(self.store) if self.new_lists else {}
+        for graph in self.new_lists.keys() & names.keys():
+            self.lists.settle(self.new_lists.pop(graph), names[graph])
 
     def drop(self, graph: str) -> None:
         """Remove a graph and its index; of a run what no other run states."""
@@ -200,6 +203,7 @@ class StoreWriter:
         if run is not None:
             if graph in known:
                 name = known.pop(graph)
+                self.new_lists.pop(graph, None)
                 for quad in list(statements.only_of(self.store, self.lists, run, name, known.values())):
                     self.store.remove(quad)
             return
@@ -209,7 +213,7 @@ class StoreWriter:
         self.store.remove_graph(name_)
 
     def _list_names(self) -> dict[str, str]:
-        return _list_names(self.store)
+        return _list_names(self.store) | self.new_lists
 
     def left_behind(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
         """Yield of an earlier version's store the runs that are none of these: graph, run, content hash, N-Triples."""
@@ -466,9 +470,7 @@ class StoreReader:
 
     def _index(self) -> Iterator[ox.Quad]:
         for bundle in list(_bundles(self.store)):
-            for quad in self.store.quads_for_pattern(bundle, None, None, ox.DefaultGraph()):
-                if quad.predicate.value != statements.LIST:
-                    yield quad
+            yield from self.store.quads_for_pattern(bundle, None, None, ox.DefaultGraph())
 
     def quads(self, graph: str | None = None) -> ox.Store:
         """Return the store itself, or one that has the graph of a run."""
@@ -492,8 +494,10 @@ def _bundles(store: ox.Store) -> Iterator[ox.NamedNode]:
 
 def _list_names(store: ox.Store) -> dict[str, str]:
     """The names of the runs' lists, by the names of their graphs."""
-    found = store.quads_for_pattern(None, ox.NamedNode(statements.LIST), None, ox.DefaultGraph())
-    return {_value(quad.subject): _value(quad.object) for quad in found}
+    found = store.quads_for_pattern(None, ox.NamedNode(NS + "contentHash"), None, ox.DefaultGraph())
+    pairs = ((_value(quad.subject), _value(quad.object)) for quad in found)
+    runs = ((graph, statements.run_of_graph(graph), content) for graph, content in pairs)
+    return {graph: statements.name_of(run, content) for graph, run, content in runs if run}
 
 
 def _value(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:

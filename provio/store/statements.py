@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import io
 import os
 import re
@@ -28,12 +29,17 @@ _OF_RUN = re.compile(
     rf"https://w3id\.org/provio/(?:run/({_ID})(?:/|$)|(?:pipe|socket)/.*/({_ID})/[^/]+$|entity/[^~]*~({_ID})\.)"
 )
 BUNDLE = "/bundle"
-LIST = NS + "statementList"  # from a run's bundle to the name of its list
+NEW = "new"  # behind the name of a list whose run the index does not name yet
 SLICE = 1 << 20  # bytes of N-Triples that are divided at once
 # What may tie a node of a run to shared things alone: a gap, a thread that did nothing else.
 _INWARD = (NS + "about", PROV + "actedOnBehalfOf")
 
 Quads = Iterator[ox.Quad]
+
+
+def name_of(run: str, content_hash: str) -> str:
+    """Return the name of the list of a run's content."""
+    return f"{run}.{hashlib.sha256(content_hash.encode()).hexdigest()[:12]}"
 
 
 def run_of(iri: str) -> str | None:
@@ -54,7 +60,7 @@ def owner(quad: ox.Quad) -> str | None:
 
 
 class Lists:
-    """The lists of the runs of one `.provio`, each under a name that is never used again."""
+    """The lists of the runs of one `.provio`, each named after the run and what the index has as its content."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / "statements"
@@ -66,8 +72,12 @@ class Lists:
     def new(self, run: str) -> List:
         """Begin a list; raises OSError."""
         self.folder.mkdir(exist_ok=True)
-        name = f"{run}.{os.urandom(6).hex()}"
-        return List(run, name, open(self.path(name), "xb"))
+        name = f"{run}.{NEW}"
+        return List(run, name, open(self.path(name), "wb"))
+
+    def settle(self, new: str, name: str) -> None:
+        """Give a list that was begun the name that it has for good."""
+        self.path(new).replace(self.path(name))
 
     def open(self, name: str | None) -> IO[bytes]:
         """Open a list to be read, N-Triples; an empty file where there is none."""
