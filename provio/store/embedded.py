@@ -1,6 +1,7 @@
 """The embedded store: pyoxigraph on disk, one writer under a lock, published to readers as hard-linked snapshots.
 
-(pyoxigraph lets one process open a store for writing, and reading beside a writer is undefined; `backup` is cheap.)
+(pyoxigraph lets one process open a store for writing, and reading beside a writer is undefined. The writer closes the
+store to publish it: no table changes while they are linked, and a snapshot holds no table that the store does not.)
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -69,22 +71,24 @@ class StoreWriter:
                     snapshots.take_away(home_new(home))  # it was never whole
             self.anew = anew = anew or check_version(home) in EARLIER
             self.begun = anew or not (home.store / CURRENT).exists()
-            self.store = self._open()
+            self._open()
             if self.begun and not anew:
                 snapshots.take_away(home.marks)  # of a store that is gone: what is not in this is pending
         except BaseException:
             self.lock.close()
             raise
 
-    def _open(self) -> ox.Store:
+    def _open(self) -> None:
         try:
-            return self._opened_store()
+            _ = self.store
         except Damaged:
             self.begun = True
             self._folder.rename(self._folder.with_name(f"store.damaged-{time.time_ns()}"))
-            return self._opened_store()
+            _ = self.store
 
-    def _opened_store(self) -> ox.Store:
+    @cached_property
+    def store(self) -> ox.Store:
+        """The store, opened where it is not open."""
         store = _opened(ox.Store, self.path / self._folder.name, self._folder)
         for entry in os.scandir(self._folder):
             if entry.name.startswith("LOG.old."):  # RocksDB keeps a thousand of them, of 140 KB
@@ -157,14 +161,13 @@ class StoreWriter:
         try:
             loading.load(self.path / self._folder.name, pieces.file, held)
         finally:
-            self.store = self._opened_store()
-            self.kept = self.loaded = 0
+            _ = self.store  # what was loaded is rewritten from here on
             self.rewritten = loading.settle
 
     def _load(self, graph: ox.NamedNode | ox.DefaultGraph, data: bytes) -> None:
         """Load a piece: a small one as no table of its own, which costs ten times as much and has others rewritten."""
         if self.loaded > FRESH:
-            self._open_again()
+            self._close()  # RocksDB lets go of what it holds in memory
         self.loaded += len(data)
         if len(data) < SMALL:
             self.store.load(input=data, format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
@@ -172,14 +175,9 @@ class StoreWriter:
         else:
             self.store.bulk_load(io.BytesIO(data), ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
 
-    def _open_again(self) -> None:
-        """Have RocksDB let go of what it holds in memory."""
-        self._close()
-        self.store = self._opened_store()
-        self.kept = self.loaded = 0
-
     def _close(self) -> None:
-        vars(self).pop("store", None)  # none where it could not be opened again
+        vars(self).pop("store", None)
+        self.kept = self.loaded = 0
 
     def _keep(self, size: int) -> None:
         """Have what RocksDB holds in memory written, where many small graphs have come together."""
@@ -334,11 +332,16 @@ class StoreWriter:
         with writing(self.home):
             if self.anew:
                 self.home.unfinished.touch()
-            snapshots.publish(self.home, lambda name: self.store.backup(self.path / f"snapshots/{name}"))
+            self.store.flush()
+            self._close()
+            for log in self._folder.glob("*.log"):  # what it held is in tables
+                log.unlink()
+            snapshots.publish(self.home, self._folder)
             if self.anew:
                 snapshots.take_away(self.home.store)
                 home_new(self.home).rename(self.home.store)
                 _note_version(self.home)
+                self.anew = False
             self.home.unfinished.unlink(missing_ok=True)
             self.lists.keep(self._list_names().values())
         self.changed = False

@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from provio.home import Home
 
 KEPT = frozenset({"current", "merged"})
+LEADING = ("CURRENT", "MANIFEST-")  # the files by which RocksDB finds the tables
 TRIES = 1000  # a link that leads nowhere is broken, not just overtaken, when it does so again and again
 
 
@@ -66,11 +67,14 @@ def _lock(fd: int, how: int) -> None:
         return
 
 
-def publish(home: Home, backup: Callable[[str], None]) -> None:
-    """Have `backup` make a snapshot of the given name (in `snapshots`), and let readers see it from here on."""
+def publish(home: Home, store: Path) -> None:
+    """Let readers see what a store holds, which nobody has open and of which all is in tables."""
     home.snapshots.mkdir(exist_ok=True)
     number = 1 + max(map(_number, os.listdir(home.snapshots)), default=0)
-    backup(str(number))
+    new = home.snapshots / f"{number}.tmp"
+    take_away(new)
+    _link(store, new)
+    new.rename(home.snapshots / str(number))
     link = home.snapshots / "current.new"
     link.unlink(missing_ok=True)
     link.symlink_to(str(number))
@@ -124,11 +128,18 @@ def restore(home: Home) -> None:
     name = _published(home)
     published = home.snapshots / (name or "none")
     if name and published.is_dir():
-        home.store.mkdir()
-        for entry in os.scandir(published):
-            _same(entry.path, str(home.store / entry.name))
+        _link(published, home.store)
     sweep(home)
     home.unfinished.unlink()
+
+
+def _link(source: Path, target: Path) -> None:
+    """Make a folder of the same tables, and of copies of the files that lead to them."""
+    target.mkdir()
+    for entry in os.scandir(source):
+        if entry.name.startswith(LEADING) or entry.name.endswith((".sst", ".log")):
+            _same(entry.path, str(target / entry.name))
+    _to_disk(target)
 
 
 def _same(source: str, target: str) -> None:
@@ -139,4 +150,13 @@ def _same(source: str, target: str) -> None:
     import shutil
 
     shutil.copyfile(source, target)
-    return None
+    return _to_disk(target)
+
+
+def _to_disk(path: str | Path) -> None:
+    """Have a file or a folder outlive a power failure."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,63 @@
+"""What a record takes on the disk: no more with each merge than the data need."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from conftest import Project
+
+from provio.home import Home
+from provio.store.embedded import StoreReader, StoreWriter
+
+GRAPH = "http://example.org/graph"
+REWRITE = 'for i in {1..200}; do echo "$0 $i" > "file$i"; done'
+
+
+def summed(*folders: Path) -> int:
+    """The bytes of all inodes below some folders, each counted once."""
+    found = {}
+    for path, names, files in (step for folder in folders for step in os.walk(folder)):
+        for each in (os.lstat(os.path.join(path, name)) for name in (".", *names, *files)):
+            found[each.st_ino] = each.st_blocks * 512
+    return sum(found.values())
+
+
+def snapshots(home: Home) -> set[str]:
+    return {entry.name for entry in home.snapshots.iterdir() if entry.is_dir() and not entry.is_symlink()} - {"merged"}
+
+
+def tables(folder: Path) -> dict[int, int]:
+    """The inodes of a store's tables, with their bytes."""
+    return {each.stat().st_ino: each.stat().st_size for each in folder.glob("*.sst")}
+
+
+def pieces(first: int, count: int) -> list[str]:
+    return ["".join(f'<http://s/{n}> <http://p/{n % 7}> "text {n}" .\n' for n in range(first, first + count))]
+
+
+def test_runs_that_rewrite_the_same_files_leave_one_snapshot(project: Project) -> None:
+    """After each its tables are the store's; the two take at most half as much again as a store made of all runs."""
+    home = Home(project.path / ".provio")
+    for number in range(6):
+        project.watch("bash", "-c", REWRITE, str(number))
+        assert snapshots(home) == {os.readlink(home.snapshots / "current")}
+        assert tables(home.snapshots / "current") == tables(home.store)
+    taken = summed(home.store, home.snapshots)
+    project.provio("merge", "--rebuild", "--quiet")
+    assert snapshots(home) == {os.readlink(home.snapshots / "current")}
+    assert taken <= 1.5 * summed(home.store, home.snapshots)
+
+
+def test_a_store_is_written_on_after_it_was_published(tmp_path: Path) -> None:
+    """By the same writer, be it one that was made anew; each snapshot has what there was."""
+    home = Home(tmp_path)
+    for anew in (False, True):
+        with StoreWriter(home, wait=True, anew=anew) as store:
+            for number in range(3):
+                store.replace(f"{GRAPH}/{number}", pieces(0, 10))
+                store.publish()
+                assert len(StoreReader(home).store) == 10 * (number + 1)
+            store.replace(f"{GRAPH}/3", pieces(0, 10))
+        assert home.unfinished.exists()
+        assert len(StoreReader(home).store) == 30
