@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
+import pytest
 from conftest import Project
 
 from provio.home import Home
-from provio.store.embedded import StoreReader, StoreWriter
+from provio.store.embedded import LITTLE, WASTE, StoreReader, StoreWriter
 
 GRAPH = "http://example.org/graph"
 REWRITE = 'for i in {1..200}; do echo "$0 $i" > "file$i"; done'
@@ -47,6 +49,38 @@ def test_runs_that_rewrite_the_same_files_leave_one_snapshot(project: Project) -
     project.provio("merge", "--rebuild", "--quiet")
     assert snapshots(home) == {os.readlink(home.snapshots / "current")}
     assert taken <= 1.5 * summed(home.store, home.snapshots)
+
+
+def test_a_graph_that_is_replaced_again_and_again(tmp_path: Path) -> None:
+    """As that of a run that goes on: rows that were removed leave the tables, and what is in tables leaves the logs."""
+    home = Home(tmp_path)
+    for number in range(12):
+        with StoreWriter(home, wait=True) as store:
+            store.replace(GRAPH, pieces(number, 10_000))
+            store.publish()
+        assert not list(home.store.glob("*.log"))
+        assert len(StoreReader(home).store) == 10_000
+    shutil.copytree(home.store, tmp_path / "copy" / "store")
+    with StoreWriter(Home(tmp_path / "copy"), wait=True) as store:
+        assert len(store.store) == 10_000
+        store.store.optimize()
+        needed = sum(tables(tmp_path / "copy" / "store").values())
+    assert sum(tables(home.store).values()) <= WASTE * needed + LITTLE
+
+
+def test_what_is_only_added_to_is_not_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is what was replaced, where that is little beside the rest."""
+    rewritten: list[bool] = []
+    monkeypatch.setattr(StoreWriter, "_compact", lambda store: rewritten.append(store.dropped))
+    with StoreWriter(Home(tmp_path), wait=True) as store:
+        for number in range(3):
+            store.replace(f"{GRAPH}/{number}", pieces(number, 10))
+            store.publish()
+        store.replace(f"{GRAPH}/0", pieces(0, 10))
+        store.publish()
+        store.update("DELETE WHERE { ?s ?p ?o }")
+        store.publish()
+    assert rewritten == [False, False, False, True, True]
 
 
 def test_a_store_is_written_on_after_it_was_published(tmp_path: Path) -> None:

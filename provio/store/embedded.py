@@ -42,6 +42,8 @@ SHARED = frozenset({NS + "inode", NS + "identifier", RDF + "type"})  # asked of 
 ADDRESSES = 448 << 20  # bytes of address space that RocksDB and its threads were seen to take
 # Bytes of N-Triples after which the store is closed and opened again: until then RocksDB keeps one of twelve in memory.
 FRESH = 150_000_000
+COMPACTED = "compacted"  # the note of a store that holds the bytes of its tables after they were last compacted
+WASTE, LITTLE = 1.5, 1_000_000  # so many times that, and bytes beyond, the tables may take
 
 
 class StoreWriter:
@@ -58,7 +60,7 @@ class StoreWriter:
         self.path = _Path(home.path)
         self.lists = statements.Lists(home.path)
         self.new_lists: dict[str, str] = {}  # of runs that the index does not name yet
-        self.changed = False
+        self.changed = self.dropped = False
         self.kept = self.loaded = 0
         self.rewritten: Callable[[], None] = lambda: None  # waits until all is that RocksDB does by itself
         try:
@@ -202,12 +204,14 @@ class StoreWriter:
             if graph in known:
                 name = known.pop(graph)
                 self.new_lists.pop(graph, None)
+                self.dropped = True
                 for quad in list(statements.only_of(self.store, self.lists, run, name, known.values())):
                     self.store.remove(quad)
             return
         name_ = ox.NamedNode(graph)
         for quad in list(self.store.quads_for_pattern(name_, None, None, ox.DefaultGraph())):
             self.store.remove(quad)
+        self.dropped |= self.store.contains_named_graph(name_)
         self.store.remove_graph(name_)
 
     def _list_names(self) -> dict[str, str]:
@@ -306,6 +310,7 @@ class StoreWriter:
         from provio.store import updating
 
         self._change()  # what is not published is undone by the next writer
+        self.dropped = True  # maybe
         updating.update(self.store, sparql)
 
     def renew(self, progress: Callable[[str], None]) -> None:
@@ -333,6 +338,7 @@ class StoreWriter:
             if self.anew:
                 self.home.unfinished.touch()
             self.store.flush()
+            self._compact()
             self._close()
             for log in self._folder.glob("*.log"):  # what it held is in tables
                 log.unlink()
@@ -344,7 +350,17 @@ class StoreWriter:
                 self.anew = False
             self.home.unfinished.unlink(missing_ok=True)
             self.lists.keep(self._list_names().values())
-        self.changed = False
+        self.changed = self.dropped = False
+
+    def _compact(self) -> None:
+        """Rewrite the tables without the rows that were removed, where these may be a third of them: the cost of a row
+        does not depend on the size of the store."""
+        note = self._folder / COMPACTED
+        before = int(note.read_text(encoding="ascii") or 0) if note.exists() else 0
+        if self.dropped and _tables(self._folder) > WASTE * before + LITTLE:
+            with contextlib.suppress(OSError):  # no room for that: it takes no more than it did
+                self.store.optimize()
+                note.write_text(str(_tables(self._folder)), encoding="ascii")
 
 
 class StoreReader:
@@ -534,6 +550,15 @@ class _Path:
         """Let the descriptor go."""
         if self.fd >= 0:
             os.close(self.fd)
+
+
+def _tables(folder: Path) -> int:
+    """The bytes of a store's tables; one that RocksDB takes away meanwhile has none."""
+    found = 0
+    for table in folder.glob("*.sst"):
+        with contextlib.suppress(FileNotFoundError):
+            found += table.stat().st_size
+    return found
 
 
 def home_new(home: Home) -> Path:
