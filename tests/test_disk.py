@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,15 @@ from provio.store.embedded import LITTLE, WASTE, StoreReader, StoreWriter
 
 GRAPH = "http://example.org/graph"
 REWRITE = 'for i in {1..200}; do echo "$0 $i" > "file$i"; done'
+READ = """import sys
+from pathlib import Path
+from provio.home import Home
+from provio.store.embedded import StoreReader
+reader = StoreReader(Home(Path(sys.argv[1])))
+print("reads", flush=True)
+sys.stdin.read()
+print(len(list(reader.store)))
+"""
 
 
 def summed(*folders: Path) -> int:
@@ -95,3 +107,39 @@ def test_a_store_is_written_on_after_it_was_published(tmp_path: Path) -> None:
             store.replace(f"{GRAPH}/3", pieces(0, 10))
         assert home.unfinished.exists()
         assert len(StoreReader(home).store) == 30
+
+
+def test_the_last_reader_deletes_a_superseded_snapshot(project: Project) -> None:
+    """It answers from what it holds until then; one that others hold stays, and so does the one that is published."""
+    home = Home(project.path / ".provio")
+    project.watch("true")
+    one, two = StoreReader(home), StoreReader(home)
+    before = len(one.store)
+    project.watch("true")
+    assert len(snapshots(home)) == 2
+    del one
+    assert len(snapshots(home)) == 2
+    assert len(list(two.store)) == before
+    del two
+    assert snapshots(home) == {os.readlink(home.snapshots / "current")}
+    reader = StoreReader(home)
+    del reader
+    assert snapshots(home) == {os.readlink(home.snapshots / "current")}
+
+
+def test_what_a_killed_reader_held_goes_with_the_next_publication(project: Project) -> None:
+    """It could not delete it."""
+    home = Home(project.path / ".provio")
+    project.watch("true")
+    command = [sys.executable, "-c", READ, str(home.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout and reader.stdout.readline() == "reads\n"
+        project.watch("true")
+        assert len(snapshots(home)) == 2
+        project.watch("true")
+        assert len(snapshots(home)) == 2
+        reader.send_signal(signal.SIGKILL)
+        reader.wait(60)
+    assert len(snapshots(home)) == 2
+    project.watch("true")
+    assert snapshots(home) == {os.readlink(home.snapshots / "current")}

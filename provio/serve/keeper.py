@@ -13,9 +13,8 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from provio.errors import Busy, ProvioError
+from provio.errors import ProvioError
 from provio.home import Home
-from provio.lock import Lock
 from provio.serve.binary import Binary
 from provio.serve.worker import KINDS, Worker
 from provio.store import snapshots
@@ -32,7 +31,7 @@ class Served:
         held = snapshots.hold(home)
         if held is None:
             raise ProvioError(f"nothing is published in {home.path}: provio merge says why")
-        self.name, self.fd = held
+        self.home, (self.name, self.fd) = home, held
         self.seconds, self.executor = seconds, executor
         self.users = 0
         self.lock = threading.Lock()
@@ -67,7 +66,7 @@ class Served:
             self.server.close()
         for worker in self.workers.values():
             worker.close()
-        os.close(self.fd)
+        snapshots.let_go(self.home, self.name, self.fd)
 
 
 class Keeper:
@@ -103,7 +102,6 @@ class Keeper:
         for served in (self.now, *self.old):
             served.close()
         self.executor.shutdown()
-        self._sweep()
 
     def _new(self) -> Served:
         begun = time.monotonic()
@@ -141,14 +139,3 @@ class Keeper:
             self.old = [served for served in self.old if served.users]
         for served in unused:
             served.close()
-        if unused:
-            self._sweep()
-
-    def _sweep(self) -> None:
-        """Take away the snapshots that were held here alone; who merges now does it himself."""
-        with contextlib.suppress(Busy, ProvioError, OSError):
-            lock = Lock(self.home, wait=False)
-            try:
-                snapshots.sweep(self.home)
-            finally:
-                lock.close()

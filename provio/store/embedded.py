@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -334,6 +334,7 @@ class StoreWriter:
     def publish(self) -> None:
         """Make a snapshot and let readers see it; a store that was made anew takes the old one's place."""
         self.rewritten()
+        lists = self._list_names().values()
         with writing(self.home):
             if self.anew:
                 self.home.unfinished.touch()
@@ -349,7 +350,7 @@ class StoreWriter:
                 _note_version(self.home)
                 self.anew = False
             self.home.unfinished.unlink(missing_ok=True)
-            self.lists.keep(self._list_names().values())
+            self.lists.keep(lists)
         self.changed = self.dropped = False
 
     def _compact(self) -> None:
@@ -380,15 +381,16 @@ class StoreReader:
                 said or f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)"
             )
         self.path = _Path(home.path)
-        name, self.held = held
+        name, fd = held
+        self.let_go = partial(snapshots.let_go, home, name, fd)
         self.lists = statements.Lists(home.path)
         self._made: tuple[set[str], ox.Store] | None = None
         self.store = _opened(ox.Store.read_only, self.path / f"snapshots/{name}", home.snapshots / name)
 
     def __del__(self) -> None:
         """Let the snapshot go."""
-        if hasattr(self, "held"):
-            os.close(self.held)
+        if hasattr(self, "let_go"):
+            self.let_go()
 
     def query(
         self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None

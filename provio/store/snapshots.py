@@ -1,8 +1,8 @@
 """What readers see: a writer publishes snapshots of its store, a reader holds the newest while it asks.
 
 `.provio/snapshots/N` are hard-linked copies of the store, `current` is a link to the newest. A reader holds a shared
-lock on the folder of the one it asks; a writer takes away only what nobody holds: the older ones, and what a kill left
-half made. A store that a merge did not leave whole is put back to what was published last.
+lock on the folder of the one it asks. An older snapshot is deleted by its last reader, or by the next writer, which
+deletes what a kill left half made too. A store that a merge did not leave whole is put back to what was published last.
 """
 
 from __future__ import annotations
@@ -65,6 +65,18 @@ def _lock(fd: int, how: int) -> None:
         raise
     except OSError:
         return
+
+
+def let_go(home: Home, name: str, fd: int) -> None:
+    """End what `hold` began; a snapshot that was superseded is deleted, unless somebody else holds it."""
+    try:
+        if _published(home) not in (None, name):
+            _lock(fd, fcntl.LOCK_EX)
+            take_away(home.snapshots / name)
+    except BlockingIOError:
+        pass  # the last one deletes it
+    finally:
+        os.close(fd)
 
 
 def publish(home: Home, store: Path) -> None:
