@@ -1,8 +1,10 @@
-"""What a record takes on the disk: no more with each merge than the data need."""
+"""What a record takes on the disk: no more with each merge than the data need, and the figures that are shown."""
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -10,9 +12,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import Project, provio_command
 
+from provio import disk
 from provio.home import Home
+from provio.reports.text import size
 from provio.store.embedded import LITTLE, WASTE, StoreReader, StoreWriter
 
 GRAPH = "http://example.org/graph"
@@ -143,3 +147,32 @@ def test_what_a_killed_reader_held_goes_with_the_next_publication(project: Proje
     assert len(snapshots(home)) == 2
     project.watch("true")
     assert snapshots(home) == {os.readlink(home.snapshots / "current")}
+
+
+def test_what_is_shown_is_what_there_is(project: Project) -> None:
+    """By `runs` below the table, and by `doctor`; the parts are those of a walk over all inodes."""
+    home = Home(project.path / ".provio")
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    reader = StoreReader(home)
+    project.watch("cp", "a", "b")
+    project.provio("runs")
+    (home.path / "else").mkdir()
+    (home.path / "else" / "more").write_bytes(bytes(3_000_000))
+    taken = disk.taken(home)
+    both = summed(home.store, home.snapshots)
+    assert len(snapshots(home)) == 2
+    assert taken == (summed(home.runs), summed(home.store), both - summed(home.store), taken.others)
+    assert sum(taken) == summed(home.path)
+    line = (
+        f"record: {size(summed(home.path))} on disk (runs {size(taken.runs)}, store {size(taken.store)}, "
+        f"snapshots {size(taken.snapshots)}, others {size(taken.others)})"
+    )
+    assert taken.line() == line
+    assert project.provio("runs").stderr == ""
+    assert line in [found["says"] for found in json.loads(project.provio("doctor", "--as", "json").stdout)]
+    del reader
+    (home.path / "else" / "more").unlink()
+    shown = project.sh(f"COLUMNS=80 script -qec '{shlex.join(provio_command())} runs' /dev/null").splitlines()
+    assert " ".join(shown).endswith(disk.taken(home).line())
+    assert max(map(len, shown)) <= 80

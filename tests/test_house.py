@@ -26,7 +26,7 @@ FLOORS = """
     named_questions query document sweep nodes configured saved_as describe member_origins walk walk_members ties when
     history slips target target_members earlier paths until
     ancestry whole_run contraction roots stale why impact
-    validate recorded notebook verify tracking compared config_of reports known_words show_member said_of_run runs
+    validate recorded notebook verify tracking compared config_of reports known_words show_member said_of_run runs disk
     configurations best saved stats parameters view exports
     batch containers doctor stopping
     terminal asking run_options lost watching shims_kept

@@ -25,13 +25,16 @@ def command(form: str, limit: int | None, campaign: str | None, name: str | None
     """List what is recorded, oldest first; the table shows as much of an id as tells the runs apart.
 
     `size` is what a run's own files take on the disk (in bytes, but in the table), `files` how many they are: one, once
-    it is packed.
+    it is packed. The line below the table, on a terminal, is what the whole record takes: runs, store, what snapshots
+    take beyond the store, others.
 
     \b
     Example: provio runs --campaign das-2026 --as csv > runs.csv
     """
+    import textwrap
+
+    from provio import disk, runs
     from provio import home as homes
-    from provio import runs
     from provio.reports import records
 
     reader = asking.reader(None)
@@ -45,6 +48,9 @@ def command(form: str, limit: int | None, campaign: str | None, name: str | None
         terminal.out(records.render("runs", ([*row.values()] for row in found), form))
     if len(ids) > most:
         terminal.note(f"{len(ids) - most} older runs not shown: --limit {len(ids)} shows all")
+    if form == "table" and terminal.width():
+        for line in textwrap.wrap(disk.taken(homes.find()).line(), terminal.width() or 0):
+            terminal.note(line)
     if homes.find().words_left.exists():
         terminal.note(f"{homes.LEFT_WORDS}: provio merge takes them out")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from provio import config_layers, owners, removal
+from provio import config_layers, disk, owners, removal
 from provio import home as homes
 from provio.doctor import Finding, Place, note, ok, problem
 from provio.errors import ProvioError
@@ -35,6 +35,7 @@ def look(place: Place) -> Iterator[Finding]:
         yield note(homes.LEFT_WORDS, "provio merge")
     waiting = f", {pending} to be merged by the next question" if pending else ""
     yield ok(f"{plural(count, 'run')}{waiting}")
+    yield ok(disk.taken(place.home).line())
 
 
 def _asked(place: Place) -> int:
