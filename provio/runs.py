@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
 from provio import said_of_run
 from provio.document import command_line, first_line
@@ -130,8 +130,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     rows += [("ranks", text, None) for text in _ranks(reader, iri)]
     rows += [("task", text, None) for text in _tasks(reader, iri)]
     rows += [(what, text, None) for what, text in said_of_run.rows(reader, iri)]
-    rows += [("wrote", path, moved) for path, moved in _files(reader, iri, "Write")]
-    return rows + [("read", path, moved) for path, moved in _files(reader, iri, "Read")]
+    return rows + _files(reader, iri)
 
 
 def show(reader: Reader, run: str, unicode: bool = True) -> str:
@@ -218,10 +217,29 @@ def _tasks(reader: Reader, iri: str) -> list[str]:
     return rows
 
 
-def _files(reader: Reader, iri: str, kind: str) -> list[tuple[str, int]]:
-    """Each file and how many bytes were read or written, system files left out."""
-    query = f"""{PREFIXES} SELECT ?path (SUM(?b) AS ?bytes) WHERE {{ GRAPH <{iri}/bundle> {{
-        ?io a provio:{kind} ; provio:bytes ?b . ?v provio:was{"Written" if kind == "Write" else "Read"}By ?io .
-        {{ SELECT ?v (MIN(?p) AS ?path) WHERE {{ ?v prov:specializationOf ?f . ?f provio:path ?p }} GROUP BY ?v }}
-        FILTER NOT EXISTS {{ ?phase provio:usedAsNoise ?v }} }} }} GROUP BY ?path ORDER BY ?path"""
-    return [(row["path"], int(row["bytes"])) for row in reader.rows(query)]
+def _files(reader: Reader, iri: str) -> list[tuple[str, str, int | None]]:
+    """Each file that was written, then each that was read, with how many bytes, system files left out.
+
+    One pattern a question, and the answers put together here: of several, the store looks up the next in each row.
+    """
+
+    def asked(names: str, pattern: str, grouped: str = "") -> Iterator[list[str]]:
+        return reader.table(f"{PREFIXES} SELECT {names} {{ GRAPH <{iri}/bundle> {{ {pattern} }} }} {grouped}")
+
+    system = {version for (version,) in asked("?v", "?phase provio:usedAsNoise ?v")}
+    paths: dict[str, str] = {}
+    for file, path in asked("?f ?p", "?f provio:path ?p"):
+        paths[file] = min(path, paths.get(file, path))
+    names: dict[str, str] = {}
+    for version, file in asked("?v ?f", "?v prov:specializationOf ?f"):
+        if file in paths and version not in system:
+            names[version] = min(paths[file], names.get(version, paths[file]))
+    rows: list[tuple[str, str, int | None]] = []
+    for what, relation in (("wrote", "wasWrittenBy"), ("read", "wasReadBy")):
+        moved: dict[str, int] = {}
+        pattern = f"?v provio:{relation} ?io . ?io provio:bytes ?b"
+        for version, count in asked("?v (SUM(?b) AS ?n)", pattern, "GROUP BY ?v"):
+            if version in names:
+                moved[names[version]] = moved.get(names[version], 0) + int(count)
+        rows += [(what, path, moved[path]) for path in sorted(moved)]
+    return rows

@@ -71,8 +71,9 @@ def why(reader: Reader, target: Target) -> Reason:
         launchedBy=launchers, contributors=_contributors(reader, target.iri),
         gaps=document["gaps"],
     )  # fmt: skip
-    maker = describe(reader, {made[1]})[0]
-    if maker["type"] == "Task":
+    kinds = {node["type"] for node in document["nodes"] if node["iri"] == made[1]} or {"Task"}
+    # All that a maker used is read with it, which is long: that was done already, and only of a Task is more to be had.
+    if "Task" in kinds and (maker := describe(reader, {made[1]})[0])["type"] == "Task":
         reason["task"] = maker
     if "size" in own:
         reason["size"] = own["size"]
@@ -134,9 +135,12 @@ def _inputs(document: LineageDocument, made: str) -> dict[str, list[Node]]:
 
 def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, str]]:
     """The processes that led to an activity, the nearest first; forks that ran nothing of their own are left out."""
-    query = f"""{PREFIXES} SELECT DISTINCT ?p ?start {{
-        <{activity}> (provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+ ?b .
-        ?b provio:partOf+ ?p . ?p a provio:Process ; prov:startedAtTime ?start }}"""
+    # Two questions: of one, the store would begin with all phases there are.
+    query = f"""{PREFIXES} SELECT DISTINCT ?p {{
+        <{activity}> (provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+ ?b . ?b provio:partOf+ ?p }}"""
+    found = " ".join(sorted(f"<{row['p']}>" for row in reader.rows(query)))
+    query = f"""{PREFIXES} SELECT ?p ?start {{ VALUES ?p {{ {found} }}
+        ?p a provio:Process ; prov:startedAtTime ?start }}"""
     rows = sorted({(row["start"].rstrip("Z"), row["p"]) for row in reader.rows(query)}, reverse=True)
     chain: list[dict[str, str]] = []
     last = _facts(reader, process)
