@@ -45,17 +45,21 @@ def drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def out(answer: str | bytes) -> None:
-    """Print an answer: text as the stream can show it, bytes as they are."""
+def out(answer: str | bytes | Iterator[str]) -> None:
+    """Print an answer: text as the stream can show it, bytes as they are; a long text may come in pieces."""
+    if not isinstance(answer, str | bytes) and sys.stdout.isatty():
+        answer = "".join(answer)
     stopping.may_print()
     sys.stdout.flush()
     left_out = 0
     if isinstance(answer, str):
-        text, left_out = _first(answer)
-        answer = text.encode(sys.stdout.encoding if unicode() else "ascii", "backslashreplace")
-    left = memoryview(answer)
-    while left:  # without a buffer (PYTHONUNBUFFERED) a pipe takes a part at a time
-        left = left[sys.stdout.buffer.write(left) :]
+        answer, left_out = _first(answer)
+    for piece in [answer] if isinstance(answer, str | bytes) else answer:
+        if isinstance(piece, str):
+            piece = piece.encode(sys.stdout.encoding if unicode() else "ascii", "backslashreplace")  # noqa: PLW2901
+        left = memoryview(piece)
+        while left:  # without a buffer (PYTHONUNBUFFERED) a pipe takes a part at a time
+            left = left[sys.stdout.buffer.write(left) :]
     sys.stdout.buffer.flush()
     if left_out:
         note(f"and {left_out} lines more: a pipe (| less) or a file gets all")

@@ -390,3 +390,17 @@ def test_flow_follows_the_data():
     assert flow(documents.edge(whole, "wasDerivedFrom", part)) == (part["iri"], whole["iri"])
     lineage = Lineage(documents.document(whole, [whole, part], [documents.edge(whole, "hadMember", part)]))
     assert lineage.objects(whole["iri"], "hadMember") == [part["iri"]]
+
+
+def test_a_lineage_as_json_comes_in_pieces() -> None:
+    """A large document is never whole in memory; the pieces are the text, and half a character is none in it."""
+    document = documents.wide_document()
+    document["nodes"][0]["label"] = "half \ud800, whole \U0001f600"
+    pieces = list(document_json.pieces(document))
+    assert "".join(pieces) == document_json.render(document)
+    assert len(pieces) > 5 and max(map(len, pieces)) < len("".join(pieces)) / 2
+    read = json.loads("".join(pieces))
+    assert {node["label"] for node in read["nodes"]} >= {"half \ufffd, whole \U0001f600"}
+    assert [set(read[key]) for key in ("gaps",)] == [set()] and list(read)[:5] == [
+        "target", "direction", "nodes", "edges", "gaps",
+    ]  # fmt: skip

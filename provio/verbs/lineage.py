@@ -12,6 +12,8 @@ from provio import asking, terminal
 from provio.verbs import Choice, level_option, stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from provio.ancestry import Scope
     from provio.document import LineageDocument
     from provio.until import Until
@@ -122,7 +124,7 @@ def _earlier(asked: asking.Asked, scope: Scope) -> list[str]:
     return [iri for text, target in pairs for iri in all_versions(asked.reader, text, target)]
 
 
-def _shown(document: LineageDocument, form: str) -> str:
+def _shown(document: LineageDocument, form: str) -> str | Iterator[str]:
     if "paths" in document and form in ("tree", "table"):
         return _ways(document, form)
     width, unicode = terminal.width(), terminal.unicode()
@@ -140,8 +142,9 @@ def _shown(document: LineageDocument, form: str) -> str:
         return records.render("lineage", table.cells(document), form)
     from provio.reports import document_json, dot, ttl
 
-    plain = {"json": document_json.render, "dot": dot.render, "ttl": ttl.render}
-    return plain[form](document)
+    if form == "json":
+        return document_json.pieces(document)
+    return {"dot": dot.render, "ttl": ttl.render}[form](document)
 
 
 def _ways(document: LineageDocument, form: str) -> str:
