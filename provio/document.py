@@ -201,24 +201,30 @@ class Lineage:
     def __init__(self, document: LineageDocument) -> None:
         self.document = document
         self.node: dict[str, Node] = {node["iri"]: node for node in document["nodes"]}
-        self._objects: dict[tuple[str, str], list[str]] = defaultdict(list)
-        self._subjects: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self._objects: dict[str, dict[str, list[str]]] = {}
+        self._subjects: dict[str, dict[str, list[str]]] = {}
         self.reasons: dict[str, list[str]] = defaultdict(list)
+        names = {predicate: local_name(predicate) for predicate in {edge["predicate"] for edge in document["edges"]}}
         for edge in document["edges"]:
-            if edge["subject"] in self.node and edge["object"] in self.node:
-                predicate = local_name(edge["predicate"])
-                self._objects[edge["subject"], predicate].append(edge["object"])
-                self._subjects[edge["object"], predicate].append(edge["subject"])
+            subject, object_, name = edge["subject"], edge["object"], names[edge["predicate"]]
+            if subject in self.node and object_ in self.node:
+                self._objects.setdefault(subject, {}).setdefault(name, []).append(object_)
+                self._subjects.setdefault(object_, {}).setdefault(name, []).append(subject)
         for gap in document["gaps"]:
             self.reasons[gap["about"]].append(gap["reason"])
 
     def objects(self, subject: str, *predicates: str) -> list[str]:
         """What these predicates point to from `subject`, each once, in the document's order."""
-        return list(dict.fromkeys(iri for name in predicates for iri in self._objects.get((subject, name), ())))
+        return _each(self._objects.get(subject), predicates)
 
     def subjects(self, object_: str, *predicates: str) -> list[str]:
         """What points to `object_` by these predicates, each once, in the document's order."""
-        return list(dict.fromkeys(iri for name in predicates for iri in self._subjects.get((object_, name), ())))
+        return _each(self._subjects.get(object_), predicates)
+
+    def is_end(self, iri: str, forward: bool) -> bool:
+        """Tell whether a node leads nowhere: of most files nothing is known but who used them, or who made them."""
+        onward, back = (self._subjects, self._objects) if forward else (self._objects, self._subjects)
+        return iri not in onward and back.get(iri, {}).keys() <= ({"wasGeneratedBy"} if forward else {"used", "ran"})
 
     def program(self, activity: str) -> Node | None:
         """The program that an activity ran, where the document has it."""
@@ -235,6 +241,10 @@ class Lineage:
             if pair not in best or _rank(edge) < _rank(best[pair]):
                 best[pair] = edge
         return best.values()
+
+
+def _each(ways: dict[str, list[str]] | None, predicates: tuple[str, ...]) -> list[str]:
+    return list(dict.fromkeys(iri for name in predicates for iri in ways.get(name, ()))) if ways else []
 
 
 def targets(document: LineageDocument) -> list[str]:

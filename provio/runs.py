@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from provio import said_of_run
 from provio.document import command_line, first_line
 from provio.errors import NothingKnown
+from provio.reports import fold as folding
 from provio.reports.text import cut_path, duration, moment, printable, seconds, size
 from provio.store import Reader
 from provio.vocab import NS, PROV, RUN_BASE
@@ -20,6 +21,7 @@ LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?
     OPTIONAL {{ ?iri provio:name ?name }} OPTIONAL {{ ?iri provio:campaign ?campaign }}
     BIND(STRAFTER(STR(?iri), "/run/") AS ?run) }} ORDER BY ?run"""
 MANY = 40
+ROOM = 60  # columns of a path
 MANY_HOSTS = 4
 TITLES = {"configuration": "config", "checkpoint": "saved"}  # in the space there is
 
@@ -133,8 +135,8 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     return rows + _files(reader, iri)
 
 
-def show(reader: Reader, run: str, unicode: bool = True) -> str:
-    """Return the summary of a run as lines of text."""
+def show(reader: Reader, run: str, unicode: bool = True, fold: bool = False) -> str:
+    """Return the summary of a run as lines of text; `fold` has many files of a folder on one line."""
     rows = facts(reader, run)
     said = {what: value for what, value, number in rows if number is None}
     lines = [f"run      {run}" + (f"  ({said['name']})" if "name" in said else "")]
@@ -149,17 +151,28 @@ def show(reader: Reader, run: str, unicode: bool = True) -> str:
     if "git" in said:
         lines.append(f"git      {said['git']}{' and changes' if said.get('changes') == 'true' else ''}")
     for title in ("job", "process", "ranks", "task", *said_of_run.TITLES, "wrote", "read"):
-        found = [(value, number or 0) for what, value, number in rows if what == title]
-        lines += [f"{TITLES.get(title, title):8} {_line(title, value, number)}" for value, number in found[:MANY]]
-        if len(found) > MANY:
-            lines.append(f"{'':8} and {len(found) - MANY} more")
+        known = [(value, number or 0) for what, value, number in rows if what == title]
+        key = _folder if fold and title in ("wrote", "read") else lambda _: None
+        groups = list(folding.fold(known, key))
+        lines += [f"{TITLES.get(title, title):8} {_line(title, group)}" for group in groups[:MANY]]
+        if len(groups) > MANY:
+            lines.append(f"{'':8} and {len(groups) - MANY} more")
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
 
-def _line(title: str, value: str, number: int) -> str:
+def _folder(row: tuple[str, int]) -> str | None:
+    return row[0].rpartition("/")[0]
+
+
+def _line(title: str, rows: Sequence[tuple[str, int]]) -> str:
+    value, number = rows[0]
     if title in ("job", "ranks", "task", *said_of_run.TITLES):
         return value
-    return f"{number:>7}  {value}" if title == "process" else f"{size(number):>9}  {cut_path(value, 60)}"
+    if title == "process":
+        return f"{number:>7}  {value}"
+    files = "" if len(rows) == 1 else f"  {folding.count(len(rows))}"
+    name = folding.folder_name(value, None) if files else value
+    return f"{size(sum(moved for _, moved in rows)):>9}  {cut_path(name, ROOM - len(files))}{files}"
 
 
 def _processes(reader: Reader, iri: str) -> list[tuple[int, str]]:

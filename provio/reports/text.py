@@ -82,7 +82,7 @@ def cut_path(path: str, room: int, unicode: bool = True) -> str:
         return path
     mark = "…" if unicode else "..."
     free = max(room - len(mark), 2)
-    name = columns("/" + path.rsplit("/", 1)[-1])
+    name = columns("/" + path.rstrip("/").rsplit("/", 1)[-1]) + path.endswith("/")
     tail = name if name <= free else free // 2
     return _head(path, free - tail) + mark + _head(path[::-1], tail)[::-1]
 
@@ -98,6 +98,8 @@ def _head(text: str, room: int) -> str:
 
 def shorter_path(path: str, folder: str | None) -> str:
     """`path` relative to `folder` where that is shorter. A path with `..` in it stays: a link may stand before it."""
+    if folder and path.startswith(folder + "/") and "/." not in path and "//" not in path and path[-1] != "/":
+        return path[len(folder) + 1 :]
     parts = path.split("/")
     if folder in (None, "", "/") or parts[0] or not {"..", ".", ""}.isdisjoint(parts[1:]):
         return path

@@ -9,17 +9,31 @@ A file stands first, then the process that made it, and below them what that pro
     └─ taper.txt  carried
 
 Forward, the processes that used a file stand below it, and below each what it made. What was shown once is afterwards
-named with `(above)`; branches that would leave no room for text go on below, under their own heading.
+named with `(above)`; branches that would leave no room for text go on below, under their own heading. Many files of a
+folder, of which nothing else is to be shown, are one line (`provio.reports.fold`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
+from typing import NamedTuple
 
-from provio.document import ACTIVITIES, Lineage, LineageDocument, Node, command_line, first_line, saved_as, targets
+from provio.document import (
+    ACTIVITIES,
+    Lineage,
+    LineageDocument,
+    Node,
+    Stale,
+    command_line,
+    first_line,
+    saved_as,
+    targets,
+)
+from provio.reports import fold
 from provio.reports.text import (
     columns,
     cut_end,
@@ -41,16 +55,14 @@ _Neighbours = Callable[..., list[str]]
 _VIA_ORDER = {"": 0, "shown": 1, "revised": 1, "same content": 2, "part": 3, "carried": 4, "control": 5, "code": 6}
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One way from a thing to the next: where it leads and how (`carried`, `control`, `revised` …; data: empty)."""
 
     iri: str
     how: str = ""
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One line: `text` gives way where the room is short (a path in its middle), then `facts` do."""
 
     text: str
@@ -81,13 +93,14 @@ def render(
     color: bool = False,
     unicode: bool = True,
     folder: str | None = None,
+    fold: bool = False,
 ) -> str:
     """Return the tree as text that ends in a newline.
 
     `width` is the terminal's, in columns (None: nothing is cut); paths are shown relative to `folder` where that is
-    shorter; without `unicode` the text is ASCII.
+    shorter; without `unicode` the text is ASCII. `fold` has many files of a folder on one line.
     """
-    lines = _Tree(Lineage(document), unicode, folder).lines(width)
+    lines = _Tree(Lineage(document), unicode, folder, fold).lines(width)
     room = width if width is not None else 1_000_000
     pens = _Painter(room, color, unicode)
     return "".join(pens.paint(strokes, line) + "\n" for strokes, line in lines)
@@ -101,7 +114,7 @@ class _Painter:
 
     def paint(self, strokes: str, line: Line) -> str:
         """One line of output, cut to the room there is."""
-        room = max(self.room - columns(strokes), 20)
+        room = max(self.room - len(strokes), 20)
         text = printable(line.text, self.unicode)
         facts = printable(line.facts, self.unicode)
         free = room - columns(facts) - 2
@@ -123,14 +136,28 @@ class _Tree:
     lineage: Lineage
     unicode: bool
     folder: str | None
+    fold: bool
     shown: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
     below: dict[str, list[Step]] = field(default_factory=dict)
 
+    @cached_property
+    def asked(self) -> set[str]:
+        """What the question was about."""
+        return set(targets(self.lineage.document))
+
+    @cached_property
+    def stale(self) -> dict[str, list[Stale]]:
+        """What is known of stale products, by product."""
+        found: dict[str, list[Stale]] = {}
+        for one in self.lineage.document.get("stale", ()):
+            found.setdefault(one["product"], []).append(one)
+        return found
+
     @property
     def many(self) -> bool:
         """Whether so much is asked for that what was carried is shown once, not again below each."""
-        return len(targets(self.lineage.document)) > _MANY
+        return len(self.asked) > _MANY
 
     @property
     def forward(self) -> bool:
@@ -148,9 +175,12 @@ class _Tree:
 
     def _branch(self, root: Step, deepest: int, later: deque[Step]) -> Iterator[tuple[str, Line]]:
         pens = UNICODE if self.unicode else ASCII
-        stack: list[tuple[Step, str, str]] = [(root, "", "")]
+        stack: list[tuple[Sequence[Step], str, str]] = [([root], "", "")]
         while stack:
-            step, first, rest = stack.pop()
+            (step, *others), first, rest = stack.pop()
+            if others:
+                yield first, self._folded([step, *others])
+                continue
             if len(rest) >= deepest and step.iri not in self.shown and self._next(step.iri):
                 yield first, self._head(step, "below")
                 later.append(Step(step.iri))
@@ -161,9 +191,27 @@ class _Tree:
             yield first, head
             beside = rest + (pens.beside if following else "  ")
             yield from ((beside, line) for line in more)
-            for place, one in reversed(list(enumerate(following))):
-                end = place == len(following) - 1
-                stack.append((one, rest + (pens.last if end else pens.tee), rest + ("   " if end else pens.down)))
+            groups = list(fold.fold(following, self._folder_of)) if self.fold else [[one] for one in following]
+            for place, group in reversed(list(enumerate(groups))):
+                end = place == len(groups) - 1
+                stack.append((group, rest + (pens.last if end else pens.tee), rest + ("   " if end else pens.down)))
+
+    def _folder_of(self, step: Step) -> tuple[str, bytes] | None:
+        """How a file's folder is led to; None where more than the file's name and size is to be shown."""
+        iri, node = step.iri, self.lineage.node[step.iri]
+        folder = fold.folder_of(node)
+        notes = iri in self.asked or iri in self.lineage.reasons or iri in self.stale
+        if folder is None or notes or node.get("changed") or node.get("checkpoints") or self._next(iri):
+            return None
+        made = not self.forward and self.lineage.objects(iri, "wasGeneratedBy")
+        return None if made else (step.how, folder)
+
+    def _folded(self, steps: Sequence[Step]) -> Line:
+        """Files of one folder, as one line."""
+        self.shown.update(step.iri for step in steps)
+        nodes = [self.lineage.node[step.iri] for step in steps]
+        name = fold.folder_name(nodes[0]["path"], self.folder)
+        return Line(name, _style(steps[0], "file"), _joined([fold.facts(nodes), steps[0].how]), path=True)
 
     def _about(self, step: Step, again: bool) -> list[Line]:
         node = self.lineage.node.get(step.iri)
@@ -193,7 +241,7 @@ class _Tree:
         reasons = [*self._stale(node["iri"]), *self.lineage.reasons.get(node["iri"], ())]
         if node.get("changed"):
             reasons.insert(0, node["changed"])
-        if node["iri"] in targets(document):
+        if node["iri"] in self.asked:
             changed = document.get("changed") if node["iri"] == document["target"] else None
             reasons = [*([changed] if changed else []), *reasons]
             if "only" in document:
@@ -204,7 +252,7 @@ class _Tree:
 
     def _stale(self, iri: str) -> list[str]:
         """Why a product is stale."""
-        found = [one for one in self.lineage.document.get("stale", ()) if one["product"] == iri]
+        found = self.stale.get(iri, ())
         return [f"stale: {reason}" for reason in dict.fromkeys(stale(one, self.folder) for one in found)]
 
     def _nothing(self, iri: str) -> list[Line]:
@@ -240,7 +288,8 @@ class _Tree:
     def _next(self, iri: str) -> list[Step]:
         """What stands below a thing, the strongest way first, then by name."""
         if iri not in self.below:
-            self.below[iri] = self._following(iri) if iri in self.lineage.node else []
+            leads_on = iri in self.asked or not self.lineage.is_end(iri, self.forward)
+            self.below[iri] = self._following(iri) if leads_on and iri in self.lineage.node else []
         return self.below[iri]
 
     def _following(self, iri: str) -> list[Step]:
@@ -252,7 +301,9 @@ class _Tree:
         for step in ways(iri):
             known = step.how == "same content" and step.iri in self.shown  # it is where one comes from
             if step.iri != iri and not known:
-                best[step.iri] = min(best.get(step.iri, step.how), step.how, key=lambda how: _VIA_ORDER.get(how, 9))
+                before = best.setdefault(step.iri, step.how)
+                if before != step.how:
+                    best[step.iri] = min(before, step.how, key=lambda how: _VIA_ORDER.get(how, 9))
         marked = [Step(one, how or self._weakest(one)) for one, how in best.items()]
         return sorted(marked, key=lambda step: (_VIA_ORDER.get(step.how, 9), self._sort_name(step.iri), step.iri))
 
@@ -268,7 +319,7 @@ class _Tree:
         """Below the last of the targets, all there is."""
         asked = targets(self.lineage.document)
         if iri == asked[-1]:
-            yield from (Step(one) for one, node in self.lineage.node.items() if one not in asked)
+            yield from (Step(one) for one in self.lineage.node if one not in self.asked)
 
     def _origins(self, iri: str) -> Iterator[Step]:
         """What a file's content came from: its makers' inputs, and the contents it kept."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provio.document import LONGEST_LINE, arguments, command_line, local_name
+from provio.reports import fold as folding
 from provio.reports import records
 from provio.reports.document_json import dumped
 from provio.reports.text import duration, moment, plural, printable, shorter_path, size
@@ -16,18 +17,19 @@ if TYPE_CHECKING:
 MOST_LINES = 40  # of what a Task carried out
 
 
-def render(reason: Reason, *, unicode: bool = True, folder: str | None = None) -> str:
-    """Return what people want to know, a line each, what is not known left out."""
+def render(reason: Reason, *, unicode: bool = True, folder: str | None = None, fold: bool = False) -> str:
+    """Return what people want to know, a line each, what is not known left out; `fold` has many files of a folder on
+    one line."""
     facts = [size(reason["size"])] if "size" in reason else []
     facts += [f"of {moment(reason['modified'])}"] if "modified" in reason else []
     head = "  ".join([shorter_path(reason["path"], folder), ", ".join(facts)]).rstrip()
     changed = [reason["changed"]] if "changed" in reason else []
     notes = [f"! {note}" for note in [*changed, *_gaps(reason)]]
-    lines = [head, *notes, *(f"{what:9} {value}" for what, value in _rows(reason, folder) if value)]
+    lines = [head, *notes, *(f"{what:9} {value}" for what, value in _rows(reason, folder, fold) if value)]
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
 
-def _rows(reason: Reason, folder: str | None) -> list[tuple[str, str]]:
+def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str]]:
     """What is known, in order; of a fact with several values only the first is named."""
     process, run = reason["process"], reason["run"]
     return [
@@ -39,8 +41,8 @@ def _rows(reason: Reason, folder: str | None) -> list[tuple[str, str]]:
         ("ended", _end(process)),
         ("by", " on ".join(part for part in (reason.get("user", ""), process.get("host", "")) if part)),
         ("git", run.get("gitCommit", "") + (" and changes" if run.get("gitDirty") == "true" else "")),
-        *_list("read", [_file(node, folder) for node in reason["read"]]),
-        *_list("carried", [_file(node, folder) for node in reason["carried"]]),
+        *_list("read", _files(reason, reason["read"], folder, fold)),
+        *_list("carried", _files(reason, reason["carried"], folder, fold)),
         *_list("kept", [_file(node, folder) for node in reason["kept"]]),
         ("hidden", plural(reason["hidden"], "system file") if reason["hidden"] else ""),
         *_list("with", [f"{_command(other)}, which wrote a part of it" for other in reason["contributors"]]),
@@ -54,7 +56,7 @@ def for_programs(reason: Reason, form: str) -> str:
     rows = [("path", reason["path"])]
     rows += [("changed", reason["changed"])] if "changed" in reason else []
     rows += [("gap", gap) for gap in _gaps(reason)]
-    for what, value in _rows(reason, None):
+    for what, value in _rows(reason, None, fold=False):
         rows += [(what or rows[-1][0], value)] if value else []
     return records.render("why", rows, form)
 
@@ -120,6 +122,16 @@ def _file(node: Node, folder: str | None) -> str:
     facts = [size(node["size"])] if "size" in node and "path" in node else []
     facts += [f"of {moment(node['modified'])}"] if "modified" in node else []
     return "  ".join([name, ", ".join(facts)]).rstrip()
+
+
+def _files(reason: Reason, nodes: list[Node], folder: str | None, fold: bool) -> list[str]:
+    """Files, a line each; `fold`: of many in one folder, those of which no gap speaks on one line."""
+    noted = {gap["about"] for gap in reason["gaps"]}
+    lines = folding.fold(nodes, lambda node: folding.folder_of(node) if fold and node["iri"] not in noted else None)
+    return [
+        _file(one, folder) if not more else f"{folding.folder_name(one['path'], folder)}  {folding.facts([one, *more])}"
+        for one, *more in lines
+    ]
 
 
 def _run(run: dict[str, str]) -> str:

@@ -117,6 +117,19 @@ def store_option(verb: Verb) -> Verb:
     return click.option("--store", metavar="URL", expose_value=False, callback=_choose_store, help=says)(verb)
 
 
+def fold_option(verb: Callable[..., int]) -> Callable[..., int]:
+    """Offer each file on a line of its own; the verb is told whether to `fold`, which is for a terminal alone."""
+
+    @wraps(verb)
+    def folding(no_fold: bool, **options: Any) -> int:
+        from provio import terminal
+
+        return verb(fold=not no_fold and terminal.width() is not None, **options)
+
+    says = "No folding of many files of a folder (`many/  50,000 files, 2.0 MB`) on a terminal."
+    return click.option("--no-fold", is_flag=True, help=says)(folding)
+
+
 def fast_option(verb: Verb) -> Verb:
     """Offer a removal that leaves the store's tables as they are."""
     says = "Leave words (paths, command lines) in the store's tables until `provio merge --rebuild`."

@@ -7,16 +7,17 @@ from typing import Any
 import click
 
 from provio import asking, terminal
-from provio.verbs import FORMS, runs_options, stoppable, store_option
+from provio.verbs import FORMS, fold_option, runs_options, stoppable, store_option
 
 
 @click.command("impact", short_help="What would have to be made again?")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @runs_options
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@fold_option
 @store_option
 @stoppable
-def command(files: tuple[str, ...], form: str, **which: Any) -> int:
+def command(files: tuple[str, ...], form: str, fold: bool, **which: Any) -> int:
     """List what would have to be made again if FILE changed, in an order in which it can be, and by which commands.
 
     That is all that is there still and was made from FILE, whichever version of it, by data or carried. What is gone or
@@ -48,5 +49,5 @@ def command(files: tuple[str, ...], form: str, **which: Any) -> int:
         terminal.out(report.for_programs(answer, form))
     else:
         width, unicode = terminal.width(), terminal.unicode()
-        terminal.out(report.render(answer, width=width, unicode=unicode, folder=terminal.folder()))
+        terminal.out(report.render(answer, width=width, unicode=unicode, folder=terminal.folder(), fold=fold))
     return 3 if asked.unknown else 0

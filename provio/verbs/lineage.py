@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provio import asking, terminal
-from provio.verbs import Choice, level_option, stoppable, store_option, walk_options
+from provio.verbs import Choice, fold_option, level_option, stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,9 +29,12 @@ LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 @click.option("--paths", "ways", is_flag=True, help="Each way from the file to its sources, one a line.")
 @click.option("--most", type=click.IntRange(min=1), default=MOST_PATHS, show_default=True, help="So many --paths.")
 @click.option("--as", "form", type=LINEAGE_FORMS, default="tree", show_default=True)
+@fold_option
 @store_option
 @stoppable
-def command(paths: tuple[str, ...], form: str, roots: bool, stale: bool, ways: bool, most: int, **options: Any) -> int:
+def command(
+    paths: tuple[str, ...], form: str, fold: bool, roots: bool, stale: bool, ways: bool, most: int, **options: Any
+) -> int:
     """Where did FILE come from, and (with --forward) what was it made into?
 
     A file is asked as the content it has now; --at and --run ask for an earlier one. Several files are one answer.
@@ -60,7 +63,7 @@ def command(paths: tuple[str, ...], form: str, roots: bool, stale: bool, ways: b
     for text, target in zip(asked.texts, asked.targets, strict=True):
         if target.changed and form not in ("tree", "json"):
             terminal.complain(f"{text}: {target.changed}")
-    terminal.out(_shown(document, form))
+    terminal.out(_shown(document, form, fold))
     return 3 if asked.unknown else 0
 
 
@@ -124,14 +127,15 @@ def _earlier(asked: asking.Asked, scope: Scope) -> list[str]:
     return [iri for text, target in pairs for iri in all_versions(asked.reader, text, target)]
 
 
-def _shown(document: LineageDocument, form: str) -> str | Iterator[str]:
+def _shown(document: LineageDocument, form: str, fold: bool) -> str | Iterator[str]:
     if "paths" in document and form in ("tree", "table"):
         return _ways(document, form)
     width, unicode = terminal.width(), terminal.unicode()
     if form == "tree":
         from provio.reports import tree
 
-        return tree.render(document, width=width, color=terminal.color(), unicode=unicode, folder=terminal.folder())
+        color, folder = terminal.color(), terminal.folder()
+        return tree.render(document, width=width, color=color, unicode=unicode, folder=folder, fold=fold)
     if form == "table":
         from provio.reports import table
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from provio import asking, terminal
-from provio.verbs import TEXT_FORMS, runs_options, stoppable, store_option, version_options
+from provio.verbs import TEXT_FORMS, fold_option, runs_options, stoppable, store_option, version_options
 
 
 @click.command("why", short_help="Who made a file, and how?")
@@ -15,9 +15,10 @@ from provio.verbs import TEXT_FORMS, runs_options, stoppable, store_option, vers
 @version_options
 @runs_options
 @click.option("--as", "form", type=TEXT_FORMS, default="text", show_default=True)
+@fold_option
 @store_option
 @stoppable
-def command(file: str, form: str, **which: Any) -> int:
+def command(file: str, form: str, fold: bool, **which: Any) -> int:
     """Show the one process that made FILE: its command line, where, when, how it ended, what it read, what launched it.
 
     Where nobody who was recorded made it, the exit code is 3.
@@ -36,5 +37,5 @@ def command(file: str, form: str, **which: Any) -> int:
     elif form in ("csv", "tsv"):
         terminal.out(report.for_programs(reason, form))
     else:
-        terminal.out(report.render(reason, unicode=terminal.unicode(), folder=terminal.folder()))
+        terminal.out(report.render(reason, unicode=terminal.unicode(), folder=terminal.folder(), fold=fold))
     return 0
