@@ -48,6 +48,7 @@ def apart(seconds: float, note: Callable[[str], None] = lambda _: None) -> int |
         return None
     os.close(leave)
     os.close(tell)
+    _clear_at_end(note)
     try:
         _attend(listen, give, seconds, note)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -60,6 +61,20 @@ def apart(seconds: float, note: Callable[[str], None] = lambda _: None) -> int |
         name = signal.Signals(-code).name
         raise ProvioError(f"the question was ended by {name} (memory ran out, or it nests too deeply): ask for less")
     return code
+
+
+def _clear_at_end(note: Callable[[str], None]) -> None:
+    """Have a signal that ends this process end the line of `note` before; the child does not outlive it."""
+
+    def end(number: int, _frame: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the line was just being written
+            note("")
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from provio import stopping
 from provio.errors import ProvioError
 
 MOST_LINES = 1000  # of an answer on a terminal
+AT_ONCE = 1.0  # seconds: work that takes less shows no progress
 
 
 def have_streams() -> None:
@@ -153,7 +154,7 @@ class _Line:
 
     def __call__(self, text: str) -> None:
         now = time.monotonic()
-        if now - self.begun < 1 or (text and now - self.written < 0.1) or not (text or self.written):
+        if now - self.begun < AT_ONCE or (text and now - self.written < 0.1) or not (text or self.written):
             return
         self.written = now if text else 0.0
         columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
