@@ -102,7 +102,7 @@ def _node(iri: str, said: Mapping[str, Properties]) -> Node:
     if is_member(iri):
         _place(iri, node, said)
     kind = most_specific(row.get(TYPE, ()))
-    node.update(iri=iri, type=local_name(kind) if kind else _told_by_name(iri))
+    node["iri"], node["type"] = iri, local_name(kind) if kind else _told_by_name(iri)
     node["label"] = node.get("label") or _label(iri, row, node)
     if "/run/" in iri and (run := RUN.match(iri)):
         node["run"] = run[0]
@@ -122,8 +122,8 @@ def _place(iri: str, node: dict[str, object], said: Mapping[str, Properties]) ->
 def _fields(row: Properties) -> dict[str, object]:
     found: dict[str, object] = {}
     for predicate, values in row.items():
-        name = SINGLE.get(predicate)
-        if name:
+        if predicate in SINGLE:
+            name = SINGLE[predicate]
             value = min(values) if len(values) > 1 else next(iter(values))
             found[name] = int(value) if name in NUMBERS else value
     if "pathEncoded" in found and "path" not in found:

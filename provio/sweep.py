@@ -26,6 +26,7 @@ def sweep(reader: Reader, said: Said, wanted: Collection[str], words: Iterable[s
     then be a part, of files nothing was.
     """
     files: Said = {}
+    kind, file_class = RDF + "type", NS + "File"
     limit = MOST * len(wanted)
     kinds = " ".join(f"<{kind}>" for kind in _entities() if kind not in classes)
     questions = [(word, f"SELECT ?s ?o {{ ?s <{word}> ?o }} LIMIT {limit + 1}") for word in words]
@@ -33,9 +34,17 @@ def sweep(reader: Reader, said: Said, wanted: Collection[str], words: Iterable[s
     for word, rows in _answered(reader, questions):
         for subject, value in rows:
             if subject in wanted:
-                said[subject].setdefault(word, {})[value] = None
+                known = said[subject]
+            elif subject in files:
+                known = files[subject]
             elif subject.startswith("file://"):
-                files.setdefault(subject, {RDF + "type": {NS + "File": None}}).setdefault(word, {})[value] = None
+                known = files[subject] = {kind: {file_class: None}}
+            else:
+                continue
+            if word in known:
+                known[word][value] = None
+            else:
+                known[word] = {value: None}
         if len(rows) > limit:
             return False
     for iri in files.keys() - said.keys():

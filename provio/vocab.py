@@ -82,6 +82,8 @@ def types(term: str) -> list[str]:
 def most_specific(classes: Iterable[str]) -> str | None:
     """Return the IRI of the class that is furthest down; a word of provio's before any other; None of none."""
     known = set(classes)
+    if len(known) == 1:
+        return known.pop()
     own = [c for c in known if not c.startswith(PROV)]
     if len(own) == 1 and own[0].startswith(NS):
         return own[0]  # no need to read the ontology: none of PROV's classes lies below one of ours

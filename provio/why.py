@@ -7,13 +7,13 @@ from typing import NotRequired, TypedDict
 
 from provio.ancestry import Scope, lineage
 from provio.describe import PREFIXES, describe, is_member
-from provio.document import PIPES, Gap, Lineage, LineageDocument, Node
+from provio.document import PIPES, Gap, LineageDocument, Node
 from provio.errors import NothingKnown
 from provio.member_origins import Origins
 from provio.nodes import Nodes
 from provio.store import Reader
 from provio.target import Target
-from provio.vocab import local_name
+from provio.vocab import PROV, local_name
 
 NAMES = {name: name for name in (
     "pid argv cwd host exitCode signal partOf name campaign commandLine gitCommit gitDirty jobId jobArrayIndex "
@@ -121,11 +121,12 @@ def _facts(reader: Reader, iri: str) -> dict[str, str]:
 
 def _inputs(document: LineageDocument, made: str) -> dict[str, list[Node]]:
     """What a version's maker read, and had read before, and what it kept, by name."""
-    ways = Lineage(document)
-    kept = {iri for iri in ways.objects(made, "wasRevisionOf") if not iri.startswith(made + "~")}
+    read = {edge["object"] for edge in document["edges"] if edge["predicate"] == PROV + "used"}
+    revised = [edge for edge in document["edges"] if edge["predicate"] == PROV + "wasRevisionOf"]
+    kept = {e["object"] for e in revised if e["subject"] == made and not e["object"].startswith(made + "~")}
     nodes = [node for node in document["nodes"] if node.get("depth") == 1]
     nodes.sort(key=lambda node: (node["type"] in PIPES, node.get("path") or node["label"]))
-    used = [node for node in nodes if ways.subjects(node["iri"], "used")]
+    used = [node for node in nodes if node["iri"] in read]
     return {
         "read": [node for node in used if node.get("via") == "data"],
         "carried": [node for node in used if node.get("via") == "carried"],

@@ -154,6 +154,11 @@ class _Tree:
             found.setdefault(one["product"], []).append(one)
         return found
 
+    @cached_property
+    def noted(self) -> set[str]:
+        """What there is more to say of than what it is."""
+        return {*self.asked, *self.stale, *self.lineage.reasons}
+
     @property
     def many(self) -> bool:
         """Whether so much is asked for that what was carried is shown once, not again below each."""
@@ -200,8 +205,7 @@ class _Tree:
         """How a file's folder is led to; None where more than the file's name and size is to be shown."""
         iri, node = step.iri, self.lineage.node[step.iri]
         folder = fold.folder_of(node)
-        notes = iri in self.asked or iri in self.lineage.reasons or iri in self.stale
-        if folder is None or notes or node.get("changed") or node.get("checkpoints") or self._next(iri):
+        if folder is None or iri in self.noted or node.get("changed") or node.get("checkpoints") or self._next(iri):
             return None
         made = not self.forward and self.lineage.objects(iri, "wasGeneratedBy")
         return None if made else (step.how, folder)
@@ -238,6 +242,8 @@ class _Tree:
 
     def _warnings(self, node: Node) -> list[Line]:
         document = self.lineage.document
+        if not (node["iri"] in self.noted or node.get("changed")):
+            return []
         reasons = [*self._stale(node["iri"]), *self.lineage.reasons.get(node["iri"], ())]
         if node.get("changed"):
             reasons.insert(0, node["changed"])
