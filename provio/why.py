@@ -142,7 +142,8 @@ def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, st
     found = " ".join(sorted(f"<{row['p']}>" for row in reader.rows(query)))
     query = f"""{PREFIXES} SELECT ?p ?start {{ VALUES ?p {{ {found} }}
         ?p a provio:Process ; prov:startedAtTime ?start }}"""
-    rows = sorted({(row["start"].rstrip("Z"), row["p"]) for row in reader.rows(query)}, reverse=True)
+    begun = reader.rows(query) if found else ()
+    rows = sorted({(row["start"].rstrip("Z"), row["p"]) for row in begun}, reverse=True)
     chain: list[dict[str, str]] = []
     last = _facts(reader, process)
     for _, iri in rows:
