@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from provio.store import Reader
 from provio.vocab import NS, PROV, RDF, superclasses, vocabulary
 
-MANY = 10_000  # nodes: from here on a sweep is worth it
+MANY = 2_000  # nodes: from here on a sweep is worth it
 MOST = 4  # statements of a word for each node that is wanted; a store that holds more of them is asked otherwise
 
 Said = dict[str, dict[str, dict[str, None]]]
@@ -28,6 +28,10 @@ def sweep(reader: Reader, said: Said, wanted: Collection[str], words: Iterable[s
     files: Said = {}
     kind, file_class = RDF + "type", NS + "File"
     limit = MOST * len(wanted)
+    # To count is cheap: every version has a file, and what is said of more of them than that is not read in vain.
+    versions = f"SELECT ?s {{ ?s <{PROV}specializationOf> ?f }} LIMIT {limit + 1}"
+    if int(next(iter(reader.table(f"SELECT (COUNT(?s) AS ?n) {{ {{ {versions} }} }}")))[0]) > limit:
+        return False
     kinds = " ".join(f"<{kind}>" for kind in _entities() if kind not in classes)
     questions = [(word, f"SELECT ?s ?o {{ ?s <{word}> ?o }} LIMIT {limit + 1}") for word in words]
     questions.append((RDF + "type", f"SELECT ?s ?o {{ VALUES ?o {{ {kinds} }} ?s a ?o }} LIMIT {limit + 1}"))
