@@ -495,7 +495,7 @@ class StoreReader:
 
     def quads(self, graph: str | None = None) -> ox.Store:
         """Return the store itself, or one that has the graph of a run."""
-        return self.store if graph is None else self._of_runs({graph})
+        return self.store if graph is None else self._of_runs({graph, implied.CLASSES})
 
 
 def _graph(quad: ox.Quad) -> str:

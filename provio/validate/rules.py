@@ -25,6 +25,8 @@ from provio.vocab import NS, PREFIXES
 QUERIES = Path(__file__).parent.parent / "queries"
 FOLDERS = ("constraints", "lints")
 VIOLATION, LINT = "violation", "lint"
+# What a store states as a sub-property alone.
+USED, WIDER = re.compile(r"\bprov:used(?= [?<])"), "(prov:used|provio:usedAsNoise)"
 
 # Of one activity: the host whose clock its times are of, where the graph says it.
 HOST = "SELECT ?host WHERE {{ {} provio:partOf* ?whole . ?whole provio:host ?host }} LIMIT 1"
@@ -98,7 +100,7 @@ class Graph:
 
     def solutions(self, query: str) -> Iterator[dict[str, ox.NamedNode | ox.BlankNode | ox.Literal]]:
         """Yield the solutions of a SELECT: variable → term, unbound ones left out."""
-        query = widened(query) if self.implies else query
+        query = USED.sub(WIDER, widened(query)) if self.implies else query
         answer = self.store.query(query, **self.options)  # type: ignore[arg-type]
         assert isinstance(answer, ox.QuerySolutions)  # noqa: S101 - the rules are SELECTs
         names = [variable.value for variable in answer.variables]
