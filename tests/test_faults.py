@@ -261,7 +261,7 @@ def test_a_store_of_a_newer_version(pending: Project) -> None:
     """It is neither asked nor written: one line says to update provio; a run is kept."""
     note = pending.path / ".provio" / "store.version"
     before, found = quads(pending.path / ".provio"), note.read_text()
-    note.write_text("2\n")
+    note.write_text("3\n")
     for verb in (["runs"], ["merge"], ["merge", "--rebuild"]):
         done = pending.provio(*verb, code=1)
         assert done.stderr.splitlines()[-1].endswith("update provio")

@@ -69,8 +69,9 @@ def test_each_run_is_given_back_as_it_was_stated(told: Home) -> None:
     merge(told)
     reader = StoreReader(told)
     for folder in told.run_folders():
-        quads = reader.quads(bundle_iri(RUN_BASE + folder.name))
-        assert {quad.triple for quad in quads} == stated(folder)
+        graph = bundle_iri(RUN_BASE + folder.name)
+        quads = reader.quads(graph)
+        assert {quad.triple for quad in quads if quad.graph_name.value == graph} == stated(folder)
 
 
 def content(home: Home) -> set[str]:

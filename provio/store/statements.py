@@ -22,7 +22,7 @@ from typing import IO, BinaryIO, cast
 
 import pyoxigraph as ox
 
-from provio.vocab import NS, PROV, RDF, RUN_BASE
+from provio.vocab import NS, PROV, RDF, RUN_BASE, XSD
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OF_RUN = re.compile(
@@ -33,6 +33,8 @@ NEW = "new"  # behind the name of a list whose run the index does not name yet
 SLICE = 1 << 20  # bytes of N-Triples that are divided at once
 # What may tie a node of a run to shared things alone: a gap, a thread that did nothing else.
 _INWARD = (NS + "about", PROV + "actedOnBehalfOf")
+
+_TIME = ox.NamedNode(XSD + "dateTime")
 
 Quads = Iterator[ox.Quad]
 
@@ -175,7 +177,17 @@ def run_quads(store: ox.Store, lists: Lists, run: str, name: str | None) -> Quad
     """Yield all that a run stated, its list being of this name."""
     yield from own_quads(store, run)
     with lists.open(name) as file:
-        yield from ox.parse(file, ox.RdfFormat.N_TRIPLES, lenient=True)
+        for quad in ox.parse(file, ox.RdfFormat.N_TRIPLES, lenient=True):
+            yield _as_stored(quad)
+
+
+def _as_stored(quad: ox.Quad) -> ox.Quad:
+    """A statement as a store gives it back: a time without the zeros behind it."""
+    value = quad.object
+    if isinstance(value, ox.Literal) and value.datatype == _TIME and value.value.endswith("0Z") and "." in value.value:
+        text = value.value[:-1].rstrip("0").rstrip(".") + "Z"
+        return ox.Quad(quad.subject, quad.predicate, ox.Literal(text, datatype=_TIME))
+    return quad
 
 
 def only_of(store: ox.Store, lists: Lists, run: str, name: str | None, others: Iterable[str]) -> Quads:
