@@ -5,11 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from provio.errors import NothingKnown
-from provio.graph_lines import bundle_iri
 from provio.history import Held, held
 from provio.store import Reader
 from provio.target import Target, files, is_iri
-from provio.vocab import RUN_BASE
 
 
 def target_at(reader: Reader, text: str, time: datetime) -> Target:
@@ -30,9 +28,8 @@ def target_of_run(reader: Reader, text: str, run: str) -> Target:
     Raises NothingKnown where it did neither.
     """
     versions, path = _history(reader, text)
-    graph = bundle_iri(RUN_BASE + run)
-    seen = [version for version in versions if graph in version.seen]
-    made = [version for version in seen if graph in version.made]
+    seen = [version for version in versions if run in version.seen]
+    made = [version for version in seen if run in version.made]
     if not seen:
         raise NothingKnown(f"run {run} neither made nor used {path or text}: provio show {run} lists what it did")
     return Target((made or seen)[-1].iri, None, path)

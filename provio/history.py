@@ -11,14 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from provio.describe import PREFIXES, batches
+from provio import known_by
+from provio.describe import PREFIXES
 from provio.store import Reader
 from provio.turtle import literal
 
 
 @dataclass(frozen=True)
 class Held:
-    """A version that a name held: from `since` on; `made` and `seen` are the graphs in which that was."""
+    """A version that a name held: from `since` on; `made` and `seen` are the runs that made it, or know it."""
 
     iri: str
     since: datetime
@@ -29,9 +30,8 @@ class Held:
 
 @dataclass
 class _Facts:
-    """What one run's graph says of a version under the name: when it came there, if the run brought it."""
+    """What one run did to a version under the name: when it came there, if the run brought it."""
 
-    modified: datetime
     made: bool = False
     came: datetime | None = None
 
@@ -60,43 +60,44 @@ def held(reader: Reader, files: str, paths: Iterable[str] = (), seen: frozenset[
     moved = {
         version: start for start, _, version, _ in sorted(name.came, key=lambda one: one[0], reverse=True) if version
     }
-    versions = [_held(iri, of_runs, moved.get(iri), name) for iri, of_runs in facts.items()]
+    versions = [_held(iri, *of_version, moved.get(iri), name) for iri, of_version in facts.items()]
     earlier: dict[str, list[Held]] = {}  # asked once each: a log is rotated from the same name again and again
-    for start, old, version, graph in name.came:
+    for start, old, version, run in name.came:
         if version is None:
             if old not in earlier:
                 earlier[old] = held(reader, f"?file provio:path {literal(old)} .", [old], seen | name.paths)
             before = [one for one in earlier[old] if one.since <= start]
-            versions += [Held(one.iri, start, name.end(start), frozenset(), frozenset([graph])) for one in before[-1:]]
+            versions += [Held(one.iri, start, name.end(start), frozenset(), frozenset([run])) for one in before[-1:]]
     return sorted(versions, key=lambda one: (one.since, "~" not in one.iri, one.iri))
 
 
-def _held(iri: str, of_runs: dict[str, _Facts], moved: datetime | None, name: _Name) -> Held:
+def _held(iri: str, modified: datetime, of_runs: dict[str, _Facts], moved: datetime | None, name: _Name) -> Held:
     """Moved to the name, made under it, or only found there: then from its time on."""
-    modified = next(iter(of_runs.values())).modified
-    made = frozenset(graph for graph, facts in of_runs.items() if facts.made)
+    made = frozenset(run for run, facts in of_runs.items() if facts.made)
     came = [facts.came for facts in of_runs.values() if facts.came]
     since = moved or max([modified, *([min(came)] if came else [])])
     return Held(iri, since, name.end(since), made, frozenset(of_runs))
 
 
-def _facts(reader: Reader, files: str) -> dict[str, dict[str, _Facts]]:
-    """What each run says of each version under the name."""
-    query = f"""{PREFIXES} SELECT DISTINCT ?graph ?version ?modified ?made {{ GRAPH ?graph {{ {files}
-        ?version prov:specializationOf ?file ; provio:modified ?modified .
-        OPTIONAL {{ ?version prov:wasGeneratedBy ?made }} }} }}"""
-    found: dict[str, dict[str, _Facts]] = defaultdict(dict)
-    for row in reader.rows(query):
-        found[row["version"]][row["graph"]] = _Facts(datetime.fromisoformat(row["modified"]), "made" in row)
-    for batch in batches(found):
-        values = " ".join(f"<{iri}>" for iri in batch)
-        query = f"""{PREFIXES} SELECT ?version ?graph ?start {{ VALUES ?version {{ {values} }} GRAPH ?graph {{
-            ?version provio:wasModifiedBy ?io . ?io a provio:SetTimes ; prov:startedAtTime ?start }} }}"""
+def _facts(reader: Reader, files: str) -> dict[str, tuple[datetime, dict[str, _Facts]]]:
+    """When each version under the name was modified, and what each run did to it."""
+    query = f"""{PREFIXES} SELECT DISTINCT ?version ?modified {{ {{ SELECT DISTINCT ?version {{ {files}
+        ?version prov:specializationOf ?file }} }} ?version provio:modified ?modified }}"""
+    found: dict[str, tuple[datetime, dict[str, _Facts]]] = {
+        row["version"]: (datetime.fromisoformat(row["modified"]), defaultdict(_Facts)) for row in reader.rows(query)
+    }
+    for version, runs in known_by.runs(reader, found).items():
+        for run in runs:
+            found[version][1][run] = _Facts()
+    for version, activity in known_by.pairs(reader, "?v prov:wasGeneratedBy ?a", found):
+        found[version][1][known_by.run_of(activity)].made = True
+    for which in known_by.values("version", found):
+        query = f"""{PREFIXES} SELECT DISTINCT ?version ?io ?start {{ {which}
+            ?version provio:wasModifiedBy ?io . ?io a provio:SetTimes ; prov:startedAtTime ?start }}"""
         for row in reader.rows(query):
-            facts = found[row["version"]].get(row["graph"])
-            if facts:
-                start = datetime.fromisoformat(row["start"])
-                facts.came = max(facts.came or start, start)
+            facts = found[row["version"]][1][known_by.run_of(row["io"])]
+            start = datetime.fromisoformat(row["start"])
+            facts.came = max(facts.came or start, start)
     return found
 
 
@@ -106,12 +107,12 @@ def _name(reader: Reader, paths: frozenset[str]) -> _Name:
     if not paths:
         return name
     values = " ".join(literal(path) for path in sorted(paths))
-    query = f"""{PREFIXES} SELECT DISTINCT ?graph ?from ?start ?version {{ VALUES ?to {{ {values} }}
-        VALUES ?kind {{ provio:Rename provio:Link }} GRAPH ?graph {{ ?io provio:to ?to ; provio:from ?from ; a ?kind ;
-        prov:startedAtTime ?start . OPTIONAL {{ ?version provio:wasModifiedBy ?io }} }} }}"""
+    query = f"""{PREFIXES} SELECT DISTINCT ?io ?from ?start ?version {{ VALUES ?to {{ {values} }}
+        VALUES ?kind {{ provio:Rename provio:Link }} ?io provio:to ?to ; provio:from ?from ; a ?kind ;
+        prov:startedAtTime ?start . OPTIONAL {{ ?version provio:wasModifiedBy ?io }} }}"""
     for row in reader.rows(query):
         start = datetime.fromisoformat(row["start"])
-        name.came.append((start, row["from"], row.get("version"), row["graph"]))
+        name.came.append((start, row["from"], row.get("version"), known_by.run_of(row["io"])))
     for kind, predicate, how in (("Rename", "from", "renamed"), ("Delete", "path", "deleted")):
         query = f"""{PREFIXES} SELECT DISTINCT ?start {{ VALUES ?path {{ {values} }}
             ?io provio:{predicate} ?path ; a provio:{kind} ; prov:startedAtTime ?start }}"""

@@ -93,7 +93,7 @@ class _Plan:
         return self.lineage.objects(iri, "wasGeneratedBy")
 
     def _paths(self, iri: str) -> set[bytes]:
-        return {path for names in self.names.known[iri].values() for _, path in names}
+        return {path for _, path in self.names.known[iri]}
 
     def _state(self, iri: str) -> str:
         if self.names.is_there(iri):

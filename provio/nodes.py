@@ -21,7 +21,7 @@ FEW = 4  # nodes: to parse and plan a query takes longer than to look at each of
 Properties = Mapping[str, Mapping[str, None]]
 
 # Where lineage leads, and what people want to know; the most frequent first: what is not wanted is compared with all.
-_WANTED = (
+WANTED = (
     *(
         PROV + name
         for name in "used wasGeneratedBy specializationOf wasAssociatedWith startedAtTime endedAtTime".split()
@@ -43,20 +43,20 @@ _OF_PROCESSES = frozenset(
         *(NS + name for name in "argv cwd host pid rank exitCode sourceText status".split()),
     )
 )
-_OF_FILES = tuple(word for word in _WANTED if word not in _OF_PROCESSES)
+_OF_FILES = tuple(word for word in WANTED if word not in _OF_PROCESSES)
 _TOLD = (NS + "size", NS + "modified")  # by the name of a version, which is made of them
 _CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each told by the form of the name
 _VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
 _PHASE = re.compile(r"https://w3id\.org/provio/run/.*\.[0-9a-z]+/phase/\d+(/\d+)?")  # of no Task
-_KEPT = frozenset((RDF + "type", *_TOLD, *_WANTED))
+_KEPT = frozenset((RDF + "type", *_TOLD, *WANTED))
 
 
 def _any(predicates: Iterable[str]) -> str:
     return "||".join(f"?p=<{iri}>" for iri in predicates)
 
 
-_ALL = _any((RDF + "type", *_TOLD, *_WANTED))
-_REST = _any(_WANTED) + f"||?p=<{RDF}type>&&?o NOT IN(" + ",".join(f"<{iri}>" for iri in _CLASSES) + ")"
+_ALL = _any((RDF + "type", *_TOLD, *WANTED))
+_REST = _any(WANTED) + f"||?p=<{RDF}type>&&?o NOT IN(" + ",".join(f"<{iri}>" for iri in _CLASSES) + ")"
 
 
 def batches(nodes: Iterable[str]) -> Iterator[list[str]]:

@@ -5,19 +5,17 @@ A name holds the version that was last seen under it, until a recorded program d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import unquote_to_bytes
 
+from provio import known_by
 from provio.describe import PREFIXES
 from provio.store import Reader
 from provio.turtle import literal, path_iri
-from provio.vocab import RUN_BASE
 
-VERSIONS = """ ?v prov:specializationOf ?f ; provio:modified ?modified .
-    OPTIONAL { ?f provio:path ?path } OPTIONAL { ?f provio:pathEncoded ?coded }
-    OPTIONAL { ?v provio:path ?last } OPTIONAL { ?v provio:pathEncoded ?lastCoded } """
-SEEN = "provio:wasReadBy|provio:wasWrittenBy|provio:wasOpenedBy|provio:wasModifiedBy"
+MADE = "?v prov:wasGeneratedBy|provio:wasWrittenBy ?a"
 
 
 @dataclass(frozen=True)
@@ -44,39 +42,34 @@ class Removal:
 
 def last_held(reader: Reader, run: str | None = None, paths: Iterable[bytes] = ()) -> list[Recorded]:
     """Return what each name held when it was last seen: of all names, those of one run's files, or some paths."""
-    graph = f"VALUES ?g {{ <{RUN_BASE}{run}/bundle> }} " if run else ""
-    asked = " UNION ".join(map(_named, paths))
-    rows = list(reader.rows(f"{PREFIXES} SELECT DISTINCT * {{ {graph}{asked} GRAPH ?g {{ {VERSIONS} }} }}"))
-    # Of a few names, no more is read of the store than what concerns them.
-    which = graph + (f"VALUES ?v {{ {' '.join({'<' + row['v'] + '>' for row in rows})} }} " if asked else "")
-    seen, made, before = _seen(reader, which), _made(reader, which), _before(reader, which)
-    noise = _noise(reader, which) - made
+    asked = list(paths)
+    known = _Known(reader, _which(reader, run, asked))
+    names = known_by.names(reader, known.runs) if run or asked else known_by.all_names(reader)
     newest: dict[bytes, Recorded] = {}
-    for row in rows:
-        key = row["g"], row["v"]
-        part = "~" in row["v"].rpartition("/")[2]  # of a content, or one on its way: never what a name holds in the end
-        if part or not row["g"].endswith("/bundle") or key in before or key in noise:
+    for version, by in known.runs.items():
+        part = "~" in version.rpartition("/")[2]  # of a content, or one on its way: never what a name holds in the end
+        if part or version not in names.files or version not in names.modified:
             continue
-        path = _bytes(row, "path", "coded")
-        own = path if asked else _bytes(row, "last", "lastCoded") or path
-        moment = max(seen.get(key, ""), row["modified"])
-        found = Recorded(own, row["v"], _run(row["g"]), moment, key in made)
-        if own not in newest or (newest[own].seen, newest[own].run) < (moment, found.run):
-            newest[own] = found
-    return [newest[path] for path in sorted(newest)]
+        own = _names(names, version, [] if asked else [*names.last.get(version, ())])
+        for one in by - known.before[version] - known.noise(version):
+            moment = max(known.seen.get((version, one), ""), names.modified[version])
+            for path in own:
+                if path not in newest or (newest[path].seen, newest[path].run) < (moment, one):
+                    newest[path] = Recorded(path, version, one, moment, one in known.made[version])
+    return [newest[path] for path in sorted(newest) if not asked or path in asked]
 
 
 def removals(reader: Reader) -> dict[bytes, list[Removal]]:
     """Return what was deleted or renamed, by its name."""
     found: dict[bytes, list[Removal]] = {}
     for kind, word, how in (("Delete", "path", "deleted"), ("Rename", "from", "renamed")):
-        query = f"""{PREFIXES} SELECT ?g ?time ?path ?coded ?to ?toCoded {{ GRAPH ?g {{ ?e a provio:{kind} ;
+        query = f"""{PREFIXES} SELECT DISTINCT ?e ?time ?path ?coded ?to ?toCoded {{ ?e a provio:{kind} ;
             prov:startedAtTime ?time OPTIONAL {{ ?e provio:{word} ?path }}
             OPTIONAL {{ ?e provio:{word}Encoded ?coded }} OPTIONAL {{ ?e provio:to ?to }}
-            OPTIONAL {{ ?e provio:toEncoded ?toCoded }} }} }}"""
+            OPTIONAL {{ ?e provio:toEncoded ?toCoded }} }}"""
         for row in reader.rows(query):
             to = _bytes(row, "to", "toCoded")
-            gone = Removal(_bytes(row, "path", "coded"), row["time"], _run(row["g"]), how, to)
+            gone = Removal(_bytes(row, "path", "coded"), row["time"], known_by.run_of(row["e"]), how, to)
             found.setdefault(gone.path, []).append(gone)
     return found
 
@@ -100,18 +93,16 @@ def followed(recorded: Recorded, gone: dict[bytes, list[Removal]]) -> tuple[Reco
 
 
 def names_of(reader: Reader, version: str) -> list[Recorded]:
-    """Return the names that a version has been recorded under."""
-    query = f"{PREFIXES} SELECT DISTINCT * {{ VALUES ?v {{ <{version}> }} GRAPH ?g {{ {VERSIONS} }} }}"
-    return [
-        Recorded(_bytes(row, "path", "coded"), version, _run(row["g"]), row["modified"], False)
-        for row in reader.rows(query)
-    ]
+    """Return the names that a version has been recorded under, once for each run that knows it."""
+    names = known_by.names(reader, [version])
+    runs = sorted(known_by.runs(reader, [version])[version])
+    moment = names.modified.get(version, "")
+    return [Recorded(path, version, run, moment, False) for run in runs for path in _names(names, version, [])]
 
 
 def makers(reader: Reader, version: str) -> list[str]:
     """Return the runs that made a version, first one first."""
-    query = f"{PREFIXES} SELECT DISTINCT ?g {{ GRAPH ?g {{ <{version}> prov:wasGeneratedBy|provio:wasWrittenBy ?a }} }}"
-    return sorted(_run(row["g"]) for row in reader.rows(query) if row["g"].endswith("/bundle"))
+    return sorted({known_by.run_of(one) for _, one in known_by.pairs(reader, MADE, [version])})
 
 
 def hash_of(reader: Reader, version: str) -> str:
@@ -120,30 +111,61 @@ def hash_of(reader: Reader, version: str) -> str:
     return next((row["hash"] for row in reader.rows(query)), "")
 
 
-def _seen(reader: Reader, graph: str) -> dict[tuple[str, str], str]:
-    query = f"""{PREFIXES} SELECT ?g ?v (MAX(?time) AS ?last) {{ {graph} GRAPH ?g {{
-        ?v {SEEN} ?io . ?io prov:startedAtTime ?time }} }} GROUP BY ?g ?v"""
-    return {(row["g"], row["v"]): row["last"] for row in reader.rows(query) if "v" in row}
+class _Known:
+    """What each run did to each version: when it saw it last, which of them made it, and for which it is noise."""
+
+    def __init__(self, reader: Reader, which: list[str]) -> None:
+        self.reader = reader
+        self.which = which
+        self.runs: dict[str, set[str]] = defaultdict(set)
+        self.seen: dict[tuple[str, str], str] = {}
+        for version, activity, time in self._rows(f"?v {known_by.SEEN} ?a . ?a prov:startedAtTime ?time", "?time"):
+            key = version, known_by.run_of(activity)
+            self.seen[key] = max(self.seen.get(key, ""), time)
+        for version, one in self.seen:
+            self.runs[version].add(one)
+        self.made = self._of(MADE)
+        self.used = self._of("?a prov:used|provio:ran ?v")
+        self.as_noise = self._of("?a provio:usedAsNoise|provio:ranAsNoise ?v")
+        self.opened_as_noise = self._of("?v provio:wasOpenedBy ?a . ?a provio:noise true")
+        self._of("?v prov:wasInvalidatedBy|provio:wasCreatedBy|provio:wasFlushedBy ?a")
+        self._of("?a prov:hadPlan ?v")
+        # What a version was before its times were set.
+        self.before = self._of("?after prov:alternateOf ?v ; provio:wasModifiedBy ?a . ?a a provio:SetTimes")
+
+    def noise(self, version: str) -> set[str]:
+        """The runs that used a version as noise alone: each run decides which files are the system's."""
+        hidden = self.as_noise[version] | self.opened_as_noise[version]
+        return hidden - self.used[version] - self.made[version]
+
+    def _of(self, tie: str) -> defaultdict[str, set[str]]:
+        """The runs whose activities a pattern ties to versions; those runs know them."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for version, activity in self._rows(tie):
+            run = known_by.run_of(activity)
+            found[version].add(run)
+            self.runs[version].add(run)
+        return found
+
+    def _rows(self, tie: str, more: str = "") -> Iterator[list[str]]:
+        for which in self.which:
+            yield from self.reader.table(f"{PREFIXES} SELECT DISTINCT ?v ?a {more} {{ {which} {tie} }}")
 
 
-def _made(reader: Reader, graph: str) -> set[tuple[str, str]]:
-    query = f"""{PREFIXES} SELECT DISTINCT ?g ?v {{ {graph} GRAPH ?g {{
-        ?v prov:wasGeneratedBy|provio:wasWrittenBy ?a ; prov:specializationOf ?f }} }}"""
-    return {(row["g"], row["v"]) for row in reader.rows(query)}
+def _which(reader: Reader, run: str | None, paths: Iterable[bytes]) -> list[str]:
+    """Patterns that confine `?v` to the versions of some paths, or `?a` to the activities of a run."""
+    if not paths:
+        return [known_by.of_run(run) if run else ""]
+    asked = " UNION ".join(map(_named, paths))
+    query = f"{PREFIXES} SELECT DISTINCT ?v {{ {{ SELECT DISTINCT ?f {{ {asked} }} }} ?v prov:specializationOf ?f }}"
+    own = f"{known_by.of_run(run)} " if run else ""
+    return [own + values for values in known_by.values("v", (row[0] for row in reader.table(query)))]
 
 
-def _noise(reader: Reader, graph: str) -> set[tuple[str, str]]:
-    """The system's own files, as each run has it: it used them as noise alone."""
-    query = f"{PREFIXES} SELECT DISTINCT ?g ?v {{ {graph} GRAPH ?g {{ %s }} }}"
-    noise = "{ ?by provio:usedAsNoise|provio:ranAsNoise ?v } UNION { ?v provio:wasOpenedBy/provio:noise true }"
-    found = {(row["g"], row["v"]) for row in reader.rows(query % noise)}
-    return found - {(row["g"], row["v"]) for row in reader.rows(query % "?by prov:used|provio:ran ?v")}
-
-
-def _before(reader: Reader, graph: str) -> set[tuple[str, str]]:
-    """What a version was before its times were set."""
-    query = f"{PREFIXES} SELECT ?g ?v {{ {graph} GRAPH ?g {{ ?after prov:alternateOf ?v ; provio:modified ?m }} }}"
-    return {(row["g"], row["v"]) for row in reader.rows(query)}
+def _names(names: known_by.Names, version: str, last: Iterable[tuple[str, str]]) -> list[bytes]:
+    """The last names of a version, or else all."""
+    pairs = list(last) or [names.paths.get(file, ("", "")) for file in names.files.get(version, ())]
+    return [known_by.path_of(name) for name in pairs]
 
 
 def _named(path: bytes) -> str:
@@ -157,7 +179,3 @@ def _bytes(row: dict[str, str], plain: str, coded: str) -> bytes:
     if plain in row:
         return row[plain].encode("utf-8", "surrogateescape")
     return unquote_to_bytes(row.get(coded, ""))
-
-
-def _run(graph: str) -> str:
-    return graph.removeprefix(RUN_BASE).partition("/")[0]

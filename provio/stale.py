@@ -10,39 +10,54 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from urllib.parse import unquote_to_bytes
 
-from provio import present
+from provio import known_by, present
 from provio.describe import PREFIXES, batches
 from provio.document import ACTIVITIES, Lineage, LineageDocument, Stale, targets
-from provio.graph_lines import bundle_iri
 from provio.paths import Ways, made_from, order
 from provio.store import Reader
+from provio.vocab import RUN_BASE
+
+
+@dataclass(frozen=True, order=True)
+class _Move:
+    """A rename or a link of a version: when, by which run, and the paths."""
+
+    time: str
+    run: str
+    old: str
+    new: str
 
 
 @dataclass
 class Names:
-    """The names of versions, in all runs and in each, and what those names hold now."""
+    """The names of versions, and what those names hold now. A name is (File, path)."""
 
     reader: Reader
-    known: dict[str, dict[str, list[tuple[str, bytes]]]] = field(default_factory=dict)
+    known: dict[str, list[tuple[str, bytes]]] = field(default_factory=dict)
     now: dict[bytes, str | None] = field(default_factory=dict)
     alternates: dict[str, set[str]] = field(default_factory=dict)
+    moves: dict[str, list[_Move]] = field(default_factory=dict)
 
     def load(self, versions: Iterable[str]) -> None:
-        """Ask the store for the names of versions: by graph, (File, path), the last name first."""
+        """Ask the store for the names of versions, the last name first."""
         asked = sorted(set(versions) - self.known.keys())
-        self.known.update({iri: {} for iri in asked})
-        for batch in batches(asked):
-            values = " ".join(f"<{iri}>" for iri in batch)
-            query = f"""{PREFIXES} SELECT DISTINCT ?v ?graph ?file ?path ?raw ?own {{ VALUES ?v {{ {values} }}
-                GRAPH ?graph {{ ?v prov:specializationOf ?file . OPTIONAL {{ ?file provio:path ?path }}
-                OPTIONAL {{ ?file provio:pathEncoded ?raw }} OPTIONAL {{ ?v provio:path ?own }} }} }}"""
-            for row in self.reader.rows(query):
-                path = os.fsencode(row["path"]) if "path" in row else unquote_to_bytes(row.get("raw", ""))
-                names = self.known[row["v"]].setdefault(row["graph"], [])
-                names.insert(0 if row.get("own") == row.get("path") else len(names), (row["file"], path))
+        names = known_by.names(self.reader, asked)
+        for version in asked:
+            last, paths = names.last.get(version, ()), names.paths
+            files = sorted(names.files.get(version, ()), key=lambda file: (paths[file] not in last, file))
+            self.known[version] = [(file, known_by.path_of(paths[file])) for file in files]
+        self._load_moves([version for version in asked if len(self.known[version]) > 1])
         self._load_alternates(asked)
+
+    def _load_moves(self, versions: list[str]) -> None:
+        """Ask what gave a version its names, where it has several."""
+        for which in known_by.values("v", versions):
+            query = f"""{PREFIXES} SELECT DISTINCT ?v ?io ?time ?from ?to {{ {which} ?v provio:wasModifiedBy ?io .
+                ?io prov:startedAtTime ?time ; provio:from ?from ; provio:to ?to }}"""
+            for row in self.reader.rows(query):
+                move = _Move(row["time"], known_by.run_of(row["io"]), row["from"], row["to"])
+                self.moves.setdefault(row["v"], []).append(move)
 
     def _load_alternates(self, versions: list[str]) -> None:
         """Follow alternateOf both ways, step by step: not every server follows a path from several versions."""
@@ -76,13 +91,17 @@ class Names:
 
     def is_there(self, version: str) -> bool:
         """Return whether any name of a version holds it now."""
-        paths = {path for names in self.known.get(version, {}).values() for _, path in names}
-        return any(self.same(version, self.holds(path)) for path in paths)
+        return any(self.same(version, self.holds(path)) for path in {path for _, path in self.known.get(version, ())})
 
     def used_as(self, version: str, run: str | None) -> tuple[str, bytes] | None:
-        """Return the name, (File, path), that a version had for a run: its last one there."""
-        graphs = self.known.get(version, {})
-        names = graphs.get(bundle_iri(run) if run else "") or next(iter(graphs.values()), [])
+        """Return the name that a version had for a run: its last one there, as far as recorded moves tell."""
+        names, moves = self.known.get(version, []), sorted(self.moves.get(version, ()))
+        if run and moves:
+            name = run.removeprefix(RUN_BASE)
+            own = [move.new for move in moves if move.run == name]
+            before = [move.new for move in moves if move.run < name]  # ids of runs are in the order of time
+            path = os.fsencode((own or before or [moves[0].old])[-1])
+            names = [one for one in names if one[1] == path] or names
         return names[0] if names else None
 
 
@@ -153,7 +172,7 @@ class _Finder:
     def _state(self, product: str, source: str, name: tuple[str, bytes]) -> str:
         """`here`, `gone`, or the IRI of the version that the input's name has now."""
         file, path = name
-        if path in {other for names in self.names.known.get(product, {}).values() for _, other in names}:
+        if path in {other for _, other in self.names.known.get(product, ())}:
             return "gone"
         now = self.names.holds(path)
         if now is None and file.startswith(f"file://{present.domain_of(path)}/"):
