@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from provio import said_of_run
+from provio import known_by, said_of_run
 from provio.document import command_line, first_line
 from provio.errors import NothingKnown
 from provio.reports import fold as folding
 from provio.reports.text import cut_path, duration, moment, printable, seconds, size
 from provio.store import Reader
-from provio.vocab import NS, PROV, RUN_BASE
+from provio.vocab import NS, PROV, RUN_BASE, local_name
 
 PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "
 LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?argv WHERE {{
@@ -132,7 +132,9 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     rows += [("ranks", text, None) for text in _ranks(reader, iri)]
     rows += [("task", text, None) for text in _tasks(reader, iri)]
     rows += [(what, text, None) for what, text in said_of_run.rows(reader, iri)]
-    return rows + _files(reader, iri)
+    moved = _files(reader, iri)
+    rows += [("wrote", path, count) for path, count in moved["Write"]]
+    return rows + [("read", path, count) for path, count in moved["Read"]]
 
 
 def show(reader: Reader, run: str, unicode: bool = True, fold: bool = False) -> str:
@@ -200,9 +202,10 @@ def _jobs(reader: Reader, iri: str) -> list[str]:
 
 def _ranks(reader: Reader, iri: str) -> list[str]:
     """Each parallel program: how many of its ranks took part, who numbered them, on which hosts."""
-    query = f"""{PREFIXES} SELECT ?r ?size ?launcher ?host {{ GRAPH <{iri}/bundle> {{
-        ?r a provio:Rank ; provio:host ?host .
-        OPTIONAL {{ ?r provio:worldSize ?size }} OPTIONAL {{ ?r provio:launcher ?launcher }} }} }}"""
+    query = f"""{PREFIXES} SELECT DISTINCT ?r ?size ?launcher ?host {{
+        ?r a provio:Rank . FILTER(STRSTARTS(STR(?r), "{iri}/"))
+        ?r provio:host ?host .
+        OPTIONAL {{ ?r provio:worldSize ?size }} OPTIONAL {{ ?r provio:launcher ?launcher }} }}"""
     programs: dict[str, list[dict[str, str]]] = {}
     for row in sorted(reader.rows(query), key=lambda row: (row["r"], row["host"])):
         programs.setdefault(row["r"].rpartition("/")[0], []).append(row)
@@ -219,9 +222,10 @@ def _program(rows: list[dict[str, str]]) -> str:
 
 def _tasks(reader: Reader, iri: str) -> list[str]:
     """Each Task with its attributes, how it ended, and the first line of what it carried out."""
-    query = f"""{PREFIXES} SELECT ?t ?name ?status ?source WHERE {{ GRAPH <{iri}/bundle> {{
-        ?t a provio:Task ; provio:name ?name ; prov:startedAtTime ?start .
-        OPTIONAL {{ ?t provio:status ?status }} OPTIONAL {{ ?t provio:sourceText ?source }} }} }} ORDER BY ?start"""
+    query = f"""{PREFIXES} SELECT ?t ?name ?status ?source WHERE {{
+        ?t a provio:Task . FILTER(STRSTARTS(STR(?t), "{iri}/"))
+        ?t provio:name ?name ; prov:startedAtTime ?start .
+        OPTIONAL {{ ?t provio:status ?status }} OPTIONAL {{ ?t provio:sourceText ?source }} }} ORDER BY ?start"""
     rows, attributes = [], said_of_run.attributes(reader, iri)
     for row in reader.rows(query):
         name = row["name"] + (f" ({attributes[row['t']]})" if row["t"] in attributes else "")
@@ -230,29 +234,22 @@ def _tasks(reader: Reader, iri: str) -> list[str]:
     return rows
 
 
-def _files(reader: Reader, iri: str) -> list[tuple[str, str, int | None]]:
-    """Each file that was written, then each that was read, with how many bytes, system files left out.
-
-    One pattern a question, and the answers put together here: of several, the store looks up the next in each row.
-    """
-
-    def asked(names: str, pattern: str, grouped: str = "") -> Iterator[list[str]]:
-        return reader.table(f"{PREFIXES} SELECT {names} {{ GRAPH <{iri}/bundle> {{ {pattern} }} }} {grouped}")
-
-    system = {version for (version,) in asked("?v", "?phase provio:usedAsNoise ?v")}
+def _files(reader: Reader, iri: str) -> dict[str, list[tuple[str, int]]]:
+    """What was read and what was written: each file and how many bytes, system files left out."""
+    every = known_by.of_run(iri.removeprefix(RUN_BASE))
+    moved = f"""{{ SELECT ?a ?b ?kind {{ {every} ?a provio:bytes ?b ; a ?kind
+        FILTER(?kind IN (provio:Read, provio:Write)) }} }} ?v provio:wasReadBy|provio:wasWrittenBy ?a"""
+    names = f"""SELECT DISTINCT ?v ?path {{ {{ SELECT DISTINCT ?v ?f {{
+        {{ SELECT DISTINCT ?v {{ {every} ?v provio:wasReadBy|provio:wasWrittenBy ?a }} }}
+        ?v prov:specializationOf ?f }} }} ?f provio:path ?path }}"""
     paths: dict[str, str] = {}
-    for file, path in asked("?f ?p", "?f provio:path ?p"):
-        paths[file] = min(path, paths.get(file, path))
-    names: dict[str, str] = {}
-    for version, file in asked("?v ?f", "?v prov:specializationOf ?f"):
-        if file in paths and version not in system:
-            names[version] = min(paths[file], names.get(version, paths[file]))
-    rows: list[tuple[str, str, int | None]] = []
-    for what, relation in (("wrote", "wasWrittenBy"), ("read", "wasReadBy")):
-        moved: dict[str, int] = {}
-        pattern = f"?v provio:{relation} ?io . ?io provio:bytes ?b"
-        for version, count in asked("?v (SUM(?b) AS ?n)", pattern, "GROUP BY ?v"):
-            if version in names:
-                moved[names[version]] = moved.get(names[version], 0) + int(count)
-        rows += [(what, path, moved[path]) for path in sorted(moved)]
-    return rows
+    for version, path in reader.table(PREFIXES + names):
+        paths[version] = min(path, paths.get(version, path))
+    for (version,) in reader.table(f"{PREFIXES} SELECT DISTINCT ?v {{ {every} ?a provio:usedAsNoise ?v }}"):
+        paths.pop(version, None)
+    found: dict[str, dict[str, int]] = {"Read": {}, "Write": {}}
+    for _, version, kind, count in reader.table(f"{PREFIXES} SELECT DISTINCT ?a ?v ?kind ?b {{ {moved} }}"):
+        if version in paths:
+            sums = found[local_name(kind)]
+            sums[paths[version]] = sums.get(paths[version], 0) + int(count)
+    return {kind: sorted(sums.items()) for kind, sums in found.items()}

@@ -15,13 +15,13 @@ CONFIGURATIONS = """SELECT DISTINCT ?g ?name ?version ?whole (MIN(?at) AS ?first
     ?use prov:entity ?g ; prov:atTime ?at . FILTER(STRSTARTS(STR(?use), "%s/"))
     OPTIONAL { ?g provio:name ?name } OPTIONAL { ?g provio:version ?version } OPTIONAL { ?g provio:complete ?whole }
     } GROUP BY ?g ?name ?version ?whole ORDER BY ?first"""
-METRICS = """SELECT ?name ?at ?value ?step { GRAPH <%s/bundle> { <%s> provio:hadMetric ?m .
-    ?m provio:name ?name ; provio:value ?value ; prov:generatedAtTime ?at OPTIONAL { ?m provio:step ?step } } }"""
-CHECKPOINTS = """SELECT DISTINCT ?c ?path ?step ?at { GRAPH <%s/bundle> { <%s> provio:hadCheckpoint ?c .
-    ?c provio:path|provio:pathEncoded ?path ; prov:generatedAtTime ?at OPTIONAL { ?c provio:step ?step } } }
+METRICS = """SELECT DISTINCT ?m ?name ?at ?value ?step { <%s> provio:hadMetric ?m .
+    ?m provio:name ?name ; provio:value ?value ; prov:generatedAtTime ?at OPTIONAL { ?m provio:step ?step } }"""
+CHECKPOINTS = """SELECT DISTINCT ?c ?path ?step ?at { <%s> provio:hadCheckpoint ?c .
+    ?c provio:path|provio:pathEncoded ?path ; prov:generatedAtTime ?at OPTIONAL { ?c provio:step ?step } }
     ORDER BY ?at ?c"""
-ATTRIBUTES = """SELECT ?t ?name ?value { GRAPH <%s/bundle> { ?t a provio:Task ; provio:hadSetting ?s .
-    ?s provio:name ?name ; provio:value ?value } } ORDER BY ?t ?name"""
+ATTRIBUTES = """SELECT DISTINCT ?t ?s ?name ?value { ?t a provio:Task ; provio:hadSetting ?s .
+    FILTER(STRSTARTS(STR(?t), "%s/")) ?s provio:name ?name ; provio:value ?value } ORDER BY ?t ?name"""
 WIDTH = 80  # of what is shown of a Task's attributes
 
 
@@ -33,7 +33,7 @@ def rows(reader: Reader, run: str) -> Iterator[tuple[str, str]]:
     for name, (count, last) in sorted(_metrics(reader, run).items()):
         several = f", the last of {count}" if count > 1 else ""
         yield "metric", f"{name} {last['value']}{_step(last)}{several}"
-    for row in reader.rows(CHECKPOINTS % (run, run)):
+    for row in reader.rows(CHECKPOINTS % run):
         yield "checkpoint", cut_path(row["path"], 60) + _step(row)
 
 
@@ -54,7 +54,7 @@ def _configuration(reader: Reader, row: dict[str, str]) -> str:
 def _metrics(reader: Reader, run: str) -> dict[str, tuple[int, dict[str, str]]]:
     """How many values each metric had, and the last of them; a store would take longer to group so many."""
     found: dict[str, tuple[int, dict[str, str]]] = {}
-    for row in reader.rows(METRICS % (run, run)):
+    for row in reader.rows(METRICS % run):
         count, last = found.get(row["name"], (0, row))
         found[row["name"]] = count + 1, max(last, row, key=lambda one: nanoseconds(one["at"]))
     return found

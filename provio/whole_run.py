@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from provio import known_by
 from provio.ancestry import made_by_programs
-from provio.describe import describe, gaps, is_member, name_phases, noise, order, programs
+from provio.describe import PREFIXES, describe, gaps, is_member, name_phases, noise, order, programs
 from provio.document import Edge, LineageDocument, Node
-from provio.graph_lines import bundle_iri
 from provio.identity import is_within_files
 from provio.nodes import Nodes, batches
 from provio.store import Reader
@@ -28,7 +28,10 @@ RUN_EDGES = (
 DONE = tuple(NS + f"was{verb}By" for verb in ("Read", "Written", "Opened", "Created", "Modified", "Flushed"))
 COUNTED = {NS + name: name for name in ("api", "count", "bytes", "elapsed")}
 
-FEW = 8  # things that a word leads to: to ask of each is cheaper than to read its name again and again
+GENERATED = PROV + "wasGeneratedBy"
+TIED = tuple(PROV + name for name in ("wasDerivedFrom", "wasRevisionOf", "alternateOf"))
+ACTED = (PROV + "used", NS + "usedAsNoise", *(NS + name for name in ("continuedFrom", "carriedFrom", "launchedBy")))
+SPELT_AS = {spelt: word for word, forms in SPELT.items() for spelt in forms}
 
 Triple = tuple[str, str, str]
 
@@ -36,13 +39,7 @@ Triple = tuple[str, str, str]
 def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDocument:
     """Return what a run did, from file to file and inside files."""
     iri = RUN_BASE + run
-    graph = bundle_iri(iri)
-    edges = {
-        (subject, word, value): None
-        for word in RUN_EDGES
-        for spelt in SPELT.get(word, (word,))
-        for subject, value in _pairs(reader, graph, spelt)
-    }
+    edges = dict.fromkeys(_edges(reader, run))
     known = Nodes(reader, without=RUN_EDGES)
     shown = {end for subject, _, object_ in edges for end in (subject, object_)} - {iri}
     hidden = set() if everything else noise(reader, shown, edges, known) - made_by_programs(edges)
@@ -63,18 +60,32 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
     )
 
 
-def _pairs(reader: Reader, graph: str, word: str) -> Iterator[tuple[str, str]]:
-    """What a word is said of, and with what; a name that many have is not read anew for each."""
-    ends = [
-        row[0] for row in reader.table(f"SELECT DISTINCT ?o {{ GRAPH <{graph}> {{ ?s <{word}> ?o }} }} LIMIT {FEW + 1}")
-    ]
-    if len(ends) > FEW:
-        for subject, value in reader.table(f"SELECT ?s ?o {{ GRAPH <{graph}> {{ ?s <{word}> ?o }} }}"):
-            yield subject, value
-        return
-    for end in ends:
-        for (subject,) in reader.table(f"SELECT ?s {{ GRAPH <{graph}> {{ ?s <{word}> <{end}> }} }}"):
-            yield subject, end
+def _edges(reader: Reader, run: str) -> Iterator[Triple]:
+    """What the phases and copies of a run used and made, and what it made of what."""
+    every = known_by.of_run(run)
+    query = f'{PREFIXES} SELECT DISTINCT ?a {{ {every} FILTER(REGEX(STR(?a), "/(phase|copy)/")) }}'
+    phases = [row[0] for row in reader.table(query)] + [RUN_BASE + run]
+    made: set[str] = set()
+    for which in known_by.values("a", phases):
+        for subject, word, value in reader.table(_stated("a", ACTED, which)):
+            yield subject, SPELT_AS.get(word, word), value
+        for subject, value in reader.table(f"SELECT DISTINCT ?s ?a {{ {which} ?s <{GENERATED}> ?a }}"):
+            made.add(subject)
+            yield subject, GENERATED, value
+    retimed = f"{every} ?a a ?kind FILTER(?kind = provio:SetTimes) ?v provio:wasModifiedBy ?a"
+    made |= {row[0] for row in reader.table(f"{PREFIXES} SELECT DISTINCT ?v {{ {retimed} }}")}
+    for which in known_by.values("v", made):
+        members = f"{PREFIXES} SELECT DISTINCT ?m {{ {which} ?v prov:hadMember+ ?m }}"
+        made |= {row[0] for row in reader.table(members)}
+    equal = f"FILTER NOT EXISTS {{ ?s <{NS}sameContentAs> ?o }}"  # of equal content alone: no run states it
+    for which in known_by.values("s", made):
+        for subject, word, value in reader.table(_stated("s", TIED, which, equal)):
+            yield subject, word, value
+
+
+def _stated(subject: str, words: Iterable[str], which: str, but: str = "") -> str:
+    wanted = " ".join(f"<{word}>" for word in words)
+    return f"SELECT DISTINCT ?{subject} ?p ?o {{ {which} VALUES ?p {{ {wanted} }} ?{subject} ?p ?o {but} }}"
 
 
 def add_operations(reader: Reader, whole: LineageDocument, most: int | None = None) -> bool:
