@@ -23,7 +23,9 @@ PACKAGE = Path(__file__).resolve().parent.parent / "provio"
 APART = {"store", "across", "validate", "exports", "queries", "interceptors", "ontology"}
 NO_QUESTION = {
     "sparql.py": "what it reads are the user's own questions",
-    "own_words.py": "a name of Python's: the graph of the user's ontologies",
+    "class_patterns.py": "reads questions that users write",
+    "sparql_patterns.py": "reads questions that users write",
+    "question.py": "the page about questions says what GRAPH finds",
 }
 
 

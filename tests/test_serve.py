@@ -20,6 +20,7 @@ from conftest import Project, assert_valid, new_project
 from hostile import NAMES
 from serving import Site, gone, serving
 
+from provio.across.known import DERIVED
 from provio.errors import ProvioError, TimedOut
 from provio.serve.binary import Binary
 from provio.serve.worker import Worker
@@ -80,27 +81,28 @@ def test_rdflib_asks(site: Site, recorded: Project) -> None:
     assert f"{recorded.path}/done.txt" in {str(row[0]) for row in rows}
 
 
-def test_graphs_that_a_query_names_are_asked_alone(site: Site) -> None:
-    """FROM, FROM NAMED, and the protocol's own words for them; without any, all graphs are one."""
-    graphs = site.query("SELECT DISTINCT ?g { GRAPH ?g { ?r a provio:Run } } ORDER BY ?g")[1].split()[1:]
+def test_all_runs_are_one_graph(site: Site) -> None:
+    """Graphs that a query names are asked alone: one of a run is refused, in each way to name it."""
+    run = site.query("SELECT ?r { ?r a provio:Run } ORDER BY ?r LIMIT 1")[1].split()[1]
     count = "SELECT (COUNT(DISTINCT ?r) AS ?n) %s { ?r a provio:Run }"
-    assert len(graphs) == 3
     assert site.query(count % "") == (200, "n\n3\n")
-    assert site.query(count % f"FROM <{graphs[0]}>") == (200, "n\n1\n")
-    named = f"SELECT (COUNT(DISTINCT ?r) AS ?n) FROM NAMED <{graphs[1]}> {{ GRAPH ?g {{ ?r a provio:Run }} }}"
-    assert site.query(named) == (200, "n\n1\n")
-    assert site.query(count % "", **{"default-graph-uri": graphs[2]}) == (200, "n\n1\n")
+    assert site.query(count % f"FROM <{DERIVED}>") == (200, "n\n0\n")
+    named = f"SELECT (COUNT(DISTINCT ?r) AS ?n) FROM NAMED <{run}/bundle> {{ GRAPH ?g {{ ?r a provio:Run }} }}"
+    for answer in (
+        site.query(named),
+        site.query(count % f"FROM <{run}/bundle>"),
+        site.query(count % "", **{"default-graph-uri": f"{run}/bundle"}),
+    ):
+        assert answer[0] == 400 and "?x provio:partOf+ <RUN>" in answer[1]
 
 
 def test_classes_of_prov_find_what_the_stored_ones_imply(site: Site) -> None:
     """In all graphs and in those that are named in either way; a mistake has the place where it was made."""
     runs, agents = "SELECT (COUNT(*) AS ?n) %s { ?r a prov:Activity, provio:Run }", "ASK %s { ?x a prov:Agent }"
-    graph = site.query("SELECT ?g { GRAPH ?g { ?r a provio:Run } } ORDER BY ?g LIMIT 1")[1].split()[1]
     assert site.query(runs % "") == (200, "n\n3\n")
-    assert site.query(runs % f"FROM <{graph}>") == (200, "n\n1\n")
-    assert site.query(runs % "", **{"default-graph-uri": graph}) == (200, "n\n1\n")
-    for form in (agents % "", agents % f"FROM <{graph}>"):
-        assert json.loads(site.query(form, "application/sparql-results+json")[1])["boolean"] is True
+    assert site.query(runs % f"FROM <{DERIVED}>") == (200, "n\n0\n")
+    assert site.query(runs % "", **{"default-graph-uri": DERIVED}) == (200, "n\n0\n")
+    assert json.loads(site.query(agents % "", "application/sparql-results+json")[1])["boolean"] is True
     status, said = site.query("ASK { ?x a prov:Entity FILTER(?x = ) }")
     assert status == 400 and "error at 1:39:" in said
 

@@ -22,7 +22,7 @@ from provio import class_patterns, implied, sparql
 from provio.errors import ProvioError, TimedOut
 from provio.serve.binary import Binary
 from provio.serve.keeper import Keeper, Served
-from provio.vocab import PREFIXES
+from provio.vocab import PREFIXES, RUN_BASE
 
 AT_ONCE = 8  # queries
 WHOLE = 1 << 20  # bytes of an answer that are had before any is sent: what fails by then fails plainly
@@ -88,7 +88,16 @@ def _fields(request: Mapping[str, str], body: bytes) -> list[tuple[str, str]]:
     if sparql.calls_service(text):
         raise Refused(403, "SERVICE is refused, for it asks another server")
     graphs = [(name, value) for name, value in given if name in DATASET]
+    _refuse_runs(text, [value for _, value in graphs])
     return [("query", PROLOGUE + text), *(graphs or _all(text))]
+
+
+def _refuse_runs(text: str, graphs: list[str]) -> None:
+    """All runs lie in one graph: a question that names the graph of one would have no answer."""
+    with contextlib.suppress(SyntaxError):
+        graphs += [graph for named in sparql.dataset(text, PREFIXES) or () for graph in named]
+    if any(graph.startswith(RUN_BASE) for graph in graphs):
+        raise Refused(400, "runs have no graphs of their own here: ask ?x provio:partOf+ <RUN>, or provio query --name")
 
 
 def _bodies(fields: list[tuple[str, str]]) -> list[bytes]:
