@@ -36,8 +36,9 @@ def serve(home: Home, what: str, place: Address, secret: str, seconds: float, be
             found = Address(place.host or host, port, place.own)
             keeper = Keeper(home, seconds)
             server.application = Front(keeper, Guard(place.own, secret, str(port)), seconds, what)
-            begun(found.url)
-            server.run()
+            with contextlib.suppress(KeyboardInterrupt):  # which may come before the server waits for it
+                begun(found.url)
+                server.run()
         finally:
             server.close()
             if keeper:
