@@ -132,7 +132,7 @@ class _Merge:
         """Keep in the store which classes imply which, and the user's own words as they are now; raises ConfigError for
         what is wrong with those."""
         self.unpublished |= word_graphs.keep(self.store, implied.CLASSES, implied.lines())
-        if self.settings.ontology or implied.ONTOLOGY in self.store.indexed(provio("sha256")):
+        if self.settings.ontology or implied.ONTOLOGY in self.hashes:
             from provio import own_words  # dear, and most have none
 
             words = own_words.of(self.settings)

@@ -14,12 +14,12 @@ def keep(store: Writer, graph: str, lines: Sequence[str]) -> bool:
     """Make these lines (N-Triples) the content of a graph, or drop it where there are none; return whether it had
     another."""
     digest = hashlib.sha256("".join(sorted(lines)).encode()).hexdigest() if lines else ""
-    if store.indexed(provio("sha256")).get(graph, "") == digest:
+    if store.indexed(provio("contentHash")).get(graph, "") == digest:
         return False
     if not lines:
         store.drop(graph)
         return True
     store.replace(graph, ["".join(lines)])
     bundle = f"<{graph}> <{RDF}type> <{PROV}Bundle> .\n"
-    store.index([bundle, f"<{graph}> <{provio('sha256')}> {turtle.literal(digest)} .\n"])
+    store.index([bundle, f"<{graph}> <{provio('contentHash')}> {turtle.literal(digest)} .\n"])
     return True

@@ -254,11 +254,7 @@ class StoreWriter:
             for quad in self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, ox.DefaultGraph()):
                 if statements.owner(quad) == run:
                     yield _value(quad.subject)
-        needle = f"> <{predicate}> {f'<{object_}>' if object_ else ''}".encode()
-        with self.lists.open(name) as file:
-            for line in file:
-                if needle in line:
-                    yield line[1 : line.index(b">")].decode()
+        yield from self.lists.subjects(name, f"<{predicate}> {f'<{object_}> ' if object_ else ''}")
 
     def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
         """Yield all that a graph says; literals by their lexical form."""

@@ -88,6 +88,14 @@ class Lists:
                 return cast("IO[bytes]", gzip.open(self.path(name)))
         return io.BytesIO()
 
+    def subjects(self, name: str, statement: str) -> Iterator[str]:
+        """Yield the subjects of a list's statements that go on like this, as a predicate, or one and its object."""
+        found, rest = re.compile(rb"^<([^>]*)> %b" % re.escape(statement.encode()), re.MULTILINE), b""
+        with self.open(name) as file:
+            while data := file.read(SLICE):
+                whole, _, rest = (rest + data).rpartition(b"\n")
+                yield from (subject.decode() for subject in found.findall(whole))
+
     def keep(self, names: Iterable[str]) -> None:
         """Delete all lists but these."""
         wanted = {self.path(name).name for name in names}
@@ -108,20 +116,19 @@ class List:
             rb"<https://w3id\.org/provio/(?:run/%b[/>]|(?:pipe|socket)/[^> ]*/%b/[^/> ]+>|entity/[^~> ]*~%b\.)"
             % (own, own, own)
         )
-        self._subject = f"<{RUN_BASE}{run}".encode()
+        self._subjects = re.compile(rb"^<%b%b[^\n]*\n" % (re.escape(RUN_BASE.encode()), own), re.MULTILINE)
 
     def add(self, data: bytes) -> None:
         """Take N-Triples, whole lines."""
         start = 0
         while start < len(data):
             end = data.rfind(b"\n", start, start + SLICE) + 1 or data.find(b"\n", start) + 1 or len(data)
-            shared = [line for line in data[start:end].splitlines(True) if not self._is_own(line)]
+            rest = self._subjects.sub(b"", data[start:end])
+            shared = [line for line in rest.splitlines(True) if not self._is_own(line)]
             self.file.write(self._deflate.compress(b"".join(shared)))
             start = end
 
     def _is_own(self, line: bytes) -> bool:
-        if line.startswith(self._subject):
-            return True
         terms = line.partition(b' "')[0]  # a literal may hold anything
         return self._own.search(terms) is not None
 
