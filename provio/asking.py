@@ -140,7 +140,7 @@ def reader(target: str | None) -> Store:
 def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> Store:
     """Return the store of a `.provio`, after what is pending was merged; `say` is told what is not in its answers."""
     from provio import collect
-    from provio.store import Damaged, open_reader, pending
+    from provio.store import Damaged, is_earlier, open_reader, pending
 
     home = own
     if configured.ontology:
@@ -152,7 +152,8 @@ def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
         home = _together(own, configured, say)
     for word in collect.here(own, setting=configured.capture_dir):
         say(word)
-    _merge_pending(home, pending(home, configured), configured, (say, progress))
+    earlier = not configured.store and is_earlier(home)  # then all is merged again, whether it has a folder or not
+    _merge_pending(home, pending(home, configured), configured, (say, progress), publish=earlier)
     _pack(own, configured)
     try:
         return open_reader(home, configured)
@@ -209,7 +210,7 @@ def _merge_pending(
     home: Home, folders: list[Path], configured: Config, tell: tuple[Say, Callable[[], Say]], publish: bool = False
 ) -> None:
     """Merge what is pending, unless somebody else is merging: no question waits for that."""
-    if not folders:
+    if not (folders or publish):
         return
     from provio.lock import Lock
 

@@ -233,13 +233,18 @@ def check_version(home: Home) -> None:
     embedded.check_version(home)
 
 
+def is_earlier(home: Home) -> bool:
+    """Tell whether an earlier version wrote the embedded store of a `.provio`: it is to be made again."""
+    from provio.store import embedded
+
+    return embedded.check_version(home) in embedded.EARLIER
+
+
 def pending(home: Home, settings: Config) -> list[Path]:
     """Return the run folders that the store does not hold as they are now, as far as times tell."""
     found = served(home, settings).pending(settings.conclusions)
     if not settings.store:
-        from provio.store import embedded
-
-        return home.run_folders() if embedded.check_version(home) in embedded.EARLIER else found
+        return home.run_folders() if is_earlier(home) else found
     from provio.store.remote import missing
 
     return sorted({*found, *missing(home, settings)})
