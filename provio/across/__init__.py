@@ -15,22 +15,22 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 
 import pyoxigraph as ox
 
-from provio import turtle
 from provio.across import channels, inodes
 from provio.across.elsewhere import shared
 from provio.across.known import DERIVED, Facts, Kept, Known, nanoseconds
 from provio.graph_lines import bundle_iri
 from provio.lineage import Conclusions
-from provio.plain import plain
+from provio.plain import field, plain
 from provio.vocab import NS, PROV, RDF, RUN_BASE, local_name
 
 __all__ = ["DERIVED", "Derived", "Known", "Open", "Runs", "conclude", "during", "shared", "touched_in"]
 
 
+FEW = 1_000  # versions of a run that are kept at hand
 Statement = tuple[str, str, str]  # subject, predicate, object: IRIs, or lexical forms
 
 
@@ -40,6 +40,7 @@ class Runs:
 
     times: list[tuple[int, int, str]]
     latest_ends: list[int]
+    kept: dict[str, list[tuple[int, str]]] = field(default_factory=dict)  # `versions` of runs that know few
 
     @staticmethod
     def of(known: Known) -> Runs:
@@ -55,6 +56,20 @@ class Runs:
             insort(kept, one)
         self.times[:] = kept
         self.latest_ends[:] = accumulate((end for _, end, _ in kept), max)
+        self.kept.pop(run, None)
+
+    def versions(self, known: Known, run: str) -> Iterable[tuple[int, str]]:
+        """Return of each version that a run knows when it was made (ns since 1970, whole microseconds), and its
+        inode."""
+        if run in self.kept:
+            return self.kept[run]
+        found = map(inodes.VERSION.match, known.members(_bundle(run), NS + "inode"))
+        made = ((int(one["mtime"]) // 1000 * 1000, one["inode"]) for one in found if one)
+        few = list(islice(made, FEW))
+        if len(few) < FEW:
+            self.kept[run] = few
+            return few
+        return chain(few, made)
 
     def at(self, moment: int) -> str | None:
         """Return a run that went on at a moment."""
@@ -125,17 +140,10 @@ def during(known: Known, graphs: Iterable[str], runs: Runs) -> set[str]:
     found: set[str] = set()
     if not own:
         return found
-    first, last = own[0][0], max(end for _, end, _ in own)
+    first = own[0][0]
     for other in (run for _, ended, run in runs.times if ended >= first and _bundle(run) not in named):
-        rows = known.rows(f"""SELECT ?v ?modified {{
-            {{ SELECT DISTINCT ?v {{ ?phase provio:partOf+ <{RUN_BASE}{other}> .
-                {{ ?phase prov:used ?v }}
-                UNION {{ ?v prov:wasGeneratedBy|provio:wasReadBy|provio:wasOpenedBy ?phase }} }} }}
-            ?v provio:inode ?i ; provio:modified ?modified
-            FILTER(?modified >= {turtle.instant(first)} && ?modified <= {turtle.instant(last)}) }}""")
-        for row in rows:
-            moment = nanoseconds(row["modified"])
-            if any(start <= moment <= end for start, end, _ in own) and (key := inodes.key_of(row["v"])):
+        for moment, key in runs.versions(known, other):
+            if any(start <= moment <= end for start, end, _ in own):
                 found.add(key)
     return found
 

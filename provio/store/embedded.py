@@ -31,6 +31,7 @@ from provio.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
 
 VERSION = "2"
 GRAPH = pattern(r"(?i)\bgraph\b")
+CONTENT = NS + "contentHash"
 BUNDLE = ox.NamedNode(PROV + "Bundle")
 EARLIER = frozenset({"1"})  # versions that can be asked, and are made again at the next merge
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
@@ -192,9 +193,11 @@ class StoreWriter:
         """Say in the default graph what is in the others, last of all: a run that it does not name is not merged."""
         self._change()
         self.store.load(input="".join(lines).encode(), format=ox.RdfFormat.N_TRIPLES)
-        names = _list_names(self.store) if self.new_lists else {}
-        for graph in self.new_lists.keys() & names.keys():
-            self.lists.settle(self.new_lists.pop(graph), names[graph])
+        for graph in list(self.new_lists):
+            name = _list_name(self.store, graph)
+            if name:
+                self.lists.settle(self.new_lists.pop(graph), name)
+                self.settled_lists[graph] = name
 
     def drop(self, graph: str) -> None:
         """Remove a graph and its index; of a run what no other run states."""
@@ -204,6 +207,7 @@ class StoreWriter:
             if graph in known:
                 name = known.pop(graph)
                 self.new_lists.pop(graph, None)
+                self.settled_lists.pop(graph, None)
                 self.dropped = True
                 for quad in list(statements.only_of(self.store, self.lists, run, name, known.values())):
                     self.store.remove(quad)
@@ -215,7 +219,12 @@ class StoreWriter:
         self.store.remove_graph(name_)
 
     def _list_names(self) -> dict[str, str]:
-        return _list_names(self.store) | self.new_lists
+        return self.settled_lists | self.new_lists
+
+    @cached_property
+    def settled_lists(self) -> dict[str, str]:
+        """The names of the lists of all runs that the index names, by their graphs."""
+        return _list_names(self.store)
 
     def left_behind(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
         """Yield of an earlier version's store the runs that are none of these: graph, run, content hash, N-Triples."""
@@ -511,10 +520,16 @@ def _bundles(store: ox.Store) -> Iterator[ox.NamedNode]:
 
 def _list_names(store: ox.Store) -> dict[str, str]:
     """The names of the runs' lists, by the names of their graphs."""
-    found = store.quads_for_pattern(None, ox.NamedNode(NS + "contentHash"), None, ox.DefaultGraph())
-    pairs = ((_value(quad.subject), _value(quad.object)) for quad in found)
-    runs = ((graph, statements.run_of_graph(graph), content) for graph, content in pairs)
-    return {graph: statements.name_of(run, content) for graph, run, content in runs if run}
+    graphs = [bundle.value for bundle in _bundles(store)]
+    return {graph: name for graph in graphs if (name := _list_name(store, graph))}
+
+
+def _list_name(store: ox.Store, graph: str) -> str | None:
+    """The name of a run's list; None of what is no run, or is not merged."""
+    run = statements.run_of_graph(graph)
+    found = store.quads_for_pattern(ox.NamedNode(graph), ox.NamedNode(CONTENT), None, ox.DefaultGraph())
+    content = next((_value(quad.object) for quad in found), None)
+    return statements.name_of(run, content) if run and content else None
 
 
 def _value(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:
