@@ -95,7 +95,8 @@ class Graph:
     def quads(self) -> Iterator[ox.Quad]:
         """Yield what it says, with what that implies."""
         wanted = None if "use_default_graph_as_union" in self.options else ox.DefaultGraph()
-        found = self.store.quads_for_pattern(None, None, None, ox.NamedNode(self.name) if self.name else wanted)
+        name = ox.NamedNode(self.name) if self.name and wanted else wanted
+        found = self.store.quads_for_pattern(None, None, None, name)
         return implied.quads(found) if self.implies else found
 
     def solutions(self, query: str) -> Iterator[dict[str, ox.NamedNode | ox.BlankNode | ox.Literal]]:

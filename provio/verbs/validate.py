@@ -67,4 +67,6 @@ def _outcome(what: str | None, shacl: bool) -> Outcome:
         return check("all runs", [Graph(reader.quads(), union=True)], shacl=shacl)
     run = asking.run_id(reader, what)
     bundle = bundle_iri(RUN_BASE + run)
+    if [graph for graph in reader.run_graphs() if graph.startswith(RUN_BASE)] == [bundle]:
+        return check(f"run {run}", [Graph(reader.quads(), bundle, union=True)], shacl=shacl)
     return check(f"run {run}", [Graph(reader.quads(bundle), bundle)], shacl=shacl)
