@@ -66,9 +66,9 @@ def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, serv
         more = [implied.CLASSES] if wide != sparql else []
         own = grammar.dataset(sparql, PREFIXES)
         if own is None and graphs is None and grammar.asks_graphs(sparql):
-            graphs = reader.run_graphs()  # which have names only where they are asked for
+            graphs = reader.run_graphs() or None  # which have names only where they are asked for
         if own is None:
-            default, named = graphs and [*graphs, *more], graphs or None
+            default, named = graphs and [*graphs, *more], graphs
         else:
             default, named = ([graph for graph in said if graphs is None or graph in graphs] for said in own)
             default = [*default, *more] if default else default

@@ -20,13 +20,13 @@ import pyoxigraph as ox
 from provio import implied
 from provio.class_patterns import widened
 from provio.validate.order import loops
-from provio.vocab import NS, PREFIXES
+from provio.vocab import NS, PREFIXES, PROV
 
 QUERIES = Path(__file__).parent.parent / "queries"
 FOLDERS = ("constraints", "lints")
 VIOLATION, LINT = "violation", "lint"
 # What a store states as a sub-property alone.
-USED, WIDER = re.compile(r"\bprov:used(?= [?<])"), "(prov:used|provio:usedAsNoise)"
+USED, WIDER = re.compile(rf"(?:\bprov:used|<{PROV}used>)(?= [?<])"), "(prov:used|provio:usedAsNoise)"
 
 # Of one activity: the host whose clock its times are of, where the graph says it.
 HOST = "SELECT ?host WHERE {{ {} provio:partOf* ?whole . ?whole provio:host ?host }} LIMIT 1"
