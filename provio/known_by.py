@@ -18,6 +18,7 @@ from provio.store import Reader
 from provio.vocab import NS, PROV, RUN_BASE
 
 FILE, PATH, ENCODED = PROV + "specializationOf", NS + "path", NS + "pathEncoded"
+MODIFIED = NS + "modified"
 NOT_NAMES = tuple(word for word in WANTED if word not in (FILE, PATH, ENCODED))
 DONE = "Read Written Opened Modified Created Flushed".split()
 SEEN = "|".join(f"provio:was{verb}By" for verb in DONE[:4])
@@ -84,10 +85,10 @@ def names(reader: Reader, versions: Iterable[str]) -> Names:
     found = Names({}, {}, {}, {})
     for version in versions:
         row = said[version]
-        if FILE in row:
+        if FILE in row and MODIFIED in row:  # else it is a pipe
             found.files[version] = list(row[FILE])
             found.last[version] = _paths(row)
-            found.modified[version] = _canonical(next(iter(row.get(NS + "modified", ())), ""))
+            found.modified[version] = _canonical(next(iter(row[MODIFIED])))
     known.of({file for files in found.files.values() for file in files})
     for file in {file for files in found.files.values() for file in files}:
         found.paths[file] = next(iter(_paths(said[file])), ("", ""))

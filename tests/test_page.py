@@ -435,7 +435,7 @@ def test_levels_of_a_record(browser, project: Project):
     assert not {"in", "s", "x.h5", "y.h5"} & found["process"].keys()
     assert {"in", "s", "x.h5#/a/b", "y.h5#/c"} <= found["dataset"].keys()
     assert not {"x.h5", "y.h5"} & found["dataset"].keys()
-    assert {"in", "s", "open"} < found["io"].keys()
+    assert {"in", "s"} < found["io"].keys()
     onward = browser.ask("[...given.handle.ways(args[0]).on].length", item(browser, "y.h5")["id"])
     assert onward == 0  # what opened it and made it stands before it
     done = [one for one in browser.ask(ITEMS) if one["kind"] == "io"]
@@ -444,7 +444,7 @@ def test_levels_of_a_record(browser, project: Project):
         (("y.h5#/c",), {"x.h5#/a/b", "y.h5#/c"}),
         (("y.h5", "--level", "dataset"), {"x.h5#/a/b", "y.h5#/c"}),
         (("y.h5",), {"x.h5", "y.h5"}),
-        (("s", "--level", "io"), {"in", "s", "open"}),
+        (("s", "--level", "io"), {"in", "s"}),
     ):
         project.provio("view", *arguments, "-o", "some.html")
         browser.go((project.path / "some.html").as_uri())

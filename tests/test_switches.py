@@ -18,6 +18,7 @@ from conftest import Project, assert_valid, new_project
 from posix_trace import NS, Trace, parsed
 from pyoxigraph import NamedNode
 
+from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.store.embedded import StoreReader
 from provio.switches import SWITCHES
@@ -235,11 +236,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Iterator[Proje
 
 def graph_of(project: Project, name: str) -> set[str]:
     """The local names of classes and properties in a run's graph, and the last parts of paths."""
-    store = StoreReader(Home(project.path / ".provio")).store
-    pattern = f'GRAPH ?g {{ ?r a <{NS}Run> ; <{NS}name> "{name}" }}'
-    graph = next(iter(store.query(f"SELECT ?g {{ {pattern} }}")))[0]  # type: ignore[union-attr,call-overload]
+    reader = StoreReader(Home(project.path / ".provio"))
+    run = next(reader.rows(f'SELECT ?r {{ ?r a <{NS}Run> ; <{NS}name> "{name}" }}'))["r"]
+    graph = bundle_iri(run)
     words = set()
-    for quad in store.quads_for_pattern(None, None, None, graph):
+    for quad in reader.quads(graph).quads_for_pattern(None, None, None, NamedNode(graph)):
         words |= {re.split("[#/]", quad.predicate.value)[-1]}
         if isinstance(quad.object, NamedNode) and quad.predicate.value.endswith("#type"):
             words.add(re.split("[#/]", quad.object.value)[-1])

@@ -30,6 +30,7 @@ _OF_RUN = re.compile(
 )
 BUNDLE = "/bundle"
 NEW = "new"  # behind the name of a list whose run the index does not name yet
+REMEMBERED = 300_000  # statements of a list: of more, some may be in it twice
 SLICE = 1 << 20  # bytes of N-Triples that are divided at once
 # What may tie a node of a run to shared things alone: a gap, a thread that did nothing else.
 _INWARD = (NS + "about", PROV + "actedOnBehalfOf")
@@ -110,6 +111,7 @@ class List:
 
     def __init__(self, run: str, name: str, file: BinaryIO) -> None:
         self.run, self.name, self.file = run, name, file
+        self._known: set[int] = set()
         self._deflate = zlib.compressobj(1, wbits=31)
         own = re.escape(run).encode()
         self._own = re.compile(
@@ -124,9 +126,18 @@ class List:
         while start < len(data):
             end = data.rfind(b"\n", start, start + SLICE) + 1 or data.find(b"\n", start) + 1 or len(data)
             rest = self._subjects.sub(b"", data[start:end])
-            shared = [line for line in rest.splitlines(True) if not self._is_own(line)]
+            shared = [line for line in rest.splitlines(True) if not self._is_own(line) and self._is_new(line)]
             self.file.write(self._deflate.compress(b"".join(shared)))
             start = end
+
+    def _is_new(self, line: bytes) -> bool:
+        """Tell whether a statement is met for the first time, as far as that is remembered."""
+        known = hash(line)
+        if known in self._known:
+            return False
+        if len(self._known) < REMEMBERED:
+            self._known.add(known)
+        return True
 
     def _is_own(self, line: bytes) -> bool:
         terms = line.partition(b' "')[0]  # a literal may hold anything
@@ -141,7 +152,7 @@ class List:
 def own_quads(store: ox.Store, run: str) -> Quads:
     """Yield the statements that belong to a run by their terms, each once: what can be reached from the run."""
     graph = ox.DefaultGraph()
-    waiting = [RUN_BASE + run]
+    waiting = [RUN_BASE + run, RUN_BASE + run + BUNDLE]
     seen, shared = set(waiting), set[str]()
     for node in waiting:  # which grows
         term = ox.NamedNode(node)
