@@ -34,9 +34,10 @@ class Taken(NamedTuple):
 def taken(home: Home) -> Taken:
     """Return what a record takes; what is deleted meanwhile may be missing."""
     seen: set[tuple[int, int]] = set()
-    runs, store, snapshots = (_bytes(str(place), seen) for place in (home.runs, home.store, home.snapshots))
-    named = {home.runs.name, home.store.name, home.snapshots.name}
-    return Taken(runs, store, snapshots, _bytes(str(home.path), seen, named))
+    lists = home.path / "statements"
+    runs, store, listed, snapshots = (_bytes(str(one), seen) for one in (home.runs, home.store, lists, home.snapshots))
+    named = {home.runs.name, home.store.name, lists.name, home.snapshots.name}
+    return Taken(runs, store + listed, snapshots, _bytes(str(home.path), seen, named))
 
 
 def _bytes(folder: str, seen: set[tuple[int, int]], without: Set[str] = frozenset()) -> int:

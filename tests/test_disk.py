@@ -162,7 +162,8 @@ def test_what_is_shown_is_what_there_is(project: Project) -> None:
     taken = disk.taken(home)
     both = summed(home.store, home.snapshots)
     assert len(snapshots(home)) == 2
-    assert taken == (summed(home.runs), summed(home.store), both - summed(home.store), taken.others)
+    stored = summed(home.store, home.path / "statements")
+    assert taken == (summed(home.runs), stored, both - summed(home.store), taken.others)
     assert sum(taken) == summed(home.path)
     line = (
         f"record: {size(summed(home.path))} on disk (runs {size(taken.runs)}, store {size(taken.store)}, "

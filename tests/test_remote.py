@@ -43,7 +43,8 @@ QUERIES = [
         FILTER(?s > '2020-01-01T00:00:00Z'^^xsd:dateTime) } ORDER BY ?s""",
     "SELECT DISTINCT ?x { <START> (provio:carriedFrom|provio:launchedBy)+ ?x } ORDER BY ?x",
     "SELECT DISTINCT ?x { ?x (provio:carriedFrom|provio:launchedBy)* <START> } ORDER BY ?x",
-    "SELECT DISTINCT ?v ?size { ?v a provio:FileVersion ; provio:size ?size FILTER(?size > 3) } ORDER BY DESC(?size) ?v LIMIT 5",
+    """SELECT DISTINCT ?v ?size { ?v a provio:FileVersion ; provio:size ?size FILTER(?size > 3) }
+        ORDER BY DESC(?size) ?v LIMIT 5""",
     "SELECT ?r (COUNT(*) AS ?n) { ?p a provio:Process ; provio:partOf ?r } GROUP BY ?r ORDER BY ?r",
     "SELECT ?x { ?r provio:commandLine ?x } ORDER BY ?x",
     "SELECT (COUNT(DISTINCT ?s) AS ?n) { ?s a provio:FileVersion }",
