@@ -188,3 +188,9 @@ def test_what_was_read_on_its_way_is_not_what_should_be_there(project: Project) 
     project.run(f"echo 0 > log; {follow}; kill $!; wait")
     assert project.count('?v a provio:FileVersion FILTER(REGEX(STR(?v), "~[0-9]+$"))') > 0
     assert verify(project) == verify(project, "last") == verify(project, "log") == {"log": SAME}
+
+
+@pytest.mark.slow
+def test_a_pipe_that_a_run_wrote_is_no_file_of_it(project: Project) -> None:
+    project.run("echo 1 | tr 1 2 > a")
+    assert verify(project, "last") == verify(project) == {"a": SAME}
