@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Sequence
 
@@ -234,6 +235,16 @@ def _tasks(reader: Reader, iri: str) -> list[str]:
     return rows
 
 
+def _own_names(reader: Reader, run: str, known: dict[str, set[str]]) -> dict[str, str]:
+    """The first of the names that each of these versions had in a run."""
+    from provio.stale import Names  # dear to load, and most versions have one name
+
+    names = Names(reader)
+    names.load(known)
+    had = {version: paths & {*map(os.fsdecode, names.names_in(version, run))} for version, paths in known.items()}
+    return {version: min(had[version] or paths) for version, paths in known.items()}
+
+
 def _files(reader: Reader, iri: str) -> dict[str, list[tuple[str, int]]]:
     """What was read and what was written: each file and how many bytes, system files left out."""
     every = known_by.of_run(iri.removeprefix(RUN_BASE))
@@ -242,9 +253,11 @@ def _files(reader: Reader, iri: str) -> dict[str, list[tuple[str, int]]]:
     names = f"""SELECT DISTINCT ?v ?path {{ {{ SELECT DISTINCT ?v ?f {{
         {{ SELECT DISTINCT ?v {{ {every} ?v provio:wasReadBy|provio:wasWrittenBy ?a }} }}
         ?v prov:specializationOf ?f }} }} ?f provio:path ?path }}"""
-    paths: dict[str, str] = {}
+    known: dict[str, set[str]] = {}
     for version, path in reader.table(PREFIXES + names):
-        paths[version] = min(path, paths.get(version, path))
+        known.setdefault(version, set()).add(path)
+    paths = {version: min(found) for version, found in known.items()}
+    paths |= _own_names(reader, iri, {version: found for version, found in known.items() if len(found) > 1})
     for (version,) in reader.table(f"{PREFIXES} SELECT DISTINCT ?v {{ {every} ?a provio:usedAsNoise ?v }}"):
         paths.pop(version, None)
     found: dict[str, dict[str, int]] = {"Read": {}, "Write": {}}

@@ -104,6 +104,14 @@ class Names:
             names = [one for one in names if one[1] == path] or names
         return names[0] if names else None
 
+    def names_in(self, version: str, run: str) -> set[bytes]:
+        """Return the names that a version had in a run, as far as recorded moves tell."""
+        name, own, others = run.removeprefix(RUN_BASE), set[str](), set[str]()
+        for move in self.moves.get(version, ()):
+            (own if move.run == name else others).update((move.old, move.new))
+        used = None if own or not others else self.used_as(version, run)
+        return {used[1]} if used else {path for _, path in self.known[version]} - {*map(os.fsencode, others - own)}
+
 
 def only_stale(reader: Reader, document: LineageDocument) -> LineageDocument:
     """Keep what is stale, what it was made from, and what leads from there to the targets."""

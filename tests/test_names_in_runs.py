@@ -1,0 +1,29 @@
+"""A file that runs rename in turn: each run is told with the name that it found, or with those that it gave."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+RUNS = ["echo 1 > a", "cat a", "mv a b; cat b", "cat b", "mv b c; cat c", "cat c"]
+SHOWN = [["a"], ["a"], ["a"], ["b"], ["b"], ["c"]]  # of several the first
+
+
+def shown(project: Project, run: str) -> list[str]:
+    """The names of what a run read and wrote."""
+    document = json.loads(project.provio("show", run, "--as", "json").stdout)
+    return [Path(one["value"]).name for one in document if one["what"] in ("read", "wrote")]
+
+
+@pytest.mark.slow
+def test_a_run_is_told_with_the_names_that_it_found_or_gave(project: Project) -> None:
+    for script in RUNS:
+        project.run(script)
+    runs = sorted(path.name.removesuffix(".tar.xz") for path in (project.path / ".provio" / "runs").iterdir())
+    assert [shown(project, run) for run in runs] == SHOWN
+    answer = project.provio("query", "files-of-program", "cat", "--as", "csv").stdout.splitlines()[1:]
+    found = {(runs.index(line.rpartition("/")[2]), Path(line.split(",")[1]).name) for line in answer}
+    assert found == {(1, "a"), (2, "a"), (2, "b"), (3, "b"), (4, "b"), (4, "c"), (5, "c")}
