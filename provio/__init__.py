@@ -7,7 +7,7 @@ The data's way, a module a step:
     trace      reads a run folder: files to facts (`facts` has their types)
     identity   facts to IRIs
     lineage    facts with identities to conclusions: phases, pipes, copies, revisions
-    merge      brings it all into the store, a named graph a run
+    merge      brings it all into the store, which holds each fact once
     store      Oxigraph, behind one interface
     query · ancestry · exports · view · reports    ask, and show
 

@@ -1,4 +1,4 @@
-"""Brings runs into the store: run folders in, a named graph a run out. Doing it again changes nothing.
+"""Brings runs into the store: run folders in, all that each states out. Doing it again changes nothing.
 
 A run counts as merged when the store's index has the hash of its files. What is merged is seen by nobody until it is
 published, whole; a merge that was cut short is undone by the next one, which does it again.
@@ -151,7 +151,7 @@ class _Merge:
         jobs = self._jobs(folders, progress)
         for job, found in readers.read(jobs) if readers else self._read(jobs):
             self._one(job, found)
-            if self.between and self.unpublished and time.monotonic() - published > BETWEEN:
+            if self.between and not self.store.anew and self.unpublished and time.monotonic() - published > BETWEEN:
                 self.store.publish()
                 self.unpublished, published = False, time.monotonic()
         progress("")

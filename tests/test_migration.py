@@ -10,6 +10,8 @@ import pytest
 from conftest import Project
 
 from provio.home import Home
+from provio.merge import merge
+from provio.store import embedded
 from provio.store.embedded import VERSION
 
 FIRST = Path(__file__).parent / "golden" / "first-release.tar.xz"
@@ -49,3 +51,20 @@ def test_a_run_is_recorded_beside_an_old_store(first: Project) -> None:
     first.watch("cp", "x", "y")
     assert first.data("y") == {"x"}
     assert made(first)[:3] == EXPECTED
+
+
+def test_a_kill_at_the_end_of_it_loses_nothing(first: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is published, but not yet noted: the runs without a folder are taken over again."""
+    home = Home(first.path / ".provio")
+    shutil.rmtree(home.run_folders()[1])
+
+    def killed(_: Home) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(embedded, "_note_version", killed)
+    with pytest.raises(KeyboardInterrupt):
+        merge(home)
+    monkeypatch.undo()
+    assert (home.path / "store.version").read_text() == "1\n"
+    assert made(first) == EXPECTED
+    assert (home.path / "store.version").read_text() == f"{VERSION}\n"

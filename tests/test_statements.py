@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import random
+import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from conftest import Project, provio_command
 from stories import STORIES
 
 from provio import removal, trace
 from provio.config import Config
+from provio.errors import StoreError
 from provio.graph import triples
 from provio.graph_lines import bundle_iri
 from provio.home import Home
 from provio.identity import Identity
 from provio.lineage import conclude
 from provio.merge import merge
-from provio.store.embedded import StoreReader
+from provio.store.embedded import StoreReader, StoreWriter
 from provio.store.statements import run_of
-from provio.vocab import RUN_BASE
+from provio.vocab import NS, RDF, RUN_BASE
 
 ID = "01936b2e-7c00-7abc-8def-0123456789ab"
 
@@ -98,6 +101,55 @@ def test_what_is_left_after_removals_is_what_a_rebuild_makes(
             shutil.rmtree(again.runs / run)
         merge(again)
         assert content(home) == content(again)
+
+
+def test_a_run_within_a_run_goes_alone(project: Project) -> None:
+    """What the outer run is, and what follows from it, stays; and the other way round."""
+    home = Home(project.path / ".provio")
+    (project.path / "a").write_text("1\n")
+    inner = shlex.join([*provio_command(), "run", "--quiet", "--no-merge", "--", "cp", "a", "b"])
+    project.provio("run", "--quiet", "--no-merge", "--", "sh", "-c", f"{inner}; cp b c")
+    merge(home)
+    for gone in (max, min):
+        run = gone(folder.name for folder in home.run_folders())
+        shutil.copytree(home.path, project.path / run / ".provio", symlinks=True)
+        again = Home(project.path / run / ".provio")
+        removal.remove(again, [run], Config())
+        left = content(again)
+        merge(again, rebuild=True)
+        assert content(again) == left
+
+
+def test_what_a_faulty_run_loaded_is_taken_out(told: Home) -> None:
+    """Also what was loaded before the fault was met."""
+    merge(told)
+    before = content(told)
+    run = f"{RUN_BASE}{ID}"
+
+    def pieces() -> Iterator[str]:
+        yield f'<{run}> <{RDF}type> <{NS}Run> .\n<file://disk/only> <{NS}path> "/only" .\n'
+        raise ValueError("a fault")
+
+    with StoreWriter(told, wait=True) as store:
+        with pytest.raises(ValueError, match="a fault"):
+            store.replace(bundle_iri(run), pieces())
+        store.drop(bundle_iri(run))
+        store.publish()
+    assert content(told) == before
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x1f\x8b\x08", None], ids=["empty", "cut off", "gone"])
+def test_a_list_that_cannot_be_read_is_reported(told: Home, damage: bytes | None) -> None:
+    """Nothing is removed by it; a rebuild makes it again."""
+    merge(told)
+    before = content(told)
+    run = told.run_folders()[0].name
+    (path,) = (told.path / "statements").glob(f"{run}.*")
+    path.unlink() if damage is None else path.write_bytes(damage)
+    with StoreWriter(told, wait=True) as store, pytest.raises(StoreError, match="provio merge --rebuild"):
+        store.drop(bundle_iri(RUN_BASE + run))
+    merge(told, rebuild=True)
+    assert content(told) == before
 
 
 @pytest.fixture

@@ -85,9 +85,11 @@ class Store(Reader, Protocol):
 
 
 class Writer(Protocol):
-    """The one writer of a store, as a context manager; `begun` tells that the store was empty."""
+    """The one writer of a store, as a context manager; `begun` tells that the store was empty, `anew` that it is made
+    beside the published one."""
 
     begun: bool
+    anew: bool
 
     def __enter__(self) -> Writer:
         """Return itself."""

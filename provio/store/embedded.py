@@ -60,6 +60,7 @@ class StoreWriter:
         self.lock = lock or Lock(home, wait)
         self.path = _Path(home.path)
         self.lists = statements.Lists(home.path)
+        self.written: list[str] = []  # lists that are not published yet
         self.new_lists: dict[str, str] = {}  # of runs that the index does not name yet
         self.changed = self.dropped = False
         self.kept = self.loaded = 0
@@ -133,11 +134,11 @@ class StoreWriter:
                 self._load(ox.NamedNode(graph), piece.encode())
             return
         kept = self.lists.new(run)
+        self.new_lists[graph] = kept.name  # by which what was loaded is removed again, where this fails
         try:
             self._load_run(kept, pieces)
         finally:
             kept.close()
-        self.new_lists[graph] = kept.name
 
     def _load_run(self, kept: statements.List, pieces: Iterable[str]) -> None:
         if not isinstance(pieces, Spool):
@@ -198,18 +199,19 @@ class StoreWriter:
             if name:
                 self.lists.settle(self.new_lists.pop(graph), name)
                 self.settled_lists[graph] = name
+                self.written.append(name)
 
     def drop(self, graph: str) -> None:
         """Remove a graph and its index; of a run what no other run states."""
         self._change()
-        run, known = statements.run_of_graph(graph), self._list_names()
+        run = statements.run_of_graph(graph)
         if run is not None:
-            if graph in known:
-                name = known.pop(graph)
+            name = self._list_of(graph)
+            if name is not None:
                 self.new_lists.pop(graph, None)
                 self.settled_lists.pop(graph, None)
                 self.dropped = True
-                for quad in list(statements.only_of(self.store, self.lists, run, name, known.values())):
+                for quad in list(statements.only_of(self.store, self.lists, run, name, self._list_names())):
                     self.store.remove(quad)
             return
         name_ = ox.NamedNode(graph)
@@ -218,8 +220,12 @@ class StoreWriter:
         self.dropped |= self.store.contains_named_graph(name_)
         self.store.remove_graph(name_)
 
-    def _list_names(self) -> dict[str, str]:
-        return self.settled_lists | self.new_lists
+    def _list_of(self, graph: str) -> str | None:
+        """The name of a run's list; None of a run that is not there."""
+        return self.new_lists.get(graph) or self.settled_lists.get(graph)
+
+    def _list_names(self) -> list[str]:
+        return [*self.settled_lists.values(), *self.new_lists.values()]
 
     @cached_property
     def settled_lists(self) -> dict[str, str]:
@@ -237,7 +243,8 @@ class StoreWriter:
         found = _rows(reader.store.query(f"SELECT ?g ?run ?hash {{ ?g <{NS}ofRun> ?run ; <{NS}contentHash> ?hash }}"))
         for row in found:
             if row["run"].removeprefix(RUN_BASE) not in runs:
-                quads = reader.store.quads_for_pattern(None, None, None, ox.NamedNode(row["g"]))
+                quads = list(reader.store.quads_for_pattern(None, None, None, ox.NamedNode(row["g"])))
+                quads = quads or list(reader._quads_of(row["g"]))  # of a publication that was killed before its end
                 document = ox.serialize((quad.triple for quad in quads), format=ox.RdfFormat.N_TRIPLES) or b""
                 yield row["g"], row["run"], row["hash"], document.decode()
 
@@ -255,7 +262,7 @@ class StoreWriter:
     def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
         """Yield the subjects that have a property in the graph of a run."""
         run = statements.run_of_graph(graph)
-        name = self._list_names().get(graph)
+        name = self._list_of(graph)
         if run is None or name is None:
             return
         if predicate not in SHARED:
@@ -263,6 +270,7 @@ class StoreWriter:
             for quad in self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, ox.DefaultGraph()):
                 if statements.owner(quad) == run:
                     yield _value(quad.subject)
+            return
         yield from self.lists.subjects(name, f"<{predicate}> {f'<{object_}> ' if object_ else ''}")
 
     def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
@@ -339,7 +347,7 @@ class StoreWriter:
     def publish(self) -> None:
         """Make a snapshot and let readers see it; a store that was made anew takes the old one's place."""
         self.rewritten()
-        lists = self._list_names().values()
+        lists = self._list_names()
         with writing(self.home):
             if self.anew:
                 self.home.unfinished.touch()
@@ -348,6 +356,8 @@ class StoreWriter:
             self._close()
             for log in self._folder.glob("*.log"):  # what it held is in tables
                 log.unlink()
+            self.lists.sync(self.written)
+            self.written.clear()
             snapshots.publish(self.home, self._folder)
             if self.anew:
                 snapshots.take_away(self.home.store)
@@ -443,7 +453,7 @@ class StoreReader:
         if run is None:
             yield from self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph))
             return
-        name, listed = ox.NamedNode(graph), _list_names(self.store).get(graph)
+        name, listed = ox.NamedNode(graph), _list_name(self.store, graph)
         for quad in statements.run_quads(self.store, self.lists, run, listed) if listed else ():
             if quad.subject != name or quad.predicate.value == RDF + "type":  # else it is the index
                 yield ox.Quad(quad.subject, quad.predicate, quad.object, name)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
-import io
 import os
 import re
 import zlib
@@ -22,7 +21,8 @@ from typing import IO, BinaryIO, cast
 
 import pyoxigraph as ox
 
-from provio.vocab import NS, PROV, RDF, RUN_BASE, XSD
+from provio.errors import StoreError
+from provio.vocab import NS, PROV, RDF, RUN_BASE
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OF_RUN = re.compile(
@@ -30,12 +30,13 @@ _OF_RUN = re.compile(
 )
 BUNDLE = "/bundle"
 NEW = "new"  # behind the name of a list whose run the index does not name yet
+ID_LENGTH = 36
 REMEMBERED = 300_000  # statements of a list: of more, some may be in it twice
 SLICE = 1 << 20  # bytes of N-Triples that are divided at once
-# What may tie a node of a run to shared things alone: a gap, a thread that did nothing else.
+# Properties by which a node of a run may be reached from a shared thing only: of a gap, of a thread at rest.
 _INWARD = (NS + "about", PROV + "actedOnBehalfOf")
 
-_TIME = ox.NamedNode(XSD + "dateTime")
+_ZEROS = re.compile(rb'\.(\d*?)0+Z"\^\^(?=<http://www\.w3\.org/2001/XMLSchema#dateTime>)')
 
 Quads = Iterator[ox.Quad]
 
@@ -79,15 +80,32 @@ class Lists:
         return List(run, name, open(self.path(name), "wb"))
 
     def settle(self, new: str, name: str) -> None:
-        """Give a list that was begun the name that it has for good."""
+        """Give a list that was begun its final name."""
         self.path(new).replace(self.path(name))
 
-    def open(self, name: str | None) -> IO[bytes]:
-        """Open a list to be read, N-Triples; an empty file where there is none."""
-        with contextlib.suppress(FileNotFoundError):
-            if name:
-                return cast("IO[bytes]", gzip.open(self.path(name)))
-        return io.BytesIO()
+    @contextlib.contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        """Open a list to be read, N-Triples; raises StoreError where it is gone, or was cut off."""
+        try:
+            if self.path(name).stat().st_size == 0:
+                raise EOFError("it is empty")
+            with gzip.open(self.path(name)) as file:
+                yield cast("IO[bytes]", file)
+        except (FileNotFoundError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise StoreError(
+                f"the list {self.path(name)} cannot be read ({error}): ask again (a merge may have ended meanwhile), "
+                "or provio merge --rebuild, which makes it again"
+            ) from error
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Have these lists on the disk, before what names them is published."""
+        for place in (*map(self.path, names), self.folder):
+            with contextlib.suppress(FileNotFoundError):
+                fd = os.open(place, os.O_RDONLY)
+                try:
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
 
     def subjects(self, name: str, statement: str) -> Iterator[str]:
         """Yield the subjects of a list's statements that go on like this, as a predicate, or one and its object."""
@@ -125,7 +143,7 @@ class List:
         start = 0
         while start < len(data):
             end = data.rfind(b"\n", start, start + SLICE) + 1 or data.find(b"\n", start) + 1 or len(data)
-            rest = self._subjects.sub(b"", data[start:end])
+            rest = _ZEROS.sub(_without_zeros, self._subjects.sub(b"", data[start:end]))
             shared = [line for line in rest.splitlines(True) if not self._is_own(line) and self._is_new(line)]
             self.file.write(self._deflate.compress(b"".join(shared)))
             start = end
@@ -191,31 +209,34 @@ def _inward(store: ox.Store, shared: set[str], run: str) -> Iterator[str]:
     shared.clear()
 
 
-def run_quads(store: ox.Store, lists: Lists, run: str, name: str | None) -> Quads:
+def run_quads(store: ox.Store, lists: Lists, run: str, name: str) -> Quads:
     """Yield all that a run stated, its list being of this name."""
     yield from own_quads(store, run)
     with lists.open(name) as file:
-        for quad in ox.parse(file, ox.RdfFormat.N_TRIPLES, lenient=True):
-            yield _as_stored(quad)
+        yield from ox.parse(file, ox.RdfFormat.N_TRIPLES, lenient=True)
 
 
-def _as_stored(quad: ox.Quad) -> ox.Quad:
-    """A statement as a store gives it back: a time without the zeros behind it."""
-    value = quad.object
-    if isinstance(value, ox.Literal) and value.datatype == _TIME and value.value.endswith("0Z") and "." in value.value:
-        text = value.value[:-1].rstrip("0").rstrip(".") + "Z"
-        return ox.Quad(quad.subject, quad.predicate, ox.Literal(text, datatype=_TIME))
-    return quad
+def _without_zeros(time: re.Match[bytes]) -> bytes:
+    """The end of a time as a store gives it back: without the zeros behind it."""
+    return (b"." + time[1] if time[1] else b"") + b'Z"^^'
 
 
-def only_of(store: ox.Store, lists: Lists, run: str, name: str | None, others: Iterable[str]) -> Quads:
+def _run_of_subject(line: bytes) -> bytes | None:
+    start = b"<" + RUN_BASE.encode()
+    return line[len(start) : len(start) + ID_LENGTH] if line.startswith(start) else None
+
+
+def only_of(store: ox.Store, lists: Lists, run: str, name: str, others: Iterable[str]) -> Quads:
     """Yield what a run stated and no other run, these being the names of the others' lists."""
     as_run = f"<{RUN_BASE}{run}> <{RDF}type> <{NS}Run> .\n".encode()  # a run within it states this, too
+    others = [other for other in others if other != name]
+    runs = {other.partition(".")[0].encode() for other in others}  # which state themselves that they are runs
     with lists.open(name) as file:
-        shared = {as_run, *file}
+        shared = {as_run, *(line for line in file if _run_of_subject(line) not in runs)}
     for other in others:
-        with lists.open(other) as file:
-            shared.difference_update(file)
+        if shared:
+            with lists.open(other) as file:
+                shared.difference_update(file)
     kept = as_run not in shared
     for quad in own_quads(store, run):
         if not (kept and quad.subject == ox.NamedNode(RUN_BASE + run) and quad.predicate.value == RDF + "type"):
