@@ -62,7 +62,7 @@ def lines() -> list[str]:
 
 def quads(stored: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
     """Yield quads of the store, each with what it implies after it, and without the graph `CLASSES` and its index."""
-    import pyoxigraph as ox  # dear, and who asks needs the names alone
+    import pyoxigraph as ox  # expensive to load, and a question needs the names alone
 
     kind, own = ox.NamedNode(TYPE), ox.NamedNode(CLASSES)
     more = {ox.NamedNode(iri): tuple(map(ox.NamedNode, found)) for iri, found in classes().items()}

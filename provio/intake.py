@@ -21,7 +21,7 @@ from provio.run_facts import Trace
 from provio.store import Writer
 from provio.vocab import PROV, RDF
 
-RULES = 10  # raised where the same trace files give another graph: what an older provio merged is merged anew
+RULES = 10  # raised where the same trace files give another graph: what an older provio merged is merged again
 
 
 @plain()

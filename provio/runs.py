@@ -237,7 +237,7 @@ def _tasks(reader: Reader, iri: str) -> list[str]:
 
 def _own_names(reader: Reader, run: str, known: dict[str, set[str]]) -> dict[str, str]:
     """The first of the names that each of these versions had in a run."""
-    from provio.stale import Names  # dear to load, and most versions have one name
+    from provio.stale import Names  # expensive to load, and most versions have one name
 
     names = Names(reader)
     names.load(known)
