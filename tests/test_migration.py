@@ -68,3 +68,18 @@ def test_a_kill_at_the_end_of_it_loses_nothing(first: Project, monkeypatch: pyte
     assert (home.path / "store.version").read_text() == "1\n"
     assert made(first) == EXPECTED
     assert (home.path / "store.version").read_text() == f"{VERSION}\n"
+
+
+def test_it_is_published_whole(first: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it takes: a part of it would be taken for all."""
+    published: list[int] = []
+    publish = embedded.StoreWriter.publish
+
+    def counted(writer: embedded.StoreWriter) -> None:
+        published.append(sum(1 for _ in writer.rows("SELECT ?r { ?r a provio:Run }")))
+        publish(writer)
+
+    monkeypatch.setattr(embedded.StoreWriter, "publish", counted)
+    monkeypatch.setattr("provio.merge.BETWEEN", -1.0)
+    merge(Home(first.path / ".provio"))
+    assert published == [3]

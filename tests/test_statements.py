@@ -23,7 +23,7 @@ from provio.identity import Identity
 from provio.lineage import conclude
 from provio.merge import merge
 from provio.store.embedded import StoreReader, StoreWriter
-from provio.store.statements import run_of
+from provio.store.statements import Lists, run_of
 from provio.vocab import NS, RDF, RUN_BASE
 
 ID = "01936b2e-7c00-7abc-8def-0123456789ab"
@@ -136,6 +136,22 @@ def test_what_a_faulty_run_loaded_is_taken_out(told: Home) -> None:
         store.drop(bundle_iri(run))
         store.publish()
     assert content(told) == before
+
+
+def test_a_list_has_times_as_a_store_gives_them_back(tmp_path: Path) -> None:
+    """So the same statement is the same line, whether it came from a folder or from another store."""
+    word = f"<{NS}modified>"
+    kind = "<http://www.w3.org/2001/XMLSchema#dateTime>"
+    times = ["2026-11-23T06:28:04.500000Z", "2026-11-23T06:28:04.000000Z", "2026-11-23T06:28:10.123456Z"]
+    lines = [f'<urn:{number}> {word} "{time}"^^{kind} .\n' for number, time in enumerate(times)]
+    lists = Lists(tmp_path)
+    kept = lists.new(ID)
+    kept.add("".join(lines).encode())
+    kept.close()
+    store = ox.Store()
+    store.load("".join(lines).encode(), ox.RdfFormat.N_TRIPLES)
+    with lists.open(kept.name) as file:
+        assert {line.decode() for line in file} == {f"{quad.triple} .\n" for quad in store}
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x1f\x8b\x08", None], ids=["empty", "cut off", "gone"])
