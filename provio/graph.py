@@ -15,8 +15,8 @@ from provio.graph_members import Hand, MemberGraph
 from provio.graph_ranks import Ranks
 from provio.graph_said import SaidGraph
 from provio.home import RUN_ID
-from provio.identity import Identity, without_task
-from provio.lineage.model import Code, Conclusions, Phase, Strand, Version
+from provio.identity import VERSION, Identity, without_task
+from provio.lineage.model import TICK, Code, Conclusions, Phase, Strand, Version
 from provio.literals import path_of
 from provio.run_facts import Task, Trace
 from provio.statx import Record
@@ -47,10 +47,11 @@ class Ends:
 
 
 class Whole:
-    """What is to be known of all processes of a run: how they ended, and which rank each is."""
+    """What is to be known of all processes of a run: how they ended, which rank each is, when the first began."""
 
     def __init__(self, trace: Trace) -> None:
         self.ends, self.ranks = Ends(trace), Ranks(trace)
+        self.begun = min((process.started for process in trace.processes.values()), default=0) - TICK
 
 
 def triples(
@@ -326,13 +327,14 @@ class _Writer:
             ("modified", turtle.instant(version.facts.mtime)),
             path_if_known("path", _own_name(version)),
             ("sha256", turtle.literal(version.sha256) if version.sha256 else None),
-            ("inode", None if version.noise else turtle.integer(version.facts.inode)),
             ("format", turtle.literal("HDF5") if version.iri in self.out.known else None),
             ("prov:wasGeneratedBy", named(version.generated_by) if version.generated_by else None),
             ("madeIn", self._made_in(version.iri)),
             ("prov:wasAttributedTo", self.kept.program(version.attributed_to) if version.attributed_to else None),
             *(("prov:specializationOf", named(file)) for file in version.names),
         )
+        if not version.noise:
+            graph.version(version.iri, self._begun(version))
         for _, other in version.retimed:
             graph.say(version.iri, ("prov:alternateOf", named(other)))
         for earlier in version.revision_of:
@@ -341,6 +343,13 @@ class _Writer:
             graph.say(version.iri, ("without", named(gone)))
         for file, path in version.names.items():
             self._file(file, path)
+
+    def _begun(self, version: Version) -> int | None:
+        """When a writer in the run may have begun to make a version, at the earliest; None where none made it."""
+        if version.generated_by is None:
+            return None
+        earlier = (int(found["mtime"]) for found in map(VERSION.match, version.revision_of) if found)
+        return min((self.whole.begun, *earlier))
 
     def _made_in(self, entity: str) -> str | None:
         """The finer phase that finished it, where its process has finer ones."""

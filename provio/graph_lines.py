@@ -38,6 +38,11 @@ class Graph:
         """Add properties to a subject; values are N-Triples terms."""
         self.lines += [f"<{iri}> {term(name)} {value} .\n" for name, value in pairs if value is not None]
 
+    def version(self, iri: str, begun: int | None) -> None:
+        """Note a version for the index of versions (`store.versions`), in a comment: when its writer may have begun (ns
+        since 1970), None where it has none."""
+        self.lines.append(f"#version <{iri}> {'' if begun is None else begun}\n")
+
 
 def bundle_iri(run_iri: str) -> str:
     """Return the IRI of a run's graph: a prov:Bundle is an entity, so it is not the run activity's."""

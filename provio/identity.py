@@ -21,6 +21,10 @@ if TYPE_CHECKING:  # at run time they are dear to load, and a question has none
 BASE = "https://w3id.org/provio/"
 TASK = pattern(r"(?<=/)t\d+/$")
 FINER = pattern(r"/phase/\d+/\d+$")
+# A file's version, or what a process contributed to one: the inode, when it was modified, the size, whose part it is.
+VERSION = pattern(
+    r"(?P<inode>(?P<domain>.*/version/[^/]+)/(?P<of>\d+\.-?\d+))\.(?P<mtime>-?\d+)(?P<rest>\.\d+)(?P<part>~.*)?"
+)
 FILES = 4096  # names that are kept at hand
 LOOPBACK = pattern(r"127\.|\[0:0:0:0:0:0:0:1\]")
 

@@ -5,7 +5,8 @@ What fails in the middle leaves nothing of the run that is visible: neither its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 
 from provio import across, redact, turtle
 from provio.across import beside
@@ -16,23 +17,26 @@ from provio.graph import triples
 from provio.graph_lines import Graph, bundle_iri
 from provio.identity import Identity
 from provio.lineage import conclude
+from provio.patterns import pattern
 from provio.plain import plain
 from provio.run_facts import Trace
 from provio.store import Writer
-from provio.vocab import PROV, RDF
+from provio.vocab import NS, PROV, RDF
 
-RULES = 10  # raised where the same trace files give another graph: what an older provio merged is merged again
+RULES = 11  # raised where the same trace files give another graph: what an older provio merged is merged again
+NUMBERED = pattern(rf"(?m)^<([^>]*)> <{NS}inode> ")
+MADE = pattern(rf"(?m)^<([^>]*)> <{PROV}wasGeneratedBy> ")
 
 
 @plain()
 class Prepared:
     """What the store is to be told of a run: its graph, by name and in pieces (N-Triples), what the index says of that,
-    and what the run leaves open."""
+    and the pipes and connections of which other runs may tell more."""
 
     graph: str
     pieces: Iterable[str]
     index: list[str]
-    open: across.Open
+    open: set[str]
 
 
 def prepare(trace: Trace, settings: Config) -> Prepared:
@@ -43,7 +47,7 @@ def prepare(trace: Trace, settings: Config) -> Prepared:
     conclusions = conclude(trace, identity, settings)
     redact.trace(trace, redaction)
     pieces = triples(trace, identity, conclusions)
-    return Prepared(bundle_iri(trace.iri), pieces, index_of(trace, settings), across.Open.of(conclusions))
+    return Prepared(bundle_iri(trace.iri), pieces, index_of(trace, settings), across.left_open(conclusions))
 
 
 def put(store: Writer, run: Prepared, runs: across.Runs, derived: across.Derived) -> None:
@@ -53,12 +57,13 @@ def put(store: Writer, run: Prepared, runs: across.Runs, derived: across.Derived
     Raises OSError or a ProvioError where the store is to blame, anything else where the run is: it is then forgotten.
     """
     graph = run.graph
-    keys = across.touched_in(store, graph)
+    keys = _concerned(store, graph, runs)
     before = beside.touched(store, graph)
     try:
         store.replace(graph, run.pieces)
         runs.renew(store, graph)
-        _renew_across(store, graph, keys | run.open.beside(runs), runs, derived)
+        keys |= across.called(store, run.open) | across.concerned(store, graph, runs, derived)
+        derived.renew(keys, across.conclude(store, sorted(keys), runs))
         store.index([*_renewed(store, graph, before), *run.index])
     except (OSError, ProvioError):
         raise
@@ -69,21 +74,31 @@ def put(store: Writer, run: Prepared, runs: across.Runs, derived: across.Derived
 
 def copy(store: Writer, graph: str, run: str, content_hash: str, document: str) -> None:
     """Put a run's graph (N-Triples) as another store has it in place of what there was, and conclude as `put` does."""
-    keys = across.touched_in(store, graph)
-    before = beside.touched(store, graph)
-    store.replace(graph, [document])
-    keys |= across.touched_in(store, graph)
-    _renew_across(store, graph, keys, across.Runs.of(store), across.Derived(store))
-    store.index([*_renewed(store, graph, before), *_entry(graph, run, content_hash)])
+    pieces = itertools.chain([document], _noted(document))
+    there = Prepared(graph, pieces, _entry(graph, run, content_hash), set())
+    put(store, there, across.Runs.of(store), across.Derived(store))
+
+
+def _noted(document: str) -> Iterator[str]:
+    """What `graph` notes of versions, of a graph in which they have the numbers of their inodes."""
+    made, graph = set(MADE.findall(document)), Graph()
+    for iri in NUMBERED.findall(document):
+        graph.version(iri, 0 if iri in made else None)
+    yield "".join(graph.lines)
 
 
 def forget(store: Writer, graphs: Iterable[str], progress: Callable[[int], None] = lambda _: None) -> None:
     """Take runs' graphs out of the store, and all that followed from them; `progress` is told how many are out."""
     graphs, runs = list(graphs), across.Runs.of(store)
-    keys, before = across.during(store, graphs, runs), beside.touched(store, *graphs)
-    for graph in graphs:
-        keys |= across.shared(store, graph)
-    _forget(store, graphs, keys, before, runs, progress)
+    _forget(store, graphs, set(), beside.touched(store, *graphs), runs, progress)
+
+
+def _concerned(store: Writer, graph: str, runs: across.Runs) -> set[str]:
+    """The versions and channels of which something else may follow without what the store has of a run."""
+    if not store.listed(graph):
+        return set()
+    channels = store.members(graph, RDF + "type", NS + "Channel")
+    return across.concerned(store, graph, runs) | across.called(store, channels)
 
 
 def _forget(
@@ -96,20 +111,12 @@ def _forget(
 ) -> None:
     for done, graph in enumerate(graphs):
         progress(done)
-        keys |= across.touched_in(store, graph)
+        keys |= _concerned(store, graph, runs)
         store.drop(graph)
         runs.renew(store, graph)
-    across.Derived(store).renew(store, keys, across.conclude(store, sorted(keys), runs))
+    across.Derived(store).renew(keys, across.conclude(store, sorted(keys), runs))
     if beside.renew(store, None, before):
         store.index(_bundle(CONTENT))
-
-
-def _renew_across(store: Writer, graph: str, keys: set[str], runs: across.Runs, derived: across.Derived) -> None:
-    """Renew what the derived graph says because of what a run touches, or touched before it was merged anew."""
-    keys |= across.shared(store, graph) | across.during(store, [graph], runs)
-    if derived.of:
-        keys |= derived.of.keys() & across.touched_in(store, graph)
-    derived.renew(store, keys, across.conclude(store, sorted(keys), runs))
 
 
 def _renewed(store: Writer, graph: str, before: beside.Touched) -> list[str]:

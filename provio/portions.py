@@ -34,7 +34,7 @@ Locked = Callable[[], AbstractContextManager[object]]
 def prepare(found: Survey, settings: Config, locked: Locked) -> Prepared:
     """Conclude what follows from a run alone, as its pieces are taken; what it leaves open, and what the index says of
     it, is known after the last. `locked` holds the lock of where the run lies; it may raise Busy, NotAllowed."""
-    prepared = Prepared(bundle_iri(found.whole.iri), (), [], across.Open(set(), []))
+    prepared = Prepared(bundle_iri(found.whole.iri), (), [], set())
     prepared.pieces = _Portions(found, settings, prepared).pieces(locked)
     return prepared
 
@@ -97,7 +97,7 @@ class _Portions:
             member.noise = member.noise and self.common.versions[member.file].noise
         hashed(self.whole, self.common)
         self.common.gaps += self.common.clocks.gaps()
-        self.prepared.open.take(across.Open.of(self.common))
+        self.prepared.open |= across.left_open(self.common)
         yield from triples(self.whole, self.identity, self.common, self.told)
         if self.looks:
             with contextlib.suppress(Busy, NotAllowed), locked():
@@ -117,7 +117,7 @@ class _Portions:
         part.gaps = []
         redact.processes(part, self.redaction)
         self._keep(part, conclusions)
-        self.prepared.open.take(across.Open.of(conclusions))
+        self.prepared.open |= across.left_open(conclusions)
         yield from triples(part, self.identity, conclusions, self.told, part=True)
         for strand in conclusions.strands.values():  # what was noted of Tasks is of no use to others
             self.known.programs.pop(strand.process.iri)

@@ -9,13 +9,6 @@ import pytest
 from conftest import Project
 from meanwhile import growing, shell, start, wait_for, while_one_runs
 
-from provio import across
-from provio.across import elsewhere
-from provio.graph_lines import bundle_iri
-from provio.home import Home
-from provio.store.embedded import StoreWriter
-from provio.vocab import NS, PROV, RDF
-
 
 def quads(project: Project) -> set[str]:
     return set(project.provio("export", "--as", "nquads").stdout.splitlines())
@@ -255,28 +248,3 @@ def test_what_one_run_calls_noise_and_another_an_input_is_shown(project: Project
     project.watch("cat", "/etc/hostname")
     project.run("cat /etc/hostname > y")
     assert {Path(name).name for name in project.data("y")} == {"hostname"}
-
-
-ONE, TWO = (f"https://w3id.org/provio/run/01936b2e-7c00-7abc-8def-00000000000{n}" for n in (1, 2))
-
-
-def known(run: str, *versions: str) -> list[str]:
-    """A run that used these versions."""
-    lines = [f"<{run}> <{RDF}type> <{NS}Run> .\n"]
-    for name in versions:
-        version = f"<https://w3id.org/provio/version/disk/{name}>"
-        number = f'"{name.partition(".")[0]}"^^<http://www.w3.org/2001/XMLSchema#integer>'
-        lines += [f"{version} <{NS}inode> {number} .\n", f"<{run}/node/1.2.0/phase/0> <{PROV}used> {version} .\n"]
-    return lines
-
-
-def test_a_run_shares_what_another_knows_another_version_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where it has more inodes than one query asks about; the first run of a store shares none."""
-    monkeypatch.setattr(elsewhere, "BATCH", 2)
-    with StoreWriter(Home(tmp_path), wait=True) as store:
-        store.replace(bundle_iri(ONE), known(ONE, "1.0.5.3", "1.0.6.4", "2.0.5.3", "3.0.5.3", "4.0.5.3"))
-        assert across.shared(store, bundle_iri(ONE)) == set()
-        store.replace(bundle_iri(TWO), known(TWO, "1.0.6.4", "2.0.5.3", "3.0.7.3"))
-        keys = {f"https://w3id.org/provio/version/disk/{name}" for name in ("1.0", "3.0")}
-        assert across.shared(store, bundle_iri(ONE)) == keys
-        assert across.shared(store, bundle_iri(TWO)) == keys

@@ -107,8 +107,10 @@ def test_what_was_killed_is_taken_up_again_and_what_was_done_is_kept(project: Pr
     place.mkdir()
     found = os.stat(project.path / "x")
     iri = f"https://w3id.org/provio/run/{run.name}/{os.uname().nodename}/hash/{found.st_ino}.{found.st_mtime_ns}"
-    (birth,) = {row["b"] for row in project.rows(f"SELECT ?v (STR(?v) AS ?b) {{ ?v provio:inode {found.st_ino} }}")}
-    numbers = birth.rpartition("/")[2].split(".")
+    (version,) = {
+        row["v"] for row in project.rows(f'SELECT ?v {{ ?v a ?c FILTER(CONTAINS(STR(?v), "/{found.st_ino}.")) }}')
+    }
+    numbers = version.rpartition("/")[2].split(".")
     facts = f':device "{os.major(found.st_dev)}:{os.minor(found.st_dev)}" ; :inode {numbers[0]} ; :birthNs {numbers[1]}'
     facts += f" ; :mtimeNs {numbers[2]} ; :size {numbers[3]}"
     (place / run.name).write_text(f'<{iri}> {facts} ; :sha256 "{"0" * 64}" .\n<https://cut')

@@ -135,7 +135,7 @@ def save(process: Process, file: File, step: int, **metrics: float) -> None:
 
 
 CHECKPOINTS = """SELECT ?step ?size ?lr ?metric ?value { ?c a provio:Checkpoint ; provio:step ?step ;
-    prov:hadMember/provio:inode ?size . OPTIONAL { ?c provio:hadConfiguration/prov:hadMember [ provio:value ?lr ] }
+    prov:hadMember/provio:size ?size . OPTIONAL { ?c provio:hadConfiguration/prov:hadMember [ provio:value ?lr ] }
     OPTIONAL { ?c provio:hadMetric [ provio:name ?metric ; provio:value ?value ] } }"""
 
 

@@ -28,12 +28,12 @@ def counted(project: Project) -> Count:
 @pytest.mark.parametrize(
     ("command", "operations", "most"),
     [
-        pytest.param(["bash", "-c", "grep -r foo many || true"], 1, 17, id="grep"),
-        pytest.param(["bash", "-c", "cat many/* | cat"], 1, 17, id="cat"),
-        pytest.param(["tar", "-cf", "packed", "many"], 1, 17, id="tar"),
-        pytest.param([sys.executable, "-c", READ], 1, 17, id="python that reads"),
-        pytest.param([sys.executable, "-c", MAKE], 1, 18, id="python that writes"),
-        pytest.param(["cp", "-r", "many", "copies"], 3, 52, id="cp"),  # a read, a write and a copy of two files
+        pytest.param(["bash", "-c", "grep -r foo many || true"], 1, 16, id="grep"),
+        pytest.param(["bash", "-c", "cat many/* | cat"], 1, 16, id="cat"),
+        pytest.param(["tar", "-cf", "packed", "many"], 1, 16, id="tar"),
+        pytest.param([sys.executable, "-c", READ], 1, 16, id="python that reads"),
+        pytest.param([sys.executable, "-c", MAKE], 1, 17, id="python that writes"),
+        pytest.param(["cp", "-r", "many", "copies"], 3, 50, id="cp"),  # a read, a write and a copy of two files
     ],
 )
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from provio.across.known import CONTENT, Facts, Kept
 from provio.graph_lines import Graph
 from provio.vocab import NS, PROV
 
-HASH, INODE = NS + "sha256", NS + "inode"
+HASH = NS + "sha256"
 TIES = (PROV + "alternateOf", NS + "sameContentAs", NS + "contentFrom")
 COPIED = "~copied"
 
@@ -24,7 +24,7 @@ def touched(store: Kept, *graphs: str) -> dict[str, set[str]]:
     """Return the hashes of the versions that runs' graphs speak of, each with all versions that have it."""
     if not store.has(HASH):
         return {}
-    versions = {version for graph in graphs for version in store.members(graph, INODE)}
+    versions = {version for graph in graphs for version in store.versions.of(store.listed(graph))}
     hashes = {value for version in versions for value, _ in store.objects(version, HASH)}
     return {value: set(store.stating(HASH, value)) for value in hashes}
 

@@ -1,4 +1,4 @@
-"""One inode's versions in all runs: what they say of it in, what follows from several of them together out.
+"""A file's version in all runs: what they say of it and of its neighbours in, what follows from them together out.
 
 A version that one run read while a writer in another was still at work comes from what that writer had read by then. A
 version keeps the content of those that others made beneath its writer. A version that nobody was seen to make, though
@@ -7,20 +7,18 @@ an earlier one is recorded or a run was going on, is a Gap.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
 from provio import turtle
 from provio.across.known import Facts
 from provio.graph_lines import Graph
-from provio.identity import without_task
+from provio.identity import VERSION, without_task
 from provio.lineage.model import TICK
-from provio.patterns import pattern
-from provio.plain import field, plain
+from provio.plain import plain
 from provio.vocab import NS, RDF
 
 PROGRAM = NS + "Program"
-VERSION = pattern(r"(?P<inode>.*/version/[^/]+/(?P<number>\d+)\.-?\d+)\.(?P<mtime>-?\d+)\.\d+")
+UNTRACKED = "~untracked"  # behind a version's IRI: the Gap that says so
 RunAt = Callable[[int], str | None]
 # What holds of a part of a phase as of the whole.
 SAME = ("partOf", "prov:wasAssociatedWith", "carriedFrom", "continuedFrom", "launchedBy", "prov:wasInformedBy")
@@ -32,9 +30,8 @@ class Version:
 
     iri: str
     mtime: int
-    made_by: dict[str, str] = field(default_factory=dict)
-    earlier: list[str] = field(default_factory=list)
-    contributed: bool = False
+    made_by: dict[str, str]
+    earlier: list[str]
 
 
 @plain(frozen=True)
@@ -48,48 +45,21 @@ class Writing:
     graph: str
 
 
-def key_of(version: str) -> str | None:
-    """Return what all versions of an inode have in common in their IRIs; None of anything else."""
-    found = VERSION.match(version)
-    return found["inode"] if found else None
-
-
-def number_of(key: str) -> int:
-    """Return the inode's number."""
-    return int(key.rpartition("/")[2].partition(".")[0])
-
-
-def conclude(facts: Facts, inode: str, run_at: RunAt) -> list[str]:
+def conclude(facts: Facts, iri: str, run_at: RunAt) -> list[str]:
     """Return N-Triples lines; `run_at` says which run went on at a moment, in ns since 1970."""
-    chain = versions(facts, inode)
-    graph = Graph()
-    unmade = [v for v in chain if not v.made_by and not v.contributed]
-    if unmade:
-        writings = [w for version in chain for w in _writings(facts, version)]
-        for version in unmade:
-            _unmade(facts, graph, version, chain, writings, run_at)
-    _join(facts, graph, chain)
+    graph, known = Graph(), facts.known.versions
+    if "~" not in iri and known.is_known(iri):
+        version = _version(facts, iri)
+        if version.made_by:
+            _join(facts, graph, version)
+        elif not known.is_contributed(iri):
+            _unmade(facts, graph, version, run_at)
     return graph.lines
 
 
-def versions(facts: Facts, inode: str) -> list[Version]:
-    """Return the inode's recorded versions by their mtimes; what was only contributed is noted at its version."""
-    found: dict[str, Version] = {}
-    contributed = set()
-    for iri, _ in facts.subjects("inode", number_of(inode)):
-        known = VERSION.match(iri)
-        if known is None or known["inode"] != inode:
-            continue
-        base = iri[: known.end()]
-        if base != iri:
-            contributed.add(base)
-            continue
-        found[iri] = Version(iri, int(known["mtime"]))
-    for version in found.values():
-        version.contributed = version.iri in contributed
-        version.made_by = {graph: activity for activity, graph in facts.all(version.iri, "prov:wasGeneratedBy")}
-        version.earlier = facts.values(version.iri, "prov:wasRevisionOf")
-    return sorted(found.values(), key=lambda v: (v.mtime, v.iri))
+def _version(facts: Facts, iri: str) -> Version:
+    made_by = {graph: activity for activity, graph in facts.all(iri, "prov:wasGeneratedBy")}
+    return Version(iri, _mtime(iri), made_by, facts.values(iri, "prov:wasRevisionOf"))
 
 
 def _writings(facts: Facts, version: Version) -> list[Writing]:
@@ -101,28 +71,24 @@ def _writings(facts: Facts, version: Version) -> list[Writing]:
     return found
 
 
-def _unmade(
-    facts: Facts, graph: Graph, version: Version, chain: list[Version], writings: list[Writing],
-    run_at: RunAt,
-) -> None:  # fmt: skip
+def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None:
     alternates = facts.all(version.iri, "prov:alternateOf") or facts.subjects("prov:alternateOf", version.iri)
     if alternates or facts.all(version.iri + "~unwatched", "about"):
         return
-    writing = _enclosing(version, writings)
+    later = [_version(facts, iri) for iri in facts.known.versions.reaching(version.iri)]
+    writing = _enclosing(version, [writing for one in later for writing in _writings(facts, one)])
     if writing:
         _made_on_the_way(facts, graph, version, writing)
         return
+    before, during = facts.known.versions.before(version.iri), run_at(version.mtime)
     reason = None
-    before = [other for other in chain if other.mtime < version.mtime]
-    if before:
-        moment = turtle.instant_text(before[-1].mtime)
+    if before is not None:
+        moment = turtle.instant_text(before)
         reason = f"changed after {moment} by something that was not seen: no recorded writer made this content"
-    else:
-        during = run_at(version.mtime)
-        if during:
-            reason = f"made while run {during} went on, by something that was not seen"
+    elif during:
+        reason = f"made while run {during} went on, by something that was not seen"
     if reason:
-        gap = version.iri + "~untracked"
+        gap = version.iri + UNTRACKED
         graph.node(gap, "Gap", ("reason", turtle.literal(reason)), ("about", f"<{version.iri}>"))
 
 
@@ -197,20 +163,14 @@ def _first_use(facts: Facts, entity: str, phase: str) -> int:
     return min((facts.moments(maker)[0] for maker in makers), default=0)
 
 
-def _join(facts: Facts, graph: Graph, chain: list[Version]) -> None:
+def _join(facts: Facts, graph: Graph, version: Version) -> None:
     """Two runs that wrote one file at once: the later version keeps what the earlier one's writer put beneath it."""
-    made = [version for version in chain if version.made_by]
-    if len({run for version in made for run in version.made_by}) < 2:
-        return
-    mtimes = [version.mtime for version in made]
-    for version in made:
-        own = _writings(facts, version)
-        kept = max((_mtime(earlier) for earlier in version.earlier), default=None)
-        since = kept if kept is not None else min((writing.start for writing in own), default=version.mtime)
-        for other in made[bisect_right(mtimes, since) : bisect_left(mtimes, version.mtime)]:
-            apart = not other.made_by.keys() & version.made_by.keys()
-            if apart and other.iri not in version.earlier:
-                _revision(graph, version.iri, other.iri)
+    kept = max(map(_mtime, version.earlier), default=None)
+    since = kept if kept is not None else min((one.start for one in _writings(facts, version)), default=version.mtime)
+    for iri in facts.known.versions.between(version.iri, since):
+        makers = _version(facts, iri).made_by.keys()
+        if makers and not makers & version.made_by.keys() and iri not in version.earlier:
+            _revision(graph, version.iri, iri)
 
 
 def _revision(graph: Graph, later: str, earlier: str) -> None:

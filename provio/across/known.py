@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from provio.vocab import NS, PROV
+
+if TYPE_CHECKING:
+    from provio.store.versions import Versions
 
 # The graph of what follows from several runs together. It asserts nothing of its own: it is computed from the runs'.
 DERIVED = "https://w3id.org/provio/derived"
@@ -17,7 +20,15 @@ EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
 class Known(Protocol):
-    """A store that can be asked for single triples of the runs' graphs, and of the derived one."""
+    """A store that can be asked for single triples of the runs' graphs, and of the derived one; `versions` is the index
+    of the versions that the runs' lists have."""
+
+    @property
+    def versions(self) -> Versions:
+        """The index."""
+
+    def listed(self, graph: str) -> str:
+        """Return the name of the list of a run's graph; empty where there is none."""
 
     def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
         """Return the objects of a subject's property, each with its graph; literals by their lexical form."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from provio.config import Config
     from provio.lock import Lock
+    from provio.store.versions import Versions
 
     Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 
@@ -90,6 +91,13 @@ class Writer(Protocol):
 
     begun: bool
     anew: bool
+
+    @property
+    def versions(self) -> Versions:
+        """The index of the versions that the runs of this record know."""
+
+    def listed(self, graph: str) -> str:
+        """Return the name of the list of a run's graph, in the index too; empty where there is none."""
 
     def __enter__(self) -> Writer:
         """Return itself."""

@@ -27,6 +27,7 @@ from provio.lock import Lock
 from provio.patterns import pattern
 from provio.store import INDEX, Damaged, snapshots, spool, statements, writing
 from provio.store.spool import Spool
+from provio.store.versions import Versions, notes_in
 from provio.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
 
 VERSION = "2"
@@ -39,7 +40,7 @@ LARGE = 8 * spool.PIECE  # bytes of them that are loaded apart: less is rewritte
 KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
 CURRENT = "CURRENT"  # the file by which RocksDB finds all others: a folder without it holds no store
 PIECE = 100_000  # quads that are copied at once
-SHARED = frozenset({NS + "inode", NS + "identifier", RDF + "type"})  # asked of shared things alone
+SHARED = frozenset({NS + "identifier", RDF + "type"})  # asked of shared things alone
 ADDRESSES = 448 << 20  # bytes of address space that RocksDB and its threads were seen to take
 # Bytes of N-Triples after which the store is closed and opened again: until then RocksDB keeps one of twelve in memory.
 FRESH = 150_000_000
@@ -116,6 +117,8 @@ class StoreWriter:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close()
+        if "versions" in vars(self):
+            self.versions.close()
         self.path.close()
         share(self.home, self.home.store)
         share(self.home, self.home.snapshots)
@@ -144,17 +147,21 @@ class StoreWriter:
         if not isinstance(pieces, Spool):
             for piece in pieces:
                 data = piece.encode()
-                kept.add(data)
+                self._list(kept, data)
                 self._load(ox.DefaultGraph(), data)
             return
         apart = pieces.size > LARGE
         for part in pieces.parts():
             data = part.read()
-            kept.add(data)
+            self._list(kept, data)
             if not apart:
                 self._load(ox.DefaultGraph(), data)
         if apart:
             self._load_apart(pieces)
+
+    def _list(self, kept: statements.List, data: bytes) -> None:
+        kept.add(data)
+        self.versions.add(kept.name, notes_in(data))
 
     def _load_apart(self, pieces: Spool) -> None:
         """Load a run of several tables while this process has the store closed."""
@@ -197,6 +204,7 @@ class StoreWriter:
         for graph in list(self.new_lists):
             name = _list_name(self.store, graph)
             if name:
+                self.versions.rename(self.new_lists[graph], name)
                 self.lists.settle(self.new_lists.pop(graph), name)
                 self.settled_lists[graph] = name
                 self.written.append(name)
@@ -206,8 +214,9 @@ class StoreWriter:
         self._change()
         run = statements.run_of_graph(graph)
         if run is not None:
-            name = self._list_of(graph)
-            if name is not None:
+            name = self.listed(graph)
+            if name:
+                self.versions.drop(name)
                 self.new_lists.pop(graph, None)
                 self.settled_lists.pop(graph, None)
                 self.dropped = True
@@ -220,9 +229,21 @@ class StoreWriter:
         self.dropped |= self.store.contains_named_graph(name_)
         self.store.remove_graph(name_)
 
-    def _list_of(self, graph: str) -> str | None:
-        """The name of a run's list; None of a run that is not there."""
-        return self.new_lists.get(graph) or self.settled_lists.get(graph)
+    def listed(self, graph: str) -> str:
+        """Return the name of the list of a run's graph; empty where it is not there."""
+        return self.new_lists.get(graph) or self.settled_lists.get(graph) or ""
+
+    @cached_property
+    def versions(self) -> Versions:
+        """The index of the lists' versions, as they are published."""
+        self.lists.folder.mkdir(exist_ok=True)
+        found, settled = Versions(self.lists.folder / "versions.sqlite"), set(self.settled_lists.values())
+        for name in found.ids.keys() - settled:
+            found.drop(name)
+        for name in settled - found.ids.keys():
+            for notes in self.lists.pieces(name):
+                found.add(name, notes_in(notes))
+        return found
 
     def _list_names(self) -> list[str]:
         return [*self.settled_lists.values(), *self.new_lists.values()]
@@ -262,8 +283,8 @@ class StoreWriter:
     def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
         """Yield the subjects that have a property in the graph of a run."""
         run = statements.run_of_graph(graph)
-        name = self._list_of(graph)
-        if run is None or name is None:
+        name = self.listed(graph)
+        if run is None or not name:
             return
         if predicate not in SHARED:
             term = ox.NamedNode(object_) if object_ else None
@@ -358,6 +379,7 @@ class StoreWriter:
                 log.unlink()
             self.lists.sync(self.written)
             self.written.clear()
+            self.versions.commit()
             snapshots.publish(self.home, self._folder)
             if self.anew:
                 snapshots.take_away(self.home.store)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Container, Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from provio.store.lease import Lease
 from provio.store.remote import PROLOGUE, asked, connect, held, indexed, understood, whole
 from provio.store.server import LINES
 from provio.store.switched import KEPT, following, place_of
+from provio.store.versions import Versions
 from provio.vocab import NS, PROV, RDF, RUN_BASE
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class RemoteWriter:
         self.derived: dict[str, list[str]] = {}  # derived graph → what changes in it
         self.kept: dict[Any, Said] = {}
         self.latest = ""
+        self.versions = Versions(Path(":memory:"))
 
     def _tidy(self) -> None:
         """Drop runs' graphs that a merge which was killed put there, and the index never named. (Virtuoso would take
@@ -108,6 +111,10 @@ class RemoteWriter:
         self.graphs.add(place)
         self.kept.clear()
         self.latest = place
+
+    def listed(self, graph: str) -> str:
+        """Return the name of the list."""
+        return graph
 
     def index(self, lines: Iterable[str]) -> None:
         """Carry out what waits, and say in the index what is in the graphs, last, in one update."""

@@ -30,6 +30,7 @@ _OF_RUN = re.compile(
 )
 BUNDLE = "/bundle"
 NEW = "new"  # behind the name of a list whose run the index does not name yet
+ENDING = ".gz"
 ID_LENGTH = 36
 REMEMBERED = 300_000  # statements of a list: of more, some may be in it twice
 SLICE = 1 << 20  # bytes of N-Triples that are divided at once
@@ -71,7 +72,7 @@ class Lists:
 
     def path(self, name: str) -> Path:
         """Return where a list lies."""
-        return self.folder / f"{name}.gz"
+        return self.folder / (name + ENDING)
 
     def new(self, run: str) -> List:
         """Begin a list; raises OSError."""
@@ -109,18 +110,24 @@ class Lists:
 
     def subjects(self, name: str, statement: str) -> Iterator[str]:
         """Yield the subjects of a list's statements that go on like this, as a predicate, or one and its object."""
-        found, rest = re.compile(rb"^<([^>]*)> %b" % re.escape(statement.encode()), re.MULTILINE), b""
+        found = re.compile(rb"^<([^>]*)> %b" % re.escape(statement.encode()), re.MULTILINE)
+        for lines in self.pieces(name):
+            yield from (subject.decode() for subject in found.findall(lines))
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Yield the lines of a list, as many at once as fill a slice."""
+        rest = b""
         with self.open(name) as file:
             while data := file.read(SLICE):
                 whole, _, rest = (rest + data).rpartition(b"\n")
-                yield from (subject.decode() for subject in found.findall(whole))
+                yield whole
 
     def keep(self, names: Iterable[str]) -> None:
         """Delete all lists but these."""
         wanted = {self.path(name).name for name in names}
         with contextlib.suppress(OSError):
             for entry in os.scandir(self.folder):
-                if entry.name not in wanted:
+                if entry.name.endswith(ENDING) and entry.name not in wanted:
                     os.unlink(entry)
 
 
