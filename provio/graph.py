@@ -51,7 +51,7 @@ class Whole:
 
     def __init__(self, trace: Trace) -> None:
         self.ends, self.ranks = Ends(trace), Ranks(trace)
-        self.begun = min((process.started for process in trace.processes.values()), default=0) - TICK
+        self.begun = min((process.started for process in trace.processes.values()), default=0) - TICK - 1
 
 
 def triples(

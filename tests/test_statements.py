@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from chance import runs
 from conftest import Project, provio_command
 from stories import STORIES
 
@@ -101,6 +102,26 @@ def test_what_is_left_after_removals_is_what_a_rebuild_makes(
             shutil.rmtree(again.runs / run)
         merge(again)
         assert content(home) == content(again)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [range(start, start + 25) for start in range(0, 100, 25)], ids=str)
+def test_runs_that_touch_the_same_files_leave_what_a_rebuild_makes(seeds: range, tmp_path: Path) -> None:
+    """In whatever order they are merged, and whichever of them are removed."""
+    for seed in seeds:
+        chance = random.Random(seed)
+        home, again = (Home(tmp_path / f"{seed}{kind}") for kind in ("", ".again"))
+        for one in (home, again):
+            one.path.mkdir(mode=0o700)
+            runs(one, seed)
+        ids = [folder.name for folder in home.run_folders()]
+        for run in chance.sample(ids, len(ids)):
+            merge(home, [home.runs / run])
+        for run in chance.sample(ids, chance.randint(0, len(ids) - 1)):
+            removal.remove(home, [run], Config())
+            shutil.rmtree(again.runs / run)
+        merge(again)
+        assert content(home) == content(again), seed
 
 
 def test_a_run_within_a_run_goes_alone(project: Project) -> None:

@@ -47,12 +47,12 @@ class Writing:
 
 def conclude(facts: Facts, iri: str, run_at: RunAt) -> list[str]:
     """Return N-Triples lines; `run_at` says which run went on at a moment, in ns since 1970."""
-    graph, known = Graph(), facts.known.versions
-    if "~" not in iri and known.is_known(iri):
+    graph = Graph()
+    if "~" not in iri and facts.known.versions.is_known(iri):
         version = _version(facts, iri)
         if version.made_by:
             _join(facts, graph, version)
-        elif not known.is_contributed(iri):
+        elif not _is_explained(facts, iri):
             _unmade(facts, graph, version, run_at)
     return graph.lines
 
@@ -71,12 +71,15 @@ def _writings(facts: Facts, version: Version) -> list[Writing]:
     return found
 
 
+def _is_explained(facts: Facts, iri: str) -> bool:
+    """Whether a run says where a version comes from that nobody made."""
+    alternates = facts.all(iri, "prov:alternateOf") or facts.subjects("prov:alternateOf", iri)
+    unwatched = facts.all(iri + "~unwatched", "about")
+    return bool(alternates or unwatched or facts.known.versions.is_contributed(iri))
+
+
 def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None:
-    alternates = facts.all(version.iri, "prov:alternateOf") or facts.subjects("prov:alternateOf", version.iri)
-    if alternates or facts.all(version.iri + "~unwatched", "about"):
-        return
-    later = [_version(facts, iri) for iri in facts.known.versions.reaching(version.iri)]
-    writing = _enclosing(version, [writing for one in later for writing in _writings(facts, one)])
+    writing = _enclosing(facts, version)
     if writing:
         _made_on_the_way(facts, graph, version, writing)
         return
@@ -92,18 +95,18 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
         graph.node(gap, "Gap", ("reason", turtle.literal(reason)), ("about", f"<{version.iri}>"))
 
 
-def _enclosing(version: Version, writings: list[Writing]) -> Writing | None:
-    """The writing that was going on when this version was made, and that ended in a later one."""
+def _enclosing(facts: Facts, version: Version) -> Writing | None:
+    """The writing that was going on when a version was made that nobody made, and that ended in a later one."""
+    later = (_version(facts, iri) for iri in facts.known.versions.reaching(version.iri))
     return max(
         (
             writing
-            for writing in writings
-            if writing.of.made_by
-            and writing.of.mtime > version.mtime
-            and writing.start - TICK <= version.mtime <= writing.end
-            and all(_mtime(earlier) < version.mtime for earlier in writing.of.earlier)
+            for one in later
+            if one.made_by and all(_mtime(earlier) < version.mtime for earlier in one.earlier)
+            for writing in _writings(facts, one)
+            if writing.start - TICK <= version.mtime <= writing.end
         ),
-        key=lambda writing: writing.start,
+        key=lambda writing: (writing.start, writing.of.iri, writing.phase),
         default=None,
     )
 
@@ -124,7 +127,6 @@ def _made_on_the_way(facts: Facts, graph: Graph, version: Version, writing: Writ
             graph.say(version.iri, ("prov:wasAttributedTo", f"<{agent}>"))
     for earlier in writing.of.earlier:
         _revision(graph, version.iri, earlier)
-    _revision(graph, writing.of.iri, version.iri)
 
 
 def _so_far(facts: Facts, graph: Graph, version: Version, writing: Writing) -> str:
@@ -164,12 +166,18 @@ def _first_use(facts: Facts, entity: str, phase: str) -> int:
 
 
 def _join(facts: Facts, graph: Graph, version: Version) -> None:
-    """Two runs that wrote one file at once: the later version keeps what the earlier one's writer put beneath it."""
+    """A version keeps what the writers of other runs put beneath its own, and follows what was read on its way."""
+    versions = facts.known.versions
     kept = max(map(_mtime, version.earlier), default=None)
     since = kept if kept is not None else min((one.start for one in _writings(facts, version)), default=version.mtime)
-    for iri in facts.known.versions.between(version.iri, since):
-        makers = _version(facts, iri).made_by.keys()
-        if makers and not makers & version.made_by.keys() and iri not in version.earlier:
+    for iri in versions.between(version.iri, versions.begun(version.iri)):
+        other = _version(facts, iri)
+        if other.made_by:
+            follows = other.mtime > since and not other.made_by.keys() & version.made_by.keys()
+        else:
+            writing = None if _is_explained(facts, iri) else _enclosing(facts, other)
+            follows = writing is not None and writing.of.iri == version.iri
+        if follows and iri not in version.earlier:
             _revision(graph, version.iri, iri)
 
 

@@ -29,24 +29,29 @@ NUMBERS = (
     1 << 63
 )  # what SQLite keeps as a number is less; a larger one it keeps as a text, which comes after all numbers
 # The versions of which something may follow from a list's and others: those that nobody in its run made and that are
-# not the only ones; those that others precede since their writers may have begun; those that nobody made, and that were
-# modified while one of its writers may have been at work; later ones whose writers may have begun before, or that come
-# next and that nobody made.
-NEIGHBOURS = """WITH own AS (SELECT * FROM versions WHERE list = ?)
+# not the only ones; those that it made (`since`: when any run's writer of these may have begun) and that others precede
+# since then; those that nobody made, and that were modified since then; later ones whose writers may have begun before,
+# or that come next and that nobody made.
+NEIGHBOURS = """
+    WITH own AS (SELECT * FROM versions WHERE list = ?),
+    made AS (SELECT own.*, (
+        SELECT min(w.begun) FROM versions w WHERE w.domain = own.domain AND w.inode = own.inode
+        AND w.modified = own.modified AND w.rest = own.rest) AS since FROM own WHERE own.begun IS NOT NULL)
     SELECT domain, inode, modified, rest FROM own WHERE begun IS NULL AND (
         EXISTS (SELECT 1 FROM versions o WHERE o.domain = own.domain AND o.inode = own.inode
             AND o.modified < own.modified)
         OR EXISTS (SELECT 1 FROM versions o WHERE o.domain = own.domain AND o.inode = own.inode
             AND o.modified > own.modified))
-    UNION SELECT domain, inode, modified, rest FROM own WHERE EXISTS (
-        SELECT 1 FROM versions o WHERE o.domain = own.domain AND o.inode = own.inode
-        AND o.modified > own.begun AND o.modified < own.modified AND o.list != own.list)
-    UNION SELECT o.domain, o.inode, o.modified, o.rest FROM own JOIN versions o
-        ON o.domain = own.domain AND o.inode = own.inode AND o.modified > own.begun AND o.modified < own.modified
+    UNION SELECT domain, inode, modified, rest FROM made WHERE EXISTS (
+        SELECT 1 FROM versions o WHERE o.domain = made.domain AND o.inode = made.inode
+        AND o.modified > made.since AND o.modified < made.modified AND o.list != made.list)
+    UNION SELECT o.domain, o.inode, o.modified, o.rest FROM made JOIN versions o
+        ON o.domain = made.domain AND o.inode = made.inode AND o.modified > made.since AND o.modified < made.modified
         WHERE o.begun IS NULL
     UNION SELECT o.domain, o.inode, o.modified, o.rest FROM own JOIN versions o
         ON o.domain = own.domain AND o.inode = own.inode AND o.modified > own.modified
-        WHERE (o.begun < own.modified AND o.list != own.list) OR (o.begun IS NULL AND NOT EXISTS (
+        WHERE (o.begun < own.modified AND (o.list != own.list OR own.begun IS NULL))
+        OR (o.begun IS NULL AND NOT EXISTS (
             SELECT 1 FROM versions n WHERE n.domain = o.domain AND n.inode = o.inode
             AND n.modified > own.modified AND n.modified < o.modified))
 """
@@ -155,6 +160,12 @@ class Versions:
             ORDER BY modified DESC LIMIT 1"""
         found = self.tables.execute(query, self._row(version)[:3]).fetchone()
         return int(found[0]) if found else None
+
+    def begun(self, version: str) -> int:
+        """Return when a writer of a version may have begun, at the earliest; of one that nobody made, its own time."""
+        query = """SELECT min(coalesce(begun, modified)) FROM versions
+            WHERE domain = ? AND inode = ? AND modified = ? AND rest = ?"""
+        return int(self.tables.execute(query, self._row(version)).fetchone()[0])
 
     def between(self, version: str, since: int) -> list[str]:
         """Return the versions of the inode that were modified after a moment, and before one of them."""
