@@ -21,6 +21,7 @@ FILE, PATH, ENCODED = PROV + "specializationOf", NS + "path", NS + "pathEncoded"
 MODIFIED = NS + "modified"
 NOT_NAMES = tuple(word for word in WANTED if word not in (FILE, PATH, ENCODED))
 DONE = "Read Written Opened Modified Created Flushed".split()
+MOST = 16  # activities of all runs for one of a run's: up to so many, all are read
 SEEN = "|".join(f"provio:was{verb}By" for verb in DONE[:4])
 TIES = (
     "?v prov:wasGeneratedBy|prov:wasInvalidatedBy|" + "|".join(f"provio:was{verb}By" for verb in DONE) + " ?a",
@@ -49,6 +50,17 @@ def of_run(run: str) -> str:
     iri = RUN_BASE + run
     return f"""{{ SELECT DISTINCT ?a {{ ?p provio:partOf <{iri}> . FILTER(STRSTARTS(STR(?p), "{iri}/"))
         ?a provio:partOf* ?p }} }}"""
+
+
+def is_most(reader: Reader, run: str) -> bool:
+    """Tell whether the activities of a run are so large a part of the store's that to read all costs less than to look
+    at each of the run's."""
+    iri = RUN_BASE + run
+    query = f"""{PREFIXES} SELECT (COUNT(?a) AS ?n) {{ ?p provio:partOf <{iri}> . FILTER(STRSTARTS(STR(?p), "{iri}/"))
+        ?phase provio:partOf ?p . ?a provio:partOf ?phase }}"""
+    most = MOST * int(next(iter(reader.table(query)))[0])
+    query = f"{PREFIXES} SELECT (COUNT(?a) AS ?n) {{ SELECT ?a {{ ?a provio:bytes ?b }} LIMIT {most + 1} }}"
+    return int(next(iter(reader.table(query)))[0]) <= most
 
 
 def runs(reader: Reader, versions: Iterable[str]) -> dict[str, set[str]]:

@@ -12,7 +12,7 @@ from provio.errors import NothingKnown
 from provio.reports import fold as folding
 from provio.reports.text import cut_path, duration, moment, printable, seconds, size
 from provio.store import Reader
-from provio.vocab import NS, PROV, RUN_BASE, local_name
+from provio.vocab import NS, PROV, RUN_BASE
 
 PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "
 LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?argv WHERE {{
@@ -24,6 +24,12 @@ LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?
 MANY = 40
 ROOM = 60  # columns of a path
 MANY_HOSTS = 4
+MOVED = (
+    "?a a ?kind . FILTER(?kind IN (provio:Read, provio:Write))",
+    "?v provio:wasReadBy|provio:wasWrittenBy ?a .",
+    "?v prov:specializationOf ?f .",
+    "?f provio:path ?path .",
+)
 TITLES = {"configuration": "config", "checkpoint": "saved"}  # in the space there is
 
 
@@ -247,22 +253,28 @@ def _own_names(reader: Reader, run: str, known: dict[str, set[str]]) -> dict[str
 
 def _files(reader: Reader, iri: str) -> dict[str, list[tuple[str, int]]]:
     """What was read and what was written: each file and how many bytes, system files left out."""
-    every = known_by.of_run(iri.removeprefix(RUN_BASE))
-    moved = f"""{{ SELECT ?a ?b ?kind {{ {every} ?a provio:bytes ?b ; a ?kind
-        FILTER(?kind IN (provio:Read, provio:Write)) }} }} ?v provio:wasReadBy|provio:wasWrittenBy ?a"""
-    names = f"""SELECT DISTINCT ?v ?path {{ {{ SELECT DISTINCT ?v ?f {{
-        {{ SELECT DISTINCT ?v {{ {every} ?v provio:wasReadBy|provio:wasWrittenBy ?a }} }}
-        ?v prov:specializationOf ?f }} }} ?f provio:path ?path }}"""
-    known: dict[str, set[str]] = {}
-    for version, path in reader.table(PREFIXES + names):
-        known.setdefault(version, set()).add(path)
-    paths = {version: min(found) for version, found in known.items()}
-    paths |= _own_names(reader, iri, {version: found for version, found in known.items() if len(found) > 1})
+    run = iri.removeprefix(RUN_BASE)
+    every = known_by.of_run(run)
+    if known_by.is_most(reader, run):  # all there is of each word is read, and joined by hash
+        every = f'FILTER(STRSTARTS(STR(?a), "{iri}/"))'
+        parts, join = [every], "{{ SELECT * {{ {} }} }}"
+    else:  # each activity is looked at
+        activities = (row[0] for row in reader.table(f"{PREFIXES} SELECT ?a {{ {every} }}"))
+        parts, join = [*known_by.values("a", activities)], "{}"
+    known: dict[str, dict[str, list[int]]] = {}
+    for part in parts:
+        query = f"""{PREFIXES} SELECT ?v ?path (IF(?kind = provio:Write, 1, 0) AS ?k) ?b {{
+            {join.format(part + " ?a provio:bytes ?b .")} {" ".join(map(join.format, MOVED))} }}"""
+        for version, path, kind, count in reader.table(query):
+            sums = known.setdefault(version, {}).setdefault(path, [-1, -1])
+            sums[int(kind)] = max(sums[int(kind)], 0) + int(count)
     for (version,) in reader.table(f"{PREFIXES} SELECT DISTINCT ?v {{ {every} ?a provio:usedAsNoise ?v }}"):
-        paths.pop(version, None)
-    found: dict[str, dict[str, int]] = {"Read": {}, "Write": {}}
-    for _, version, kind, count in reader.table(f"{PREFIXES} SELECT DISTINCT ?a ?v ?kind ?b {{ {moved} }}"):
-        if version in paths:
-            sums = found[local_name(kind)]
-            sums[paths[version]] = sums.get(paths[version], 0) + int(count)
-    return {kind: sorted(sums.items()) for kind, sums in found.items()}
+        known.pop(version, None)
+    several = _own_names(reader, iri, {version: {*paths} for version, paths in known.items() if len(paths) > 1})
+    found: tuple[dict[str, int], dict[str, int]] = {}, {}
+    for version, paths in known.items():
+        path = several[version] if version in several else next(iter(paths))
+        for total, moved in zip(found, paths[path], strict=True):
+            if moved >= 0:
+                total[path] = total.get(path, 0) + moved
+    return {kind: sorted(total.items()) for kind, total in zip(("Read", "Write"), found, strict=True)}

@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
+from provio import known_by
+from provio import runs as summaries
+from provio.home import Home
+from provio.store import open_reader
+
 RUNS = ["echo 1 > a", "cat a", "mv a b; cat b", "cat b", "mv b c; cat c", "cat c"]
 SHOWN = [["a"], ["a"], ["a"], ["b"], ["b"], ["c"]]  # of several the first
 
@@ -19,11 +24,17 @@ def shown(project: Project, run: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_run_is_told_with_the_names_that_it_found_or_gave(project: Project) -> None:
+def test_a_run_is_told_with_the_names_that_it_found_or_gave(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     for script in RUNS:
         project.run(script)
     runs = sorted(path.name.removesuffix(".tar.xz") for path in (project.path / ".provio" / "runs").iterdir())
     assert [shown(project, run) for run in runs] == SHOWN
+    reader = open_reader(Home(project.path / ".provio"))
+    told = []
+    for most in (0, 1_000_000):  # each activity is looked at; all activities are read
+        monkeypatch.setattr(known_by, "MOST", most)
+        told.append([summaries.facts(reader, run) for run in runs])
+    assert told[0] == told[1]
     answer = project.provio("query", "files-of-program", "cat", "--as", "csv").stdout.splitlines()[1:]
     found = {(runs.index(line.rpartition("/")[2]), Path(line.split(",")[1]).name) for line in answer}
     assert found == {(1, "a"), (2, "a"), (2, "b"), (3, "b"), (4, "b"), (4, "c"), (5, "c")}
