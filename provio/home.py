@@ -29,10 +29,19 @@ LEFT_WORDS = "words of runs that were removed are left in the store's tables"
 
 @plain(frozen=True)
 class Home:
-    """A `.provio` folder; `server` is the URL of the store, where that is not in the folder."""
+    """A `.provio` folder; `server` is the URL of the server that its store is for, where it is for one."""
 
     path: Path
     server: str = ""
+
+    @property
+    def kept(self) -> Path:
+        """Where the store lies, and what belongs to it: each server has one of its own."""
+        if not self.server:
+            return self.path
+        from urllib.parse import quote
+
+        return self.path / "servers" / quote(self.server, safe="")
 
     @property
     def shared(self) -> bool:
@@ -69,30 +78,26 @@ class Home:
     @property
     def store(self) -> Path:
         """The store that merge writes."""
-        return self.path / "store"
+        return self.kept / "store"
 
     @property
     def unfinished(self) -> Path:
         """The file that is there while the store holds what is not published."""
-        return self.path / "store.unfinished"
+        return self.kept / "store.unfinished"
 
     @property
     def words_left(self) -> Path:
         """The file that is there while the store's tables may hold words of runs that were removed."""
-        return self.path / "store.words"
+        return self.kept / "store.words"
 
     @property
     def snapshots(self) -> Path:
         """The folder of published snapshots; `current` in it names the newest."""
-        return self.path / "snapshots"
+        return self.kept / "snapshots"
 
     @property
     def marks(self) -> Path:
         """The folder of marks: a file for each merged run, as old as what was merged, that names what was damaged."""
-        if self.server:
-            from urllib.parse import quote
-
-            return self.path / "servers" / quote(self.server, safe="") / "merged"
         return self.snapshots / "merged"
 
     def run_folders(self) -> list[Path]:
@@ -110,7 +115,7 @@ class Home:
         """The run folders that are not merged, or changed since, as far as times tell; all where there is no store, or
         where they were merged under other settings."""
         folders = self.run_folders()
-        there = self.server or ((self.snapshots / "current").exists() and self.store.exists())
+        there = (self.snapshots / "current").exists() and self.store.exists()
         if not there or settings != self._settings():
             return folders
         now = time.time_ns()  # a later mark is of before the clock was set back: it tells nothing

@@ -95,7 +95,7 @@ def merge(
         work.all(home.run_folders() if asked is None or store.begun else asked, readers, progress)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
-        if rebuild and not home.server:
+        if rebuild:
             home.words_left.unlink(missing_ok=True)
         removal.clear(home)
         work.mark()

@@ -23,7 +23,7 @@ from provio.graph_lines import bundle_iri
 from provio.home import RUN_ID, Home
 from provio.lock import Lock
 from provio.recording import NEW
-from provio.store import Writer, open_writer, writing
+from provio.store import Writer, open_writer, served, writing
 from provio.vocab import RUN_BASE
 
 UNFILLED = 3600  # seconds after which a run folder that is not filled is left of a killed process
@@ -42,7 +42,7 @@ def remove(
 
     Raises StoreError, OSError where that cannot be: they are then as before, where the store is embedded.
     """
-    runs = list(runs)
+    runs, home = list(runs), served(home, settings)
     if not runs:
         return None if fast else finish(home, settings, progress)
     with home.closed():
@@ -50,7 +50,7 @@ def remove(
         with _without_room(home, settings):
             writer = open_writer(home, settings, wait=True)
         with writer as store:
-            with _without_room(home, settings), _words_left(home, not (fast or settings.store)):
+            with _without_room(home, settings), _words_left(home, not fast):
                 _remove(home, store, runs, settings, progress)
             if not fast:
                 _take_words(home, store, progress)
@@ -59,7 +59,7 @@ def remove(
 
 def finish(home: Home, settings: Config, progress: Callable[[str], None]) -> None:
     """Take the words of runs that are gone out of the store's tables, where a removal was killed before it did."""
-    if home.words_left.exists() and not settings.store:
+    if home.words_left.exists():
         with home.closed(), open_writer(home, settings, wait=True) as store:
             _take_words(home, store, progress)
 

@@ -105,7 +105,7 @@ def test_a_servers_own_time_limit(project: Project, tmp_path: Path) -> None:
         [binary, "serve", "-b", f"127.0.0.1:{at}", "--timeout-s", "1"], f"http://127.0.0.1:{at}", tmp_path
     )
     try:
-        many = "SELECT (COUNT(*) AS ?n) { GRAPH ?x { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i } }"
+        many = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"
         done = project.provio("query", many, "--store", limited.url, code=1)
         assert (done.stdout, done.stderr.count("\n")) == ("", 1)
         assert "limit of its own" in done.stderr

@@ -213,7 +213,7 @@ def open_writer(
         from provio.lock import Lock
         from provio.store.remote_writer import RemoteWriter
 
-        return RemoteWriter(settings, lock or Lock(home, wait), wait, anew)
+        return RemoteWriter(served(home, settings), settings, wait, lock or Lock(home, wait), anew)
     from provio.store.embedded import StoreWriter
 
     return StoreWriter(home, wait, lock, anew)
@@ -255,6 +255,6 @@ def pending(home: Home, settings: Config) -> list[Path]:
     found = served(home, settings).pending(settings.conclusions)
     if not settings.store:
         return home.run_folders() if is_earlier(home) else found
-    from provio.store.remote import missing
+    from provio.store.remote import behind
 
-    return sorted({*found, *missing(home, settings)})
+    return home.run_folders() if behind(home, settings) else found

@@ -11,29 +11,24 @@ import io
 import os
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import cast
 
 import pyoxigraph as ox
 
-from provio import implied
 from provio.errors import NothingKnown, StoreError, remedy
 from provio.home import Home, share
 from provio.lock import Lock
-from provio.patterns import pattern
-from provio.store import INDEX, Damaged, snapshots, spool, statements, writing
+from provio.store import Damaged, snapshots, spool, statements, writing
+from provio.store.apart import Apart, bundles, list_name, list_names, rows_of, value_of
 from provio.store.spool import Spool
 from provio.store.versions import Versions, notes_in
-from provio.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
+from provio.vocab import NS, PREFIXES, RDF, RUN_BASE
 
 VERSION = "2"
-GRAPH = pattern(r"(?i)\bgraph\b")
-CONTENT = NS + "contentHash"
-BUNDLE = ox.NamedNode(PROV + "Bundle")
 EARLIER = frozenset({"1"})  # versions that can be asked, and are made again at the next merge
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
 LARGE = 8 * spool.PIECE  # bytes of them that are loaded apart: less is rewritten too seldom to pay for it
@@ -59,8 +54,8 @@ class StoreWriter:
         self.home = home
         self.anew = anew
         self.lock = lock or Lock(home, wait)
-        self.path = _Path(home.path)
-        self.lists = statements.Lists(home.path)
+        self.path = _Path(home.kept)
+        self.lists = statements.Lists(home.kept)
         self.written: list[str] = []  # lists that are not published yet
         self.new_lists: dict[str, str] = {}  # of runs that the index does not name yet
         self.changed = self.dropped = False
@@ -154,7 +149,9 @@ class StoreWriter:
         for part in pieces.parts():
             data = part.read()
             self._list(kept, data)
-            if not apart:
+            if apart:
+                self.touched(ox.DefaultGraph(), data)
+            else:
                 self._load(ox.DefaultGraph(), data)
         if apart:
             self._load_apart(pieces)
@@ -177,6 +174,7 @@ class StoreWriter:
 
     def _load(self, graph: ox.NamedNode | ox.DefaultGraph, data: bytes) -> None:
         """Load a piece: a small one as no table of its own, which costs ten times as much and has others rewritten."""
+        self.touched(graph, data)
         if self.loaded > FRESH:
             self._close()  # RocksDB lets go of what it holds in memory
         self.loaded += len(data)
@@ -200,9 +198,11 @@ class StoreWriter:
     def index(self, lines: Iterable[str]) -> None:
         """Say in the default graph what is in the others, last of all: a run that it does not name is not merged."""
         self._change()
-        self.store.load(input="".join(lines).encode(), format=ox.RdfFormat.N_TRIPLES)
+        text = "".join(lines).encode()
+        self.store.load(input=text, format=ox.RdfFormat.N_TRIPLES)
+        self.touched(ox.DefaultGraph(), text)
         for graph in list(self.new_lists):
-            name = _list_name(self.store, graph)
+            name = list_name(self.store, graph)
             if name:
                 self.versions.rename(self.new_lists[graph], name)
                 self.lists.settle(self.new_lists.pop(graph), name)
@@ -220,14 +220,21 @@ class StoreWriter:
                 self.new_lists.pop(graph, None)
                 self.settled_lists.pop(graph, None)
                 self.dropped = True
-                for quad in list(statements.only_of(self.store, self.lists, run, name, self._list_names())):
-                    self.store.remove(quad)
+                self.remove(statements.only_of(self.store, self.lists, run, name, self.list_names()))
             return
         name_ = ox.NamedNode(graph)
-        for quad in list(self.store.quads_for_pattern(name_, None, None, ox.DefaultGraph())):
-            self.store.remove(quad)
+        self.remove(self.store.quads_for_pattern(name_, None, None, ox.DefaultGraph()))
         self.dropped |= self.store.contains_named_graph(name_)
+        self.remove(self.store.quads_for_pattern(None, None, None, name_))
         self.store.remove_graph(name_)
+
+    def remove(self, quads: Iterable[ox.Quad]) -> None:
+        """Remove statements."""
+        for quad in list(quads):
+            self.store.remove(quad)
+
+    def touched(self, graph: ox.NamedNode | ox.DefaultGraph, data: bytes) -> None:
+        """Be told of N-Triples that are put into a graph."""
 
     def listed(self, graph: str) -> str:
         """Return the name of the list of a run's graph; empty where it is not there."""
@@ -245,13 +252,14 @@ class StoreWriter:
                 found.add(name, notes_in(notes))
         return found
 
-    def _list_names(self) -> list[str]:
+    def list_names(self) -> list[str]:
+        """Return the names of the lists of all runs."""
         return [*self.settled_lists.values(), *self.new_lists.values()]
 
     @cached_property
     def settled_lists(self) -> dict[str, str]:
         """The names of the lists of all runs that the index names, by their graphs."""
-        return _list_names(self.store)
+        return list_names(self.store)
 
     def left_behind(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
         """Yield of an earlier version's store the runs that are none of these: graph, run, content hash, N-Triples."""
@@ -261,7 +269,7 @@ class StoreWriter:
             reader = StoreReader(self.home)
         except (NothingKnown, Damaged):
             return
-        found = _rows(reader.store.query(f"SELECT ?g ?run ?hash {{ ?g <{NS}ofRun> ?run ; <{NS}contentHash> ?hash }}"))
+        found = rows_of(reader.store.query(f"SELECT ?g ?run ?hash {{ ?g <{NS}ofRun> ?run ; <{NS}contentHash> ?hash }}"))
         for row in found:
             if row["run"].removeprefix(RUN_BASE) not in runs:
                 quads = list(reader.store.quads_for_pattern(None, None, None, ox.NamedNode(row["g"])))
@@ -272,13 +280,13 @@ class StoreWriter:
     def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
         """Return the objects of a subject's property in every graph, each with its graph: that of its run."""
         found = self.store.quads_for_pattern(ox.NamedNode(subject), ox.NamedNode(predicate), None, None)
-        return [(_value(quad.object), _graph(quad)) for quad in found]
+        return [(value_of(quad.object), _graph(quad)) for quad in found]
 
     def subjects(self, predicate: str, object_: str | int) -> list[tuple[str, str]]:
         """Return the subjects that have this object (an IRI, or an integer) in any graph, each with its graph."""
         term = ox.Literal(object_) if isinstance(object_, int) else ox.NamedNode(object_)
         found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, None)
-        return [(_value(quad.subject), _graph(quad)) for quad in found]
+        return [(value_of(quad.subject), _graph(quad)) for quad in found]
 
     def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
         """Yield the subjects that have a property in the graph of a run."""
@@ -290,19 +298,19 @@ class StoreWriter:
             term = ox.NamedNode(object_) if object_ else None
             for quad in self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, ox.DefaultGraph()):
                 if statements.owner(quad) == run:
-                    yield _value(quad.subject)
+                    yield value_of(quad.subject)
             return
         yield from self.lists.subjects(name, f"<{predicate}> {f'<{object_}> ' if object_ else ''}")
 
     def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
         """Yield all that a graph says; literals by their lexical form."""
         for quad in self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph)):
-            yield _value(quad.subject), quad.predicate.value, _value(quad.object)
+            yield value_of(quad.subject), quad.predicate.value, value_of(quad.object)
 
     def about(self, graph: str, subject: str) -> Iterator[tuple[str, str, str]]:
         """Yield all that a graph says of a subject; literals by their lexical form."""
         for quad in self.store.quads_for_pattern(ox.NamedNode(subject), None, None, ox.NamedNode(graph)):
-            yield subject, quad.predicate.value, _value(quad.object)
+            yield subject, quad.predicate.value, value_of(quad.object)
 
     def has(self, predicate: str) -> bool:
         """Tell whether anything is said by a property."""
@@ -311,7 +319,7 @@ class StoreWriter:
     def stating(self, predicate: str, text: str) -> list[str]:
         """Return the subjects that have this text in any graph."""
         found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), ox.Literal(text), None)
-        return [_value(quad.subject) for quad in found]
+        return [value_of(quad.subject) for quad in found]
 
     def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
         """Remove all that a graph says of these subjects by these properties with these values."""
@@ -319,8 +327,7 @@ class StoreWriter:
         name = ox.NamedNode(graph)
         for subject, predicate, value in statements:
             found = self.store.quads_for_pattern(ox.NamedNode(subject), ox.NamedNode(predicate), None, name)
-            for quad in [quad for quad in found if _value(quad.object) == value]:
-                self.store.remove(quad)
+            self.remove(quad for quad in found if value_of(quad.object) == value)
 
     def add(self, graph: str, lines: Iterable[str]) -> None:
         """Add N-Triples to a graph."""
@@ -328,16 +335,17 @@ class StoreWriter:
         if text:
             self._change()
             self.store.load(input=text, format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
+            self.touched(ox.NamedNode(graph), text)
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Ask the union of all graphs: the solutions of a SELECT as `StoreReader.rows` gives them."""
-        yield from _rows(self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True))
+        yield from rows_of(self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True))
 
     def indexed(self, predicate: str) -> dict[str, str]:
         """Return what the index says: graph → value of `predicate`."""
         word, index = ox.NamedNode(predicate), ox.DefaultGraph()
-        found = (self.store.quads_for_pattern(bundle, word, None, index) for bundle in _bundles(self.store))
-        return {_value(quad.subject): _value(quad.object) for quads in found for quad in quads}
+        found = (self.store.quads_for_pattern(bundle, word, None, index) for bundle in bundles(self.store))
+        return {value_of(quad.subject): value_of(quad.object) for quads in found for quad in quads}
 
     def update(self, sparql: str) -> None:
         """Carry out an update, or nothing of it."""
@@ -368,7 +376,7 @@ class StoreWriter:
     def publish(self) -> None:
         """Make a snapshot and let readers see it; a store that was made anew takes the old one's place."""
         self.rewritten()
-        lists = self._list_names()
+        lists = self.list_names()
         with writing(self.home):
             if self.anew:
                 self.home.unfinished.touch()
@@ -401,7 +409,7 @@ class StoreWriter:
                 note.write_text(str(_tables(self._folder)), encoding="ascii")
 
 
-class StoreReader:
+class StoreReader(Apart):
     """The published snapshot, for asking.
 
     Raises NothingKnown where nothing has been merged yet, Damaged where the snapshot's files are broken.
@@ -417,122 +425,16 @@ class StoreReader:
             raise NothingKnown(
                 said or f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)"
             )
-        self.path = _Path(home.path)
+        self.path = _Path(home.kept)
         name, fd = held
         self.let_go = partial(snapshots.let_go, home, name, fd)
-        self.lists = statements.Lists(home.path)
-        self._made: tuple[set[str], ox.Store] | None = None
-        self.store = _opened(ox.Store.read_only, self.path / f"snapshots/{name}", home.snapshots / name)
+        store = _opened(ox.Store.read_only, self.path / f"snapshots/{name}", home.snapshots / name)
+        super().__init__(store, statements.Lists(home.kept))
 
     def __del__(self) -> None:
         """Let the snapshot go."""
         if hasattr(self, "let_go"):
             self.let_go()
-
-    def query(
-        self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None
-    ) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
-        """Ask the union of all graphs, or of those named and no other, provio's prefixes known.
-
-        Raises SyntaxError for what is not SPARQL.
-        """
-        if graphs is None:
-            return self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True)
-        if not GRAPH.search(sparql) and self._all_runs(graphs):
-            others = [ox.NamedNode(graph) for graph in graphs if statements.run_of_graph(graph) is None]
-            return self.store.query(sparql, prefixes=PREFIXES, default_graph=[ox.DefaultGraph(), *others])
-        default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
-            ox.DefaultGraph() if graph == INDEX else ox.NamedNode(graph) for graph in graphs
-        ]
-        asked: list[ox.NamedNode | ox.BlankNode] = [
-            ox.NamedNode(graph) for graph in (graphs if named is None else named)
-        ]
-        store = self._of_runs({*graphs, *(named or ())})
-        return store.query(sparql, prefixes=PREFIXES, default_graph=default, named_graphs=asked)
-
-    def run_graphs(self) -> list[str]:
-        """Return the names by which the index and each graph can be asked alone."""
-        return [INDEX, *(_value(name) for name in self.store.named_graphs()), *_list_names(self.store)]
-
-    def _all_runs(self, graphs: Sequence[str]) -> bool:
-        return _list_names(self.store).keys() <= set(graphs)
-
-    def _of_runs(self, graphs: set[str]) -> ox.Store:
-        """A store in memory that has these graphs, each run in one of its own; kept for the next question."""
-        if self._made is None or self._made[0] != graphs:
-            store = ox.Store()
-            for graph in graphs:
-                store.bulk_extend(self._quads_of(graph))
-            self._made = graphs, store
-        return self._made[1]
-
-    def _quads_of(self, graph: str) -> Iterator[ox.Quad]:
-        """Yield what is in a graph: of a run what it stated, under the name of its graph."""
-        if graph == INDEX:
-            yield from self._index()
-            return
-        run = statements.run_of_graph(graph)
-        if run is None:
-            yield from self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph))
-            return
-        name, listed = ox.NamedNode(graph), _list_name(self.store, graph)
-        for quad in statements.run_quads(self.store, self.lists, run, listed) if listed else ():
-            if quad.subject != name or quad.predicate.value == RDF + "type":  # else it is the index
-                yield ox.Quad(quad.subject, quad.predicate, quad.object, name)
-
-    def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
-        """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
-        yield from _rows(self.query(sparql, graphs))
-
-    def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
-        """Yield the solutions of a SELECT as lists of lexical values, unbound ones empty."""
-        answer = self.query(sparql, graphs)
-        if not isinstance(answer, ox.QuerySolutions):
-            raise TypeError("table needs a SELECT")
-        from provio.store import csv_answer  # dear, and a merge needs none
-
-        names = answer.variables
-        lines = csv_answer.cells(answer)
-        if lines is not None:
-            yield from lines
-            return
-        for row in cast("ox.QuerySolutions", self.query(sparql, graphs)):
-            yield ["" if row[name] is None else _value(row[name]) for name in names]
-
-    def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
-        """Yield what is said of one node, (predicate, lexical value)."""
-        store = self.store if graphs is None else self._of_runs(set(graphs))
-        for graph in [None] if graphs is None else map(ox.NamedNode, graphs):
-            for quad in store.quads_for_pattern(ox.NamedNode(iri), None, None, graph):
-                yield quad.predicate.value, _value(quad.object)
-
-    def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return the graph of one run, or all of them with the index, as a document of quads."""
-        return ox.serialize(implied.quads(self._all_quads(graph)), format=form, prefixes=PREFIXES) or b""
-
-    def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return the graph of one run, or the union of all, as a document of triples."""
-        union = dict.fromkeys(quad.triple for quad in implied.quads(self._all_quads(graph)))
-        return ox.serialize(union, format=form, prefixes=PREFIXES) or b""
-
-    def _all_quads(self, graph: str | None) -> Iterator[ox.Quad]:
-        if graph is not None:
-            yield from self._quads_of(graph)
-            return
-        for name in self.store.named_graphs():
-            yield from self._quads_of(_value(name))
-        for bundle in list(_bundles(self.store)):
-            if statements.run_of_graph(bundle.value):
-                yield from self._quads_of(bundle.value)
-        yield from self._index()
-
-    def _index(self) -> Iterator[ox.Quad]:
-        for bundle in list(_bundles(self.store)):
-            yield from self.store.quads_for_pattern(bundle, None, None, ox.DefaultGraph())
-
-    def quads(self, graph: str | None = None) -> ox.Store:
-        """Return the store itself, or one that has the graph of a run."""
-        return self.store if graph is None else self._of_runs({graph, implied.CLASSES})
 
 
 def _graph(quad: ox.Quad) -> str:
@@ -541,39 +443,6 @@ def _graph(quad: ox.Quad) -> str:
         return quad.graph_name.value
     run = statements.owner(quad)
     return f"{RUN_BASE}{run}{statements.BUNDLE}" if run else ""
-
-
-def _bundles(store: ox.Store) -> Iterator[ox.NamedNode]:
-    """The names that the index has: of the runs' graphs, and of what else is kept."""
-    for quad in store.quads_for_pattern(None, ox.NamedNode(RDF + "type"), BUNDLE, ox.DefaultGraph()):
-        if isinstance(quad.subject, ox.NamedNode):
-            yield quad.subject
-
-
-def _list_names(store: ox.Store) -> dict[str, str]:
-    """The names of the runs' lists, by the names of their graphs."""
-    graphs = [bundle.value for bundle in _bundles(store)]
-    return {graph: name for graph in graphs if (name := _list_name(store, graph))}
-
-
-def _list_name(store: ox.Store, graph: str) -> str | None:
-    """The name of a run's list; None of what is no run, or is not merged."""
-    run = statements.run_of_graph(graph)
-    found = store.quads_for_pattern(ox.NamedNode(graph), ox.NamedNode(CONTENT), None, ox.DefaultGraph())
-    content = next((_value(quad.object) for quad in found), None)
-    return statements.name_of(run, content) if run and content else None
-
-
-def _value(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:
-    return str(term) if isinstance(term, ox.Triple) else term.value
-
-
-def _rows(solutions: object) -> Iterator[dict[str, str]]:
-    if not isinstance(solutions, ox.QuerySolutions):
-        raise TypeError("rows needs a SELECT")
-    names = [variable.value for variable in solutions.variables]
-    for solution in solutions:
-        yield {name: solution[name].value for name in names if solution[name] is not None}
 
 
 class _Path:
@@ -608,7 +477,7 @@ def _tables(folder: Path) -> int:
 
 def home_new(home: Home) -> Path:
     """Where a store that is made anew lies until it is whole."""
-    return home.path / "store.new"
+    return home.kept / "store.new"
 
 
 def _check_room(shown: Path) -> None:
@@ -651,7 +520,7 @@ def _check_links(home: Home) -> None:
 def check_version(home: Home) -> str:
     """Return the version of a store, nothing where there is none yet; raises StoreError for a newer one."""
     try:
-        found = (home.path / "store.version").read_text(encoding="ascii", errors="replace").strip()
+        found = (home.kept / "store.version").read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
         found = ""
     if found not in ("", VERSION, *EARLIER):
@@ -661,15 +530,15 @@ def check_version(home: Home) -> str:
 
 def _check_version(home: Home) -> None:
     """Refuse a store that a newer provio wrote; note the version of a new one."""
-    if not check_version(home) and os.access(home.path, os.W_OK):
+    if not check_version(home) and os.access(home.kept, os.W_OK):
         _note_version(home)
 
 
 def _note_version(home: Home) -> None:
-    new = home.path / f"store.version.{threading.get_native_id()}"  # threads open a store at once
+    new = home.kept / f"store.version.{threading.get_native_id()}"  # threads open a store at once
     try:
         new.write_text(VERSION + "\n", encoding="ascii")
-        new.replace(home.path / "store.version")
+        new.replace(home.kept / "store.version")
     except OSError:
         new.unlink(missing_ok=True)
         raise

@@ -25,10 +25,11 @@ RENEW = 20
 
 
 class Lease:
-    """A lease of a server's provio graphs; raises Busy where somebody else has it and `wait` is false."""
+    """A lease of a record's graphs on a server, itself a graph there; raises Busy where somebody else has it and `wait`
+    is false."""
 
-    def __init__(self, server: Server, wait: bool) -> None:
-        self.server = server
+    def __init__(self, server: Server, wait: bool, graph: str = GRAPH) -> None:
+        self.server, self.graph = server, graph
         self.me = f"{GRAPH}/{_boot()}/{os.getpid()}/{time.monotonic_ns()}"
         self.renewed = 0.0
         while not self._taken():
@@ -57,15 +58,19 @@ class Lease:
 
     def end(self) -> None:
         """Let others have it."""
-        self.server.update([_forget(self.me)])
+        self.server.update([self._forget(self.me)])
 
     def _say(self) -> None:
-        said = f"INSERT {{ GRAPH <{GRAPH}> {{ <{self.me}> <{SINCE}> ?now }} }} WHERE {{ BIND(NOW() AS ?now) }}"
-        self.server.update([_forget(self.me), said])
+        said = f"INSERT {{ GRAPH <{self.graph}> {{ <{self.me}> <{SINCE}> ?now }} }} WHERE {{ BIND(NOW() AS ?now) }}"
+        self.server.update([self._forget(self.me), said])
+
+    def _forget(self, who: str) -> str:
+        pattern = f"GRAPH <{self.graph}> {{ <{who}> ?p ?o }}"
+        return f"DELETE {{ {pattern} }} WHERE {{ {pattern} }}"
 
     def _all(self) -> list[dict[str, str]]:
-        query = f"SELECT ?who ?since (NOW() AS ?now) {{ GRAPH <{GRAPH}> {{ ?who <{SINCE}> ?since }} }}"
-        return list(terms.rows(self.server.ask(query, [], [GRAPH])))
+        query = f"SELECT ?who ?since (NOW() AS ?now) {{ GRAPH <{self.graph}> {{ ?who <{SINCE}> ?since }} }}"
+        return list(terms.rows(self.server.ask(query, [], [self.graph])))
 
     def _others(self) -> bool:
         """Whether anybody else holds or wants it; those who are gone are forgotten."""
@@ -74,14 +79,10 @@ class Lease:
             if row["who"] == self.me:
                 continue
             if _gone(row["who"], _seconds(row["now"]) - _seconds(row["since"])):
-                self.server.update([_forget(row["who"])])
+                self.server.update([self._forget(row["who"])])
             else:
                 others = True
         return others
-
-
-def _forget(who: str) -> str:
-    return f"DELETE {{ GRAPH <{GRAPH}> {{ <{who}> ?p ?o }} }} WHERE {{ GRAPH <{GRAPH}> {{ <{who}> ?p ?o }} }}"
 
 
 def _gone(who: str, age: float) -> bool:

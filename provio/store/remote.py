@@ -1,39 +1,37 @@
 """The store on a server, asked as the embedded one: a question in, rows or a document out.
 
-The index, which the embedded store has in its default graph, is a graph of its own. A reader asks exactly the graphs
-that the index names; a run's graph is put there first, and named in the index last, in one update with what follows
-from it.
+A reader asks exactly the graphs that the index names (`places`), and again where they were others when it had the
+answer. Of single runs it asks what this record put there, or else a copy of what the server holds.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import gzip
 import io
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import IO, TYPE_CHECKING, cast
 
 import pyoxigraph as ox
 
-from provio import implied
 from provio.errors import NothingKnown, StoreError
-from provio.graph_lines import bundle_iri
+from provio.home import Home
+from provio.implied import CLASSES
 from provio.sparql import repeats_a_choice, without_service
-from provio.store import INDEX, terms
-from provio.store.server import JSON, TRIPLES, Server
-from provio.store.switched import place_of
-from provio.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
+from provio.store import INDEX, Damaged, places, served, statements, terms
+from provio.store.apart import GRAPH, Apart
+from provio.store.embedded import StoreReader
+from provio.store.server import JSON, PROLOGUE, TRIPLES, Server, understood
+from provio.vocab import PREFIXES
 
 if TYPE_CHECKING:
     from provio.config import Config
-    from provio.home import Home
     from provio.store import Answer
 
-LEASE = "https://w3id.org/provio/lease"
-OWN = "https://w3id.org/provio/"  # what graphs of provio's are named
-NOTHING = OWN + "nothing"  # a graph that is none: to name no graph would ask all of them
-PROLOGUE = "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
+NOTHING = places.OWN + "nothing"  # a graph that is none: to name no graph would ask all of them
+TRIES = 100  # questions that a merge overtakes, one after the other
 
 
 def connect(settings: Config, wait: bool = True) -> Server:
@@ -42,164 +40,144 @@ def connect(settings: Config, wait: bool = True) -> Server:
     return Server(url, settings.servers.get(url), settings.credentials.get(url), wait)
 
 
-def missing(home: Home, settings: Config) -> list[Path]:
-    """Return the run folders that the server's index does not name."""
-    known = set(indexed(connect(settings)))
-    return [folder for folder in home.run_folders() if bundle_iri(RUN_BASE + folder.name) not in known]
+def behind(home: Home, settings: Config) -> bool:
+    """Tell whether the server holds another state of a record than was put there last."""
+    found = places.read(connect(settings)).records.get(places.record_of(home))
+    return found is None or found.state != noted(served(home, settings))
 
 
-def indexed(server: Server) -> list[str]:
-    """Return the graphs that the index names."""
-    query = f"SELECT ?graph {{ GRAPH <{INDEX}> {{ ?graph <{RDF}type> <{PROV}Bundle> }} }}"
-    return [row["graph"] for row in terms.rows(asked(server, query, [INDEX]))]
+def noted(home: Home) -> str:
+    """Return the state in which a record was put on its server."""
+    with contextlib.suppress(OSError):
+        return (home.kept / "state").read_text(encoding="ascii")
+    return ""
 
 
-def held(server: Server) -> set[str]:
-    """Return the names of all graphs that Oxigraph's server holds."""
-    return {row["g"] for row in terms.rows(server.ask("SELECT ?g { GRAPH ?g {} }"))}
+def lists_of(record: str) -> str:
+    """Return the name of the graph that holds the lists of a record's runs, for those who have not its folder."""
+    return f"{record}/statements"
 
 
-def whole(server: Server, graphs: Iterable[str]) -> bool:
-    """Whether the union of all that Oxigraph's server holds is the union of these graphs and the index."""
-    if not server.is_oxigraph:
-        return False
-    named = held(server) - {INDEX, LEASE}
-    unnamed = any(terms.rows(server.ask("SELECT ?s { ?s ?p ?o } LIMIT 1")))
-    return named == set(graphs) and not unnamed
+class _Fetched(statements.Lists):
+    """The lists as a server holds them."""
 
+    def __init__(self, server: Server, index: places.Index) -> None:
+        self.server, self.graphs = server, [lists_of(record) for record in index.records]
 
-def asked(server: Server, sparql: str, default: Sequence[str], named: Sequence[str] | None = None) -> IO[bytes]:
-    """Ask what is provio's own question."""
-    with understood(server):
-        return server.ask(PROLOGUE + sparql, default, default if named is None else named)
-
-
-@contextlib.contextmanager
-def understood(server: Server) -> Iterator[None]:
-    """A server that does not understand provio's own questions is at fault."""
-    try:
-        yield
-    except SyntaxError as error:
-        raise StoreError(f"{server.url} does not understand a query: {error}") from error
+    @contextlib.contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        found = terms.rows(self.server.own(f"SELECT ?p ?o {{ <{INDEX}#{name}> ?p ?o }}", self.graphs or [NOTHING]))
+        parts = {places.number(row["p"]): row["o"] for row in found}
+        if not parts:
+            raise StoreError(f"{self.server.url} has not the list {name}: ask again (a merge may have ended meanwhile)")
+        data = base64.b64decode("".join(parts[part] for part in sorted(parts)))
+        with gzip.open(io.BytesIO(data)) as file:
+            yield cast("IO[bytes]", file)
 
 
 class RemoteReader:
     """What the index names, for asking; raises NothingKnown where that is nothing."""
 
     def __init__(self, home: Home, settings: Config) -> None:
-        self.server = connect(settings)
-        self.graphs = sorted(indexed(self.server))
-        self.place = {graph: place for graph, place in place_of(self.graphs).items() if graph != place}
-        self.state = self._state() if whole(self.server, self.graphs) else None
-        if not set(self.graphs) - {implied.CLASSES}:
+        self.home, self.server = served(home, settings), connect(settings)
+        self.index = places.read(self.server)
+        if not self._runs() and not set(self.index.earlier) - {CLASSES}:
             raise NothingKnown(
                 f"nothing is merged into {self.server.url} yet: provio merge, with runs in {home.path}, does it"
             )
 
-    def _state(self) -> str | None:
-        """What tells one state of the index from any other; None while somebody merges."""
-        query = f"""SELECT ?all {{ {{ SELECT (MD5(GROUP_CONCAT(CONCAT(STR(?g), ?h))) AS ?all) {{
-            GRAPH <{INDEX}> {{ ?g <{NS}contentHash> ?h }} }} }}
-            FILTER NOT EXISTS {{ GRAPH <{LEASE}> {{ ?s ?p ?o }} }} }}"""
-        return next((row["all"] for row in terms.rows(asked(self.server, query, (), (INDEX, LEASE)))), None)
+    def _runs(self) -> list[str]:
+        return [place for record in self.index.records.values() for place in record.of("")]
 
-    def _answer(
-        self, sparql: str, graphs: Sequence[str] | None, named: Sequence[str] | None = None, accept: str = JSON
-    ) -> IO[bytes]:
-        """Ask the union where nobody has merged since it was that of the graphs named: a list of many takes long."""
-        if graphs is None and self.state and not re.search(r"\bGRAPH\b", sparql, re.IGNORECASE):
-            answer = self.server.ask(PROLOGUE + sparql, accept=accept, union=True)
-            if self._state() == self.state:
-                return answer
-            self.state = None
-        for graph, place in self.place.items():
-            sparql = sparql.replace(f"<{graph}>", f"<{place}>")
-        return self._named(self.server.ask(PROLOGUE + sparql, *self._graphs(graphs, named), accept=accept))
+    def _answer(self, sparql: str, accept: str = JSON) -> IO[bytes]:
+        """Ask what the index names; again, where it then names something else: that may have been half there."""
+        for _ in range(TRIES):
+            answer = self.server.ask(PROLOGUE + sparql, self.index.graphs or [NOTHING], accept=accept)
+            if not self._changed():
+                break
+        return answer
 
-    def _named(self, answer: IO[bytes]) -> IO[bytes]:
-        """An answer in which derived graphs have their own names."""
-        if not self.place:
-            return answer
-        text = answer.read()
-        for graph, place in self.place.items():
-            text = text.replace(f'"{place}"'.encode(), f'"{graph}"'.encode())
-            text = text.replace(f"<{place}>".encode(), f"<{graph}>".encode())
-        return io.BytesIO(text)
+    def _changed(self) -> bool:
+        before, self.index = self.index, places.read(self.server)
+        if before != self.index:
+            vars(self).pop("apart", None)
+        return before != self.index
 
-    def _own(self, sparql: str, graphs: Sequence[str] | None) -> IO[bytes]:
+    def _own(self, sparql: str) -> IO[bytes]:
         with understood(self.server):
-            return self._answer(sparql, graphs)
+            return self._answer(sparql)
 
-    def _graphs(self, graphs: Sequence[str] | None, named: Sequence[str] | None) -> tuple[Sequence[str], Sequence[str]]:
-        """What is asked without GRAPH, and with it: the index is no named graph of the embedded store either. Of
-        provio's own graphs none is asked that the index does not name: it may be half there."""
-        if graphs is None:
-            return [INDEX, *self.graphs], self.graphs
-        whole = set(self.graphs)
-        graphs = [self.place.get(graph, graph) for graph in graphs]
-        named = named if named is None else [self.place.get(graph, graph) for graph in named]
-        default = [graph for graph in graphs if graph in whole or graph == INDEX or not graph.startswith(OWN)]
-        named = graphs if named is None else named
-        asked = [graph for graph in named if graph in whole or not graph.startswith(OWN)]
-        return default or [NOTHING], asked or [NOTHING]
+    @cached_property
+    def apart(self) -> Apart:
+        """A store in which single runs can be asked: what was put there from here, where the server holds no more than
+        that, or else a copy."""
+        states = [record.state for record in self.index.records.values()]
+        if states == [noted(self.home)] and not self.index.earlier:
+            with contextlib.suppress(NothingKnown, Damaged):
+                return StoreReader(self.home)
+        for _ in range(TRIES):
+            index, copy = self.index, self._copy()
+            self.index = places.read(self.server)
+            if index == self.index:
+                break
+        return copy
+
+    def _copy(self) -> Apart:
+        store, default = ox.Store(), ox.DefaultGraph()
+        found = [(record.name(place), place) for record in self.index.records.values() for place in record.places]
+        if self.index.earlier:
+            found += [("", INDEX), *((graph, graph) for graph in self.index.earlier)]
+        for name, place in found:
+            graph = ox.NamedNode(name) if name else default
+            store.bulk_load(self.server.get(place), ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
+        return Apart(store, _Fetched(self.server, self.index))
 
     def run_graphs(self) -> list[str]:
-        """Return nothing: a server's graphs have their names."""
-        return []
+        """Return the names by which the index and each graph can be asked alone."""
+        return self.apart.run_graphs()
 
     def query(self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None) -> Answer:
         """Ask the union of all graphs, or of those named and no other; raises SyntaxError for what is not SPARQL."""
         # It says what is wrong, and that it is no update, right here, and calls nobody.
         form = ox.Store().query(without_service(sparql), prefixes=PREFIXES)
+        # Virtuoso 7 leaves out answers of a path such as `(a|b)+`, and does not say so.
+        if not _is_plain(sparql, graphs) or (self.server.is_virtuoso and repeats_a_choice(sparql)):
+            return self.apart.query(sparql, graphs, named)
         if isinstance(form, ox.QueryTriples):
             local = ox.Store()
-            local.load(input=self._answer(sparql, graphs, named, TRIPLES), format=ox.RdfFormat.N_TRIPLES)
+            local.load(input=self._answer(sparql, TRIPLES), format=ox.RdfFormat.N_TRIPLES)
             return local.query("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }")
-        if self.server.is_virtuoso and repeats_a_choice(sparql):
-            return self._here(sparql, graphs, named)
-        return terms.solutions(self._answer(sparql, graphs, named))
-
-    def _here(self, sparql: str, graphs: Sequence[str] | None, named: Sequence[str] | None) -> Answer:
-        """Ask a copy of the graphs: Virtuoso 7 leaves out answers of a path such as `(a|b)+`, and does not say so."""
-        default, asked = self._graphs(graphs, named)
-        local = ox.Store()
-        chosen = [[ox.NamedNode(self._own_name(name)) for name in names] for names in (default, asked)]
-        for name in {*default, *asked} - {NOTHING}:
-            graph = ox.NamedNode(self._own_name(name))
-            local.bulk_load(input=self.server.get(name), format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
-        return local.query(sparql, prefixes=PREFIXES, default_graph=list(chosen[0]), named_graphs=list(chosen[1]))
+        return terms.solutions(self._answer(sparql))
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
-        return terms.rows(self._own(sparql, graphs))
+        return terms.rows(self._own(sparql)) if _is_plain(sparql, graphs) else self.apart.rows(sparql, graphs)
 
     def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
         """Yield the solutions of a SELECT as lists of lexical values, unbound ones empty."""
-        return terms.table(self._own(sparql, graphs))
+        return terms.table(self._own(sparql)) if _is_plain(sparql, graphs) else self.apart.table(sparql, graphs)
 
     def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
         """Yield what is said of one node, (predicate, lexical value)."""
-        for row in self.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}", graphs):
+        if graphs is not None:
+            yield from self.apart.about(iri, graphs)
+            return
+        for row in self.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}"):
             yield row["p"], row["o"]
 
     def quads(self, graph: str | None = None) -> ox.Store:
         """Return all quads, or those of one graph and of the implied classes, brought here."""
-        local = ox.Store()
-        for name in self.graphs if graph is None else [self.place.get(graph, graph), implied.CLASSES]:
-            own = ox.NamedNode(self._own_name(name))
-            local.bulk_load(input=self.server.get(name), format=ox.RdfFormat.N_TRIPLES, to_graph=own, lenient=True)
-        if graph is None:
-            local.load(input=self._named(self.server.get(INDEX)), format=ox.RdfFormat.N_TRIPLES)
-        return local
-
-    def _own_name(self, name: str) -> str:
-        return next((graph for graph, place in self.place.items() if place == name), name)
+        return self.apart.quads(graph)
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or all of them with the index, as a document of quads."""
-        return ox.serialize(implied.quads(self.quads(graph)), format=form, prefixes=PREFIXES) or b""
+        return self.apart.dataset(graph, form)
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or the union of all, as a document of triples."""
-        union = dict.fromkeys(quad.triple for quad in implied.quads(self.quads(graph)))
-        return ox.serialize(union, format=form, prefixes=PREFIXES) or b""
+        return self.apart.triples(graph, form)
+
+
+def _is_plain(sparql: str, graphs: Sequence[str] | None) -> bool:
+    """Whether a question asks all that the server holds, and names no graph: there a record is one."""
+    return graphs is None and not GRAPH.search(sparql)

@@ -7,6 +7,7 @@ that server. What goes wrong is a StoreError of one line.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import tempfile
@@ -16,6 +17,7 @@ from urllib.parse import urljoin, urlsplit
 
 from provio.endpoints import Account, Endpoints
 from provio.errors import StoreError
+from provio.vocab import PREFIXES
 
 try:
     import requests
@@ -37,6 +39,8 @@ LARGEST = 4 << 30  # bytes of an answer: one of some ten million rows
 NEAR = 1 << 20  # bytes of an answer that are kept in memory
 PIECE = 1 << 16  # bytes
 VIRTUOSO = Endpoints("/sparql-auth", "/sparql-auth", "/sparql-graph-crud-auth")
+PROLOGUE = "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
+AT_ONCE = 8 << 20  # bytes of N-Triples that Virtuoso is given: of much more it makes transactions that block each other
 JSON, TRIPLES = "application/sparql-results+json", "application/n-triples"
 
 
@@ -80,16 +84,13 @@ class Server:
         return self.software.startswith("Oxigraph")
 
     def ask(
-        self, sparql: str, default: Sequence[str] = (), named: Sequence[str] = (), *, accept: str = JSON,
-        union: bool = False,
-    ) -> IO[bytes]:  # fmt: skip
+        self, sparql: str, default: Sequence[str] = (), named: Sequence[str] = (), *, accept: str = JSON
+    ) -> IO[bytes]:
         """Return the answer to a query over these graphs and no other; SyntaxError for what is not SPARQL."""
         graphs: dict[str, object] = {}
         if self.is_virtuoso:
             names = [("default", graph) for graph in default] + [("named", graph) for graph in named]
             sparql = "".join(f"define input:{kind}-graph-uri <{graph}>\n" for kind, graph in names) + sparql
-        elif union:
-            graphs["union-default-graph"] = ""
         else:
             graphs = {"default-graph-uri": list(default), "named-graph-uri": list(named)}
         form = {"query": sparql, **graphs}
@@ -103,6 +104,11 @@ class Server:
         self._complete(answer)
         return self._received(answer)
 
+    def own(self, sparql: str, graphs: Sequence[str]) -> IO[bytes]:
+        """Ask what is provio's own question."""
+        with understood(self):
+            return self.ask(PROLOGUE + sparql, graphs, graphs)
+
     def update(self, operations: Iterable[str]) -> None:
         """Carry out an update, all in one where that is one request."""
         # Virtuoso compiles what it is told, up to some size; elsewhere one request is one transaction.
@@ -112,13 +118,20 @@ class Server:
                 raise StoreError(f"{self.url}: {_said(answer)}")
             self._received(answer)
 
-    def put(self, graph: str, triples: IO[bytes]) -> None:
-        """Make N-Triples the whole content of a graph."""
-        # In one transaction Oxigraph takes many times as long; nobody asks a graph before the index names it.
-        loose = {"no_transaction": ""} if self.is_oxigraph else {}
-        where = {"graph": graph, **loose}
+    def put(self, graph: str, triples: IO[bytes], more: bool = False) -> None:
+        """Make N-Triples the whole content of a graph that nobody asks, or (`more`) add them to it."""
+        if not self.is_virtuoso:
+            # In one transaction Oxigraph takes many times as long; nobody asks a graph before the index names it.
+            self._upload(graph, triples, more, **({"no_transaction": ""} if self.is_oxigraph else {}))
+            return
+        while piece := triples.read(AT_ONCE):
+            self._upload(graph, io.BytesIO(piece + triples.readline()), more)
+            more = True
+
+    def _upload(self, graph: str, triples: IO[bytes], more: bool, **loose: str) -> None:
+        method, where = "POST" if more else "PUT", {"graph": graph, **loose}
         self._received(
-            self._send("PUT", self.endpoints.data, params=where, data=triples, headers={"Content-Type": TRIPLES})
+            self._send(method, self.endpoints.data, params=where, data=triples, headers={"Content-Type": TRIPLES})
         )
 
     def get(self, graph: str) -> IO[bytes]:
@@ -187,7 +200,7 @@ class Server:
                 digest = answer.headers.get("WWW-Authenticate", "").lower().startswith("digest")
                 self.session.auth = (HTTPDigestAuth if digest else HTTPBasicAuth)(*self.account)
                 answer.close()
-                if method == "PUT":
+                if hasattr(what.get("data"), "seek"):
                     what["data"].seek(0)
                 answer = self._request(method, url, what)
         except requests.exceptions.RequestException as error:
@@ -220,6 +233,15 @@ class Server:
             )
         if code >= 300:
             raise StoreError(f"{self.url} failed ({code}): {_said(answer)}")
+
+
+@contextlib.contextmanager
+def understood(server: Server) -> Iterator[None]:
+    """A server that does not understand provio's own questions is at fault."""
+    try:
+        yield
+    except SyntaxError as error:
+        raise StoreError(f"{server.url} does not understand a query: {error}") from error
 
 
 def _requests(operations: Iterable[str]) -> Iterator[str]:
