@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from provio import jobs, turtle
 from provio.facts import Process
 from provio.graph_calls import CallGraph, counters_of
-from provio.graph_lines import Graph, Pair, bundle_iri, informed, named, path_if_known
+from provio.graph_lines import OWN, Graph, Pair, RunGraph, bundle_iri, informed, named, path_if_known
 from provio.graph_members import Hand, MemberGraph
 from provio.graph_ranks import Ranks
 from provio.graph_said import SaidGraph
@@ -20,7 +20,7 @@ from provio.lineage.model import TICK, Code, Conclusions, Phase, Strand, Version
 from provio.literals import path_of
 from provio.run_facts import Task, Trace
 from provio.statx import Record
-from provio.vocab import PROV, RDF
+from provio.vocab import PROV
 
 CLOCK = ("clockOffset", "clockWithin")
 JOB_FACTS = ("jobId", "jobArrayIndex", "jobNodes", "jobPartition", "jobAccount", "jobResources")
@@ -57,24 +57,24 @@ class Whole:
 def triples(
     trace: Trace, identity: Identity, conclusions: Conclusions, whole: Whole | None = None, part: bool = False
 ) -> Iterator[str]:
-    """Yield the lines of a run's graph, in pieces of bounded size; of a `part` of a run, the `whole` of which is known,
-    what is said of the processes and versions in it alone."""
-    graph = Graph()
+    """Yield the lines of a run's graph, in pieces of bounded size in which marks divide what belongs to the run from
+    what is about shared things; of a `part` of a run, the `whole` of which is known, what is said of the processes and
+    versions in it alone."""
+    graph = RunGraph(trace.iri)
     writer = _Writer(graph, trace, identity, conclusions, whole or Whole(trace))
     for step in chain(() if part else (writer.run(), writer.ranks()), writer.steps()):
         for _ in step:
-            if len(graph.lines) > 50_000:
-                yield "".join(graph.lines)
-                graph.lines.clear()
-    yield "".join(graph.lines)
+            if len(graph.lines) + len(graph.shared) > 50_000:
+                yield graph.take()
+    yield graph.take()
 
 
 def ties(tied: Iterable[tuple[str, str, str]]) -> str:
-    """Return the lines that tie phases: (phase, `carriedFrom` or `launchedBy`, the earlier one)."""
+    """Return the lines that tie phases of the run: (phase, `carriedFrom` or `launchedBy`, the earlier one)."""
     graph = Graph()
     for phase, name, earlier in tied:
         graph.say(phase, *informed(name, earlier))
-    return "".join(graph.lines)
+    return OWN + "".join(graph.lines)
 
 
 def _own_name(version: Version) -> bytes | None:
@@ -113,7 +113,7 @@ class _Writer:
             yield self.inside.activities(process)
         yield self._versions()
         yield self.inside.members()
-        yield SaidGraph(self.trace, self.out, self.graph.say, self.graph.lines.append).nodes()
+        yield SaidGraph(self.trace, self.out, self.graph.say).nodes()
         yield self._rest()
 
     def run(self) -> Iterator[None]:
@@ -147,7 +147,7 @@ class _Writer:
         if self.person:
             name = turtle.literal(run.get("user", "user"))
             graph.node(self.user, "User", ("name", name), ("rdfs:label", name))
-        graph.lines.append(f"<{bundle_iri(self.trace.iri)}> <{RDF}type> <{PROV}Bundle> .\n")
+        graph.say(bundle_iri(self.trace.iri), ("a", named(PROV + "Bundle")))
         if RUN_ID.fullmatch(run.get("parentRun", "")):
             parent = self.trace.iri.rpartition("/")[0] + "/" + turtle.segment(run["parentRun"])
             graph.node(parent, "Run")
@@ -257,12 +257,12 @@ class _Writer:
         if "process" in self.kept.left_out:
             return
         association = process.iri + "association"
-        graph.lines.append(f"<{association}> <{RDF}type> <{PROV}Association> .\n")
+        graph.say(association, ("a", named(PROV + "Association")))
         graph.say(process.iri, ("prov:qualifiedAssociation", named(association)))
         graph.say(association, ("prov:agent", named(program.iri)))
         if program.plan:
             graph.say(association, ("prov:hadPlan", named(program.plan.version)))
-            graph.lines.append(f"<{program.plan.version}> <{RDF}type> <{PROV}Plan> .\n")
+            graph.say(program.plan.version, ("a", named(PROV + "Plan")))
 
     def _end(self, process: Process) -> list[Pair]:
         """How a process ended."""

@@ -13,18 +13,17 @@ from provio.lineage.sayings import Saved, State, Under, Version
 from provio.metrics import Metric
 from provio.run_facts import Trace
 from provio.said import Settings
-from provio.vocab import PROV, RDF
+from provio.vocab import PROV
 
 Say = Callable[..., None]
 LONGEST = 200  # characters of a name in an IRI
 
 
 class SaidGraph:
-    """Writes what was said; `say` adds properties to a subject, `line` a whole line."""
+    """Writes what was said; `say` adds properties to a subject."""
 
-    def __init__(self, trace: Trace, conclusions: Conclusions, say: Say, line: Callable[[str], None]) -> None:
-        self.trace, self.out = trace, conclusions
-        self.say, self.line = say, line
+    def __init__(self, trace: Trace, conclusions: Conclusions, say: Say) -> None:
+        self.trace, self.out, self.say = trace, conclusions, say
 
     def nodes(self) -> Iterator[None]:
         """All of it."""
@@ -51,9 +50,7 @@ class SaidGraph:
 
     def _typed(self, iri: str, general: str, kind: str, *pairs: Pair) -> None:
         types, known = kinds.types(general, kind)
-        for one in types:
-            self.line(f"<{iri}> <{RDF}type> <{one}> .\n")
-        self.say(iri, ("kind", None if known else turtle.literal(kind)), *pairs)
+        self.say(iri, *(("a", f"<{one}>") for one in types), ("kind", None if known else turtle.literal(kind)), *pairs)
 
     def _version(self, version: Version) -> Iterator[None]:
         said = version.said
@@ -70,7 +67,7 @@ class SaidGraph:
 
     def _under(self, under: Under) -> None:
         version, phase = f"<{under.version}>", self._phase(under.actor, under.at)
-        self.line(f"<{under.iri}> <{RDF}type> <{PROV}Usage> .\n")
+        self.say(under.iri, ("a", f"<{PROV}Usage>"))
         at, series = turtle.instant(under.at), turtle.literal(under.series)
         self.say(under.iri, ("prov:entity", version), ("prov:atTime", at), ("series", series))
         self.say(phase, ("prov:qualifiedUsage", f"<{under.iri}>"))

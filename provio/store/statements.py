@@ -21,6 +21,7 @@ from typing import IO, BinaryIO, cast
 
 import pyoxigraph as ox
 
+from provio import graph_lines
 from provio.errors import StoreError
 from provio.vocab import NS, PROV, RDF, RUN_BASE
 
@@ -38,6 +39,8 @@ SLICE = 1 << 20  # bytes of N-Triples that are divided at once
 _INWARD = (NS + "about", PROV + "actedOnBehalfOf")
 
 _ZEROS = re.compile(rb'\.(\d*?)0+Z"\^\^(?=<http://www\.w3\.org/2001/XMLSchema#dateTime>)')
+
+OWN, SHARED = graph_lines.OWN.encode(), graph_lines.SHARED.encode()
 
 Quads = Iterator[ox.Quad]
 
@@ -137,6 +140,7 @@ class List:
     def __init__(self, run: str, name: str, file: BinaryIO) -> None:
         self.run, self.name, self.file = run, name, file
         self._known: set[int] = set()
+        self._kind = b""  # of the statements that follow: the last mark
         self._deflate = zlib.compressobj(1, wbits=31)
         own = re.escape(run).encode()
         self._own = re.compile(
@@ -146,14 +150,30 @@ class List:
         self._subjects = re.compile(rb"^<%b%b[^\n]*\n" % (re.escape(RUN_BASE.encode()), own), re.MULTILINE)
 
     def add(self, data: bytes) -> None:
-        """Take N-Triples, whole lines."""
+        """Take N-Triples, whole lines: what is behind a mark by that, what is behind none by its terms."""
         start = 0
         while start < len(data):
-            end = data.rfind(b"\n", start, start + SLICE) + 1 or data.find(b"\n", start) + 1 or len(data)
-            rest = _ZEROS.sub(_without_zeros, self._subjects.sub(b"", data[start:end]))
-            shared = [line for line in rest.splitlines(True) if not self._is_own(line) and self._is_new(line)]
-            self.file.write(self._deflate.compress(b"".join(shared)))
+            for mark in (OWN, SHARED):
+                if data.startswith(mark, start):
+                    self._kind, start = mark, start + len(mark)
+            other = data.find(SHARED if self._kind == OWN else OWN, start)
+            stop = len(data) if other < 0 else other
+            if self._kind != OWN:
+                self._take(data, start, stop)
+            start = stop
+
+    def _take(self, data: bytes, start: int, stop: int) -> None:
+        """Keep what is shared of some of the lines."""
+        while start < stop:
+            end = data.rfind(b"\n", start, min(start + SLICE, stop)) + 1 or data.find(b"\n", start, stop) + 1 or stop
+            lines = data[start:end] if self._kind == SHARED else self._shared(data[start:end])
+            known = [line for line in lines.splitlines(True) if self._is_new(line)]
+            self.file.write(self._deflate.compress(b"".join(known)))
             start = end
+
+    def _shared(self, lines: bytes) -> bytes:
+        rest = _ZEROS.sub(_without_zeros, self._subjects.sub(b"", lines))
+        return b"".join(line for line in rest.splitlines(True) if not self._is_own(line))
 
     def _is_new(self, line: bytes) -> bool:
         """Tell whether a statement is met for the first time, as far as that is remembered."""
