@@ -137,9 +137,11 @@ def bundles(store: ox.Store) -> Iterator[ox.NamedNode]:
 
 
 def list_names(store: ox.Store) -> dict[str, str]:
-    """The names of the runs' lists, by the names of their graphs."""
-    graphs = [bundle.value for bundle in bundles(store)]
-    return {graph: name for graph in graphs if (name := list_name(store, graph))}
+    """The names of the runs' lists, by the names of their graphs: of what is merged, and a run."""
+    contents = store.quads_for_pattern(None, ox.NamedNode(CONTENT), None, ox.DefaultGraph())
+    named = ((value_of(quad.subject), value_of(quad.object)) for quad in contents)
+    runs = ((graph, statements.run_of_graph(graph), content) for graph, content in named)
+    return {graph: statements.name_of(run, content) for graph, run, content in runs if run}
 
 
 def list_name(store: ox.Store, graph: str) -> str | None:

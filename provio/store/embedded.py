@@ -23,7 +23,7 @@ from provio.errors import NothingKnown, StoreError, remedy
 from provio.home import Home, share
 from provio.lock import Lock
 from provio.store import Damaged, snapshots, spool, statements, writing
-from provio.store.apart import Apart, bundles, list_name, list_names, rows_of, value_of
+from provio.store.apart import Apart, list_name, list_names, rows_of, value_of
 from provio.store.spool import Spool
 from provio.store.versions import Versions, notes_in
 from provio.vocab import NS, PREFIXES, RDF, RUN_BASE
@@ -343,9 +343,8 @@ class StoreWriter:
 
     def indexed(self, predicate: str) -> dict[str, str]:
         """Return what the index says: graph → value of `predicate`."""
-        word, index = ox.NamedNode(predicate), ox.DefaultGraph()
-        found = (self.store.quads_for_pattern(bundle, word, None, index) for bundle in bundles(self.store))
-        return {value_of(quad.subject): value_of(quad.object) for quads in found for quad in quads}
+        found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), None, ox.DefaultGraph())
+        return {value_of(quad.subject): value_of(quad.object) for quad in found}
 
     def update(self, sparql: str) -> None:
         """Carry out an update, or nothing of it."""
