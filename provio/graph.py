@@ -349,7 +349,7 @@ class _Writer:
         if version.generated_by is None:
             return None
         earlier = (int(found["mtime"]) for found in map(VERSION.match, version.revision_of) if found)
-        return min((self.whole.begun, *earlier))
+        return max(earlier, default=self.whole.begun)  # what its writer kept was there before it
 
     def _made_in(self, entity: str) -> str | None:
         """The finer phase that finished it, where its process has finer ones."""

@@ -44,8 +44,8 @@ class Graph:
         self.lines += [f"<{iri}> {term(name)} {value} .\n" for name, value in pairs if value is not None]
 
     def version(self, iri: str, begun: int | None) -> None:
-        """Note a version for the index of versions (`store.versions`), in a comment: when its writer may have begun (ns
-        since 1970), None where it has none."""
+        """Note a version for the index of versions (`across.versions`), in a comment: when its writer may have begun
+        (ns since 1970), None where it has none."""
         self.lines.append(_note(iri, begun))
 
 

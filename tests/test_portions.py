@@ -18,6 +18,7 @@ from conftest import Project, provio_command
 from meanwhile import state, tell, wait_for
 
 from provio import intake, merge_job, portions, runfiles, survey, surveying, watching
+from provio.across.versions import notes_in
 from provio.config import Config
 from provio.home import Home
 from provio.intake import Prepared
@@ -135,9 +136,14 @@ def folder_of(project: Project, script: str) -> Path:
     return folder
 
 
-def told(prepared: Prepared) -> tuple[set[str], object, object, object]:
+def told(prepared: Prepared) -> tuple[set[str], dict[str, int | None], set[str], list[str]]:
+    """The statements, the versions noted with when their writers may have begun (in one portion for all), the rest."""
     lines = {line for piece in prepared.pieces for line in piece.splitlines()}
-    return lines, prepared.open.keys, sorted(prepared.open.roots), prepared.index
+    notes: dict[str, int | None] = {}
+    for version, begun in notes_in("\n".join(lines).encode()):
+        known = [moment for moment in (begun, notes.get(version)) if moment is not None]
+        notes[version] = min(known, default=None)
+    return {line for line in lines if not line.startswith("#")}, notes, prepared.open, prepared.index
 
 
 def divided(folder: Path) -> survey.Survey:

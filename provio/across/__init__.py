@@ -6,6 +6,7 @@ neighbours of, from what the runs' own graphs say, so that neither the order of 
 any answer, and that what a merge costs does not grow with what was merged before.
 
     known       what is asked of the store
+    versions    which versions of each inode the runs know, in the order of time
     inodes      versions: made on the way, kept beneath, untracked
     channels    pipes and connections between runs
     beside      what is renewed by rules of its own: content, configurations (`latest`: of a run that came last)

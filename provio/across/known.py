@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from provio.vocab import NS, PROV
 
 if TYPE_CHECKING:
-    from provio.store.versions import Versions
+    from provio.across.versions import Versions
 
 # The graph of what follows from several runs together. It asserts nothing of its own: it is computed from the runs'.
 DERIVED = "https://w3id.org/provio/derived"

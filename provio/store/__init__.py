@@ -25,9 +25,9 @@ from provio.home import Home
 if TYPE_CHECKING:
     import pyoxigraph as ox
 
+    from provio.across.versions import Versions
     from provio.config import Config
     from provio.lock import Lock
-    from provio.store.versions import Versions
 
     Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 

@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
@@ -25,8 +26,10 @@ from provio.lock import Lock
 from provio.store import Damaged, snapshots, spool, statements, writing
 from provio.store.apart import Apart, list_name, list_names, rows_of, value_of
 from provio.store.spool import Spool
-from provio.store.versions import Versions, notes_in
 from provio.vocab import NS, PREFIXES, RDF, RUN_BASE
+
+if TYPE_CHECKING:
+    from provio.across.versions import Versions
 
 VERSION = "2"
 EARLIER = frozenset({"1"})  # versions that can be asked, and are made again at the next merge
@@ -157,6 +160,8 @@ class StoreWriter:
             self._load_apart(pieces)
 
     def _list(self, kept: statements.List, data: bytes) -> None:
+        from provio.across.versions import notes_in
+
         kept.add(data)
         self.versions.add(kept.name, notes_in(data))
 
@@ -243,6 +248,8 @@ class StoreWriter:
     @cached_property
     def versions(self) -> Versions:
         """The index of the lists' versions, as they are published."""
+        from provio.across.versions import Versions, notes_in  # dear, and a question has no use for it
+
         self.lists.folder.mkdir(exist_ok=True)
         found, settled = Versions(self.lists.folder / "versions.sqlite"), set(self.settled_lists.values())
         for name in found.ids.keys() - settled:
@@ -386,7 +393,8 @@ class StoreWriter:
                 log.unlink()
             self.lists.sync(self.written)
             self.written.clear()
-            self.versions.commit()
+            if "versions" in vars(self):
+                self.versions.commit()
             snapshots.publish(self.home, self._folder)
             if self.anew:
                 snapshots.take_away(self.home.store)
