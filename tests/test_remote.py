@@ -8,6 +8,7 @@ import http.server
 import io
 import os
 import random
+import shutil
 import signal
 import subprocess
 import threading
@@ -289,6 +290,24 @@ def test_graphs_of_single_runs_are_taken_over(project: Project, oxigraph: Server
     there = quads(project, "--store", oxigraph.url)
     assert any(other in quad for quad in there)
     assert not any("urn:b" in quad and own in quad for quad in there)
+
+
+@pytest.mark.slow
+def test_what_was_put_on_a_server_is_lost_here(project: Project, oxigraph: Server) -> None:
+    """All of it: the next merge puts the record there again. Lists alone: the removal is refused with a remedy."""
+    record(project)
+    project.provio("merge", "--store", oxigraph.url)
+    own, here = quads(project), project.path / ".provio" / "servers"
+    shutil.rmtree(here)
+    assert quads(project, "--store", oxigraph.url) == own
+    for one in here.rglob("*.gz"):
+        one.unlink()
+    run = min(folder.name for folder in (project.path / ".provio" / "runs").iterdir())
+    refused = project.provio("rm", run, "--yes", "--store", oxigraph.url, code=1)
+    assert "provio merge --rebuild" in refused.stderr
+    for options in ((), ("--store", oxigraph.url)):
+        project.provio("merge", "--rebuild", *options)
+    assert quads(project, "--store", oxigraph.url) == quads(project)
 
 
 def test_texts_with_line_separators_reach_a_server(oxigraph: Server, tmp_path: Path) -> None:
