@@ -27,19 +27,25 @@ class Digests:
 
     def __init__(self) -> None:
         self.moment = moment()
-        self._known: dict[tuple[str, str], bytes] = {}
+        self._known: dict[Key, bytes] = {}
+        self._through: tuple[Key, bytes] = ("", ""), b""
 
     def add(self, key: Key, data: bytes) -> None:
         """Add a file's content."""
         self._known[key] = _sha256(self._known.get(key, b"") + data)
 
     def through(self, key: Key, parts: Iterable[bytes]) -> Iterator[bytes]:
-        """Add a file's content as its parts are taken; nothing where not all are."""
+        """Compute the digest of a file as its parts are taken; it is added once the file is `read`."""
         digest = _openssl()(self._known.get(key, b""))
         for part in parts:
             digest.update(part)
             yield part
-        self._known[key] = digest.digest()
+        self._through = key, digest.digest()
+
+    def read(self) -> None:
+        """Add the file whose parts were all taken last."""
+        key, digest = self._through
+        self._known[key] = digest
 
     def replace(self, key: Key, data: bytes) -> None:
         """Note what was written into one file since."""

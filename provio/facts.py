@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from provio.literals import decode_argv, path_of
 from provio.packed import Packed
@@ -398,6 +398,12 @@ class Process:
         if self._ended is None:
             self._ended = self._last_moment()
         return self._ended
+
+    def named(self) -> Iterator[bytes]:
+        """The paths that the command line names, also as `--option=PATH`."""
+        for argument in self.arguments[1:]:
+            for text in {argument, argument.partition(b"=")[2]} - {b""}:
+                yield os.path.normpath(os.path.join(self.cwd, text))
 
     def _first_moment(self) -> int:
         known = [int(self.record["startedNs"])] if "startedNs" in self.record else []

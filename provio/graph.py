@@ -8,6 +8,7 @@ from itertools import chain
 from urllib.parse import unquote
 
 from provio import jobs, turtle
+from provio import trace as traces
 from provio.facts import Process
 from provio.graph_calls import CallGraph, counters_of
 from provio.graph_lines import OWN, Graph, Pair, RunGraph, bundle_iri, informed, named, path_if_known
@@ -16,6 +17,7 @@ from provio.graph_ranks import Ranks
 from provio.graph_said import SaidGraph
 from provio.home import RUN_ID
 from provio.identity import VERSION, Identity, without_task
+from provio.lineage import conclude_lone
 from provio.lineage.model import TICK, Code, Conclusions, Phase, Strand, Version
 from provio.literals import path_of
 from provio.run_facts import Task, Trace
@@ -110,11 +112,27 @@ class _Writer:
         for process in self.trace.processes.values():
             yield self._process(process)
             yield self.calls.activities(process)
+            yield self._lone(process)
             yield self.inside.activities(process)
         yield self._versions()
         yield self.inside.members()
         yield SaidGraph(self.trace, self.out, self.graph.say).nodes()
         yield self._rest()
+
+    def _lone(self, process: Process) -> Iterator[None]:
+        """What a process did to lone files, and what these are."""
+        for part in traces.lone_files(self.trace, process):
+            found = conclude_lone(part, self.identity, self.out)
+            writer = _Writer(self.graph, part, self.identity, found, self.whole)
+            writer.calls.usual = self.calls.usual
+            for opening in part.openings():
+                writer.calls.opening(opening)
+                yield
+            for one in found.inputs[process.iri]:
+                use = "usedAsNoise" if one.noise else "prov:used"
+                for phase in {found.phase_at(process, moment).iri for moment in (one.first, one.last)}:
+                    self.graph.say(phase, (use, named(one.version)))
+            yield from writer._versions()
 
     def run(self) -> Iterator[None]:
         """What is said of the run itself, and of all that it began with."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 
@@ -93,14 +94,15 @@ class CallGraph:
         """The activities of a process; yields now and then, so that the lines can be taken away."""
         self._usual_functions(process)
         for opening in self._openings(process):
-            self._opening(opening)
+            self.opening(opening)
             yield
         for event in process.events:
             self._event(event)
         self._failures(process)
         yield
 
-    def _opening(self, opening: Opening) -> None:
+    def opening(self, opening: Opening) -> None:
+        """What was done through an opening."""
         version = self._entity(opening)
         entity = version.iri if version else None
         self.opened = opening if self._is_stated_by_access(opening) else None
@@ -137,6 +139,12 @@ class CallGraph:
             )
             phase = self.out.phase_at(self.out.acting(process, access.task), start).iri
             counts.setdefault(phase, Counter())[opening.api or ""] += 1
+        lone = self.out.lone.get(process.iri)
+        if lone and lone.first and not self.kept.left_out & {"api", "duration"}:
+            starts = [phase.start for phase in self.out.phases[process.iri]]
+            numbers = (max(0, bisect_right(starts, first) - 1) for first in lone.first)
+            for (number, api), count in Counter(zip(numbers, lone.api, strict=True)).items():
+                counts.setdefault(self.out.phases[process.iri][number].iri, Counter())[lone.apis[api]] += count
         self.usual = {phase: min(found, key=lambda api: (-found[api], api)) for phase, found in counts.items()}
         for phase, api in self.usual.items():
             self.graph.say(phase, ("openApi", turtle.literal(api)))

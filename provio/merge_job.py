@@ -8,13 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import intake, runfiles, settle, unattended
+from provio import environment, intake, runfiles, settle, turtle, unattended
 from provio import trace as traces
 from provio.config import Config
 from provio.errors import Busy, NotAllowed
 from provio.home import Home
 from provio.intake import Prepared
 from provio.lock import Lock
+from provio.lone import Lone
 from provio.plain import plain
 from provio.run_facts import Trace
 
@@ -109,12 +110,22 @@ def _surveyed(job: Job, home: Home, settings: Config, written: bool) -> Survey |
 
 def _trace(folder: Path, home: Home) -> Trace:
     place, ended = runfiles.of(folder).place, unattended.over(folder)
-    trace = traces.read_run(folder)
+    trace = traces.read_run(folder, lone_of(folder, home))
     with contextlib.suppress(Busy, NotAllowed), _locked(folder, home):
         settle.settled(trace)
         unattended.conclude(trace, ended)
     # Runs of another record are read without its lock: one that was packed meanwhile was not read whole.
     return trace if runfiles.of(folder).place == place else _trace(folder, home)
+
+
+def lone_of(folder: Path, home: Home) -> Lone | None:
+    """Return what is to hold the lone files of a run with a large thread file; None of any other. The paths of those
+    that this host opened are looked at, as `settle` looks at those of others."""
+    if not runfiles.Folder(folder).has_large():
+        return None
+    resolver, host = settle.Resolver(), turtle.segment(environment.host())
+    looks = os.access(folder, os.W_OK)
+    return Lone(home.path, lambda process, path: resolver(path) if looks and process.host == host else path)
 
 
 def _locked(folder: Path, home: Home) -> contextlib.AbstractContextManager[object]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from provio.digests import Digests
 from provio.facts import Opening, Process
@@ -15,6 +16,9 @@ from provio.plain import field, plain
 from provio.said import Said
 from provio.statx import Record
 from provio.vocab import RUN_BASE
+
+if TYPE_CHECKING:
+    from provio.lone import Lone
 
 
 @plain(slots=True)
@@ -94,6 +98,7 @@ class Trace:
     image_devices: set[str] = field(default_factory=set)  # what lay at that root, and is not to be seen outside
     hosts: dict[str, Record] = field(default_factory=dict)  # the marks of those that took part, by their encoded names
     jobs: dict[str, dict[str, str]] = field(default_factory=dict)  # what is said of those that joined it
+    lone: Lone | None = None  # what its processes opened is not all among their openings
 
     @property
     def iri(self) -> str:

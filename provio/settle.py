@@ -50,7 +50,7 @@ def settle(trace: Trace, host: str) -> None:
 def look(trace: Trace, host: str) -> bool:
     """Add to each opening and process of a trace, or of a part of one that has nothing to do with the others, what is
     found now; tell whether there was anything."""
-    resolve = _Resolver()
+    resolve = Resolver()
     names, alive = _Names(trace), cache(going.alive)
     found = "file" not in left_out(trace.run.get("detail", "")) and _programs(trace, host)
     for opening in trace.openings():
@@ -189,7 +189,7 @@ class _Names:
         return known[place : place + 1]
 
 
-def _resolved(opening: Opening, resolve: _Resolver) -> bool:
+def _resolved(opening: Opening, resolve: Resolver) -> bool:
     """The path without `..` and symbolic links, where it still leads to this file."""
     named = opening.kind in ("FileVersion", "Directory", "Pipe") and not opening.unlinked
     if not named or not opening.path or opening.resolved:
@@ -208,13 +208,14 @@ def _resolved(opening: Opening, resolve: _Resolver) -> bool:
     return True
 
 
-class _Resolver:
+class Resolver:
     """`realpath`, with the folders remembered."""
 
     def __init__(self) -> None:
         self.folders: dict[bytes, bytes] = {}
 
     def __call__(self, path: bytes) -> bytes:
+        """Return a path without links in it."""
         folder, _, name = path.rpartition(b"/")
         if name in (b"", b"..") or self._is_link(path):
             return os.path.realpath(path)

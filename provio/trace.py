@@ -5,21 +5,23 @@ A damaged file costs only itself: its good prefix is kept, and what was wrong is
 
 from __future__ import annotations
 
+import copy as copying
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from provio import hosts, jobs, runfiles
 from provio.admit import admitted
 from provio.digests import Digests
-from provio.facts import Opening
+from provio.facts import Opening, Process, Thread
 from provio.literals import path_of
 from provio.mount_tables import MountTables
-from provio.packed import Packed
+from provio.packed import Loose, Packed
 from provio.run_facts import Damage, Hash, Trace
 from provio.runfiles import RunFile, RunFiles
 from provio.statx import Facts, Record
@@ -33,13 +35,18 @@ from provio.trace_records import Records, load, load_large
 from provio.trace_said import Sayings
 from provio.vocab import RUN_BASE
 
+if TYPE_CHECKING:
+    from provio.lone import Lone
+
 NOTHING: Mapping[str, Mapping[str, Packed]] = MappingProxyType({})
 
 
-def read_run(folder: Path) -> Trace:
-    """Read the run folder `folder`; never fails on content, see `Trace.damages`."""
+def read_run(folder: Path, lone: Lone | None = None) -> Trace:
+    """Read the run folder `folder`; never fails on content, see `Trace.damages`. Files that are `lone` are held there,
+    as far as they are in large thread files."""
     source = runfiles.of(folder)
     trace, head = begin(source)
+    trace.lone = lone
     read_files(trace, source.files(trace.run))
     gaps_of(trace, head)
     trace.gaps += damage_gaps(trace)
@@ -93,6 +100,8 @@ def read_files(
             file_gap(trace, file, file.gap)
             continue
         records = _taken(trace, file, sayings)
+        if trace.lone:
+            trace.lone.note(records)
         if hosts.takes(trace.hosts, file.name, file.host, records) or jobs.takes(trace.jobs, file.name, records):
             continue
         if file.name in AFTER:
@@ -108,8 +117,12 @@ def read_files(
     while late:
         attach(trace, late.popleft(), openings, threads, (members, sayings))
     trace.said = sayings.placed()
-    for process in {id(one.process): one.process for one in members.containers.values()}.values():
-        adopt(process)
+    if trace.lone:
+        openings |= _not_lone(trace, trace.lone, threads, (members, sayings))
+    for process in trace.processes.values():
+        process.openings.sort(key=lambda opening: (len(opening.label), opening.label))  # as they were opened
+        if process.containers:
+            adopt(process)
     found = (after.get(own, {}) for own in trace.processes) if after else ()
     settled.update((iri, packed.record()) for known in found for iri, packed in known.items())
     _attach_settled(trace, settled, openings)
@@ -118,11 +131,44 @@ def read_files(
         date_the_lost(trace)
 
 
+def _not_lone(
+    trace: Trace, lone: Lone, threads: dict[str, Thread], beside: tuple[Members, Sayings]
+) -> dict[str, Opening]:
+    """Give their processes the openings that turned out not to be lone, and return these."""
+    found: dict[str, Opening] = {}
+    for iri, records in lone.divide(trace):
+        accesses = assemble(trace, records, *beside)
+        process = trace.processes.get(iri)
+        if process:
+            own = {one.iri: one for one in process.openings[-len(records) :] if one.iri in records}
+            attach(trace, accesses, own, threads, beside)
+            found |= own
+    return found
+
+
+def lone_files(trace: Trace, process: Process) -> Iterator[Trace]:
+    """Yield the lone files of a process, in batches: a part of the trace in which it opened these and no more."""
+    threads = {thread.iri: thread for thread in process.threads}
+    for units in trace.lone.units(process.iri) if trace.lone else ():
+        part, own = copying.copy(trace), copying.copy(process)
+        own.openings, own.events, own.failures, own.containers = [], [], [], []
+        part.processes = {process.iri: own}
+        members, sayings = Members(Loose), Sayings(partial(process_at, part))
+        records = {iri: record for unit in units for iri, record in (unit[:2], unit[2:4], *unit[4].items())}
+        accesses = assemble(part, records, members, sayings)
+        attach(part, accesses, {one.iri: one for one in own.openings}, threads, (members, sayings))
+        _bound_accesses(part)
+        yield part
+        for opening in own.openings:  # no cycle is left behind: nobody looks for those meanwhile
+            opening.accesses.clear()
+        own.openings.clear()
+
+
 def _taken(trace: Trace, file: RunFile, sayings: Sayings) -> Records:
     """The records of a file, but for those that were given to what programs said."""
     own = f"{trace.iri}/{file.host}/"
     ahead = hosts.offset(trace.hosts.get(file.host, {}))
-    apart = None if ahead else load_large(file, own, trace.digests, sayings)
+    apart = None if ahead else load_large(file, own, trace.digests, sayings, trace.lone)
     return records_of(trace, file) if apart is None else admitted(apart, own, file.path, trace.damages)
 
 

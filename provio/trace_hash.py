@@ -30,6 +30,7 @@ def content_hash(folder: Path, record: Record, source: RunFiles | None = None) -
                 digests.add(key, content(file))
             else:
                 deque(digests.through(key, parts), maxlen=0)
+                digests.read()
     return digests.hexdigest()
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from provio import blocks
 from provio.admit import LONGEST, wrong
+from provio.lone import Gatherer, Lone
 from provio.metrics import Metrics
 from provio.statx import Record
 from provio.trace_said import Sayings, metric_of
@@ -16,8 +17,8 @@ from provio.trace_said import Sayings, metric_of
 class Apart(dict[str, Record]):
     """The records of a file, as they are met; its metrics, which come in the order of their numbers, stand apart."""
 
-    def __init__(self, own: str) -> None:
-        self.own = own  # the IRI that all is below
+    def __init__(self, own: str, gatherer: Gatherer | None = None) -> None:
+        self.own, self.gatherer = own, gatherer  # the IRI that all is below; who takes openings that may be lone
         self.metrics = Metrics()
         self.last: dict[str, int] = {}  # the number that a process's metrics have come to
         self.told: dict[tuple[str, str], int] = {}  # when a process last said one in a Task
@@ -35,7 +36,8 @@ class Apart(dict[str, Record]):
         if is_metric != (record.get("a") == "Metric"):
             raise blocks.Unknown
         if not is_metric:
-            super().__setitem__(iri, record)
+            if self.gatherer is None or not self.gatherer.takes(iri, record, self):
+                super().__setitem__(iri, record)
             return
         unusual = not iri.startswith(self.own) or wrong(record, self.own, self.own)
         if unusual or max(map(len, record.values())) > LONGEST:
@@ -57,15 +59,18 @@ def _divided(iri: str) -> tuple[str, bool, int]:
     return iri[:place], True, int(number)
 
 
-def read(parts: Iterable[bytes], own: str, sayings: Sayings) -> dict[str, Record] | None:
-    """Return the records of a file whose own IRI is `own`, and give its metrics to what programs said; None, and
-    nothing given, where it is unusual."""
-    found = Apart(own)
+def read(parts: Iterable[bytes], own: str, sayings: Sayings, lone: Lone | None) -> dict[str, Record] | None:
+    """Return the records of a file whose own IRI is `own`, and give its metrics to what programs said, and openings
+    that may be lone to those that are; None, and nothing given, where it is unusual. Raises OSError."""
+    gatherer = Gatherer(lone, own) if lone else None
+    found = Apart(own, gatherer)
     try:
         blocks.read(parts, found)
     except blocks.Unknown:
         return None
     if not all(sayings.find(process) for process in found.last):
         return None
+    if gatherer:
+        gatherer.end(found)
     sayings.measured(found.metrics, found.told)
     return found

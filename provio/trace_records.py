@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyoxigraph
 
@@ -19,6 +20,9 @@ from provio.runfiles import RunFile
 from provio.statx import Record
 from provio.trace_said import Sayings
 from provio.vocab import NS, XSD, local_name, vocabulary
+
+if TYPE_CHECKING:
+    from provio.lone import Lone
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 STRING = pyoxigraph.NamedNode(XSD + "string")
@@ -43,17 +47,21 @@ def load(file: RunFile, digests: Digests | None, damages: list[Damage]) -> Recor
     return records if len(data) <= LONGEST else without_long(records, file.path, damages)
 
 
-def load_large(file: RunFile, own: str, digests: Digests, sayings: Sayings) -> Records | None:
-    """The records of a large file, whose metrics are taken as they are met; None where it is not large, or unusual."""
+def load_large(file: RunFile, own: str, digests: Digests, sayings: Sayings, lone: Lone | None = None) -> Records | None:
+    """The records of a large file, whose metrics, and what may be lone, are taken as they are met; None where it is not
+    large, or unusual."""
     try:
         parts = file.parts()
         if parts is None or file.name in AFTER:
             return None
         from provio import trace_metrics  # dear to load, and most files are small
 
-        return trace_metrics.read(digests.through((file.host, file.name), parts), own, sayings)
+        found = trace_metrics.read(digests.through((file.host, file.name), parts), own, sayings, lone)
     except OSError:
         return None  # which it says when it is loaded
+    if found is not None:
+        digests.read()
+    return found
 
 
 def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:

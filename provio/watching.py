@@ -279,7 +279,8 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
 
     with recording.home.closed():
         large = merge_job.is_large(recording.folder)  # it is read in portions, by merge
-        trace = None if large else settled(read_run(recording.folder))
+        lone = None if large else merge_job.lone_of(recording.folder, recording.home)
+        trace = None if large else settled(read_run(recording.folder, lone))
     share(recording.home, recording.folder)
     count = _counted(trace) if trace else "many processes"
     try:
@@ -337,4 +338,5 @@ def _counted(trace: Trace) -> str:
 
 
 def _files(trace: Trace) -> int:
-    return len({o.path for o in trace.openings() if o.kind == "FileVersion" and o.path})
+    lone = len(trace.lone) if trace.lone else 0
+    return lone + len({o.path for o in trace.openings() if o.kind == "FileVersion" and o.path})

@@ -51,13 +51,13 @@ from provio.lineage.reigns import part
 from provio.lineage.said import say
 from provio.lineage.saved import save
 from provio.lineage.shared import Shared
-from provio.lineage.spans import gather
+from provio.lineage.spans import gather, gather_lone
 from provio.lineage.strands import begin, join, strands
 from provio.lineage.versions import attribute
 from provio.plain import plain
 from provio.run_facts import Trace
 
-__all__ = ["Conclusions", "Known", "conclude", "hashed"]
+__all__ = ["Conclusions", "Known", "conclude", "conclude_lone", "hashed"]
 
 
 @plain()
@@ -89,7 +89,10 @@ def conclude(
     known = known or Known.of(trace, identity, settings or Config())
     conclusions = Conclusions(known.programs, clocks=Clocks(hosts.apart(trace.hosts)))
     ends, noise, shared, whole = known.ends, known.noise, known.shared or Shared(), trace
-    conclusions.apart = shared.inodes
+    conclusions.apart, conclusions.noise, conclusions.ends = shared.inodes, noise, ends
+    if whole.lone:
+        read = whole.lone.moments
+        conclusions.lone = {process.iri: read(process, noise.by_name) for process in whole.processes.values()}
     trace = strands(whole, conclusions, ends)
     gather(trace, identity, conclusions, noise, ends)
     name(trace, identity, conclusions)
@@ -114,6 +117,18 @@ def conclude(
     hashed(whole, conclusions)
     conclusions.gaps += conclusions.clocks.gaps(without=conclusions.elsewhere)
     return conclusions
+
+
+def conclude_lone(part: Trace, identity: Identity, whole: Conclusions) -> Conclusions:
+    """Return what follows from lone files, of which a `part` of the trace is (`trace.lone_files`); of all else in the
+    run is known what follows."""
+    found = Conclusions(whole.programs, phases=whole.phases, clocks=whole.clocks)
+    if whole.noise:
+        gather_lone(part, identity, found, whole.noise, whole.ends)
+    attribute(found)
+    hashed(part, found)
+    whole.gaps += found.gaps
+    return found
 
 
 def hashed(trace: Trace, conclusions: Conclusions) -> None:

@@ -35,6 +35,7 @@ NOT_SYSTEM = _folders(*b"/dev/shm /var/tmp /var/home".split())
 _PACKAGE = Path(__file__).resolve().parent.parent
 OWN = _folders(*(os.fsencode(room) for room in (_PACKAGE, (_PACKAGE / "interceptors").resolve())))
 # Where IPython keeps what was typed.
+MANY = 100_000  # names of files, of which is remembered whether they are noise
 HISTORY = pattern(rb"/profile_[^/]+/history\.sqlite(-[a-z]+)?$")
 ROOT_VARIABLES = pattern(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
 
@@ -114,7 +115,7 @@ class Noise:
         self.hidden = re.compile(rb"(" + b"|".join(homes) + rb")/\.[^/]+")
         self.listens = set(_connections(trace))
         self.roots = trace.roots
-        self.named = {path for process in trace.processes.values() for path in _named(process)}
+        self.named = {path for process in trace.processes.values() for path in process.named()}
         self._known: dict[tuple[bytes, bytes | None], bool] = {}
 
     def __call__(self, opening: Opening) -> bool:
@@ -124,10 +125,13 @@ class Noise:
         names = opening.name or b"/", opening.path
         known = self._known.get(names)
         if known is None:
-            known = self._known[names] = self._by_name(*names)
+            if len(self._known) > MANY:
+                self._known.clear()
+            known = self._known[names] = self.by_name(*names)
         return known
 
-    def _by_name(self, name: bytes, path: bytes | None) -> bool:
+    def by_name(self, name: bytes, path: bytes | None = None) -> bool:
+        """Tell whether what was opened for reading, by its name or by a path that leads there, is noise."""
         if name in self.listens:
             return True
         names = {os.path.normpath(one) for one in (name, path) if one}
@@ -219,10 +223,3 @@ def _named_roots(trace: Trace) -> Iterable[bytes]:
     for name, value in trace.environment.items():
         if ROOT_VARIABLES.fullmatch(name):
             yield from (os.path.normpath(os.fsencode(part)) for part in value.split(":") if part.startswith("/"))
-
-
-def _named(process: Process) -> Iterable[bytes]:
-    """The paths that a command line names, also as `--option=PATH`."""
-    for argument in process.arguments[1:]:
-        for text in {argument, argument.partition(b"=")[2]} - {b""}:
-            yield os.path.normpath(os.path.join(process.cwd, text))

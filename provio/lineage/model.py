@@ -5,13 +5,18 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from provio.facts import Opening, Process
 from provio.identity import member_iri
 from provio.lineage.clocks import Clocks
 from provio.lineage.sayings import Sayings
+from provio.lone import Moments
 from provio.plain import field, plain
 from provio.statx import Facts, Record
+
+if TYPE_CHECKING:
+    from provio.lineage.code import Noise
 
 # A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
 TICK = 20_000_000
@@ -306,6 +311,11 @@ class Conclusions:
     owners: Mapping[str, str] = field(default_factory=dict)
     contributed: set[str] = field(default_factory=set)
     took_part: frozenset[str] = frozenset()
+
+    # Of lone files (`lone`): when each process read and wrote them; what is noise; until when each may have written.
+    lone: Mapping[str, Moments] = field(default_factory=dict)
+    noise: Noise | None = None
+    ends: Mapping[str, int] = field(default_factory=dict)
 
     def copy_iri(self, process: Process) -> str:
         """Return the IRI of the next copy that a process made."""

@@ -59,6 +59,9 @@ def _finished(conclusions: Conclusions) -> dict[str, set[int]]:
     for span in conclusions.spans:
         if span.wrote_content and not span.by_the_way:
             written.setdefault(span.process.iri, set()).add(span.last)
+    for iri, lone in conclusions.lone.items():
+        if lone.finished:
+            written.setdefault(iri, set()).update(lone.finished)
     return written
 
 
@@ -216,7 +219,8 @@ def _news(process: Process, conclusions: Conclusions) -> list[int]:
     for found in conclusions.inputs[process.iri]:
         if not found.noise:
             first[found.version] = min(found.first, first.get(found.version, found.first))
-    return list(first.values())
+    lone = conclusions.lone.get(process.iri)
+    return [*first.values(), *(lone.news if lone else ())]
 
 
 def _phases(process: Process, written: list[int], forks: list[int], news: list[int]) -> list[Phase]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 
 from provio.facts import Event, Opening, Process, Stretch
 from provio.identity import Identity
@@ -41,11 +42,22 @@ def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: No
     name_unread(collector.unread, identity, conclusions)
 
 
+def gather_lone(
+    part: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, ends: Mapping[str, int]
+) -> None:
+    """Fill them with what follows from a part of a run in which each file was opened once."""
+    collector = _Collector(part, identity, conclusions, noise, ends)
+    for process in part.processes.values():
+        conclusions.inputs[process.iri] = []
+        collector.opened(process, set())
+    collector.left()
+
+
 class _Collector:
     """Goes through the processes of a run, one after the other."""
 
     def __init__(
-        self, trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, lives: dict[str, int]
+        self, trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, lives: Mapping[str, int]
     ) -> None:
         self.lives = lives
         self.unread: list[Opening] = []
@@ -64,6 +76,19 @@ class _Collector:
         self.handing_on = max((e.at for e in process.events if e.kind in HANDS_ON), default=-1)
         self.unmapped = _by_opening(process, "Unmap", "map")
         self.sources = _sources(process)
+        self.opened(process, code)
+        written = _written(process)
+        for event in process.events:
+            by_name = event.kind == "Truncate" and "object" not in event.record
+            if not (by_name or event.kind == "SetTimes") or self.out.is_apart(event.facts()):
+                continue
+            if by_name:
+                self._truncated_by_name(event)
+            else:
+                self._times_set(event, written)
+
+    def opened(self, process: Process, code: set[str]) -> None:
+        """Gather what one process did through its openings; `code` are the versions of what it ran."""
         maps = _by_opening(process, "Map", "object")
         cuts = _by_opening(process, "Truncate", "object")
         for opening in process.openings:
@@ -74,15 +99,6 @@ class _Collector:
                     self._input(opening, mapped)
                     self._perhaps(opening, mapped)
                 self._span(opening, mapped, cuts.get(opening.iri, []))
-        written = _written(process)
-        for event in process.events:
-            by_name = event.kind == "Truncate" and "object" not in event.record
-            if not (by_name or event.kind == "SetTimes") or self.out.is_apart(event.facts()):
-                continue
-            if by_name:
-                self._truncated_by_name(event)
-            else:
-                self._times_set(event, written)
 
     def _code(self, process: Process) -> set[str]:
         """Note the versions of the code that a process ran, and return them."""

@@ -56,6 +56,10 @@ class Folder:
         found = list(self._all())
         return sum(each.st_blocks * 512 for each in found), sum(not stat.S_ISDIR(each.st_mode) for each in found)
 
+    def has_large(self) -> bool:
+        """Tell whether one of its files is read in parts."""
+        return any(stat.S_ISREG(each.st_mode) and each.st_size > LARGE for each in self._all())
+
     def text(self, enough: int) -> int:
         """Return the bytes of Turtle in it, without the `#` that fill up what a thread had gained ahead; of more than
         `enough` not all."""

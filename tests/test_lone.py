@@ -1,0 +1,195 @@
+"""Files that one opening of a run has to do with are stated in batches: the same graph as without that."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from provio import intake, lone, merge_job
+from provio.config import Config
+from provio.home import Home
+from provio.lone import Lone
+from provio.runfiles import folder as run_folder
+from provio.settle import settled
+from provio.trace import read_run
+
+# What a program does to files at random: to a few again and again, to most once. Two threads, and a fork.
+PROGRAM = """
+import mmap, os, random, sys, threading
+seed, many = int(sys.argv[1]), int(sys.argv[2])
+os.makedirs("out/deep", exist_ok=True)
+os.symlink("in", "link")
+
+def act(chance, number):
+    old = "in/" + (str(chance.randrange(6)) if chance.random() < 0.2 else str(number))
+    new = "out/" + (str(chance.randrange(6)) if chance.random() < 0.2 else chance.choice(("", "deep/")) + str(number))
+    what = chance.random()
+    if what < 0.45:
+        with open(chance.choice((old, old, old, "link" + old[2:], "in/../" + old)), "rb", buffering=0) as file:
+            for _ in range(chance.choice((1, 1, 2, 5))):
+                file.read(chance.choice((3, 10, 100)))
+                if chance.random() < 0.1:
+                    file.seek(0)
+    elif what < 0.85:
+        with open(new, chance.choice(("w", "w", "w", "a", "x" if not os.path.exists(new) else "w"))) as file:
+            for _ in range(chance.choice((1, 1, 3))):
+                file.write("x" * chance.choice((1, 40, 9000)))
+                if chance.random() < 0.1:
+                    file.flush()
+        after = chance.random()
+        if after < 0.05:
+            os.rename(new, new + ".done")
+        elif after < 0.08:
+            os.link(new, new + ".link")
+        elif after < 0.12:
+            os.unlink(new)
+        elif after < 0.15:
+            os.utime(new, (1, 1))
+        elif after < 0.18:
+            os.truncate(new, 5)
+        elif after < 0.2:
+            os.chmod(new, 0o600)
+    elif what < 0.9:
+        with open(old, "r+b") as file, mmap.mmap(file.fileno(), 0) as held:
+            held[0:1] = b"y"
+    elif what < 0.93:
+        file = os.open(old, os.O_RDONLY)
+        os.sendfile(os.open(new, os.O_WRONLY | os.O_CREAT), file, 0, 10)
+    elif what < 0.95:
+        open(old, "rb")  # and not read
+        try:
+            open("none" + old)
+        except OSError:
+            pass
+    elif what < 0.955:
+        os.rename("out/deep", "out/moved" + str(number))
+        os.makedirs("out/deep")
+    elif what < 0.96 and os.fork() == 0:
+        act(chance, number)
+        os._exit(0)
+
+def work(name, numbers):
+    chance = random.Random(f"{seed} {name}")
+    for number in numbers:
+        try:
+            act(chance, number)
+        except (FileExistsError, FileNotFoundError, ValueError):
+            pass
+
+threads = [threading.Thread(target=work, args=(name, range(name, many, 2))) for name in (0, 1)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+SEEDS = int(os.environ.get("PROVIO_SEEDS", "5"))
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small runs have lone files, in several batches."""
+    monkeypatch.setattr(lone, "FIRST", 3)
+    monkeypatch.setattr(lone, "BATCH", 7)
+    monkeypatch.setattr(lone, "WINDOW", 5)
+    monkeypatch.setattr(run_folder, "LARGE", 2_000)
+
+
+def told(run: Path, held: Lone | None) -> tuple[list[str], list[str], set[str]]:
+    """Return what the store is given of a run: its lines in order, what the index says, what is left open."""
+    prepared = intake.prepare(settled(read_run(run, held)), Config())
+    lines = sorted({line for piece in prepared.pieces for line in piece.splitlines()})
+    return lines, prepared.index, prepared.open
+
+
+def assert_same(run: Path, held: Lone) -> None:
+    """The store is given the same with and without lone files."""
+    told(run, None)  # which notes what is found after the run
+    lines, *rest = told(run, None)
+    found, *others = told(run, held)
+    assert (sorted(set(lines) - set(found)), sorted(set(found) - set(lines))) == ([], [])
+    assert others == rest
+
+
+def held_by(project: Project, run: Path) -> Lone:
+    found = merge_job.lone_of(run, Home(project.path / ".provio"))
+    assert found is not None
+    return found
+
+
+def record(project: Project, program: str, *arguments: str) -> Path:
+    (project.path / "program.py").write_text(program)
+    (project.path / "in").mkdir(exist_ok=True)
+    for number in range(400):
+        (project.path / "in" / str(number)).write_text(f"{number} " * 30)
+    project.provio("run", "--no-merge", "--", sys.executable, "program.py", *arguments)
+    return Home(project.path / ".provio").run_folders()[-1]
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_the_graph_is_the_same_as_without(project: Project, seed: int) -> None:
+    run = record(project, PROGRAM, str(seed), "400")
+    held = held_by(project, run)
+    assert_same(run, held)
+    assert 50 < len(held) < 400
+
+
+@pytest.mark.usefixtures("few")
+def test_the_graph_is_the_same_of_what_was_cut_off(project: Project) -> None:
+    run = record(project, PROGRAM, "7", "400")
+    for file in sorted(run.glob("*/*.ttl"), key=lambda file: file.stat().st_size)[-2:]:
+        with open(file, "r+b") as data:
+            data.truncate(os.path.getsize(file) * 2 // 3)
+    assert_same(run, held_by(project, run))
+
+
+@pytest.mark.usefixtures("few")
+def test_one_process_cut_into_phases(project: Project) -> None:
+    """Each reads one file and writes one: as many phases."""
+    program = """
+import os
+os.mkdir("out")
+for number in range(100):
+    with open(f"in/{number}") as old, open(f"out/{number}", "w") as new:
+        new.write(old.read())
+"""
+    run = record(project, program)
+    held = held_by(project, run)
+    assert_same(run, held)
+    assert len(held) > 180
+
+
+@pytest.mark.usefixtures("few")
+def test_what_another_process_touches_is_not_lone(project: Project) -> None:
+    program = """
+import os, subprocess
+for number in range(60):
+    with open(f"in/{number}") as file:
+        file.read()
+with open("in/13", "a") as file:
+    file.write("more")
+subprocess.run(["cat", "in/17"], stdout=subprocess.DEVNULL)
+os.rename("in", "moved")
+"""
+    run = record(project, program)
+    held = held_by(project, run)
+    assert_same(run, held)
+    assert len(held) == 0  # all had two names
+
+
+def test_a_small_run_has_none(project: Project) -> None:
+    run = record(project, "for number in range(60): open(f'in/{number}').read()")
+    assert merge_job.lone_of(run, Home(project.path / ".provio")) is None
+
+
+@pytest.mark.usefixtures("few")
+def test_without_room_for_their_records_it_goes_without(project: Project) -> None:
+    run = record(project, PROGRAM, "8", "200")
+    assert_same(run, Lone(project.path / "missing", lambda _, path: path))
