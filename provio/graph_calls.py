@@ -143,8 +143,8 @@ class CallGraph:
         if lone and lone.first and not self.kept.left_out & {"api", "duration"}:
             starts = [phase.start for phase in self.out.phases[process.iri]]
             numbers = (max(0, bisect_right(starts, first) - 1) for first in lone.first)
-            for (number, api), count in Counter(zip(numbers, lone.api, strict=True)).items():
-                counts.setdefault(self.out.phases[process.iri][number].iri, Counter())[lone.apis[api]] += count
+            for (number, by), count in Counter(zip(numbers, lone.api, strict=True)).items():
+                counts.setdefault(self.out.phases[process.iri][number].iri, Counter())[lone.apis[by]] += count
         self.usual = {phase: min(found, key=lambda api: (-found[api], api)) for phase, found in counts.items()}
         for phase, api in self.usual.items():
             self.graph.say(phase, ("openApi", turtle.literal(api)))

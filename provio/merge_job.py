@@ -15,11 +15,11 @@ from provio.errors import Busy, NotAllowed
 from provio.home import Home
 from provio.intake import Prepared
 from provio.lock import Lock
-from provio.lone import Lone
 from provio.plain import plain
 from provio.run_facts import Trace
 
 if TYPE_CHECKING:
+    from provio.lone import Lone
     from provio.survey import Survey
 
 FEW = 1_000_000  # bytes of Turtle: less is read sooner than readers are started
@@ -123,6 +123,8 @@ def lone_of(folder: Path, home: Home) -> Lone | None:
     that this host opened are looked at, as `settle` looks at those of others."""
     if not runfiles.Folder(folder).has_large():
         return None
+    from provio.lone import Lone  # dear to load, and most runs are small
+
     resolver, host = settle.Resolver(), turtle.segment(environment.host())
     looks = os.access(folder, os.W_OK)
     return Lone(home.path, lambda process, path: resolver(path) if looks and process.host == host else path)

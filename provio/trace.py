@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from provio import hosts, jobs, runfiles
 from provio.admit import admitted
 from provio.digests import Digests
-from provio.facts import Opening, Process, Thread
+from provio.facts import Opening, Process
 from provio.literals import path_of
 from provio.mount_tables import MountTables
 from provio.packed import Loose, Packed
@@ -100,14 +100,13 @@ def read_files(
             file_gap(trace, file, file.gap)
             continue
         records = _taken(trace, file, sayings)
-        if trace.lone:
-            trace.lone.note(records)
         if hosts.takes(trace.hosts, file.name, file.host, records) or jobs.takes(trace.jobs, file.name, records):
-            continue
-        if file.name in AFTER:
+            pass
+        elif file.name in AFTER:
             settled.update(records)
         elif not tables.takes(records, file.name, f"{trace.iri}/{file.host}/"):
             late.append(assemble(trace, records, members, sayings))
+    late.extend(assemble(trace, records, members, sayings) for records in _not_lone(trace))
     if mounts is None:
         contain(trace, tables)
         hosts.finish(trace.run, trace.iri, trace.hosts, trace.gaps)
@@ -117,33 +116,13 @@ def read_files(
     while late:
         attach(trace, late.popleft(), openings, threads, (members, sayings))
     trace.said = sayings.placed()
-    if trace.lone:
-        openings |= _not_lone(trace, trace.lone, threads, (members, sayings))
-    for process in trace.processes.values():
-        process.openings.sort(key=lambda opening: (len(opening.label), opening.label))  # as they were opened
-        if process.containers:
-            adopt(process)
+    _order(trace)
     found = (after.get(own, {}) for own in trace.processes) if after else ()
     settled.update((iri, packed.record()) for known in found for iri, packed in known.items())
     _attach_settled(trace, settled, openings)
     _bound_accesses(trace)
     if trace.gaps:
         date_the_lost(trace)
-
-
-def _not_lone(
-    trace: Trace, lone: Lone, threads: dict[str, Thread], beside: tuple[Members, Sayings]
-) -> dict[str, Opening]:
-    """Give their processes the openings that turned out not to be lone, and return these."""
-    found: dict[str, Opening] = {}
-    for iri, records in lone.divide(trace):
-        accesses = assemble(trace, records, *beside)
-        process = trace.processes.get(iri)
-        if process:
-            own = {one.iri: one for one in process.openings[-len(records) :] if one.iri in records}
-            attach(trace, accesses, own, threads, beside)
-            found |= own
-    return found
 
 
 def lone_files(trace: Trace, process: Process) -> Iterator[Trace]:
@@ -169,7 +148,30 @@ def _taken(trace: Trace, file: RunFile, sayings: Sayings) -> Records:
     own = f"{trace.iri}/{file.host}/"
     ahead = hosts.offset(trace.hosts.get(file.host, {}))
     apart = None if ahead else load_large(file, own, trace.digests, sayings, trace.lone)
-    return records_of(trace, file) if apart is None else admitted(apart, own, file.path, trace.damages)
+    if apart is not None:
+        return admitted(apart, own, file.path, trace.damages)
+    records = records_of(trace, file)
+    if trace.lone:
+        for iri, record in records.items():
+            trace.lone.note(iri, record)
+    return records
+
+
+def _order(trace: Trace) -> None:
+    """Put the openings of each process in the order of their numbers; then those that a library alone saw."""
+    for process in trace.processes.values():
+        process.openings.sort(key=lambda opening: (len(opening.label), opening.label))
+        if process.containers:
+            adopt(process)
+
+
+def _not_lone(trace: Trace) -> Iterator[Records]:
+    """The records of the openings that turn out not to be lone."""
+    if trace.lone is None:
+        return
+    from provio.trace_lone import divide  # dear to load, and most runs are small
+
+    yield from divide(trace.lone, trace)
 
 
 def contain(trace: Trace, tables: MountTables) -> None:

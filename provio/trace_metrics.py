@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 from provio import blocks
 from provio.admit import LONGEST, wrong
-from provio.lone import Gatherer, Lone
+from provio.lone import Lone
 from provio.metrics import Metrics
 from provio.statx import Record
+from provio.trace_lone import Gatherer
 from provio.trace_said import Sayings, metric_of
 
 

@@ -13,7 +13,8 @@ FLOORS = """
     owners captured ranks
     errors patterns plain folders cycles components disjoint sparql vocab kinds
     implied sparql_patterns class_patterns turtle statx values metrics said digests
-    literals packed hosts facts run_facts admit trace_members trace_said blocks lone trace_metrics runfiles trace_hash
+    literals packed hosts facts lone run_facts admit trace_members trace_said blocks trace_lone trace_metrics
+    runfiles trace_hash
     content given_file settings switches endpoints config config_layers config_file home sharing lock passwords redact
     jobs storage environment executable limits mount_tables
     trace_records trace_processes trace_parts trace needs shims going signals recording run waiter session

@@ -11,12 +11,12 @@ from provio.facts import Opening, Process
 from provio.identity import member_iri
 from provio.lineage.clocks import Clocks
 from provio.lineage.sayings import Sayings
-from provio.lone import Moments
 from provio.plain import field, plain
 from provio.statx import Facts, Record
 
 if TYPE_CHECKING:
     from provio.lineage.code import Noise
+    from provio.lone import Moments
 
 # A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
 TICK = 20_000_000
