@@ -158,9 +158,13 @@ def _taken(trace: Trace, file: RunFile, sayings: Sayings) -> Records:
 
 
 def _order(trace: Trace) -> None:
-    """Put the openings of each process in the order of their numbers; then those that a library alone saw."""
+    """Put the openings of each process in the order of their numbers, and the accesses of each by thread and number, in
+    whichever order they were read; then come openings that a library alone saw."""
     for process in trace.processes.values():
         process.openings.sort(key=lambda opening: (len(opening.label), opening.label))
+        for opening in (*process.openings, *process.containers):
+            if len(opening.accesses) > 1:
+                opening.accesses.sort(key=lambda access: (access.thread.iri, len(access.name), access.name))
         if process.containers:
             adopt(process)
 
