@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 
@@ -11,6 +12,12 @@ def folders(path: bytes) -> Iterator[bytes]:
     while place >= 0:
         yield path[:place]
         place = path.rfind(b"/", 0, place)
+
+
+def normal(path: bytes) -> bytes:
+    """Return what `normpath` does, sooner for a path that is normal, as nearly all are."""
+    odd = b"//" in path or b"/." in path or path[-1:] in (b"/", b"") or path[:1] != b"/"
+    return os.path.normpath(path) if odd else path
 
 
 class Tree:

@@ -81,6 +81,8 @@ def ties(tied: Iterable[tuple[str, str, str]]) -> str:
 
 def _own_name(version: Version) -> bytes | None:
     """The last name of a version, where its File does not say it already."""
+    if len(version.sightings) == 1:
+        return None
     name = version.last_name or None
     return None if set(version.names.values()) == {name} else name
 
@@ -337,7 +339,7 @@ class _Writer:
             yield
 
     def _version(self, version: Version) -> None:
-        graph = self.graph
+        graph, names = self.graph, version.names
         graph.node(
             version.iri,
             "FileVersion",
@@ -349,7 +351,7 @@ class _Writer:
             ("prov:wasGeneratedBy", named(version.generated_by) if version.generated_by else None),
             ("madeIn", self._made_in(version.iri)),
             ("prov:wasAttributedTo", self.kept.program(version.attributed_to) if version.attributed_to else None),
-            *(("prov:specializationOf", named(file)) for file in version.names),
+            *(("prov:specializationOf", named(file)) for file in names),
         )
         if not version.noise:
             graph.version(version.iri, self._begun(version))
@@ -359,7 +361,7 @@ class _Writer:
             graph.say(version.iri, ("prov:wasRevisionOf", named(earlier)), ("prov:wasDerivedFrom", named(earlier)))
         for gone in version.without or ():
             graph.say(version.iri, ("without", named(gone)))
-        for file, path in version.names.items():
+        for file, path in names.items():
             self._file(file, path)
 
     def _begun(self, version: Version) -> int | None:

@@ -187,9 +187,11 @@ class CallGraph:
                 self.activity(f"{access.iri}/{name}", kind, acting, thread, api, counters, first, target, last)
                 if opened and opened.api != self.usual[self.out.phase_at(acting, first).iri]:
                     self.graph.say(f"{access.iri}/{name}", ("openApi", self._api(opened.api or "")))
-        if access.count("count") and access.counts["a"] == "Copy":
+        if not access.count("count"):
+            return
+        if access.counts["a"] == "Copy":
             self._copied(access, entity)
-        elif access.operation and access.count("count"):
+        elif access.operation:
             counters = {name: access.count(name) for name in ("count", "bytes", "elapsed") if name in access.counts}
             if counters["count"] > 1:
                 counters["maxElapsed"] = access.count("longest")

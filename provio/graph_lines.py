@@ -73,7 +73,7 @@ class RunGraph(Graph):
         for name, value in pairs:
             if value is None:
                 continue
-            if self._own(value):
+            if value[0] == "<" and self._own(value):
                 self.lines.append(f"<{iri}> {term(name)} {value} .\n")
             else:
                 time = _ZEROS.sub("Z", value) if value.endswith(_ZERO_TIME) else value

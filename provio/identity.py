@@ -53,6 +53,7 @@ class Identity:
             image = self.image(trace.image)[len(BASE) :]
             self._domains |= dict.fromkeys(trace.image_devices, image.replace("/", "."))
         self._files: dict[tuple[bytes, str], str] = {}
+        self._latest: tuple[Facts | None, str] = None, ""
 
     def domain(self, device: str) -> str:
         """Return the storage domain of a device, percent-encoded: one authority."""
@@ -64,7 +65,9 @@ class Identity:
 
     def version(self, facts: Facts) -> str:
         """Return the IRI of a file version: domain, inode, birth, mtime and size."""
-        return version_iri(self.domain(facts.device), facts)
+        if facts is not self._latest[0]:  # it is asked several times of the same
+            self._latest = facts, version_iri(self.domain(facts.device), facts)
+        return self._latest[1]
 
     def file(self, path: bytes, device: str) -> str:
         """Return the IRI of a file's name: the same folder mounted elsewhere gives the same name."""

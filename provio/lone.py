@@ -112,24 +112,16 @@ class Lone:
             if units:
                 yield units
 
-    def last(self, process: Process) -> int:
-        """Return when a process was last seen to read, write or close a lone file."""
-        epochs, found = _epochs(process), 0
-        for batch in self.units(process.iri):
-            for _, _, access, counts, _ in batch:
-                latest = max(int(counts.get(name, 0)) for name in ("closed", "lastRead", "lastWrite"))
-                found = max(found, epochs[above(access)] + latest)
-        return found
-
-    def moments(self, process: Process, noise: Callable[[bytes], bool]) -> Moments:
-        """Return what is held of a process; `noise` tells whether the file of a path is noise."""
+    def moments(self, process: Process, noise: Callable[[bytes, bytes], bool]) -> Moments:
+        """Return what is held of a process; `noise` tells whether a file is noise, by its name and the path."""
         found = Moments(array("q"), array("q"), array("q"), array("H"), [])
-        epochs, numbers = _epochs(process), dict[str, int]()
+        epochs, numbers = epochs_of(process), dict[str, int]()
         for batch in self.units(process.iri):
             for _, record, access, counts, _ in batch:
                 epoch, reads = epochs[above(access)], "firstRead" in counts
                 first = epoch + int(counts["firstRead" if reads else "firstWrite"])
-                if reads and not noise(path_of(record, "path") or b"/"):
+                path = path_of(record, "path") or b"/"
+                if reads and not noise(path, path):
                     found.news.append(first)
                 last = 0 if reads else epoch + int(counts["lastWrite"])
                 if last > int(record["openedNs"]):
@@ -141,7 +133,8 @@ class Lone:
         return found
 
 
-def _epochs(process: Process) -> dict[str, int]:
+def epochs_of(process: Process) -> dict[str, int]:
+    """Return what the moments of each thread count from, in ns since 1970."""
     return {thread.iri: thread.epoch for thread in process.threads}
 
 

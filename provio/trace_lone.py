@@ -14,7 +14,7 @@ from provio.admit import LONGEST, wrong
 from provio.facts import Process
 from provio.folders import folders
 from provio.literals import path_of
-from provio.lone import Lone, Records, Unit, Units, above
+from provio.lone import Lone, Records, Unit, Units, above, epochs_of
 from provio.run_facts import Trace
 from provio.statx import Facts, Record
 
@@ -167,18 +167,26 @@ def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
     for iri, units in lone.of.items():
         process = trace.processes.get(iri)
         begun = process if simple and process and "startedNs" in process.record else None
+        epochs, latest = epochs_of(process) if process else {}, 0
         inodes, units.inodes = iter(units.inodes), array("q")
         for batch in lone.batches(iri):
             alone = [begun is not None and is_lone(unit, next(inodes), begun) for unit in batch]
             units.lone.extend(alone)
             rest: Records = {}
-            for unit in (unit for unit, found in zip(batch, alone, strict=True) if not found):
-                rest |= {unit[0]: unit[1], unit[2]: unit[3], **unit[4], **lone.parts.get(unit[2], {})}
+            for unit, is_alone in zip(batch, alone, strict=True):
+                if is_alone:
+                    latest = max(latest, epochs[above(unit[2])] + _latest(unit[3]))
+                else:
+                    rest |= {unit[0]: unit[1], unit[2]: unit[3], **unit[4], **lone.parts.get(unit[2], {})}
             if rest:
                 yield rest
-        if process:
-            process.told[""] = max(process.told.get("", 0), lone.last(process))
+        if process:  # it went on at least until then
+            process.told[""] = max(process.told.get("", 0), latest)
     lone.met, lone.inodes, lone.parts = set(), set(), {}
+
+
+def _latest(counts: Record) -> int:
+    return max(int(counts["closed"]), int(counts.get("lastRead", 0)), int(counts.get("lastWrite", 0)))
 
 
 def _is_simple(trace: Trace) -> bool:

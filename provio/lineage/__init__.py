@@ -92,7 +92,7 @@ def conclude(
     conclusions.apart, conclusions.noise, conclusions.ends = shared.inodes, noise, ends
     if whole.lone:
         read = whole.lone.moments
-        conclusions.lone = {process.iri: read(process, noise.by_name) for process in whole.processes.values()}
+        conclusions.lone = {process.iri: read(process, noise.read) for process in whole.processes.values()}
     trace = strands(whole, conclusions, ends)
     gather(trace, identity, conclusions, noise, ends)
     name(trace, identity, conclusions)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from provio.config import Config
 from provio.facts import Opening, Process
+from provio.folders import normal
 from provio.identity import Identity
 from provio.lineage.interpreters import rule_of, script_of
 from provio.lineage.model import Code, ProgramFacts
@@ -122,20 +123,24 @@ class Noise:
         """Tell whether an opening is noise."""
         if opening.writable:
             return False
-        names = opening.name or b"/", opening.path
-        known = self._known.get(names)
+        return self.read(opening.name or b"/", opening.path)
+
+    def read(self, name: bytes, path: bytes | None) -> bool:
+        """Tell whether what was opened for reading, by a path that leads to its name, is noise."""
+        known = self._known.get((name, path))
         if known is None:
             if len(self._known) > MANY:
                 self._known.clear()
-            known = self._known[names] = self.by_name(*names)
+            known = self._known[name, path] = self._by_name(name, path)
         return known
 
-    def by_name(self, name: bytes, path: bytes | None = None) -> bool:
-        """Tell whether what was opened for reading, by its name or by a path that leads there, is noise."""
+    def _by_name(self, name: bytes, path: bytes | None) -> bool:
         if name in self.listens:
             return True
-        names = {os.path.normpath(one) for one in (name, path) if one}
-        return not names & self.named and self._of_system(os.path.normpath(name))
+        plain = normal(name)
+        if plain in self.named or (path and path != name and normal(path) in self.named):
+            return False
+        return self._of_system(plain)
 
     def of_code(self, code: Code) -> bool:
         """Tell whether a program or script is noise."""

@@ -96,8 +96,10 @@ class _Collector:
             if opening.kind == "FileVersion" and not apart:
                 mapped = maps.get(opening.iri, [])
                 if self.identity.version(opening.facts) not in code:
-                    self._input(opening, mapped)
-                    self._perhaps(opening, mapped)
+                    reads = opening.reads()
+                    self._input(opening, reads, mapped)
+                    if not reads:
+                        self._perhaps(opening, mapped)
                 self._span(opening, mapped, cuts.get(opening.iri, []))
 
     def _code(self, process: Process) -> set[str]:
@@ -130,14 +132,14 @@ class _Collector:
         return version
 
     def _perhaps(self, opening: Opening, maps: list[Event]) -> None:
-        """A file of the user's that was opened for reading, for no child, and that nobody was seen to read."""
+        """A file of the user's that was opened for reading, for no child, and not seen to be read."""
         plain = not (opening.writable or opening.inherited or maps or opening.copied_to or opening.flags & os.O_PATH)
         unhanded = plain and opening.facts.size and opening.opened > self.handing_on
-        if unhanded and not opening.reads() and not self.noise(opening):
+        if unhanded and not self.noise(opening):
             self.unread.append(opening)
 
-    def _input(self, opening: Opening, maps: list[Event]) -> None:
-        moments = [moment for times in opening.reads() for moment in times]
+    def _input(self, opening: Opening, reads: list[tuple[int, int]], maps: list[Event]) -> None:
+        moments = [moment for times in reads for moment in times]
         moments += [event.at for event in maps if event.number("protection") & PROT_READ]
         if opening.truncated or not (moments or opening.copied_to) or (opening.writable and opening.facts.size == 0):
             return
