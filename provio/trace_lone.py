@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from provio import blocks
 from provio.admit import LONGEST, wrong
 from provio.facts import Process
 from provio.folders import folders
@@ -27,6 +28,7 @@ READ = frozenset(
     "a object closed readApi reads readBytes readElapsed readLongest emptyReads firstRead lastRead".split()
 )
 WRITTEN = frozenset("a object closed writeApi writes writeBytes writeElapsed writeLongest firstWrite lastWrite".split())
+ACCESS = re.compile(r"/a[0-9]+$")
 # Files that are looked for by their names: programs, settings of interpreters, histories; and paths with links in them.
 SOUGHT = re.compile(rb"\.py$|/__pycache__/|/pyvenv\.cfg$|/history\.sqlite|^/(?:dev|proc|sys)/|/\.\.?/")
 
@@ -47,8 +49,10 @@ class Gatherer:
 
     def takes(self, iri: str, record: Record, found: Records) -> bool:
         """Take a record, or not. `found` are the records of the file that were not taken: what turns out not to be
-        lone is given back to them. Raises OSError."""
+        lone is given back to them. Raises OSError, and Unknown where more is said of an access: no shim does that."""
         kind = record.get("a", "")
+        if not kind and iri not in found and ACCESS.search(iri):
+            raise blocks.Unknown
         take = {"FileVersion": self._opening, "Access": self._access, "AccessSizes": self._part, "Turn": self._part}
         if take.get(kind, self._close)(iri, record, found):
             return True
@@ -86,10 +90,12 @@ class Gatherer:
     def _part(self, iri: str, record: Record, found: Records) -> bool:
         """Take the sizes of an access that was taken; what comes too late is kept for when that turns out not to be
         lone."""
+        if wrong(record, self.own, self.own):
+            return False
         sizes = record["a"] == "AccessSizes"
         access = iri.rsplit("/", 1 if sizes else 2)[0]
         unit = self._waiting.get(self._of.get(access, ""))
-        if unit and sizes and not wrong(record, self.own, self.own):
+        if unit and sizes:
             unit[4][iri] = record
         elif access in self._of:
             self._give_back(self._of[access], found)

@@ -158,6 +158,29 @@ def test_the_graph_is_the_same_of_what_was_cut_off(project: Project) -> None:
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    "more",
+    [
+        "<a{0}> :readLongest 77 .",
+        "<a{0}/read> a :AccessSizes ; :usualSize 1 ; :size3 2 .",
+        "<a{0}/read> a :AccessSizes ; :usualSize 77 .",
+        "<a{0}/read/turn/1> a :Turn ; :last 5 ; :bytes 3 ; :first 7 .",
+        "<../o{0}> :closedNs 5 .",
+        "<a9999> a :Access ; :object <../o{0}> ; :firstRead 7 ; :lastRead 8 ; :reads 1 .",
+        '<e9999> a :Rename ; :at 5 ; :from "/tmp" ; :to "/temp" .',
+        "<../o{0}> a :FileVersion ; :openedNs 5 .",
+    ],
+)
+def test_what_is_said_late(project: Project, more: str) -> None:
+    """Of an opening and of its access, at the end of a thread file."""
+    run = record(project, "for number in range(90): open(f'in/{number}', 'rb', buffering=0).read(9)")
+    file = max(run.glob("*/*.ttl"), key=lambda file: file.stat().st_size)
+    with open(file, "a", encoding="ascii") as text:
+        text.write(f"\n{more.format(50)}\n")
+    assert_same(run, held_by(project, run))
+
+
+@pytest.mark.usefixtures("few")
 def test_one_process_cut_into_phases(project: Project) -> None:
     """Each reads one file and writes one: as many phases."""
     program = """
