@@ -81,10 +81,10 @@ def merge(
     begun = unbegun.clear(home, home.run_folders() if folders is None else folders)
     asked = None if folders is None else begun
     late = collect.here(home, None if asked is None else (folder.name for folder in asked), settings.capture_dir)
-    beside = _readers(home, settings, lock, home.run_folders() if rebuild else asked) if not known else None
+    beside = home.run_folders() if rebuild else asked
     with (
-        beside or contextlib.nullcontext() as readers,
-        home.closed(),
+        home.closed(),  # before there are readers, who write, too
+        (None if known else _readers(home, settings, lock, beside)) or contextlib.nullcontext() as readers,
         open_writer(home, settings, wait, lock, rebuild) as store,
     ):
         work = _Merge(home, store, settings, known, not rebuild)

@@ -51,6 +51,17 @@ def test_the_same_quads_as_one_after_the_other(several: Project) -> None:
     assert quads(several) == alone
 
 
+@pytest.mark.slow
+def test_what_readers_write_is_shut_to_others(several: Project) -> None:
+    """Whatever umask the user has: what was looked at after a run, which a reader notes in its folder, as all else."""
+    record = several.path / ".provio"
+    for path in record.glob("runs/*/*/settled.ttl"):  # as after runs that were killed
+        path.unlink()
+    several.provio("merge", umask=0)
+    assert len(list(record.glob("runs/*/*/settled.ttl"))) == 6
+    assert {oct(path.stat().st_mode & 0o777) for path in record.rglob("*") if path.is_file()} == {"0o600"}
+
+
 def merging(project: Project, number: int) -> subprocess.Popen[str]:
     """A merge that has come to the n-th run, and stays there."""
     run = sorted((project.path / ".provio" / "runs").iterdir())[number].name
