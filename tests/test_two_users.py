@@ -1,0 +1,141 @@
+"""Several users of one record: two who merge at the same time, one who may only read it, one who may not.
+
+Whatever one of them may not do is said in one line, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import provio_command
+from meanwhile import stopped
+from test_init import ADA, BOB, EVE, GROUP, Users
+from test_init import users as users
+from test_merge_readers import STOPS
+from test_remove import quads, runs
+
+TOUCH_MANY = "umask 022; mkdir $0; cd $0; for i in $(seq 600); do echo $i > $i; done; cat * > all; echo $0 >> ../log"
+
+
+def record(users: Users, user: int, name: str) -> Path:
+    """Have a user record a run that is left pending, of so much that two make a merge that reads beside itself."""
+    users.provio(user, "run", "--quiet", "--no-merge", "--name", name, "--", "sh", "-c", TOUCH_MANY, name)
+    run = users.newest()
+    # The end of a run lets the group in; it cannot where Python lies in a folder that is shut to other users.
+    subprocess.run(["chmod", "-R", "g+rwX", run], check=True)
+    return run
+
+
+@pytest.fixture
+def pending(users: Users) -> Users:
+    """A record with three runs of each of two members, pending; all of them wrote to one file."""
+    (users.folder / "log").touch()
+    (users.folder / "log").chmod(0o666)
+    for number in range(3):
+        record(users, ADA, f"ada{number}")
+        record(users, BOB, f"bob{number}")
+    return users
+
+
+def started(users: Users, user: int, *command: str) -> subprocess.Popen[str]:
+    """Start a command of a member, who has the umask that lets nobody in."""
+    words = ["setpriv", f"--reuid={user}", f"--regid={user}", f"--groups={GROUP}", "--", *command]
+    return subprocess.Popen(words, cwd=users.folder, env=users.env, stderr=subprocess.PIPE, text=True, umask=0o077)
+
+
+def named(users: Users, user: int) -> list[str]:
+    """The names of the runs that a user is told of."""
+    return sorted(row.split(",")[4] for row in users.provio(user, "runs", "--as", "csv").stdout.splitlines()[1:])
+
+
+ALL = ["ada0", "ada1", "ada2", "bob0", "bob1", "bob2"]
+
+
+@pytest.mark.slow
+def test_two_members_who_merge_at_the_same_time(pending: Users) -> None:
+    """One after the other, both without a complaint: all runs are in, and the graph is what a rebuild makes."""
+    merging = [started(pending, user, *provio_command(), "merge") for user in (ADA, BOB)]
+    said = [process.communicate(timeout=120)[1] for process in merging]
+    assert [process.returncode for process in merging] == [0, 0], said
+    assert sorted(line.split(",")[0] for text in said for line in text.splitlines()) == [
+        "0 runs merged",
+        "6 runs merged",
+    ]
+    assert (named(pending, ADA), named(pending, BOB)) == (ALL, ALL)
+    found = quads(pending.folder / ".provio")
+    pending.provio(BOB, "merge", "--rebuild")
+    assert sorted(quads(pending.folder / ".provio")) == sorted(found)
+
+
+@pytest.mark.slow
+def test_a_member_asks_while_another_merges_and_is_killed(pending: Users) -> None:
+    """The question does not wait, and says in one line what is not in its answer; the next one brings all in."""
+    pending.provio(ADA, "merge")
+    record(pending, ADA, "ada3")
+    last = record(pending, BOB, "bob3").name
+    merging = started(pending, BOB, sys.executable, "-c", STOPS, last, "merge")
+    stopped(merging)
+    asked = pending.provio(ADA, "runs", "--as", "csv")
+    assert ("bob2" in asked.stdout, "ada3" in asked.stdout) == (True, False)
+    assert asked.stderr.count("\n") == 1
+    assert "pending, not in this answer yet: another process is merging; ask again when it ends" in asked.stderr
+    merging.send_signal(signal.SIGKILL)
+    merging.communicate(timeout=60)
+    assert named(pending, ADA) == sorted([*ALL, "ada3", "bob3"])
+
+
+@pytest.mark.slow
+def test_who_is_not_in_the_group_changes_nothing(pending: Users) -> None:
+    """Merging, removing, rebuilding and asking are refused in one line that says whom to ask."""
+    before = runs(pending.folder / ".provio")
+    for words in (["merge"], ["merge", "--rebuild"], ["rm", "--yes", "ada0"], ["runs"]):
+        done = pending.provio(EVE, *words, code=1)
+        assert done.stderr.count("\n") == 1
+        assert f"shared by user {ADA} with group {GROUP}, which you are not in: ask to be added" in done.stderr
+    assert runs(pending.folder / ".provio") == before
+    assert named(pending, BOB) == ALL
+
+
+@pytest.mark.slow
+def test_a_member_removes_a_run_of_another(pending: Users) -> None:
+    """It is gone for all members, with its files; the other runs are as they were."""
+    pending.provio(BOB, "rm", "--yes", "ada1")
+    left = [name for name in ALL if name != "ada1"]
+    assert (named(pending, ADA), named(pending, BOB)) == (left, left)
+    assert len(runs(pending.folder / ".provio")) == len(left)
+    found = quads(pending.folder / ".provio")
+    pending.provio(ADA, "merge", "--rebuild")
+    assert sorted(quads(pending.folder / ".provio")) == sorted(found)
+
+
+@pytest.mark.slow
+def test_a_record_without_the_right_to_write(users: Users) -> None:
+    """One's own, with the modes taken away: questions are answered and say what is pending; whoever merges, rebuilds or
+    removes is told where the right is missing; a command runs unrecorded. With the right again all is there."""
+    folder = users.folder / "mine"
+    folder.mkdir()
+    os.chown(folder, ADA, ADA)
+    users.folder = folder
+    users.provio(ADA, "init")
+    users.provio(ADA, "run", "--quiet", "--name", "before", "--", "sh", "-c", "echo 1 > a")
+    users.provio(ADA, "run", "--quiet", "--no-merge", "--name", "pending", "--", "sh", "-c", "cat a > b")
+    record = folder / ".provio"
+    before, files = quads(record), runs(record)
+    subprocess.run(["chmod", "-R", "a-w", record], check=True)
+    asked = users.provio(ADA, "lineage", "a", "--as", "table")
+    assert f"{folder}/a" in asked.stdout
+    assert asked.stderr.count("\n") == 1 and "1 run pending" in asked.stderr
+    for words in (["merge"], ["merge", "--rebuild"], ["rm", "--yes", "before"]):
+        said = users.provio(ADA, *words, code=1).stderr.splitlines()[-1]
+        assert f"cannot write {record} (Permission denied)" in said
+        assert said.endswith("see who may write there")
+    ran = users.provio(ADA, "run", "--", "echo", "done")
+    assert ran.stdout == "done\n" and "not recording" in ran.stderr
+    assert (quads(record), runs(record)) == (before, files)
+    subprocess.run(["chmod", "-R", "u+w", record], check=True)
+    assert named(users, ADA) == ["before", "pending"]
