@@ -8,6 +8,8 @@ however many versions of its inode there are.
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -71,9 +73,8 @@ class Versions:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._open()
-        except sqlite3.OperationalError as error:
-            raise OSError(f"cannot write {path}: {error}") from error
+            with _refused(path):
+                self._open()
         except sqlite3.DatabaseError:  # it is damaged, and made again of the lists
             path.unlink()
             self._open()
@@ -209,8 +210,10 @@ def _fit(number: int | None) -> int | str | None:
 
 @contextlib.contextmanager
 def _refused(path: Path) -> Iterator[None]:
-    """Say of what SQLite cannot write that the disk refuses it."""
+    """Say of what SQLite cannot write that the disk refuses it; in the system's words where it is full, by which a
+    removal knows."""
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise OSError(f"cannot write {path}: {error}") from error
+        full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
+        raise OSError(f"cannot write {path}: {os.strerror(errno.ENOSPC) if full else error}") from error
