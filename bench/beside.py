@@ -19,9 +19,12 @@ class Beside:
 
     def told(self, rounds: int) -> str:
         """Return the cell of a row."""
+        return f"{datetime.now(UTC):%Y-%m-%d}, {rounds} rounds: {self.cores():.1f}"
+
+    def cores(self) -> float:
+        """Return how many cores others kept busy."""
         elapsed = max(time.monotonic() - self.began, 0.01)
-        others = max(0.0, (_busy() - self.busy) - (_own() - self.own)) / elapsed
-        return f"{datetime.now(UTC):%Y-%m-%d}, {rounds} rounds: {others:.1f}"
+        return max(0.0, (_busy() - self.busy) - (_own() - self.own)) / elapsed
 
 
 def _busy() -> float:

@@ -148,13 +148,13 @@ def text(
     return "\n".join(parts)
 
 
-def write(path: Path, content: str, *, part: bool = False) -> str:
+def write(path: Path, content: str, *, part: bool = False, begin: str = BEGIN) -> str:
     """Replace what stands between the marks of a page, or a `part` of it; make the page where there is none. Return
     what stands there now."""
     page = path.read_text(encoding="utf-8") if path.exists() else f"{INTRODUCTION}\n{BEGIN} {END}\n"
-    before, rest = page.split(BEGIN, 1)
+    before, rest = page.split(begin, 1)
     old, after = rest.split(END, 1)
     if part:
         content = kept.together(old.strip().removeprefix("-->").removesuffix("<!--"), content)
-    path.write_text(f"{before}{BEGIN} -->\n\n{content}\n<!-- {END}{after}", encoding="utf-8")
+    path.write_text(f"{before}{begin} -->\n\n{content}\n<!-- {END}{after}", encoding="utf-8")
     return content

@@ -1,0 +1,99 @@
+"""What keeping and asking costs, as a table: the figures that `keeping.py` keeps in, Markdown out."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+FIRST, NOW = "first", "now"
+BEGIN = "<!-- written by `python bench/keeping.py` from here"
+# name → what is done to the files, and how many they are
+CASES = {
+    f"{kind}-{files}": (kind, files)
+    for kind, sizes in {"grep": (50_000,), "read": (10_000, 50_000, 100_000, 1_000_000),
+                        "written": (10_000, 50_000, 100_000, 1_000_000)}.items()
+    for files in sizes
+}  # fmt: skip
+QUESTIONS = {
+    "lineage": ["lineage"], "why": ["why"], "show": ["show", "last"], "stats": ["stats"], "validate": ["validate"],
+}  # fmt: skip
+BOUNDED = 50_000  # files, of which the bounds are that do not hold for each size
+Kept = Mapping[str, Mapping[str, Mapping[str, Sequence[float | None]]]]
+
+
+class Row(NamedTuple):
+    """A line of the table: the name of its figure, what it says, its digits, its bound, and whether that is for each
+    number of files."""
+
+    name: str
+    title: str
+    digits: int = 1
+    bound: float | None = None
+    everywhere: bool = False
+
+
+ROWS = (
+    Row("recorded", "`provio run --no-merge`: processor time of the command, and of provio, s"),
+    Row("merge", "`provio merge`: processor time, s", 1, 6),
+    Row("each", "the same for each file, µs", 0),
+    Row("growth", "the same, times that of 10,000 files", 2, 1.2, True),
+    Row("largest", "its memory: the largest process, MB", 0, 300, True),
+    Row("memory", "all its processes at once, MB", 0, 300, True),
+    Row("store", "on disk: the store and its snapshot, MB", 0, 80),
+    Row("statements", "the list of what the run shares with others, MB"),
+    Row("runs", "the run folder, MB", 0),
+    Row("triples", "triples in the store for each file"),
+    Row("fresh", "`provio lineage` at once after the run, merge included: processor time, s", 1, 7),
+    Row("lineage", "`provio lineage` of what it wrote, merged: processor time, s", 2, 2),
+    Row("why", "`provio why` of the same, s", 2, 1),
+    Row("show", "`provio show last`, s", 2, 1),
+    Row("stats", "`provio stats`, s", 2, 2),
+    Row("validate", "`provio validate`, s", 2, 8),
+    Row("beside", "cores that others kept busy meanwhile"),
+)
+
+
+def table(kept: Kept) -> str:
+    """Return the page's part: of which machines the figures are, and a column for each case and release."""
+    columns = [(release, key) for key in CASES for release in (FIRST, NOW) if key in kept.get(release, {})]
+    head = ["", "bound", *(_head(release, key) for release, key in columns)]
+    rows = [[row.title, _bound(row), *(_cell(row, kept, *one) for one in columns)] for row in ROWS]
+    lines = ["| " + " | ".join(cells) + " |" for cells in (head, *rows)]
+    lines.insert(1, "|---|" + "---:|" * (len(head) - 1))
+    machines = sorted({kept[release][key]["machine"] for release, key in columns})
+    return "\n".join([*machines, "", *lines]) + "\n"
+
+
+def _head(release: str, key: str) -> str:
+    kind, files = CASES[key]
+    name = f"{'`grep -r`' if kind == 'grep' else kind} {files:,}"
+    return f"{name}, first release" if release == FIRST else name
+
+
+def _bound(row: Row) -> str:
+    return "" if row.bound is None else f"{row.bound:g}"
+
+
+def _figures(kept: Kept, release: str, key: str, name: str) -> Sequence[float | None]:
+    found = kept[release][key]
+    if name != "growth":
+        return found[name]
+    least = f"{CASES[key][0]}-10000"
+    if least == key or least not in kept[release]:
+        return ()
+    base = statistics.median(kept[release][least]["each"])
+    return [each / base for each in found["each"] if each is not None]
+
+
+def _cell(row: Row, kept: Kept, release: str, key: str) -> str:
+    """The median of the rounds; bold where it is beyond the bound."""
+    values = _figures(kept, release, key, row.name)
+    if not values:
+        return ""
+    if None in values:
+        return "not within 600"
+    value = statistics.median(values)
+    text = f"{value:,.{row.digits}f}"
+    missed = row.bound is not None and value > row.bound and (row.everywhere or CASES[key][1] == BOUNDED)
+    return f"**{text}**" if missed else text
