@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from provio.describe import describe, gaps, label, name_phases, noise, order, programs
 from provio.document import Edge, LineageDocument, Node, Via
+from provio.nodes import USED
 from provio.saved_as import checkpoints
 from provio.store import Reader
 from provio.target import Target
@@ -51,8 +52,9 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     (DESIGN: nodes are entities, phases, copies and programs; edges are asserted triples.)
     """
     starts = list(dict.fromkeys([*(target.iri for target in targets), *others]))
-    ends = scope.until.ends if scope.until else lambda _: set()
-    ends(starts)  # a target that matches is no end, but a match
+    ends = scope.until.ends if scope.until else None
+    if ends:
+        ends(starts)  # a target that matches is no end, but a match
     how = MemberWays if scope.inside else None
     walk = follow(
         reader,
@@ -70,18 +72,21 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     coded = tied_by_code(walk, shown, limit) if scope.code else set()
     shown |= coded
     made = made_by_programs(walk.edges)
-    tied = {iri for iri in walk.entities if strengths.get(iri) == 2 and limit < 2} - coded
+    controlled = {iri for iri, strength in strengths.items() if limit < strength == 2}
+    tied = (controlled & walk.entities.keys()) - coded
     looked = set() if scope.everything else (shown & set(walk.entities)) | tied
     system = noise(reader, looked, walk.edges, walk.known) - made - set(starts)
     gone = shown & system
     gone |= _dead_ends(walk, shown - gone)
     shown -= gone
+    leaves = _leaves(walk, strengths, shown)
     nodes = describe(reader, shown, walk.known)
     for node in nodes:
         node["via"] = "code" if node["iri"] in coded else STRENGTH[strengths[node["iri"]]]
         if node["iri"] in walk.entities:
             node["depth"] = walk.entities[node["iri"]]
     _name_targets(nodes, targets)
+    nodes += leaves.values()
     _name_checkpoints(reader, nodes)
     ran = programs(reader, shown & walk.activities, walk.known)
     name_phases(nodes, ran)
@@ -89,9 +94,9 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
         target=targets[0].iri,
         nodes=sorted(nodes, key=order) + ran[0],
         edges=_edges(walk, shown) + ran[1],
-        gaps=gaps(reader, shown),
+        gaps=gaps(reader, shown | leaves.keys()),
         hidden=len(gone & walk.entities.keys()),
-        control=len(tied - system),
+        control=len(tied - system) + len(_leaves(walk, strengths, controlled).keys() - leaves.keys()),
         direction="forward" if scope.forward else "backward",
     )
     if len(targets) > 1:
@@ -99,6 +104,19 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     elif targets[0].changed:
         document["changed"] = targets[0].changed
     return document
+
+
+def _leaves(walk: Walk, strengths: dict[str, int], activities: set[str]) -> dict[str, Node]:
+    """The leaves that these activities used, by their IRIs, each by its strongest and by its shortest way."""
+    found: dict[str, Node] = {}
+    for activity, leaves in sorted(walk.leaves.items(), key=lambda item: -strengths.get(item[0], 0)):
+        if activity in activities:
+            via = STRENGTH[strengths[activity]]
+            for iri, node in leaves.items():
+                node["via"] = via
+                node["depth"] = min(node["depth"], found.get(iri, node)["depth"])
+                found[iri] = node
+    return found
 
 
 def _name_targets(nodes: list[Node], targets: Sequence[Target]) -> None:
@@ -144,7 +162,7 @@ def _strengths(walk: Walk) -> dict[str, int]:
 
 def _dead_ends(walk: Walk, shown: set[str]) -> set[str]:
     """The phases that only carry what is not shown: no file leads to them, and they lead to none."""
-    onward: dict[str, set[str]] = {}
+    onward: dict[str, set[str]] = {activity: {activity} for activity, leaves in walk.leaves.items() if leaves}
     back: dict[str, set[str]] = {}
     for source, goal, _ in walk.steps():
         if source in shown and goal in shown:
@@ -164,8 +182,8 @@ def _dead_ends(walk: Walk, shown: set[str]) -> set[str]:
 
 
 def _edges(walk: Walk, shown: set[str]) -> list[Edge]:
+    edges = [edge for edge in walk.edges if edge[0] in shown and edge[2] in shown]
+    edges += ((activity, USED, iri) for activity in walk.leaves.keys() & shown for iri in walk.leaves[activity])
     return [
-        Edge(subject=subject, predicate=predicate, object=object_)
-        for subject, predicate, object_ in sorted(walk.edges)
-        if subject in shown and object_ in shown
+        {"subject": subject, "predicate": predicate, "object": object_} for subject, predicate, object_ in sorted(edges)
     ]

@@ -7,7 +7,7 @@ properties that no question about lineage needs (who read a version, in which ca
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from provio.store import Reader
 from provio.sweep import MANY, sweep
@@ -16,6 +16,7 @@ from provio.vocab import NS, PROV, RDF, RDFS
 
 BATCH = 2_000
 USED, USED_AS_NOISE = PROV + "used", NS + "usedAsNoise"
+NAMED_BY_FILE = PROV + "specializationOf"
 FEW = 4  # nodes: to parse and plan a query takes longer than to look at each of them
 # A set that keeps its order: two runs that saw one thing say the same of it twice.
 Properties = Mapping[str, Mapping[str, None]]
@@ -43,10 +44,10 @@ _OF_PROCESSES = frozenset(
         *(NS + name for name in "argv cwd host pid rank exitCode sourceText status".split()),
     )
 )
-_OF_FILES = tuple(word for word in WANTED if word not in _OF_PROCESSES)
+FILE_WORDS = tuple(word for word in WANTED if word not in _OF_PROCESSES)
 _TOLD = (NS + "size", NS + "modified")  # by the name of a version, which is made of them
 _CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each told by the form of the name
-_VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
+VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
 _PHASE = re.compile(r"https://w3id\.org/provio/run/.*\.[0-9a-z]+/phase/\d+(/\d+)?")  # of no Task
 _KEPT = frozenset((RDF + "type", *_TOLD, *WANTED))
 
@@ -55,8 +56,7 @@ def _any(predicates: Iterable[str]) -> str:
     return "||".join(f"?p=<{iri}>" for iri in predicates)
 
 
-_ALL = _any((RDF + "type", *_TOLD, *WANTED))
-_REST = _any(WANTED) + f"||?p=<{RDF}type>&&?o NOT IN(" + ",".join(f"<{iri}>" for iri in _CLASSES) + ")"
+_REST = f"||?p=<{RDF}type>&&?o NOT IN(" + ",".join(f"<{iri}>" for iri in _CLASSES) + ")"
 
 
 def batches(nodes: Iterable[str]) -> Iterator[list[str]]:
@@ -70,9 +70,9 @@ class Nodes:
     """What was read so far: a mapping from IRI to predicate to values."""
 
     def __init__(self, reader: Reader, without: Iterable[str] = ()) -> None:
-        """`without`: words that nobody will ask for, and that need not be read where nodes are very many."""
-        self.reader = reader
-        self._words = [word for word in _OF_FILES if word not in set(without)]
+        """`without`: words that nobody will ask for, and that need not be read."""
+        self.reader, self._without = reader, frozenset(without)
+        self._words = [word for word in FILE_WORDS if word not in self._without]
         self._said: dict[str, dict[str, dict[str, None]]] = {}
 
     def of(self, iris: Iterable[str]) -> Mapping[str, Properties]:
@@ -85,10 +85,11 @@ class Nodes:
             return self._said
         if len(new) > MANY:
             self._sweep(new)
+        wanted = [word for word in WANTED if word not in self._without]
         for batch in batches(iri for iri, told in new.items() if told):
-            self._read(batch, _REST)
+            self._read(batch, _any(wanted) + _REST)
         for batch in batches(iri for iri, told in new.items() if not told):
-            self._read(batch, _ALL)
+            self._read(batch, _any((RDF + "type", *_TOLD, *wanted)))
         return self._said
 
     def _sweep(self, new: dict[str, dict[str, dict[str, None]]]) -> None:
@@ -101,7 +102,10 @@ class Nodes:
     def _look(self, iri: str) -> None:
         said = self._said[iri]
         left_out, classes = (_TOLD, _CLASSES) if said else ((), ())
-        for predicate, value in self.reader.about(iri):
+        about: Iterable[Sequence[str]] = self.reader.about(iri)
+        if USED in self._without and "/run/" in iri:  # it may be very much
+            about = self.reader.table(f"SELECT ?p ?o {{ <{iri}> ?p ?o FILTER(?p!=<{USED}>) }}")
+        for predicate, value in about:
             if predicate in _KEPT and predicate not in left_out and value not in classes:
                 _note(said, predicate, value)
 
@@ -123,7 +127,7 @@ def _note(said: dict[str, dict[str, None]], predicate: str, value: str) -> None:
 
 def _told(iri: str) -> dict[str, dict[str, None]]:
     """What the name of a node tells of it, as `identity` makes names; nothing of other names."""
-    if version := _VERSION.fullmatch(iri):
+    if version := VERSION.fullmatch(iri):
         return {
             RDF + "type": {_CLASSES[0]: None},
             NS + "modified": {instant_text(int(version[1])): None},

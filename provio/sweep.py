@@ -32,7 +32,7 @@ def sweep(reader: Reader, said: Said, wanted: Collection[str], words: Iterable[s
     versions = f"SELECT ?s {{ ?s <{PROV}specializationOf> ?f }} LIMIT {limit + 1}"
     if int(next(iter(reader.table(f"SELECT (COUNT(?s) AS ?n) {{ {{ {versions} }} }}")))[0]) > limit:
         return False
-    kinds = " ".join(f"<{kind}>" for kind in _entities() if kind not in classes)
+    kinds = " ".join(f"<{kind}>" for kind in entities() if kind not in classes)
     questions = [(word, f"SELECT ?s ?o {{ ?s <{word}> ?o }} LIMIT {limit + 1}") for word in words]
     questions.append((RDF + "type", f"SELECT ?s ?o {{ VALUES ?o {{ {kinds} }} ?s a ?o }} LIMIT {limit + 1}"))
     for word, rows in _answered(reader, questions):
@@ -68,6 +68,6 @@ def _answered(reader: Reader, questions: Iterable[tuple[str, str]]) -> Iterator[
                 answer.cancel()
 
 
-def _entities() -> list[str]:
-    """The classes that a file, or a version of one, may have."""
+def entities() -> list[str]:
+    """Return the classes that a file, or a version of one, may have."""
     return sorted(kind for kind in vocabulary().parents if PROV + "Entity" in superclasses(kind))

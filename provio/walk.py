@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from provio.configured import CONFIGURATION
+from provio.document import Node
 from provio.identity import is_within_files
-from provio.nodes import USED_AS_NOISE, Nodes, batches
+from provio.leaves import inputs
+from provio.nodes import USED, USED_AS_NOISE, Nodes, batches
 from provio.store import Reader
 from provio.vocab import NS, PROV
 
@@ -21,7 +23,7 @@ from provio.vocab import NS, PROV
 RAN = NS + "ran"
 WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2, RAN: 3}
 NOISE = NS + "noise"
-GENERATED, USED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "used", PROV + "alternateOf"
+GENERATED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "alternateOf"
 BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", NS + "contentFrom", NS + "mapsOnto", ALTERNATE)
 HAD_MEMBER = PROV + "hadMember"  # which the data go from subject to object
 SAME = NS + "sameContentAs"  # stands beside an alternateOf that is of equal content alone: that ties nothing
@@ -32,7 +34,11 @@ FEW = 1_000  # so many edges of a kind are read at once, instead of asking each 
 
 @dataclass
 class Walk:
-    """The part of the graph that a walk found: edges as asserted, and for each node the steps to it."""
+    """The part of the graph that a walk found: edges as asserted, and for each node the steps to it.
+
+    `leaves` are, of activities that used very many files, those that lead no further: they are no `entities`, and have
+    no `edges`.
+    """
 
     starts: list[str]
     forward: bool
@@ -41,6 +47,8 @@ class Walk:
     entities: dict[str, int] = field(default_factory=dict)
     known: Nodes = field(kw_only=True)
     inside: bool = False
+    level: int = 0
+    leaves: dict[str, dict[str, Node]] = field(default_factory=dict)
 
     def steps(self) -> Iterator[tuple[str, str, int]]:
         """Yield (from, to, weight) in the walk's direction."""
@@ -57,7 +65,7 @@ def follow(
     *,
     forward: bool = False,
     depth: int | None = None,
-    ends: Callable[[list[str]], set[str]] = lambda _: set(),
+    ends: Callable[[list[str]], set[str]] | None = None,
     code: bool = False,
     ways_of: Callable[[Reader, Walk], Ways] | None = None,
     everything: bool = True,
@@ -68,12 +76,13 @@ def follow(
     `code` follows what processes ran, too; `ways_of` says how entities lead on, where it is not from file to file;
     `everything` goes beyond the answers of the system's programs.
     """
-    walk = Walk(list(starts), forward, known=Nodes(reader))
+    together = not (forward or code or ends or ways_of)  # what activities used is read, not each activity with it
+    walk = Walk(list(starts), forward, known=Nodes(reader, (USED,) if together else ()))
     ways = (ways_of or Ways)(reader, walk)
     walk.entities.update(dict.fromkeys(walk.starts, 0))
-    level, frontier = 0, list(walk.starts)
-    while frontier and (depth is None or level < depth):
-        level += 1
+    frontier = list(walk.starts)
+    while frontier and (depth is None or walk.level < depth):
+        walk.level += 1
         found, direct = ways.from_entities(frontier)
         if code and forward:
             found |= _onward(reader, walk, frontier, RAN)
@@ -81,12 +90,17 @@ def follow(
         if code and not forward:
             direct |= _code(reader, walk, sorted(activities))
         frontier = []
-        for iri in sorted(direct | ways.to_entities(activities)):
+        used = _inputs(reader, walk, sorted(activities)) if together else ways.to_entities(activities)
+        for iri in sorted(direct | used):
             if iri not in walk.entities:
-                walk.entities[iri] = level
+                walk.entities[iri] = walk.level
                 frontier.append(iri)
-        stopped = ends(frontier) | (set() if everything else _answers(walk, frontier))
+        stopped = (ends(frontier) if ends else set()) | (set() if everything else _answers(walk, frontier))
         frontier = [iri for iri in frontier if iri not in stopped]
+    for activity, leaves in walk.leaves.items():
+        for iri in walk.entities.keys() & leaves.keys():  # it was found on another way, too
+            walk.edges[activity, USED, iri] = None
+            walk.entities[iri] = min(walk.entities[iri], leaves.pop(iri)["depth"])
     return walk
 
 
@@ -132,6 +146,25 @@ def _few_alternates(reader: Reader) -> dict[str, list[str]] | None:
     return found if len(rows) <= FEW else None
 
 
+def _inputs(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
+    """Note what activities used, and return that but for the leaves."""
+    found = _said(walk, activities, USED)  # as noise
+    for batch in batches(activities):
+        read = inputs(reader, batch, walk.level)
+        if read:
+            walk.leaves |= read.leaves
+        for activity, iri in read.others if read else _pairs(reader, batch, USED):
+            walk.edges[activity, USED, iri] = None
+            found.add(iri)
+    return found
+
+
+def _pairs(reader: Reader, subjects: list[str], word: str) -> Iterator[list[str]]:
+    """Yield (subject, object) of what these subjects state by a word."""
+    values = " ".join(f"<{iri}>" for iri in subjects)
+    return reader.table(f"SELECT ?s ?o {{ VALUES ?s {{ {values} }} ?s <{word}> ?o }}")
+
+
 def _informers(reader: Reader, walk: Walk, activities: set[str]) -> set[str]:
     """All phases that these carry on or were launched by (forward: that carry these on)."""
     new, frontier = set(activities), set(activities)
@@ -166,9 +199,8 @@ def _code(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
     """Note what activities ran; asked of those alone, for other questions read no such edge."""
     found = set()
     for batch in batches(activities):
-        values = " ".join(f"<{iri}>" for iri in batch)
         for word in SPELT[RAN]:
-            for subject, object_ in reader.table(f"SELECT ?s ?o {{ VALUES ?s {{ {values} }} ?s <{word}> ?o }}"):
+            for subject, object_ in _pairs(reader, batch, word):
                 walk.edges[subject, RAN, object_] = None
                 found.add(object_)
     return found

@@ -1,0 +1,76 @@
+"""What is read at once of activities that used very many files is what each of these says when it is looked at."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from conftest import Project
+
+from provio import leaves
+from provio.ancestry import Scope, Via, lineage
+from provio.document import LineageDocument
+from provio.home import Home
+from provio.reports import document_json
+from provio.store.embedded import StoreReader
+from provio.target import find_target
+from provio.why import why
+
+SCRIPT = """
+ln b two-names; cat a b c,d "$(printf 'e\\351')" f > first; cp f same; cat same first a > second; echo x >> second
+(read line; cat c,d f > third) < a; mv third fourth; cat a fourth second > fifth; sh -c 'cat g' > sixth
+touch -d 2001-01-01 g; cat g sixth > seventh
+"""
+FILES = ("first", "second", "fourth", "fifth", "sixth", "seventh")
+
+
+@pytest.fixture
+def asked(project: Project) -> StoreReader:
+    for name in (b"a", b"b", b"c,d", b"e\xe9", b"f", b"g"):
+        (project.path / os.fsdecode(name)).write_bytes(name + b"\n")
+    project.run(SCRIPT)
+    project.run("cat fifth seventh a g > eighth; cat fourth eighth > fifth")
+    return StoreReader(Home(project.path / ".provio"))
+
+
+def answers(project: Project, reader: StoreReader) -> list[object]:
+    targets = [find_target(reader, str(project.path / name)) for name in (*FILES, "eighth")]
+    ways: tuple[Via, ...] = ("data", "carried", "control")
+    scopes = [
+        Scope(via=via, depth=depth, everything=every) for via in ways for depth in (None, 1) for every in (False, True)
+    ]
+    documents = [lineage(reader, [target], scope) for target in targets for scope in scopes]
+    documents += [lineage(reader, targets, scope) for scope in scopes]
+    return [*map(document_json.render, documents), *(why(reader, target) for target in targets)]
+
+
+def many(monkeypatch: pytest.MonkeyPatch, *, most: int) -> None:
+    monkeypatch.setattr(leaves, "MANY", -1)
+    monkeypatch.setattr(leaves, "MOST", most)
+
+
+def test_leaves_are_what_is_looked_up(project: Project, asked: StoreReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every way, depth and strength: the very same answers."""
+    before = answers(project, asked)
+    many(monkeypatch, most=1_000)
+    assert answers(project, asked) == before
+
+
+def test_leaves_are_found(project: Project, asked: StoreReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with one name that lies there is a leaf; one that was made, or has two names, or none in UTF-8, is not."""
+    maker = lineage(asked, [find_target(asked, str(project.path / "first"))], Scope(depth=1))
+    [phase] = {edge["subject"] for edge in maker["edges"] if edge["predicate"].endswith("#used")}
+    many(monkeypatch, most=1_000)
+    found = leaves.inputs(asked, [phase], 1)
+    assert found is not None
+    assert {node["label"] for node in found.leaves[phase].values()} == {"a", "c,d", "f"}
+    assert len(found.others) == 2
+
+
+def test_a_store_that_is_much_larger_is_not_read_through(
+    project: Project, asked: StoreReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then each input is looked at by itself, and the answer is the same."""
+    before: LineageDocument = lineage(asked, [find_target(asked, str(project.path / "eighth"))], Scope())
+    many(monkeypatch, most=0)
+    assert lineage(asked, [find_target(asked, str(project.path / "eighth"))], Scope()) == before
