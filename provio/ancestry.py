@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from provio.describe import describe, gaps, label, name_phases, noise, order, programs
-from provio.document import Edge, LineageDocument, Node, Via
+from provio.document import Edge, Gap, LineageDocument, Node, Via
 from provio.nodes import USED
 from provio.saved_as import checkpoints
 from provio.store import Reader
@@ -46,11 +46,46 @@ class Scope:
     inside: bool = False
 
 
+class Found(NamedTuple):
+    """The lineage of targets: `nodes` and the `edges` between them, the `leaves` (`provio.leaves`) by their IRIs, to
+    which of all edges only `leaf_edges` lead, and what the document says beside them."""
+
+    nodes: list[Node]
+    edges: list[tuple[str, str, str]]
+    leaves: dict[str, Node]
+    leaf_edges: Iterable[tuple[str, str, str]]
+    programs: tuple[list[Node], list[Edge]]
+    gaps: list[Gap]
+    hidden: int
+    control: int
+
+
 def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> LineageDocument:
     """Return the lineage of targets, and of `others` beside them, as one document.
 
     (DESIGN: nodes are entities, phases, copies and programs; edges are asserted triples.)
     """
+    found = find(reader, targets, scope, others)
+    triples = sorted([*found.edges, *found.leaf_edges])
+    edges: list[Edge] = [{"subject": s, "predicate": p, "object": o} for s, p, o in triples]
+    document = LineageDocument(
+        target=targets[0].iri,
+        nodes=sorted([*found.nodes, *found.leaves.values()], key=order) + found.programs[0],
+        edges=edges + found.programs[1],
+        gaps=found.gaps,
+        hidden=found.hidden,
+        control=found.control,
+        direction="forward" if scope.forward else "backward",
+    )
+    if len(targets) > 1:
+        document["targets"] = list(dict.fromkeys(target.iri for target in targets))
+    elif targets[0].changed:
+        document["changed"] = targets[0].changed
+    return document
+
+
+def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> Found:
+    """Return the same, its leaves apart."""
     starts = list(dict.fromkeys([*(target.iri for target in targets), *others]))
     ends = scope.until.ends if scope.until else None
     if ends:
@@ -72,50 +107,45 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     coded = tied_by_code(walk, shown, limit) if scope.code else set()
     shown |= coded
     made = made_by_programs(walk.edges)
-    controlled = {iri for iri, strength in strengths.items() if limit < strength == 2}
-    tied = (controlled & walk.entities.keys()) - coded
+    tied = {iri for iri in walk.entities if strengths.get(iri) == 2 and limit < 2} - coded
     looked = set() if scope.everything else (shown & set(walk.entities)) | tied
     system = noise(reader, looked, walk.edges, walk.known) - made - set(starts)
     gone = shown & system
     gone |= _dead_ends(walk, shown - gone)
     shown -= gone
-    leaves = _leaves(walk, strengths, shown)
+    every = _leaves(walk, strengths)
+    leaves = {iri: node for iri, node in every.items() if STRENGTH.index(node["via"]) <= limit}
     nodes = describe(reader, shown, walk.known)
     for node in nodes:
         node["via"] = "code" if node["iri"] in coded else STRENGTH[strengths[node["iri"]]]
         if node["iri"] in walk.entities:
             node["depth"] = walk.entities[node["iri"]]
     _name_targets(nodes, targets)
-    nodes += leaves.values()
-    _name_checkpoints(reader, nodes)
+    _name_checkpoints(reader, nodes, leaves)
     ran = programs(reader, shown & walk.activities, walk.known)
     name_phases(nodes, ran)
-    document = LineageDocument(
-        target=targets[0].iri,
-        nodes=sorted(nodes, key=order) + ran[0],
-        edges=_edges(walk, shown) + ran[1],
-        gaps=gaps(reader, shown | leaves.keys()),
+    return Found(
+        nodes=nodes,
+        edges=[edge for edge in walk.edges if edge[0] in shown and edge[2] in shown],
+        leaves=leaves,
+        leaf_edges=((one, USED, iri) for one in walk.leaves.keys() & shown for iri in walk.leaves[one]),
+        programs=ran,
+        gaps=gaps(reader, shown, leaves),
         hidden=len(gone & walk.entities.keys()),
-        control=len(tied - system) + len(_leaves(walk, strengths, controlled).keys() - leaves.keys()),
-        direction="forward" if scope.forward else "backward",
+        control=len(tied - system) + len(every) - len(leaves),
     )
-    if len(targets) > 1:
-        document["targets"] = list(dict.fromkeys(target.iri for target in targets))
-    elif targets[0].changed:
-        document["changed"] = targets[0].changed
-    return document
 
 
-def _leaves(walk: Walk, strengths: dict[str, int], activities: set[str]) -> dict[str, Node]:
-    """The leaves that these activities used, by their IRIs, each by its strongest and by its shortest way."""
+def _leaves(walk: Walk, strengths: dict[str, int]) -> dict[str, Node]:
+    """All leaves by their IRIs, each with its strongest and its shortest way."""
     found: dict[str, Node] = {}
-    for activity, leaves in sorted(walk.leaves.items(), key=lambda item: -strengths.get(item[0], 0)):
-        if activity in activities:
-            via = STRENGTH[strengths[activity]]
-            for iri, node in leaves.items():
-                node["via"] = via
-                node["depth"] = min(node["depth"], found.get(iri, node)["depth"])
-                found[iri] = node
+    for activity, leaves in sorted(walk.leaves.items(), key=lambda item: -strengths[item[0]]):
+        via = STRENGTH[strengths[activity]]
+        for iri, node in leaves.items():
+            node["via"] = via
+            if iri in found:
+                node["depth"] = min(node["depth"], found[iri]["depth"])
+            found[iri] = node
     return found
 
 
@@ -130,9 +160,9 @@ def _name_targets(nodes: list[Node], targets: Sequence[Target]) -> None:
             node["changed"] = target.changed
 
 
-def _name_checkpoints(reader: Reader, nodes: list[Node]) -> None:
+def _name_checkpoints(reader: Reader, nodes: list[Node], leaves: dict[str, Node]) -> None:
     """Say of files that were saved as checkpoints what they were saved as."""
-    files = {node["iri"]: node for node in nodes if node["type"] == "FileVersion"}
+    files = leaves | {node["iri"]: node for node in nodes if node["type"] == "FileVersion"}
     for iri, saved in checkpoints(reader, files).items():
         files[iri]["checkpoints"] = saved
 
@@ -179,11 +209,3 @@ def _dead_ends(walk: Walk, shown: set[str]) -> set[str]:
                 if not onward[source] and source in walk.activities:
                     waiting.append(source)
     return dead
-
-
-def _edges(walk: Walk, shown: set[str]) -> list[Edge]:
-    edges = [edge for edge in walk.edges if edge[0] in shown and edge[2] in shown]
-    edges += ((activity, USED, iri) for activity in walk.leaves.keys() & shown for iri in walk.leaves[activity])
-    return [
-        {"subject": subject, "predicate": predicate, "object": object_} for subject, predicate, object_ in sorted(edges)
-    ]

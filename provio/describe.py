@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from urllib.parse import unquote, unquote_to_bytes
 
 from provio.configured import CONFIGURATION, called, told
@@ -182,13 +182,18 @@ def noise(
     return {iri for iri, hidden in as_noise.items() if hidden}
 
 
-def gaps(reader: Reader, shown: set[str]) -> list[Gap]:
-    """The gaps about anything shown, or about the process or run it belongs to."""
+def gaps(reader: Reader, shown: set[str], leaves: Container[str] = ()) -> list[Gap]:
+    """The gaps about anything shown, or about the process or run it belongs to; `leaves` are whole versions, which are
+    shown, too."""
     query = f"""{PREFIXES} SELECT DISTINCT ?gap ?about ?reason {{
         ?gap a provio:Gap ; provio:about ?about ; provio:reason ?reason }}"""
     gaps, known = [], sorted(shown)
     for row in reader.rows(query):
-        near = row["about"] if row["about"] in shown else _first_below(known, row["about"].rstrip("/") + "/")
+        near = (
+            row["about"]
+            if row["about"] in shown or row["about"] in leaves
+            else _first_below(known, row["about"].rstrip("/") + "/")
+        )
         near = near or _first_below(known, row["about"] + "#")
         if near:
             gaps.append(Gap(iri=row["gap"], about=near, reason=row["reason"]))

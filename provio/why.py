@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 
-from provio.ancestry import Scope, lineage
+from provio.ancestry import Found, Scope, find
 from provio.describe import PREFIXES, describe, is_member
-from provio.document import PIPES, Gap, LineageDocument, Node
+from provio.document import PIPES, Gap, Node
 from provio.errors import NothingKnown
 from provio.member_origins import Origins
 from provio.nodes import Nodes
@@ -51,12 +51,12 @@ class Reason(TypedDict):
 def why(reader: Reader, target: Target) -> Reason:
     """Return who made a version; raises NothingKnown, with what is known instead, where nobody recorded did."""
     inside = is_member(target.iri)
-    document = lineage(reader, [target], Scope(depth=1, inside=inside))
+    found = find(reader, [target], Scope(depth=1, inside=inside))
     made = _made(reader, target.iri)
     if made is None:
-        raise NothingKnown(_unmade(reader, target, document))
+        raise NothingKnown(_unmade(reader, target, found))
     if made[0] != target.iri:
-        document = lineage(reader, [Target(made[0])], Scope(depth=1, inside=inside))
+        found = find(reader, [Target(made[0])], Scope(depth=1, inside=inside))
     own = next(node for node in describe(reader, {target.iri}))
     process = _facts(reader, made[2])
     run = _facts(reader, process.pop("partOf"))
@@ -64,14 +64,14 @@ def why(reader: Reader, target: Target) -> Reason:
     if not {"exitCode", "signal"} & process.keys() and all(one.get("pid") == process.get("pid") for one in launchers):
         # Nobody but provio waited for it: its end is the run's.
         process |= {name: run[name] for name in ("exitCode", "signal") if name in run}
-    inputs = _inputs(document, made[0])
+    inputs = _inputs(found, made[0])
     reason = Reason(
         target=target.iri, path=target.path or own.get("path") or own["label"], process=process, run=run,
-        read=inputs["read"], carried=inputs["carried"], kept=inputs["kept"], hidden=document["hidden"],
+        read=inputs["read"], carried=inputs["carried"], kept=inputs["kept"], hidden=found.hidden,
         launchedBy=launchers, contributors=_contributors(reader, target.iri),
-        gaps=document["gaps"],
+        gaps=found.gaps,
     )  # fmt: skip
-    kinds = {node["type"] for node in document["nodes"] if node["iri"] == made[1]} or {"Task"}
+    kinds = {node["type"] for node in found.nodes if node["iri"] == made[1]} or {"Task"}
     # All that a maker used is read with it, which is long: that was done already, and only of a Task is more to be had.
     if "Task" in kinds and (maker := describe(reader, {made[1]})[0])["type"] == "Task":
         reason["task"] = maker
@@ -119,14 +119,15 @@ def _facts(reader: Reader, iri: str) -> dict[str, str]:
     return facts
 
 
-def _inputs(document: LineageDocument, made: str) -> dict[str, list[Node]]:
+def _inputs(found: Found, made: str) -> dict[str, list[Node]]:
     """What a version's maker read, and had read before, and what it kept, by name."""
-    read = {edge["object"] for edge in document["edges"] if edge["predicate"] == PROV + "used"}
-    revised = [edge for edge in document["edges"] if edge["predicate"] == PROV + "wasRevisionOf"]
-    kept = {e["object"] for e in revised if e["subject"] == made and not e["object"].startswith(made + "~")}
-    nodes = [node for node in document["nodes"] if node.get("depth") == 1]
-    nodes.sort(key=lambda node: (node["type"] in PIPES, node.get("path") or node["label"]))
-    used = [node for node in nodes if node["iri"] in read]
+    read = {object_ for _, predicate, object_ in found.edges if predicate == PROV + "used"}
+    revised = {object_ for subject, word, object_ in found.edges if (subject, word) == (made, PROV + "wasRevisionOf")}
+    kept = {iri for iri in revised if not iri.startswith(made + "~")}
+    nodes = [*found.leaves.values(), *(node for node in found.nodes if node.get("depth") == 1)]
+    nodes.sort(key=lambda node: (node.get("path") or node["label"], node["iri"]))
+    nodes.sort(key=lambda node: node["type"] in PIPES)
+    used = [node for node in nodes if node["iri"] in found.leaves or node["iri"] in read]
     return {
         "read": [node for node in used if node.get("via") == "data"],
         "carried": [node for node in used if node.get("via") == "carried"],
@@ -185,12 +186,12 @@ def _key_time(version: str) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _unmade(reader: Reader, target: Target, document: LineageDocument) -> str:
+def _unmade(reader: Reader, target: Target, found: Found) -> str:
     """What to say of a version that nobody recorded made: why not, or who used it first."""
     name = target.path or target.iri
     said = f"nobody who was recorded made {name}"
-    if document["gaps"]:
-        return f"{said}: {document['gaps'][0]['reason']}"
+    if found.gaps:
+        return f"{said}: {found.gaps[0]['reason']}"
     query = f"""{PREFIXES} SELECT ?run ?start {{ ?a prov:used|provio:usedAsNoise <{target.iri}> ; provio:partOf+ ?p .
         ?p a provio:Process ; provio:partOf ?run . ?a prov:startedAtTime ?start }} ORDER BY ?start LIMIT 1"""
     for row in reader.rows(query):

@@ -24,8 +24,8 @@ FLOORS = """
     lineage dividing outlines descent survey surveying
     graph_lines graph_calls graph_ranks graph_members graph_said graph across store word_graphs own_words
     intake portions merge_job merge_readers removal merge packing hashing image_digest backup together
-    named_questions query document sweep nodes leaves configured saved_as describe member_origins walk walk_members ties when
-    known_by history slips target target_members earlier paths until
+    named_questions query document sweep nodes leaves configured saved_as describe member_origins walk walk_members ties
+    when known_by history slips target target_members earlier paths until
     ancestry whole_run contraction roots stale why impact
     validate recorded notebook verify tracking compared config_of reports known_words show_member said_of_run runs disk
     configurations best saved stats parameters view exports

@@ -68,7 +68,8 @@ def as_json(reason: Reason) -> str:
 
 def _gaps(reason: Reason) -> list[str]:
     """What could not be seen, with the name of what it is about, where that is not the file itself."""
-    names = {node["iri"]: node["label"] + ": " for node in (*reason["read"], *reason["carried"], *reason["kept"])}
+    about, nodes = {gap["about"] for gap in reason["gaps"]}, (*reason["read"], *reason["carried"], *reason["kept"])
+    names = {node["iri"]: node["label"] + ": " for node in nodes if node["iri"] in about}
     return [names.get(gap["about"], "") + gap["reason"] for gap in reason["gaps"]]
 
 
@@ -126,8 +127,10 @@ def _file(node: Node, folder: str | None) -> str:
 
 def _files(reason: Reason, nodes: list[Node], folder: str | None, fold: bool) -> list[str]:
     """Files, a line each; `fold`: of many in one folder, those of which no gap speaks on one line."""
+    if not fold:
+        return [_file(node, folder) for node in nodes]
     noted = {gap["about"] for gap in reason["gaps"]}
-    lines = folding.fold(nodes, lambda node: folding.folder_of(node) if fold and node["iri"] not in noted else None)
+    lines = folding.fold(nodes, lambda node: None if node["iri"] in noted else folding.folder_of(node))
     return [
         _file(one, folder) if not more else f"{folding.folder_name(one['path'], folder)}  {folding.facts([one, *more])}"
         for one, *more in lines
