@@ -48,6 +48,7 @@ class Walk:
     known: Nodes = field(kw_only=True)
     inside: bool = False
     level: int = 0
+    has_leaves: bool = False
     leaves: dict[str, dict[str, Node]] = field(default_factory=dict)
 
     def steps(self) -> Iterator[tuple[str, str, int]]:
@@ -76,8 +77,9 @@ def follow(
     `code` follows what processes ran, too; `ways_of` says how entities lead on, where it is not from file to file;
     `everything` goes beyond the answers of the system's programs.
     """
-    together = not (forward or code or ends or ways_of)  # what activities used is read, not each activity with it
-    walk = Walk(list(starts), forward, known=Nodes(reader, (USED,) if together else ()))
+    # What activities used may be very much, and is read with them only where it is wanted of each.
+    walk = Walk(list(starts), forward, known=Nodes(reader, () if ways_of else (USED,)))
+    walk.has_leaves = not (forward or code or ends or ways_of)
     ways = (ways_of or Ways)(reader, walk)
     walk.entities.update(dict.fromkeys(walk.starts, 0))
     frontier = list(walk.starts)
@@ -90,8 +92,7 @@ def follow(
         if code and not forward:
             direct |= _code(reader, walk, sorted(activities))
         frontier = []
-        used = _inputs(reader, walk, sorted(activities)) if together else ways.to_entities(activities)
-        for iri in sorted(direct | used):
+        for iri in sorted(direct | ways.to_entities(activities)):
             if iri not in walk.entities:
                 walk.entities[iri] = walk.level
                 frontier.append(iri)
@@ -133,7 +134,10 @@ class Ways:
 
     def to_entities(self, activities: Iterable[str]) -> set[str]:
         """Return what activities used (forward: what they generated)."""
-        return _onward(self.reader, self.walk, sorted(activities), GENERATED if self.walk.forward else USED)
+        reader, walk = self.reader, self.walk
+        if walk.forward:
+            return _pointing(reader, walk, sorted(activities), GENERATED)
+        return _inputs(reader, walk, sorted(activities))
 
 
 def _few_alternates(reader: Reader) -> dict[str, list[str]] | None:
@@ -150,7 +154,7 @@ def _inputs(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
     """Note what activities used, and return that but for the leaves."""
     found = _said(walk, activities, USED)  # as noise
     for batch in batches(activities):
-        read = inputs(reader, batch, walk.level)
+        read = inputs(reader, batch, walk.level) if walk.has_leaves else None
         if read:
             walk.leaves |= read.leaves
         for activity, iri in read.others if read else _pairs(reader, batch, USED):
