@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 
 from provio.ancestry import Found, Scope, find
-from provio.describe import PREFIXES, describe, is_member
+from provio.describe import PREFIXES, RUN, describe, is_member
 from provio.document import PIPES, Gap, Node
 from provio.errors import NothingKnown
 from provio.member_origins import Origins
@@ -192,11 +192,10 @@ def _unmade(reader: Reader, target: Target, found: Found) -> str:
     said = f"nobody who was recorded made {name}"
     if found.gaps:
         return f"{said}: {found.gaps[0]['reason']}"
-    query = f"""{PREFIXES} SELECT ?run ?start {{ ?a prov:used|provio:usedAsNoise <{target.iri}> ; provio:partOf+ ?p .
-        ?p a provio:Process ; provio:partOf ?run . ?a prov:startedAtTime ?start }} ORDER BY ?start LIMIT 1"""
+    used = " UNION ".join(f"{{ ?a {word} <{target.iri}> }}" for word in ("prov:used", "provio:usedAsNoise"))
+    query = f"{PREFIXES} SELECT ?a ?start {{ {used} ?a prov:startedAtTime ?start }} ORDER BY ?start ?a LIMIT 1"
     for row in reader.rows(query):
         when = f"{row['start'][:19].replace('T', ' ')} UTC"
-        said += (
-            f": run {local_name(row['run'])} found it there at {when} (provio lineage --forward says what came of it)"
-        )
+        run = local_name(RUN.findall(row["a"])[0])
+        said += f": run {run} found it there at {when} (provio lineage --forward says what came of it)"
     return said
