@@ -23,6 +23,7 @@ from provio.reports.text import binary, elapsed
 from provio.runs import LISTING
 from provio.stats import BY, Figures, bottlenecks, figures, habits, patterns
 from provio.stats.activity import SIZES, Activity
+from provio.stats.recorded import File, Recorded
 from provio.stats.tally import Tally
 from provio.store import Confined, csv_answer
 from provio.store.embedded import StoreReader
@@ -167,6 +168,22 @@ def test_what_non_blocking_mpi_io_hands_over_is_summed_up() -> None:
     assert (sums.of("bytes_written"), sums.of("bytes_read"), sums.of("calls")) == (24, 4, 5)
     assert (sums.bandwidth, sums.mean_size, sums.consecutive) == (8_000_000, 8, 0)
     assert Tally(later).bandwidth is None
+
+
+def test_of_many_files_those_that_little_was_done_to_are_left_out() -> None:
+    """What was done to one file counts together, whichever of its versions it was; its other activities count too."""
+    recorded = Recorded()
+    for number in range(300):
+        recorded.files[f"v{number}"] = File("/often" if number % 3 else f"/once/{number}")
+        recorded.activities.append(Activity(f"a{number}", "Read", "read", 1, 8, 50, target=f"v{number}"))
+    recorded.activities.append(Activity("b", "Write", "write", 2, 16, 50, sizes=(2, *[0] * (SIZES - 1)), target="v1"))
+    recorded.activities.append(Activity("c", "Read", "read", errors=100, target="v0"))
+    found = {(key[0], key[2], one.calls, one.bytes) for (key, _), one in patterns.gathered(recorded).items()}
+    assert found == {("/often", "Read", 200, 1600), ("/often", "Write", 2, 16)}
+    assert [group.tally.of("calls") for group in Figures(recorded).by("operation")] == [300, 2]
+    assert {group.key[0]: group.tally.errors for group in Figures(recorded).by("file") if group.tally.errors} == {
+        "/once/0": 100
+    }
 
 
 def test_a_run_without_any_says_so(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 from provio.plain import plain
@@ -66,3 +67,18 @@ class Activity:
     def by_stream(self) -> bool:
         """Whether the C library may have served it from a buffer."""
         return self.api is not None and self.layer == POSIX and self.api not in SYSTEM_CALLS
+
+
+def alike(activities: Iterable[Activity]) -> list[list[Activity]]:
+    """Return lists of activities that differ only in what they touched, how much and when: each list has one kind,
+    function and layer, and one thread, and all of it failed or nothing did."""
+    found: dict[tuple[object, ...], list[Activity]] = {}
+    for one in activities:
+        layer = None if one.api else one.layer
+        common = one.kind, one.api, layer, one.mirror, not one.errors, one.thread, one.process, one.run
+        some = found.get(common)
+        if some is None:
+            found[common] = [one]
+        else:
+            some.append(one)
+    return list(found.values())

@@ -79,7 +79,7 @@ def spans(recorded: Recorded, calls: Iterable[Call]) -> list[Span]:
     for call in calls:
         one = known.get(call.activity)
         if one and (one.thread or one.process):
-            thread, file = one.thread or one.process or "", what_file(recorded, one)[0] or ""
+            thread, file = one.thread or one.process or "", what_file(recorded, one.target)[0] or ""
             write = one.kind == "Write"
             found.append(Span(thread, call.at, call.at + (call.elapsed or 0), call.bytes, write, 1, file))
     return found

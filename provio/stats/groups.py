@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Final
 
@@ -37,14 +37,25 @@ def by(recorded: Recorded, ways: Sequence[str]) -> list[Group]:
     names, keyed = columns(ways), [(BY[way], _KEYS[way]) for way in ways]
     mirrored = not {"file", "operation"}.isdisjoint(ways)  # each side of a copy within the kernel is a call of its own
     found: dict[tuple[Key, str], Tally] = {}
-    for one in recorded.activities:
-        place = _key(recorded, one, keyed, names), one.layer
-        if place not in found:
-            found[place] = Tally()
-        found[place].add(one, mirrored)
+    for some in recorded.alike:
+        for key, same in _keyed(recorded, some, keyed, names, "file" in ways):
+            found.setdefault((key, some[0].layer), Tally()).add(same, mirrored)
     groups = [Group(key, layer, tally) for (key, layer), tally in found.items()]
     return sorted(groups, key=lambda group: (
         -(group.tally.of("nanoseconds") or 0), -(group.tally.bytes or 0), str(group.key), group.layer))  # fmt: skip
+
+
+def _keyed(
+    recorded: Recorded, some: list[Activity], keyed: Sequence[tuple[tuple[str, ...], Keyed]], names: list[str],
+    by_file: bool,
+) -> Iterable[tuple[Key, list[Activity]]]:  # fmt: skip
+    """Activities that are `alike`, by their key: what they do not have in common is the file alone."""
+    if not by_file:
+        return [(_key(recorded, some[0], keyed, names), some)]
+    found: dict[Key, list[Activity]] = {}
+    for one in some:
+        found.setdefault(_key(recorded, one, keyed, names), []).append(one)
+    return found.items()
 
 
 def _key(recorded: Recorded, one: Activity, keyed: Sequence[tuple[tuple[str, ...], Keyed]], names: list[str]) -> Key:
@@ -62,12 +73,12 @@ def operation(kind: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower() if kind != "IOActivity" else "copy"
 
 
-def what_file(recorded: Recorded, one: Activity) -> tuple[str | None, str]:
-    """Return the path that an activity touched, and what that is: file, system, pipe, socket, other."""
-    file = recorded.file(one)
+def what_file(recorded: Recorded, target: str | None) -> tuple[str | None, str]:
+    """Return the path of what an activity touched, and what that is: file, system, pipe, socket, other."""
+    file = recorded.file(target)
     if file:
         return file.path, "system" if file.system else "file"
-    target = one.target or ""
+    target = target or ""
     kind = "pipe" if target.startswith(PIPE) else "socket" if target.startswith(SOCKET) else "other"
     return None, kind
 
@@ -113,7 +124,7 @@ _KEYS: Final[dict[str, Keyed]] = {
     "operation": lambda _, one: (operation(one.kind),),
     "layer": lambda _, __: (),
     "api": lambda _, one: (one.api,),
-    "file": what_file,
+    "file": lambda recorded, one: what_file(recorded, one.target),
     "process": _by_process,
     "thread": _by_thread,
     "rank": _of_process("rank"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 
 from provio.reports.text import binary, plural
 from provio.stats.activity import HDF5, POSIX, SIZES, Activity
@@ -18,6 +20,7 @@ READ_AGAIN, READ_BYTES = 4, 4 << 20  # times its size, and so many bytes
 SYNCS, SYNCS_TO_WRITES = 100, 0.1  # so many, and so many for each write
 OPENED = 100  # times in one run
 
+FEWEST = min(TINY_CALLS, JUMPS, SYNCS, OPENED)  # calls on one file, or READ_BYTES: no rule speaks of less
 KINDS = frozenset({"Read", "Write", "Open", "Fsync"})
 DOES = {"Read": ("reads", "read"), "Write": ("writes", "written")}
 
@@ -63,20 +66,31 @@ All = dict[tuple[Key, bool], Touched]
 
 
 def gathered(recorded: Recorded) -> All:
-    """Return by key, and by whether the C library may have buffered it, what was done."""
-    found: All = {}
-    for one in recorded.activities:
-        if one.kind not in KINDS or one.errors:
-            continue
+    """Return by key, and by whether the C library may have buffered it, what was done to files on which there were
+    many calls or many bytes."""
+    did = [some for some in recorded.alike if some[0].kind in KINDS and not some[0].errors]
+    busy, found = _busy(recorded, did), All()
+    for some in did:
+        one = some[0]
         process = recorded.processes.get(one.process or "")
-        place = (
-            (named(recorded, one), (process.program or "") if process else "", one.kind, one.layer, one.run or ""),
-            one.by_stream,
-        )
-        if place not in found:
-            found[place] = Touched()
-        found[place].add(one)
+        common = (process.program or "") if process else "", one.kind, one.layer, one.run or ""
+        streamed = one.by_stream
+        for one in some:
+            if one.target in busy:
+                found.setdefault(((busy[one.target], *common), streamed), Touched()).add(one)
     return found
+
+
+def _busy(recorded: Recorded, did: list[list[Activity]]) -> dict[str | None, str]:
+    """The names, by target, of which a rule may speak: of many files most are touched once."""
+    names = {target: named(recorded, target) for target in {one.target for some in did for one in some}}
+    calls, moved = defaultdict[str, int](int), defaultdict[str, int](int)
+    for one in chain.from_iterable(did):
+        name = names[one.target]
+        calls[name] += one.count or sum(one.sizes or ())
+        moved[name] += one.bytes or 0
+    busy = {name for name in calls if calls[name] >= FEWEST or moved[name] >= READ_BYTES}
+    return {target: name for target, name in names.items() if name in busy}
 
 
 def _of(did: All, *kinds: str) -> dict[Key, Touched]:
@@ -88,9 +102,9 @@ def _of(did: All, *kinds: str) -> dict[Key, Touched]:
     return found
 
 
-def named(recorded: Recorded, one: Activity) -> str:
-    """What a finding calls the file that an activity touched; of what is inside a file, that too."""
-    path, kind = what_file(recorded, one)
+def named(recorded: Recorded, target: str | None) -> str:
+    """What a finding calls the file that an activity touched, or that holds the object that it touched."""
+    path, kind = what_file(recorded, target)
     if path is None:
         return {"pipe": "a pipe", "socket": "a connection"}.get(kind, "what has no name")
     return path
@@ -147,11 +161,12 @@ def jumps(_: Recorded, did: All) -> Iterator[Bottleneck]:
 def again(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
     """A file that was read several times over."""
     contents: dict[str, int] = {}
-    for file in recorded.files.values():
+    read = [(path, one) for path, one in _of_runs(recorded, did, "Read") if one.bytes >= READ_BYTES]
+    for file in recorded.files.values() if read else ():
         contents[file.path] = max(contents.get(file.path, 0), file.content)
-    for path, one in _of_runs(recorded, did, "Read"):
+    for path, one in read:
         content = contents.get(path, 0)
-        if not content or one.bytes < READ_AGAIN * content or one.bytes < READ_BYTES:
+        if not content or one.bytes < READ_AGAIN * content:
             continue
         yield Bottleneck(
             "read again", path,

@@ -1,6 +1,7 @@
 """What the graphs of runs say of their I/O: a reader in, activities with all that groups them out.
 
-One short question a word, joined here: a run of 750,000 triples is read so in a few seconds, by any server too.
+What most activities or files have is one question, whose sub-selects are joined by hash: to look for each node would
+take ten times as long. What few have is a question of its own.
 """
 
 from __future__ import annotations
@@ -23,15 +24,12 @@ if TYPE_CHECKING:
 KINDS = sorted({*INFLUENCES, *SINGLE_CALLS, "Close", "Failure", "IOActivity"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DEPTH = 8  # parts of a process's name, between slashes: https://w3id.org/provio/run/RUN/HOST/PID.TICK.N
-COUNTERS = (
-    ("count", "count"),
-    ("bytes", "bytes"),
-    ("elapsed", "elapsed"),
-    ("maxElapsed", "longest"),
-    ("errors", "errors"),
-)
+COUNTERS = ("count", "bytes", "elapsed", "openElapsed")  # of most activities
+RARE = {"maxElapsed": "longest", "errors": "errors"}
 ONE_CALL = [tuple(int(number == place) for number in range(SIZES)) for place in range(SIZES)]  # by its access size
 COUNTED = frozenset({"Read", "Write"})  # kinds that say how many calls they are, wherever that is recorded
+
+Opened = dict[str, tuple[int, str]]  # by activity: how long its opening took, and what it is part of
 
 
 def load(reader: Reader, times: bool = False) -> Recorded:
@@ -40,19 +38,23 @@ def load(reader: Reader, times: bool = False) -> Recorded:
     _runs(reader, found)
     _processes(reader, found)
     _files(reader, found)
-    by_iri = _activities(reader)
+    by_iri, opened = _activities(reader)
     _places(reader, found, by_iri)
-    _targets(reader, by_iri)
     _mirrors(by_iri)
     if times:
         _times(reader, by_iri)
-    found.activities = [*by_iri.values(), *_openings(reader, by_iri)]
+    found.activities = [*by_iri.values(), *_openings(reader, by_iri, opened)]
     return found
 
 
 def _pairs(reader: Reader, word: str) -> Iterator[list[str]]:
     prefixed = word if ":" in word else "provio:" + word
     return reader.table(f"SELECT ?s ?o {{ ?s {prefixed} ?o }}")
+
+
+def _each(node: str, pattern: str) -> str:
+    """A pattern of a node and a property with its variable, as a sub-select that is joined by hash."""
+    return f"{{ SELECT {node} {pattern.rpartition(' ')[2]} {{ {node} {pattern} }} }}"
 
 
 def _of_kind(reader: Reader, kind: str) -> Iterator[str]:
@@ -87,60 +89,72 @@ def _processes(reader: Reader, found: Recorded) -> None:
 
 
 def _files(reader: Reader, found: Recorded) -> None:
-    paths = {iri: unquote_to_bytes(path).decode(errors="replace") for iri, path in _pairs(reader, "pathEncoded")}
-    paths |= dict(_pairs(reader, "path"))
-    for version, file in _pairs(reader, "prov:specializationOf"):
-        if version in paths:  # its last name, where it had several
-            found.files[version] = File(paths[version])
-        elif file in paths:
-            known = found.files.setdefault(version, File(paths[file]))
-            known.path = min(known.path, paths[file])
-    found.deleted = {version for version, _ in _pairs(reader, "prov:wasInvalidatedBy")}
-    found.kept = {version for _, version in _pairs(reader, "prov:wasRevisionOf")}
-    for version, size in _pairs(reader, "size"):
-        if version in found.files:
-            found.files[version].content = int(size)
-    for version, moment in _pairs(reader, "modified"):
+    _names(reader, found)
+    written = f"{_each('?v', 'provio:wasWrittenBy ?a')} {_each('?v', 'provio:modified ?time')}"
+    for version, moment in reader.table(f"SELECT ?v ?time {{ {written} }}"):
         if version in found.files:
             found.files[version].modified = moment
+    found.deleted = {version for version, _ in _pairs(reader, "prov:wasInvalidatedBy")}
+    found.kept = {version for _, version in _pairs(reader, "prov:wasRevisionOf")}
     for version in _system(reader):
         if version in found.files:
             found.files[version].system = True
 
 
-def _system(reader: Reader) -> set[str]:
+def _names(reader: Reader, found: Recorded) -> None:
+    """The versions of files, by the first of the names of each, or by its last name where it had several."""
+    of_file, size = _each("?v", "prov:specializationOf ?f"), _each("?v", "provio:size ?size")
+    for node, word in (("?f", "path"), ("?f", "pathEncoded"), ("?v", "pathEncoded"), ("?v", "path")):
+        named = _each(node, f"provio:{word} ?path")
+        for version, path, content in reader.table(f"SELECT ?v ?path ?size {{ {named} {of_file} OPTIONAL {size} }}"):
+            name = path if word == "path" else unquote_to_bytes(path).decode(errors="replace")
+            known = found.files.get(version)
+            if known is None:
+                found.files[version] = File(name, content=int(content or 0))
+            elif node == "?v" or name < known.path:
+                known.path = name
+
+
+def _system(reader: Reader) -> Iterator[str]:
     """The versions that are the system's own wherever they were used."""
-    noise = {version for word in ("usedAsNoise", "ranAsNoise") for _, version in _pairs(reader, word)}
-    noise |= {row[0] for row in reader.table("SELECT DISTINCT ?v { ?v provio:wasOpenedBy/provio:noise true }")}
-    return noise - {version for word in ("prov:used", "ran") for _, version in _pairs(reader, word)}
+    question = """SELECT ?v { { SELECT DISTINCT ?v { { ?a provio:usedAsNoise|provio:ranAsNoise ?v }
+        UNION { ?v provio:wasOpenedBy/provio:noise true } } }
+        FILTER NOT EXISTS { ?a prov:used|provio:ran ?v } }"""
+    return (row[0] for row in reader.table(question))
 
 
-def _activities(reader: Reader) -> dict[str, Activity]:
-    found = {iri: Activity(iri, kind) for kind in KINDS for iri in _of_kind(reader, kind)}
-    for iri, api in _pairs(reader, "api"):
-        if iri in found:
-            found[iri].api = intern(api)
-    for word, name in COUNTERS:
+def _activities(reader: Reader) -> tuple[dict[str, Activity], Opened]:
+    kinds = " ".join(f"provio:{kind}" for kind in KINDS)
+    targets = " ".join(f"provio:{word}" for word in sorted(set(INFLUENCES.values())))
+    words = ("partOf", "api", *COUNTERS)
+    each = " ".join(f"OPTIONAL {_each('?a', f'provio:{word} ?{word}')}" for word in words)
+    question = f"""SELECT ?a ?kind ?v {" ".join(f"?{word}" for word in words)} {{
+        {{ SELECT ?a ?kind {{ VALUES ?kind {{ {kinds} }} ?a a ?kind }} }} {each}
+        OPTIONAL {{ SELECT ?a ?v {{ VALUES ?did {{ {targets} }} ?v ?did ?a }} }} }}"""
+    found, opened = dict[str, Activity](), Opened()
+    for iri, kind, target, whole, api, *texts in reader.table(question):
+        count, moved, elapsed, opening = [int(text) if text else None for text in texts]
+        one = found[iri] = Activity(iri, intern(kind.rpartition("#")[2]), intern(api) or None, count, moved, elapsed)
+        one.target = target or None
+        if opening is not None:
+            opened[iri] = opening, whole
+    for word, name in RARE.items():
         for iri, value in _pairs(reader, word):
-            one = found.get(iri)
-            if one is not None:
-                setattr(one, name, int(value))
+            if iri in found:
+                setattr(found[iri], name, int(value))
     for iri, value in _pairs(reader, "consecutiveBytes"):
         if iri in found:
             found[iri].jumped = (found[iri].bytes or 0) - int(value)
     _sizes(reader, found)
-    return found
+    return found, opened
 
 
-def _openings(reader: Reader, by_iri: dict[str, Activity]) -> Iterator[Activity]:
+def _openings(reader: Reader, by_iri: dict[str, Activity], opened: Opened) -> Iterator[Activity]:
     """The openings that reads and writes state: by the function of their own, or else the usual one of their phase."""
-    apis, whole = dict(_pairs(reader, "openApi")), dict(_pairs(reader, "partOf"))
-    for iri, elapsed in _pairs(reader, "openElapsed"):
-        of = by_iri.get(iri)
-        if of is None:
-            continue
-        api = intern(apis.get(iri) or apis.get(whole.get(iri, ""), "open"))
-        one = Activity(iri + "/open", "Open", api, 1, None, int(elapsed), int(elapsed))
+    apis = {iri: intern(api) for iri, api in _pairs(reader, "openApi")}
+    for iri, (elapsed, whole) in opened.items():
+        of = by_iri[iri]
+        one = Activity(iri + "/open", "Open", apis.get(iri) or apis.get(whole, "open"), 1, None, elapsed, elapsed)
         one.process, one.thread, one.run, one.target = of.process, of.thread, of.run, of.target
         one.start = one.end = of.start
         yield one
@@ -202,14 +216,6 @@ def _part_of(whole: dict[str, str], found: Recorded, activities: list[Activity],
             place = whole.get(place, "")
         one.process = place if place in found.processes else None
         one.run = found.processes[place].run if one.process else place or None
-
-
-def _targets(reader: Reader, by_iri: dict[str, Activity]) -> None:
-    names: dict[str, str] = {}  # each is kept once
-    for word in sorted(set(INFLUENCES.values())):
-        for entity, activity in _pairs(reader, word):
-            if activity in by_iri:
-                by_iri[activity].target = names.setdefault(entity, entity)
 
 
 def _times(reader: Reader, by_iri: dict[str, Activity]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 
 from provio.plain import field, plain
-from provio.stats.activity import Activity
+from provio.stats.activity import Activity, alike
 from provio.vocab import RUN_BASE
 
 PIPE, SOCKET = "https://w3id.org/provio/pipe/", "https://w3id.org/provio/socket/"
@@ -13,7 +14,7 @@ PIPE, SOCKET = "https://w3id.org/provio/pipe/", "https://w3id.org/provio/socket/
 
 @plain(slots=True)
 class File:
-    """A version of a file: its path, its bytes, when it was changed last."""
+    """A version of a file: its path, its bytes; when it was changed last, if it was written."""
 
     path: str
     system: bool = False
@@ -65,9 +66,13 @@ class Recorded:
     deleted: set[str] = field(default_factory=set)
     kept: set[str] = field(default_factory=set)
 
-    def file(self, activity: Activity) -> File | None:
-        """The file that an activity touched, or that has the object inside that it touched."""
-        target = activity.target
+    @cached_property
+    def alike(self) -> list[list[Activity]]:
+        """The activities, in lists of those that are `alike`: a run has many activities and few such lists."""
+        return alike(self.activities)
+
+    def file(self, target: str | None) -> File | None:
+        """The file that is the target of an activity, or that has this object inside."""
         if target is None:
             return None
         return self.files.get(target.partition("#")[0] if "#" in target else target)

@@ -55,7 +55,7 @@ def head(figures: Figures, unicode: bool) -> str:
     if known:
         span = [moment(known[0].start), *([moment(known[-1].start)] if len(known) > 1 else [])]
         lines[0] += ", " + " to ".join(span) + (f", {took}" if took else "")
-    threads = len({one.thread for one in figures.recorded.activities if one.thread})
+    threads = len({some[0].thread for some in figures.recorded.alike if some[0].thread})
     times = [f"{group.layer} {_time(group.tally)}" for group in figures.totals()]
     said = ", ".join(times)
     processes = len(figures.recorded.processes)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from provio.stats.activity import SIZES, Activity
+from provio.stats.activity import SIZES, Activity, alike
 
 # The largest access of each of the ten sizes, in words.
 SIZE_NAMES = (
@@ -20,53 +21,53 @@ class Tally:
         self._lacks: set[str] = set()
         self.longest: int | None = None
         self.sizes = {"Read": [0] * SIZES, "Write": [0] * SIZES}
-        self.errors = self.opens = self.jumped = self.activities = 0
-        for activity in activities:
-            self.add(activity)
+        self.errors = self.jumped = 0
+        for some in alike(activities):
+            self.add(some)
 
-    def add(self, activity: Activity, mirrored: bool = False) -> None:
-        """Add what one activity counted. Of a copy within the kernel the writing side adds its bytes alone, unless
-        `mirrored`: where the two sides are told apart, each has the calls and the time."""
-        self.activities += 1
-        self.errors += activity.errors
-        if activity.errors:
+    def add(self, some: Sequence[Activity], mirrored: bool = False) -> None:
+        """Add what activities counted that are `alike`. Of a copy within the kernel the writing side adds its bytes
+        alone, unless `mirrored`: where the two sides are told apart, each has the calls and the time."""
+        one = some[0]
+        if one.errors:
+            self.errors += sum(failed.errors for failed in some)
             return
-        own = mirrored or not activity.mirror
+        own = mirrored or not one.mirror
         if own:
-            self._sum("calls", activity.count)
-            self._sum("nanoseconds", activity.elapsed)
-            self.opens += (activity.count or 0) if activity.kind == "Open" else 0
-        if activity.moves:
-            self._move(activity, own)
-        elif activity.hands_over:
-            self._sum("bytes_read" if activity.kind == "SubmitRead" else "bytes_written", activity.bytes)
-            self._sum("bytes_later", activity.bytes)
+            self._sum(("calls",), [one.count for one in some])
+            self._sum(("nanoseconds", "moving") if one.moves else ("nanoseconds",), [one.elapsed for one in some])
+        if one.moves:
+            self._move(some)
+        elif one.hands_over:
+            side = "bytes_read" if one.kind == "SubmitRead" else "bytes_written"
+            self._sum((side, "bytes_later"), [one.bytes for one in some])
 
-    def _move(self, activity: Activity, own: bool) -> None:
-        read = activity.kind == "Read"
-        self._sum("bytes_read" if read else "bytes_written", activity.bytes)
-        self._sum("reads" if read else "writes", activity.count)
-        if own:
-            self._sum("moving", activity.elapsed)
-        self.jumped += activity.jumped
-        for place, number in enumerate(activity.sizes or ()):
-            self.sizes[activity.kind][place] += number
-        if activity.longest is not None:
-            self.longest = max(self.longest or 0, activity.longest)
+    def _move(self, some: Sequence[Activity]) -> None:
+        kind = some[0].kind
+        self._sum(("bytes_read" if kind == "Read" else "bytes_written",), [one.bytes for one in some])
+        self._sum(("reads" if kind == "Read" else "writes",), [one.count for one in some])
+        self.jumped += sum(one.jumped for one in some)
+        for sizes, times in Counter(one.sizes for one in some).items():
+            for place, number in enumerate(sizes or ()):
+                self.sizes[kind][place] += number * times
+        longest = [one.longest for one in some if one.longest is not None]
+        if longest:
+            self.longest = max([self.longest or 0, *longest])
 
-    def _sum(self, name: str, value: int | None) -> None:
-        if value is None:
-            self._lacks.add(name)
-        else:
-            self._sums[name] = self._sums.get(name, 0) + value
+    def _sum(self, names: Sequence[str], values: Sequence[int | None]) -> None:
+        known = [value for value in values if value is not None]
+        for name in names:
+            if len(known) < len(values):
+                self._lacks.add(name)
+            if known:
+                self._sums[name] = self._sums.get(name, 0) + sum(known)
 
     def join(self, other: Tally) -> None:
         """Add another tally."""
         for name, value in other._sums.items():
-            self._sum(name, value)
+            self._sums[name] = self._sums.get(name, 0) + value
         self._lacks |= other._lacks
-        self.activities, self.errors = self.activities + other.activities, self.errors + other.errors
-        self.opens, self.jumped = self.opens + other.opens, self.jumped + other.jumped
+        self.errors, self.jumped = self.errors + other.errors, self.jumped + other.jumped
         if other.longest is not None:
             self.longest = max(self.longest or 0, other.longest)
         for kind, sizes in other.sizes.items():

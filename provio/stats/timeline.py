@@ -51,7 +51,7 @@ def of_activities(recorded: Recorded) -> list[Span]:
     found = []
     for one in recorded.activities:
         if one.moves and one.start and one.layer == "POSIX" and (one.thread or one.process):
-            file = what_file(recorded, one)[0] or ""
+            file = what_file(recorded, one.target)[0] or ""
             thread = one.thread or one.process or ""
             found.append(Span(thread, one.start, one.end, one.bytes or 0, one.kind == "Write", one.count or 0, file))
     return found
