@@ -16,7 +16,7 @@ from provio.errors import NothingKnown, ProvioError
 from provio.validate import documents, shapes
 from provio.validate.check import check
 from provio.validate.order import loops
-from provio.validate.rules import VIOLATION, Finding, Graph, findings, rules
+from provio.validate.rules import VIOLATION, Finding, Graph, findings, onward, rules
 from provio.vocab import NS, PROV, RDF, XSD
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "ontology" / "example.ttl"
@@ -340,6 +340,35 @@ def test_the_damages_are_found(example: ox.Store) -> None:
     """Each damage but the first, which is none, breaks a shape."""
     found = [bool(list(findings(Graph(wrong), shapes.rules()))) for wrong in damaged(example)]
     assert found == [False] + [True] * (len(found) - 1)
+
+
+def test_a_shape_of_which_a_graph_has_no_node_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor a part of a shape that no node at all breaks: of both a look for one tells."""
+    asked: list[str] = []
+    solutions = Graph.solutions
+    monkeypatch.setattr(Graph, "solutions", lambda graph, query: asked.append(query) or solutions(graph, query))
+    store = ox.Store()
+    store.load("<urn:f> a <https://w3id.org/provio/ns#Gap> .", format=ox.RdfFormat.TURTLE)
+    found = [finding.message for finding in findings(Graph(store), shapes.rules())]
+    whole = {rule.label for rule in shapes.rules() if rule.query in asked}
+    assert whole == {"shape Gap", "shape Entity"}
+    assert "urn:f: provio:reason: minCount 1" in found
+
+
+def test_of_an_order_only_steps_that_another_leads_to_are_looked_at() -> None:
+    """The others are on no loop; there may be very many of them."""
+    store = ox.Store()
+    loop, chain = ("ab", "bc", "ca"), ("xy", "yz", "za", "cw")
+    store.extend(
+        ox.Quad(ox.NamedNode(f"urn:{special}"), ox.NamedNode(PROV + "specializationOf"), ox.NamedNode(f"urn:{general}"))
+        for general, special in (*loop, *chain)
+    )
+    rule = next(rule for rule in rules() if rule.name == "impossible-specialization-reflexive")
+    steps = [(row["before"].value[-1], row["after"].value[-1]) for row in Graph(store).solutions(onward(rule))]
+    assert sorted(map("".join, steps)) == ["ab", "bc", "ca", "cw", "yz", "za"]
+    assert {frozenset(node[-1] for node in finding.nodes) for finding in findings(Graph(store), [rule])} == {
+        frozenset(pair) for pair in loop
+    }
 
 
 @pytest.fixture(scope="module")

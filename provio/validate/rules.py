@@ -55,6 +55,7 @@ class Rule:
     number: str = ""
     clocks: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # patterns of `?this`: where one of them matches nothing, nothing breaks it
 
     @property
     def label(self) -> str:
@@ -87,6 +88,7 @@ class Graph:
         self.label = name
         self.implies = any(store.quads_for_pattern(None, ox.NamedNode(implied.IMPLIES), None, None))
         self.options: dict[str, object] = {"prefixes": PREFIXES}
+        self._has: dict[str, bool] = {}
         if union:
             self.options["use_default_graph_as_union"] = True
         elif name:
@@ -108,6 +110,12 @@ class Graph:
         for solution in answer:
             yield {name: solution[name] for name in names if solution[name] is not None}
 
+    def has(self, pattern: str) -> bool:
+        """Return whether it has a node of a pattern."""
+        if pattern not in self._has:
+            self._has[pattern] = any(self.solutions(f"SELECT ?this WHERE {{ {pattern} }} LIMIT 1"))
+        return self._has[pattern]
+
     def is_ours(self) -> bool:
         """Return whether provio made it, so that provio's own shapes are to hold: it has a Run."""
         return bool(self.store.query(f"ASK {{ ?run a <{NS}Run> }}", **self.options))  # type: ignore[arg-type]
@@ -122,11 +130,12 @@ class Graph:
 def findings(graph: Graph, chosen: Iterable[Rule] | None = None) -> Iterator[Finding]:
     """Yield what breaks the rules in a graph."""
     for rule in rules() if chosen is None else chosen:
-        yield from _broken(graph, rule)
+        if all(graph.has(pattern) for pattern in rule.needs):
+            yield from _broken(graph, rule)
 
 
 def _broken(graph: Graph, rule: Rule) -> Iterator[Finding]:
-    solutions = graph.solutions(rule.query)
+    solutions = graph.solutions(onward(rule) if rule.order else rule.query)
     if rule.order:
         before, after = rule.order
         steps = ((row[before], row[after], "strict" in row) for row in solutions)
@@ -137,6 +146,14 @@ def _broken(graph: Graph, rule: Rule) -> Iterator[Finding]:
             label, severity = f"clock skew ({label})", LINT
         nodes = tuple(term.value for term in row.values() if not isinstance(term, ox.Literal))
         yield Finding(label, rule.title, severity, _say(rule.says, row), nodes, graph.label)
+
+
+def onward(rule: Rule) -> str:
+    """Return an order's query of the steps alone from what another step leads to: a loop has no others."""
+    before, after = rule.order
+    head, _, body = rule.query.partition("WHERE")
+    earlier = re.sub(rf"\?{after}\b", f"?{before}", re.sub(rf"\?{before}\b", "?earlier", body))
+    return f"{head} WHERE {{ {{ SELECT * WHERE {body} }} {{ SELECT DISTINCT ?{before} WHERE {earlier} }} }}"
 
 
 def _two_clocks(

@@ -7,7 +7,7 @@ the words of SHACL that the shapes use; another one raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -28,7 +28,8 @@ TARGETS = {
 }
 ASIDE = {"path", "message", "targetClass", *TARGETS}
 
-# The part of a shape that a component is: a pattern that must not match, one that must, or an expression that is wrong.
+# The part of a shape that a component is: a pattern that must not match, whatever the node (`wrong`) or of the target
+# alone (`unlike`), one that must match (`missing`), or an expression that is true of what is wrong (`test`).
 Part = tuple[str, str]
 Term = ox.NamedNode | ox.BlankNode | ox.Literal
 
@@ -46,21 +47,31 @@ class _Compiler:
         self.store = ox.Store()
         self.store.bulk_load(path=str(SHAPES), format=ox.RdfFormat.TURTLE)
         self.fresh = (f"?v{number}" for number in count())
+        self.target = ""  # the pattern of the nodes of the shape at hand
 
     def rules(self) -> Iterator[Rule]:
         typed = self.store.quads_for_pattern(None, ox.NamedNode(RDF + "type"), ox.NamedNode(SH + "NodeShape"), None)
         for iri in sorted(quad.subject.value for quad in typed if isinstance(quad.subject, ox.NamedNode)):
             shape, name = ox.NamedNode(iri), iri.rpartition("#")[2]
-            for what, (how, text) in self._parts(shape, "?this"):
-                # Each SELECT within is joined by hash: a look for each node would take ten times as long.
-                target = f"{{ SELECT DISTINCT ?this WHERE {{ {self._target(shape)} }} }}"
-                body = {
-                    "wrong": f"{text} {target}",
-                    "missing": f"{target} MINUS {{ SELECT ?this WHERE {{ {text} }} }}",
-                    "test": f"{target} FILTER({text})",
-                }[how]
-                query = f"SELECT DISTINCT ?this WHERE {{ {body} }}"
-                yield Rule(f"shape {name}", f"A well-formed {name}", VIOLATION, "{this}: " + what, query)
+            self.target = self._target(shape)
+            for what, part in self._parts(shape, "?this"):
+                query, says = f"SELECT DISTINCT ?this WHERE {{ {self._broken(part)} }}", "{this}: " + what
+                needs = (self.target, part[1]) if part[0] == "wrong" else (self.target,)
+                yield Rule(f"shape {name}", f"A well-formed {name}", VIOLATION, says, query, needs=needs)
+
+    def _broken(self, part: Part) -> str:
+        """Return the pattern of the nodes that break a part.
+
+        Each SELECT is joined by hash: a look for each node would take ten times as long.
+        """
+        how, text = part
+        target = f"{{ SELECT ?this WHERE {{ {self.target} }} }}"
+        return {
+            "wrong": f"{text} {target}",
+            "unlike": f"{target} {text}",
+            "missing": f"{target} MINUS {{ SELECT ?this WHERE {{ {text} }} }}",
+            "test": f"{target} FILTER({text})",
+        }[how]
 
     def _said(self, node: ox.NamedNode | ox.BlankNode, word: str) -> list[Term]:
         found = self.store.quads_for_pattern(node, ox.NamedNode(SH + word), None, None)
@@ -91,9 +102,33 @@ class _Compiler:
                 yield from self._sparql(value, node)  # type: ignore[arg-type]
             elif word == "not" and (other := self._one(value, "class")) and not within:  # type: ignore[arg-type]
                 # Two classes: joined, not looked up for each node.
-                yield f"not {other}", ("wrong", f"{{ SELECT ?this WHERE {{ ?this a {other} }} }}")
+                yield f"not {other}", ("unlike", f"{{ SELECT ?this WHERE {{ ?this a {other} }} }}")
+            elif word in ("class", "or") and not within:
+                yield f"{word} {self._words(value)}", self._of_node(word, value)  # type: ignore[arg-type]
             elif word not in ASIDE and quad.predicate.value.startswith(SH):
                 yield f"{word} {self._words(value)}", ("test", self._wrong(word, value, node))  # type: ignore[arg-type]
+
+    def _of_node(self, word: str, value: Term) -> Part:
+        """Return the part of a node of the target that is of a class, or conforms to one of several shapes."""
+        classes = self._classes(word, value)
+        if classes:
+            return "missing", _is_a("?this", classes, next(self.fresh), known=False)
+        first, *others = self._list(value)
+        broken = " UNION ".join(f"{{ {self._broken(part)} }}" for _, part in self._parts(first, "?this"))
+        return "unlike", f"{{ SELECT ?this WHERE {{ {broken} }} }} FILTER({self._none(others, '?this')})"
+
+    def _classes(self, word: str, value: Term) -> list[Term]:
+        """Return the classes of one of which a component wants a node to be; nothing where it wants something else."""
+        if word == "class":
+            return [value]
+        shapes = list(self._list(value)) if word == "or" else []
+        found = [self._said(one, "class") for one in shapes]
+        alone = all(len(list(self.store.quads_for_pattern(one, None, None, None))) == 1 for one in shapes)
+        return [one for classes in found for one in classes] if alone and all(found) else []
+
+    def _none(self, shapes: Iterable[Term], node: str) -> str:
+        """Return the expression that is true of a node that conforms to none of some shapes."""
+        return " && ".join(f"({self._breaks(shape, node)})" for shape in shapes)
 
     def _words(self, value: Term) -> str:
         return "of the shape" if isinstance(value, ox.BlankNode) else shown(value)
@@ -130,22 +165,25 @@ class _Compiler:
         pattern = f"{focus} {path} {one} . "
         if word == "maxCount" and within:
             return "wrong", pattern + f"{focus} {path} {other} . FILTER(!sameTerm({one}, {other}))"
-        every = pattern if within else f"{{ SELECT DISTINCT {focus} {one} WHERE {{ {pattern} }} }}"
-        if word == "maxCount":  # counted, for of what many runs say of one node, pairs are many
-            counted = f"GROUP BY {focus} HAVING (COUNT(DISTINCT {one}) > 1)"
-            return "wrong", f"{{ SELECT {focus} WHERE {{ {pattern} }} {counted} }}"
+        every = pattern if within else f"{{ SELECT {focus} {one} WHERE {{ {pattern} }} }}"
+        if word == "maxCount":  # counted first: to tell all values apart takes twice as long
+            counted = f"{{ SELECT {focus} WHERE {{ {pattern} }} GROUP BY {focus} HAVING (COUNT({one}) > 1) }}"
+            return (
+                "wrong",
+                f"{counted} FILTER EXISTS {{ {pattern}{focus} {path} {other} FILTER(!sameTerm({one}, {other})) }}",
+            )
         if word == "lessThanOrEquals":
             later = f"{{ SELECT {focus} {other} WHERE {{ {focus} {value} {other} }} }}"
             return "wrong", f"{every} {later} FILTER(COALESCE(!({one} <= {other}), true))"
-        if word == "class" and not within:
-            right = _is_a(one, [value], other, known=False)
-            return "wrong", f"{every} MINUS {{ SELECT {one} WHERE {{ {right} }} }}"
+        if not within and (classes := self._classes(word, value)):
+            right = _is_a(one, classes, other, known=False)
+            return "unlike", f"{every} MINUS {{ SELECT {one} WHERE {{ {right} }} }}"
         return "wrong", f"{every} FILTER({self._wrong(word, value, one)})"
 
     def _wrong(self, word: str, value: Term, node: str) -> str:
         """Return the expression that is true of a node that breaks one component."""
         if word == "or":
-            return " && ".join(f"({self._breaks(part, node)})" for part in self._list(value))
+            return self._none(self._list(value), node)
         plain = {
             "class": lambda: f"NOT EXISTS {{ {_is_a(node, [value], next(self.fresh), known=True)} }}",
             "datatype": lambda: f"(!isLiteral({node}) || datatype({node}) != {value})",
