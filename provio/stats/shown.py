@@ -142,8 +142,10 @@ def _folded(groups: Sequence[Group], columns: Sequence[str]) -> list[Group]:
     file, kind = columns.index("file"), columns.index("kind")
     folded: dict[tuple[object, ...], Group] = {}
     for group in groups:
-        key = tuple(None if place == file and group.key[kind] == "system" else part
-                    for place, part in enumerate(group.key))  # fmt: skip
+        if group.key[kind] != "system":
+            folded[group.key, group.layer] = group
+            continue
+        key = (*group.key[:file], None, *group.key[file + 1 :])
         folded.setdefault((key, group.layer), Group(key, group.layer, Tally())).tally.join(group.tally)
     return list(folded.values())
 

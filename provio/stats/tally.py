@@ -47,7 +47,8 @@ class Tally:
         self._sum(("bytes_read" if kind == "Read" else "bytes_written",), [one.bytes for one in some])
         self._sum(("reads" if kind == "Read" else "writes",), [one.count for one in some])
         self.jumped += sum(one.jumped for one in some)
-        for sizes, times in Counter(one.sizes for one in some).items():
+        counted = Counter(one.sizes for one in some) if len(some) > 1 else {some[0].sizes: 1}
+        for sizes, times in counted.items():
             for place, number in enumerate(sizes or ()):
                 self.sizes[kind][place] += number * times
         longest = [one.longest for one in some if one.longest is not None]
