@@ -103,16 +103,23 @@ def _files(reader: Reader, found: Recorded) -> None:
 
 def _names(reader: Reader, found: Recorded) -> None:
     """The versions of files, by the first of the names of each, or by its last name where it had several."""
-    of_file, size = _each("?v", "prov:specializationOf ?f"), _each("?v", "provio:size ?size")
-    for node, word in (("?f", "path"), ("?f", "pathEncoded"), ("?v", "pathEncoded"), ("?v", "path")):
-        named = _each(node, f"provio:{word} ?path")
-        for version, path, content in reader.table(f"SELECT ?v ?path ?size {{ {named} {of_file} OPTIONAL {size} }}"):
-            name = path if word == "path" else unquote_to_bytes(path).decode(errors="replace")
-            known = found.files.get(version)
-            if known is None:
-                found.files[version] = File(name, content=int(content or 0))
-            elif node == "?v" or name < known.path:
-                known.path = name
+    names = [_each("?v", f"provio:{word} ?own_{word}") for word in ("path", "pathEncoded")]
+    names += [_each("?f", f"provio:{word} ?{word}") for word in ("path", "pathEncoded")]
+    more = " ".join(f"OPTIONAL {one}" for one in (*names, _each("?v", "provio:size ?size")))
+    columns = "?v ?own_path ?own_pathEncoded ?path ?pathEncoded ?size"
+    question = f"SELECT {columns} {{ {_each('?v', 'prov:specializationOf ?f')} {more} }}"
+    for version, own, own_encoded, path, encoded, size in reader.table(question):
+        last = own or _decoded(own_encoded)
+        name = last or path or _decoded(encoded)
+        known = found.files.get(version)
+        if known is None and name:
+            found.files[version] = File(name, content=int(size or 0))
+        elif known is not None and (last or "" < name < known.path):
+            known.path = name
+
+
+def _decoded(path: str) -> str:
+    return unquote_to_bytes(path).decode(errors="replace") if path else ""
 
 
 def _system(reader: Reader) -> Iterator[str]:
