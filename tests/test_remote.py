@@ -29,6 +29,7 @@ from provio import config_layers
 from provio.across.known import DERIVED
 from provio.errors import NothingKnown, StoreError
 from provio.home import Home
+from provio.stats import figures
 from provio.store import INDEX, open_reader, open_writer, terms
 from provio.store.places import record_of
 from provio.store.remote import connect
@@ -104,6 +105,8 @@ def assert_same_rows(project: Project, url: str) -> None:
         asked = query.replace("START", start)
         form = ox.QueryResultsFormat.TSV if asked.startswith("SELECT") else ox.QueryResultsFormat.JSON
         assert there.query(asked).serialize(format=form) == here.query(asked).serialize(format=form), asked
+    for ways in (("file", "operation"), ("thread", "api"), ("bottleneck",)):
+        assert figures(there).rows(*ways) == figures(here).rows(*ways), ways
 
 
 @pytest.mark.slow

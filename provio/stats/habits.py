@@ -108,15 +108,17 @@ def asking(recorded: Recorded) -> Iterator[Bottleneck]:
 
 def small_files(recorded: Recorded) -> Iterator[Bottleneck]:
     """Many small files in one folder."""
-    folders: dict[str, dict[str, tuple[int, int]]] = {}
+    folders: dict[str, dict[str, tuple[str, int]]] = {}
     for one, file in _written(recorded):
         if not file.system:
             files = folders.setdefault(dirname(file.path), {})
-            _, before = files.get(file.path, (0, 0))
-            files[file.path] = file.content, before + (one.elapsed or 0)
+            _, before = files.get(file.path, ("", 0))
+            files[file.path] = one.target or "", before + (one.elapsed or 0)
     for folder, files in folders.items():
-        middle = median(content for content, _ in files.values())
-        if len(files) < FILES or middle > SMALL_FILE:
+        if len(files) < FILES:
+            continue
+        middle = median(recorded.contents.get(version, 0) for version, _ in files.values())
+        if middle > SMALL_FILE:
             continue
         spent = sum(time for _, time in files.values())
         yield Bottleneck(

@@ -162,8 +162,10 @@ def again(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
     """A file that was read several times over."""
     contents: dict[str, int] = {}
     read = [(path, one) for path, one in _of_runs(recorded, did, "Read") if one.bytes >= READ_BYTES]
-    for file in recorded.files.values() if read else ():
-        contents[file.path] = max(contents.get(file.path, 0), file.content)
+    for version, content in recorded.contents.items() if read else ():
+        if version in recorded.files:
+            path = recorded.files[version].path
+            contents[path] = max(contents.get(path, 0), content)
     for path, one in read:
         content = contents.get(path, 0)
         if not content or one.bytes < READ_AGAIN * content:

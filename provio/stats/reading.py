@@ -34,7 +34,7 @@ Opened = dict[str, tuple[int, str]]  # by activity: how long its opening took, a
 
 def load(reader: Reader, times: bool = False) -> Recorded:
     """Read all that is said of I/O; with `times`, when each activity began and ended."""
-    found = Recorded()
+    found = Recorded(read_contents=lambda: {version: int(size) for version, size in _pairs(reader, "size")})
     _runs(reader, found)
     _processes(reader, found)
     _files(reader, found)
@@ -105,15 +105,15 @@ def _names(reader: Reader, found: Recorded) -> None:
     """The versions of files, by the first of the names of each, or by its last name where it had several."""
     names = [_each("?v", f"provio:{word} ?own_{word}") for word in ("path", "pathEncoded")]
     names += [_each("?f", f"provio:{word} ?{word}") for word in ("path", "pathEncoded")]
-    more = " ".join(f"OPTIONAL {one}" for one in (*names, _each("?v", "provio:size ?size")))
-    columns = "?v ?own_path ?own_pathEncoded ?path ?pathEncoded ?size"
+    more = " ".join(f"OPTIONAL {one}" for one in names)
+    columns = "?v ?own_path ?own_pathEncoded ?path ?pathEncoded"
     question = f"SELECT {columns} {{ {_each('?v', 'prov:specializationOf ?f')} {more} }}"
-    for version, own, own_encoded, path, encoded, size in reader.table(question):
+    for version, own, own_encoded, path, encoded in reader.table(question):
         last = own or _decoded(own_encoded)
         name = last or path or _decoded(encoded)
         known = found.files.get(version)
         if known is None and name:
-            found.files[version] = File(name, content=int(size or 0))
+            found.files[version] = File(name)
         elif known is not None and (last or "" < name < known.path):
             known.path = name
 

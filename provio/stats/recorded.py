@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 
 from provio.plain import field, plain
@@ -14,11 +15,10 @@ PIPE, SOCKET = "https://w3id.org/provio/pipe/", "https://w3id.org/provio/socket/
 
 @plain(slots=True)
 class File:
-    """A version of a file: its path, its bytes; when it was changed last, if it was written."""
+    """A version of a file: its path; when it was changed last, if it was written."""
 
     path: str
     system: bool = False
-    content: int = 0
     modified: str = ""
 
 
@@ -55,7 +55,7 @@ class Run:
 @plain()
 class Recorded:
     """All that figures are made of; `files` by version, `gaps` how many each run has; versions that were `deleted`, and
-    those of which a later one `kept` content."""
+    those of which a later one `kept` content. `read_contents` asks for the bytes of each version."""
 
     activities: list[Activity] = field(default_factory=list)
     runs: dict[str, Run] = field(default_factory=dict)
@@ -65,6 +65,12 @@ class Recorded:
     gaps: Counter[str] = field(default_factory=Counter)
     deleted: set[str] = field(default_factory=set)
     kept: set[str] = field(default_factory=set)
+    read_contents: Callable[[], dict[str, int]] = dict
+
+    @cached_property
+    def contents(self) -> dict[str, int]:
+        """The bytes of each version: of most runs no rule wants to know them."""
+        return self.read_contents()
 
     @cached_property
     def alike(self) -> list[list[Activity]]:
