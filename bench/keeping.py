@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 import pyoxigraph
@@ -89,8 +90,9 @@ class Project:
         return len(pyoxigraph.Store.read_only(str(self.record / "store")))
 
 
-def figures(project: Project, kind: str, files: int) -> dict[str, float | None]:
-    """Merge what is recorded and ask of it; return the figures by name. A question that was not answered is None."""
+def figures(project: Project, kind: str, files: int, without: Collection[str]) -> dict[str, float | None]:
+    """Merge what is recorded and ask of it, but for some questions; return the figures by name. A question that was not
+    answered is None."""
     target = "files/000/00000" if kind == "written" else "out.txt"
     seconds, largest, all_of_them = project.call("merge")
     store = [project.record / name for name in ("store", "snapshots")]
@@ -105,22 +107,27 @@ def figures(project: Project, kind: str, files: int) -> dict[str, float | None]:
         "triples": project.triples() / files,
     }
     for name, words in QUESTIONS.items():
+        if name in without:
+            continue
         found[name] = project.call(*words, *([target] if name in ("lineage", "why") else []), longest=LONGEST)[0]
         print(f"  {name}: {found[name]}", file=sys.stderr, flush=True)
     project.unmerged()
-    found["fresh"] = project.call("lineage", target)[0]
-    project.unmerged()
+    if "fresh" not in without:
+        found["fresh"] = project.call("lineage", target)[0]
+        project.unmerged()
     return found
 
 
-def one(kind: str, files: int, provio: Path, rounds: int, place: Path | None) -> dict[str, list[float | None]]:
+def one(
+    kind: str, files: int, provio: Path, rounds: int, place: Path | None, without: Collection[str]
+) -> dict[str, list[float | None]]:
     """Measure a case; return each figure of each round by name."""
     with tempfile.TemporaryDirectory(prefix="provio-bench-", dir=place) as name:
         folder = Path(name).resolve()
         program = Place(folder, folder, folder).program("each")
         project, beside = Project(folder, provio, program), Beside()
         recorded = project.recorded(kind, files)
-        all_rounds = [figures(project, kind, files) for _ in range(1 if files > FEW else rounds)]
+        all_rounds = [figures(project, kind, files, without) for _ in range(1 if files > FEW else rounds)]
         found = {name: [rounded(one[name]) for one in all_rounds] for name in all_rounds[0]}
         return {"recorded": [rounded(recorded)], **found, "beside": [rounded(beside.cores())]}
 
@@ -138,13 +145,14 @@ def main() -> None:
     parser.add_argument("--provio", type=Path, default=Path(sys.executable).with_name("provio"))
     parser.add_argument("--release", default=NOW, choices=(NOW, "first"), help="what --provio is")
     parser.add_argument("--place", type=Path, help="a folder to work in (1,000,000 files take 10 GB)")
+    parser.add_argument("--without", default="", help=f"questions to leave out: {', '.join(QUESTIONS)}, fresh")
     parser.add_argument("--table", action="store_true", help="measure nothing")
     chosen = parser.parse_args()
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     for key in () if chosen.table else chosen.cases.split(","):
         kind, files = CASES[key]
         print(key, file=sys.stderr, flush=True)
-        found = one(kind, files, chosen.provio.resolve(), chosen.rounds, chosen.place)
+        found = one(kind, files, chosen.provio.resolve(), chosen.rounds, chosen.place, chosen.without.split(","))
         kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
         kept.setdefault(chosen.release, {})[key] = found | {"machine": report.machine().partition(" · ")[2]}
         KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -50,6 +50,7 @@ ROWS = (
     Row("show", "`provio show last`, s", 2, 1),
     Row("stats", "`provio stats`, s", 2, 2),
     Row("validate", "`provio validate`, s", 2, 8),
+    Row("rounds", "rounds, of which the median is told", 0),
     Row("beside", "cores that others kept busy meanwhile"),
 )
 
@@ -77,8 +78,10 @@ def _bound(row: Row) -> str:
 
 def _figures(kept: Kept, release: str, key: str, name: str) -> Sequence[float | None]:
     found = kept[release][key]
+    if name == "rounds":
+        return [len(found["merge"])]
     if name != "growth":
-        return found[name]
+        return found.get(name, ())
     least = f"{CASES[key][0]}-10000"
     if least == key or least not in kept[release]:
         return ()
