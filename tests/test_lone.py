@@ -223,3 +223,17 @@ def test_a_small_run_has_none(project: Project) -> None:
 def test_without_room_for_their_records_it_goes_without(project: Project) -> None:
     run = record(project, PROGRAM, "8", "200")
     assert_same(run, Lone(project.path / "missing", lambda _, path: path))
+
+
+@pytest.mark.usefixtures("few")
+def test_what_a_shell_takes_in_by_a_pipe(project: Project) -> None:
+    """What a program of the system read of the user's makes its answer no noise, also where it is all lone."""
+    for name in ("in", "more"):
+        (project.path / name).mkdir()
+        for number in range(100):
+            (project.path / name / str(number)).write_text("7\n")
+    project.provio("run", "--no-merge", "--", "bash", "-c", 'x=$(grep -rh 7 in more); echo "$x" > out.txt')
+    run = Home(project.path / ".provio").run_folders()[-1]
+    held = held_by(project, run)
+    assert_same(run, held)
+    assert len(held) > 100

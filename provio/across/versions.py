@@ -17,7 +17,7 @@ from pathlib import Path
 from provio.identity import VERSION
 from provio.patterns import pattern
 
-NOTE = pattern(rb"(?m)^#version <([^>\n]*)> (-?\d*)$")
+NOTE = pattern(rb"(?m)([^>\n]*)> (-?\d*)$")
 TABLES = """
     CREATE TABLE IF NOT EXISTS lists (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
     CREATE TABLE IF NOT EXISTS domains (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
@@ -200,8 +200,10 @@ class Versions:
 
 def notes_in(data: bytes) -> Iterator[tuple[str, int | None]]:
     """Yield the versions that lines of a graph or of a list note (`graph_lines.Graph.version`), as `add` takes them."""
-    for iri, begun in NOTE.findall(data):
-        yield iri.decode(), int(begun) if begun else None
+    for noted in (b"\n" + data).split(b"\n#version <")[1:]:
+        note = NOTE.match(noted)
+        if note:
+            yield note[1].decode(), int(note[2]) if note[2] else None
 
 
 def _fit(number: int | None) -> int | str | None:

@@ -65,7 +65,8 @@ class _Askers:
         code = self.out.programs[iri].code
         own = process.image == "fork" or (process.image == "exec" and all(map(self.noise.of_code, code)))
         known = all(one.noise for one in self.out.inputs[iri]) and all(map(self._silent, process.openings))
-        return own and known and not any(about.startswith(iri) for about in self.doubtful)
+        lone = self.out.lone.get(iri)
+        return own and known and not (lone and lone.news) and not any(about.startswith(iri) for about in self.doubtful)
 
     def _silent(self, opening: Opening) -> bool:
         """Tell whether nothing of the user's came by an opening."""
