@@ -126,7 +126,7 @@ class Lone:
                 last = 0 if reads else epoch + int(counts["lastWrite"])
                 if last > int(record["openedNs"]):
                     found.finished.append(last)
-                if "openApi" in record:
+                if record.get("openApi"):
                     found.first.append(first)
                     found.api.append(numbers.setdefault(record["openApi"], len(numbers)))
         found.apis = list(numbers)

@@ -21,16 +21,21 @@ from provio.statx import Facts, Record
 
 FIRST = 500  # openings of a process, which are never lone: among them are its script and its settings
 BATCH = 500  # units
+LATEST = 1 << 62  # ns since 1970
 WINDOW = 4_000  # openings of a file of which more may be said
 OPENED = frozenset("a path device inode birthNs mtimeNs ctimeNs size flags openedNs openApi openElapsed".split())
+NEEDED = frozenset({"path", "inode", "openedNs"})
 CLOSED = frozenset("closedNs closedMtimeNs closedCtimeNs closedSize closedLinks".split())
 READ = frozenset(
     "a object closed readApi reads readBytes readElapsed readLongest emptyReads firstRead lastRead".split()
 )
 WRITTEN = frozenset("a object closed writeApi writes writeBytes writeElapsed writeLongest firstWrite lastWrite".split())
 ACCESS = re.compile(r"/a[0-9]+$")
-# Files that are looked for by their names: programs, settings of interpreters, histories; and paths with links in them.
-SOUGHT = re.compile(rb"\.py$|/__pycache__/|/pyvenv\.cfg$|/history\.sqlite|^/(?:dev|proc|sys)/|/\.\.?/")
+# Files that are looked for by their names: programs, settings of interpreters, histories, what launchers tell ranks;
+# and paths with links in them.
+SOUGHT = re.compile(
+    rb"\.py$|/__pycache__/|/pyvenv\.cfg$|/history\.sqlite|^/(?:dev|proc|sys)/|/\.\.?/|/(?:ompi|prte|openmpi-sessions)[.-]"
+)
 
 
 class Gatherer:
@@ -67,7 +72,9 @@ class Gatherer:
         if label is None or int(label[2]) <= FIRST or iri in found or iri in self._opened:
             return False
         mode = int(record.get("flags", 0)) & os.O_ACCMODE
-        if mode == os.O_RDWR or "path" not in record or not (record.keys() <= OPENED and self._is_usual(record)):
+        if mode == os.O_RDWR or not (NEEDED <= record.keys() <= OPENED and self._is_usual(record)):
+            return False
+        if mode == os.O_WRONLY and int(record.get("size", 0)):  # what was there may be kept, or have the same key
             return False
         self._opened[iri], self._waiting[iri] = record, None
         if len(self._waiting) > 2 * WINDOW:
@@ -168,7 +175,7 @@ def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
             return False
         if path in named or SOUGHT.search(path) or (lone.moved and not lone.moved.isdisjoint(folders(path))):
             return False
-        return lone.resolve(process, path) == path
+        return _is_in_order(unit, epochs.get(above(unit[2]), 0)) and lone.resolve(process, path) == path
 
     for iri, units in lone.of.items():
         process = trace.processes.get(iri)
@@ -181,7 +188,7 @@ def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
             rest: Records = {}
             for unit, is_alone in zip(batch, alone, strict=True):
                 if is_alone:
-                    latest = max(latest, epochs[above(unit[2])] + _latest(unit[3]))
+                    latest = max(latest, epochs[above(unit[2])] + max(int(unit[3][name]) for name in _moments(unit[3])))
                 else:
                     rest |= {unit[0]: unit[1], unit[2]: unit[3], **unit[4], **lone.parts.get(unit[2], {})}
             if rest:
@@ -191,8 +198,14 @@ def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
     lone.met, lone.inodes, lone.parts = set(), set(), {}
 
 
-def _latest(counts: Record) -> int:
-    return max(int(counts["closed"]), int(counts.get("lastRead", 0)), int(counts.get("lastWrite", 0)))
+def _moments(counts: Record) -> tuple[str, str, str]:
+    return ("firstRead", "lastRead", "closed") if "firstRead" in counts else ("firstWrite", "lastWrite", "closed")
+
+
+def _is_in_order(unit: Unit, epoch: int) -> bool:
+    """Whether the moments of a unit are some that can be, one after the other."""
+    opened, (first, last, closed) = int(unit[1]["openedNs"]), (int(unit[3][name]) for name in _moments(unit[3]))
+    return 0 < epoch <= epoch + first <= epoch + last and max(opened, epoch + max(last, closed)) < LATEST
 
 
 def _is_simple(trace: Trace) -> bool:

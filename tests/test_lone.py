@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -169,6 +170,7 @@ def test_the_graph_is_the_same_of_what_was_cut_off(project: Project) -> None:
         "<a9999> a :Access ; :object <../o{0}> ; :firstRead 7 ; :lastRead 8 ; :reads 1 .",
         '<e9999> a :Rename ; :at 5 ; :from "/tmp" ; :to "/temp" .',
         "<../o{0}> a :FileVersion ; :openedNs 5 .",
+        '<> :device "x" .',
     ],
 )
 def test_what_is_said_late(project: Project, more: str) -> None:
@@ -185,6 +187,7 @@ def test_one_process_cut_into_phases(project: Project) -> None:
     """Each reads one file and writes one: as many phases."""
     program = """
 import os
+import re
 os.mkdir("out")
 for number in range(100):
     with open(f"in/{number}") as old, open(f"out/{number}", "w") as new:
@@ -237,3 +240,43 @@ def test_what_a_shell_takes_in_by_a_pipe(project: Project) -> None:
     held = held_by(project, run)
     assert_same(run, held)
     assert len(held) > 100
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    ("found", "instead"),
+    [
+        (r":firstRead +[0-9]+", ":firstRead    99999999999999999999"),
+        (r":lastRead +[0-9]+", ":lastRead     0000000000000001"),
+        (r":openedNs [0-9]+ ;", ""),
+        (r':openApi "[a-z0-9]+"', ':openApi ""'),
+        (r":epochNs [0-9]+ ;", ""),
+        (r'"(/[^"]*)/in/', r'"\1/ompi-5/in/'),
+    ],
+)
+def test_what_no_shim_writes(project: Project, found: str, instead: str) -> None:
+    run = record(project, "for number in range(90): open(f'in/{number}', 'rb', buffering=0).read(9)")
+    file = max(run.glob("*/*.ttl"), key=lambda file: file.stat().st_size)
+    changed = re.sub(found, instead, file.read_text(encoding="ascii"))
+    assert changed != file.read_text(encoding="ascii")
+    file.write_text(changed, encoding="ascii")
+    assert_same(run, held_by(project, run))
+
+
+@pytest.mark.usefixtures("few")
+def test_what_has_the_same_key_before_and_after(project: Project) -> None:
+    """A file that is overwritten within a tick of its clock."""
+    program = """
+import os
+import re
+for number in range(60):
+    file = os.open(f"in/{number}", os.O_WRONLY)
+    os.utime(file, (1, 1))
+    os.close(file)
+for number in range(60, 90):
+    file = os.open(f"in/{number}", os.O_WRONLY)
+    os.write(file, b"0")
+    os.close(file)
+"""
+    run = record(project, program)
+    assert_same(run, held_by(project, run))
