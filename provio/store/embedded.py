@@ -23,9 +23,8 @@ import pyoxigraph as ox
 from provio.errors import NothingKnown, StoreError, remedy
 from provio.home import Home, share
 from provio.lock import Lock
-from provio.store import Damaged, snapshots, statements, writing
+from provio.store import Damaged, snapshots, spool, statements, writing
 from provio.store.apart import Apart, list_name, list_names, rows_of, value_of
-from provio.store.compaction import Hold
 from provio.store.spool import Spool
 from provio.vocab import NS, PREFIXES, RDF, RUN_BASE
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 VERSION = "2"
 EARLIER = frozenset({"1"})  # versions that can be asked, and are made again at the next merge
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
+LARGE = 8 * spool.PIECE  # bytes of them that are loaded apart: less is rewritten too seldom to pay for it
 KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
 CURRENT = "CURRENT"  # the file by which RocksDB finds all others: a folder without it holds no store
 PIECE = 100_000  # quads that are copied at once
@@ -63,7 +63,7 @@ class StoreWriter:
         self.new_lists: dict[str, str] = {}  # of runs that the index does not name yet
         self.changed = self.dropped = False
         self.kept = self.loaded = 0
-        self.compaction = Hold()
+        self.rewritten: Callable[[], None] = lambda: None  # waits until all is that RocksDB does by itself
         try:
             _check_links(home)
             with writing(home):
@@ -148,16 +148,34 @@ class StoreWriter:
                 self._list(kept, data)
                 self._load(ox.DefaultGraph(), data)
             return
+        apart = pieces.size > LARGE
         for part in pieces.parts():
             data = part.read()
             self._list(kept, data)
-            self._load(ox.DefaultGraph(), data)
+            if apart:
+                self.touched(ox.DefaultGraph(), data)
+            else:
+                self._load(ox.DefaultGraph(), data)
+        if apart:
+            self._load_apart(pieces)
 
     def _list(self, kept: statements.List, data: bytes) -> None:
         from provio.across.versions import notes_in
 
         kept.add(data)
         self.versions.add(kept.name, notes_in(data))
+
+    def _load_apart(self, pieces: Spool) -> None:
+        """Load a run of several tables while this process has the store closed."""
+        from provio.store import loading  # dear, and most runs are small
+
+        self._close()
+        held = [fd for fd in (self.lock.fd, self.path.fd) if fd >= 0]  # nobody else opens it before that has ended
+        try:
+            loading.load(self.path / self._folder.name, pieces.file, held)
+        finally:
+            _ = self.store  # what was loaded is rewritten from here on
+            self.rewritten = loading.settle
 
     def _load(self, graph: ox.NamedNode | ox.DefaultGraph, data: bytes) -> None:
         """Load a piece: a small one as no table of its own, which costs ten times as much and has others rewritten."""
@@ -169,12 +187,9 @@ class StoreWriter:
             self.store.load(input=data, format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
             self._keep(len(data))
         else:
-            store = self.store
-            self.compaction.begin()
-            store.bulk_load(io.BytesIO(data), ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
+            self.store.bulk_load(io.BytesIO(data), ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
 
     def _close(self) -> None:
-        self.compaction.end()
         vars(self).pop("store", None)
         self.kept = self.loaded = 0
 
@@ -366,12 +381,12 @@ class StoreWriter:
 
     def publish(self) -> None:
         """Make a snapshot and let readers see it; a store that was made anew takes the old one's place."""
+        self.rewritten()
         lists = self.list_names()
         with writing(self.home):
             if self.anew:
                 self.home.unfinished.touch()
             self.store.flush()
-            self.compaction.end(wait=True)
             self._compact()
             self._close()
             for log in self._folder.glob("*.log"):  # what it held is in tables

@@ -1,0 +1,116 @@
+"""A large graph into the embedded store: N-Triples in a file in, loaded by a process of its own.
+
+RocksDB rewrites all that it has of a graph for every second piece that comes, as soon as a processor is free: twenty
+pieces are rewritten ten times. Here that waits until all of them are loaded: this process leaves RocksDB's threads no
+more than what is left over of one processor, which cannot be taken back, so it ends with the graph. What it
+saves: docs/merge.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import IO, BinaryIO, cast
+
+import pyoxigraph as ox
+
+from provio.background import unwatched
+from provio.errors import StoreError
+from provio.store.spool import Spool
+from provio.tied import die_with
+
+REFUSED, WRONG = 3, 4  # how it ends: the disk is to blame, or the graph
+QUIET = 0.2  # seconds in which threads that rewrite take some time of a processor
+PROGRAM = "from provio.store.loading import main; main()"
+
+
+def load(store: str, file: BinaryIO, keep: Sequence[int]) -> None:
+    """Load a file into the default graph of a store that nobody has open; the process also holds `keep`, descriptors.
+
+    Raises OSError where the disk refuses it, StoreError where the process was ended, ValueError for no N-Triples.
+    """
+    command = [sys.executable, "-P", "-c", PROGRAM, str(os.getpid()), store]
+    done = subprocess.run(command, stdin=file, stderr=subprocess.PIPE, pass_fds=keep, env=unwatched(), check=False)
+    said = done.stderr.decode(errors="replace").strip()
+    if done.returncode == REFUSED:
+        raise OSError(said)
+    if done.returncode == WRONG:
+        raise ValueError(said)
+    if done.returncode:
+        how = f"was ended by {signal.Signals(-done.returncode).name}" if done.returncode < 0 else said
+        raise StoreError(f"the process that loads a large run {how}: merge again; all is as it was before")
+
+
+def main() -> None:
+    """Load the standard input into the store that is named."""
+    parent, store = sys.argv[1:]
+    die_with(int(parent))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the parent's
+    try:
+        with open(0, "rb") as file:
+            _load(store, Spool(file))
+    except OSError as error:
+        _end(REFUSED, error)
+    except (SyntaxError, ValueError) as error:
+        _end(WRONG, error)
+
+
+def _load(path: str, spool: Spool) -> None:
+    store = ox.Store(path)
+    _calm()
+    for part in spool.parts():
+        store.bulk_load(cast("IO[bytes]", part), ox.RdfFormat.N_TRIPLES, lenient=True)
+
+
+def _calm() -> None:
+    """Let what RocksDB does by itself go on where nothing else does; where the system does not allow it, as before."""
+    with contextlib.suppress(OSError):
+        one = {_processor()}
+        for thread in _own_threads():
+            os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+            os.sched_setaffinity(thread, one)
+        os.sched_setaffinity(0, one)
+
+
+def _processor() -> int:
+    """The one that this process is on: the system has chosen it among those that may be used."""
+    with open("/proc/self/stat", encoding="utf-8") as stat:
+        return int(stat.read().rpartition(")")[2].split()[36])
+
+
+def settle() -> None:
+    """Wait until RocksDB has rewritten what it would rewrite in a store that this process has open. (One that is closed
+    before that begins anew whenever it is opened.)"""
+    before, now = -1, _spent()
+    while now != before:
+        time.sleep(QUIET)
+        before, now = now, _spent()
+
+
+def _spent() -> int:
+    """The processor time that those threads have taken, in ticks."""
+    spent = 0
+    for thread in _own_threads():
+        with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/stat", encoding="utf-8") as stat:
+            spent += sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
+    return spent
+
+
+def _own_threads() -> list[int]:
+    """Those of RocksDB that rewrite."""
+    return [int(entry.name) for entry in os.scandir("/proc/self/task") if _named(entry.path) == "rocksdb:low"]
+
+
+def _named(task: str) -> str:
+    with open(f"{task}/comm", encoding="ascii", errors="replace") as name:
+        return name.read().strip()
+
+
+def _end(code: int, error: Exception) -> None:
+    sys.stderr.write(str(error))
+    sys.exit(code)

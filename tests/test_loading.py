@@ -1,0 +1,135 @@
+"""A large graph is loaded by a process of its own: the same quads; whoever is killed or refused, nothing is changed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+import pyoxigraph as ox
+import pytest
+from conftest import Project
+from meanwhile import state, stopped
+
+from provio.errors import StoreError
+from provio.home import Home
+from provio.store import embedded, loading
+from provio.store.embedded import StoreWriter
+from provio.store.spool import Spool
+
+GRAPH = "http://example.org/graph"
+APART = "from provio.store import embedded, loading as l; embedded.LARGE = 0; l.PROGRAM = {!r}; "
+APART += "from provio.cli import main; main()"
+# A loader that stops before it opens the store (`_load`), or when it has (`_calm`).
+STOPS = "import os, signal; from provio.store import loading as l; go_on = l.{0}; "
+STOPS += "l.{0} = lambda *of: (os.kill(os.getpid(), signal.SIGSTOP), go_on(*of)); l.main()"
+
+
+def triples(path: Path, count: int) -> BinaryIO:
+    """A file of N-Triples, without a name."""
+    file = path.open("w+b")
+    for number in range(count):
+        file.write(b'<http://example.org/%d> <http://example.org/p> "%d" .\n' % (number, number))
+    file.flush()
+    path.unlink()
+    return file
+
+
+def has_the_store_open(process: int) -> bool:
+    """Whether a process holds RocksDB's lock."""
+    held = []
+    for one in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            held.append(os.readlink(one))
+    return any(path.endswith("/store/LOCK") for path in held)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["home", "höme", os.fsdecode(b"h\xff")])
+def test_the_same_quads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """As loaded by the writer itself, in place of what the graph was; in a folder of any name."""
+    monkeypatch.setattr(embedded, "LARGE", 0)
+    home = Home(tmp_path / name)
+    home.path.mkdir()
+    with StoreWriter(home, wait=False) as store:
+        store.add(
+            "http://example.org/other", ["<http://example.org/a> <http://example.org/p> <http://example.org/b> ."]
+        )
+        store.replace(GRAPH, ["<http://example.org/a> <http://example.org/p> <http://example.org/b> ."])
+        with triples(tmp_path / "file", 40_000) as file:
+            store.replace(GRAPH, Spool(file))
+        assert {value for _, _, value in store.statements(GRAPH)} == {str(number) for number in range(40_000)}
+        assert len(store.store) == 40_001
+
+
+def test_what_the_store_does_by_itself_waits(tmp_path: Path) -> None:
+    """Its threads have what is left over of one processor."""
+    program = (
+        "import os; import pyoxigraph as ox; from provio.store import loading as l; "
+        f"s = ox.Store({str(tmp_path / 'store')!r}); l._calm(); own = l._own_threads(); "
+        "print(len(own), {os.sched_getscheduler(one) == os.SCHED_IDLE for one in own},"
+        " {len(os.sched_getaffinity(one)) for one in [*own, 0]})"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    number, *rest = done.stdout.split(maxsplit=1)
+    assert int(number) > 0
+    assert rest == ["{True} {1}\n"]
+
+
+def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the disk, or for what the file is; and who ended it."""
+    with triples(tmp_path / "file", 10) as file, pytest.raises(OSError, match="No such file"):
+        loading.load("/proc/none/store", file, ())
+    with (tmp_path / "wrong").open("w+b") as file:
+        file.write(b"<http://example.org/a> is no triple\n")
+        file.flush()
+        with pytest.raises(ValueError, match="line 1"):
+            loading.load(str(tmp_path / "store"), file, ())
+    killed = "import os, signal; from provio.store import loading as l; "
+    killed += "l._calm = lambda: os.kill(os.getpid(), signal.SIGKILL); l.main()"
+    monkeypatch.setattr(loading, "PROGRAM", killed)
+    with triples(tmp_path / "file", 10) as file, pytest.raises(StoreError, match="ended by SIGKILL"):
+        loading.load(str(tmp_path / "store"), file, ())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["merge", "loader"])
+def test_a_merge_that_is_killed_changes_nothing(project: Project, victim: str) -> None:
+    """Neither is left, the lock is free, and the next merge makes the quads of an undisturbed one."""
+    project.sh("echo 1 > a")
+    loop = "for i in $(seq 700); do /bin/true < a; done; cat a > b"
+    project.provio("run", "--quiet", "--", "cp", "a", "c")
+    project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", loop)
+    for where in ("_load", "_calm"):
+        program = APART.format(STOPS.format(where))
+        merge = subprocess.Popen(
+            [sys.executable, "-c", program, "merge", "--quiet"], cwd=project.path, env=project.env,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
+        loader = stopped(merge)
+        assert has_the_store_open(loader) is (where == "_calm")
+        os.kill(merge.pid if victim == "merge" else loader, signal.SIGKILL)
+        _, said = merge.communicate(timeout=60)
+        assert (b"ended by SIGKILL" in said) == (victim == "loader")
+        assert merge.returncode in (1, -signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while state(loader) not in ("", "Z"):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    project.provio("merge")
+    after = set(project.provio("export", "--as", "nquads").stdout.splitlines())
+    project.provio("merge", "--rebuild")
+    assert set(project.provio("export", "--as", "nquads").stdout.splitlines()) == after
+    assert project.data("b") == {"a"}
+
+
+def test_a_store_that_is_read(tmp_path: Path) -> None:
+    """What was loaded apart is there for who opens the store next."""
+    with triples(tmp_path / "file", 1000) as file:
+        loading.load(str(tmp_path / "store"), file, ())
+    assert len(ox.Store.read_only(str(tmp_path / "store"))) == 1000
