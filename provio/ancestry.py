@@ -115,6 +115,7 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
     shown -= gone
     every = _leaves(walk, strengths)
     leaves = {iri: node for iri, node in every.items() if STRENGTH.index(node["via"]) <= limit}
+    weak = [iri for iri, node in every.items() if node["via"] == "control" and iri not in leaves]
     nodes = describe(reader, shown, walk.known)
     for node in nodes:
         node["via"] = "code" if node["iri"] in coded else STRENGTH[strengths[node["iri"]]]
@@ -132,7 +133,7 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
         programs=ran,
         gaps=gaps(reader, shown, leaves),
         hidden=len(gone & walk.entities.keys()),
-        control=len(tied - system) + len(every) - len(leaves),
+        control=len(tied - system) + len(weak),
     )
 
 

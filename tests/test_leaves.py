@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 from conftest import Project
@@ -19,9 +20,14 @@ from provio.why import why
 SCRIPT = """
 ln b two-names; cat a b c,d "$(printf 'e\\351')" f > first; cp f same; cat same first a > second; echo x >> second
 (read line; cat c,d f > third) < a; mv third fourth; cat a fourth second > fifth; sh -c 'cat g' > sixth
-touch -d 2001-01-01 g; cat g sixth > seventh
+touch -d 2001-01-01 g; cat g sixth > seventh; cat a f first | wc > ninth
+(cat > early; cat > late) < c,d; cat a c,d f | (read line; echo "$line" > tenth; cat > eleventh)
 """
-FILES = ("first", "second", "fourth", "fifth", "sixth", "seventh")
+CARRIED = """
+for old, new in (("a", "twelfth"), ("f", "thirteenth"), ("c,d", "fourteenth")):
+    open(new, "w").write(open(old).read())
+"""
+FILES = ("first", "second", "fourth", "fifth", "sixth", "seventh", "ninth", "tenth", "eleventh", "fourteenth")
 
 
 @pytest.fixture
@@ -29,6 +35,7 @@ def asked(project: Project) -> StoreReader:
     for name in (b"a", b"b", b"c,d", b"e\xe9", b"f", b"g"):
         (project.path / os.fsdecode(name)).write_bytes(name + b"\n")
     project.run(SCRIPT)
+    project.watch(sys.executable, "-c", CARRIED)
     project.run("cat fifth seventh a g > eighth; cat fourth eighth > fifth")
     return StoreReader(Home(project.path / ".provio"))
 
