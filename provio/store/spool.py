@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO
 
-# Bytes: 150,000 triples or so. RocksDB rewrites all that it has of a graph for every second piece; a piece takes five
+# Bytes: 70,000 triples or so. RocksDB rewrites all that it has of a graph for every second piece; a piece takes five
 # times its size in memory.
-PIECE = 31_000_000
+PIECE = 16_000_000
 
 
 class Spool:
