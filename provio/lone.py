@@ -93,6 +93,7 @@ class Lone:
         data = marshal.dumps(units)
         place = self._file.seek(0, os.SEEK_END)
         self._file.write(data)
+        self._file.flush()  # whether there is room shows now
         return place, len(data), len(units)
 
     def batches(self, process: str) -> Iterator[list[Unit]]:

@@ -209,8 +209,10 @@ def _is_in_order(unit: Unit, epoch: int) -> bool:
 
 
 def _is_simple(trace: Trace) -> bool:
-    """Whether a run took place on one machine, in no container, and all its programs were watched."""
-    return not (trace.unwatched or trace.contained or trace.image or len(trace.hosts) > 1)
+    """Whether a run took place on one machine, in no container, all its programs were watched, and none looked into
+    files: what was read and written is then told of objects in them, too."""
+    inside = any(process.containers for process in trace.processes.values())
+    return not (trace.unwatched or trace.contained or trace.image or inside or len(trace.hosts) > 1)
 
 
 def _repeated(inodes: Iterable[array[int]]) -> set[int]:

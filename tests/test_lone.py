@@ -280,3 +280,21 @@ for number in range(60, 90):
 """
     run = record(project, program)
     assert_same(run, held_by(project, run))
+
+
+@pytest.mark.usefixtures("few")
+def test_a_program_that_looks_into_files(project: Project) -> None:
+    pytest.importorskip("h5py")
+    program = """
+import h5py, os
+os.mkdir("out")
+with h5py.File("a.h5", "w") as inside:
+    for number in range(60):
+        with open(f"in/{number}") as old, open(f"out/{number}", "w") as new:
+            inside[str(number)] = len(old.read())
+            new.write("x")
+"""
+    run = record(project, program)
+    held = held_by(project, run)
+    assert_same(run, held)
+    assert len(held) == 0
