@@ -56,7 +56,7 @@ class Gatherer:
         """Take a record, or not. `found` are the records of the file that were not taken: what turns out not to be
         lone is given back to them. Raises OSError, and Unknown where more is said of an access: no shim does that."""
         kind = record.get("a", "")
-        if not kind and iri not in found and ACCESS.search(iri):
+        if iri in self._of or (not kind and iri not in found and ACCESS.search(iri)):
             raise blocks.Unknown
         take = {"FileVersion": self._opening, "Access": self._access, "AccessSizes": self._part, "Turn": self._part}
         if take.get(kind, self._close)(iri, record, found):

@@ -183,6 +183,18 @@ def test_what_is_said_late(project: Project, more: str) -> None:
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("number", [50, 85])
+def test_an_access_of_two_openings_costs_no_run(project: Project, number: int) -> None:
+    run = record(project, "for number in range(90): open(f'in/{number}', 'rb', buffering=0).read(9)")
+    file = max(run.glob("*/*.ttl"), key=lambda file: file.stat().st_size)
+    lines = file.read_text(encoding="ascii").split("\n")
+    at = next(place for place, line in enumerate(lines) if f'/in/{number}"' in line)
+    lines[at + 1] = re.sub(r"<a[0-9]+>", re.search(r"<a[0-9]+>", lines[at])[0], lines[at + 1])
+    file.write_text("\n".join(lines), encoding="ascii")
+    assert len(told(run, held_by(project, run))[0]) > 1_000
+
+
+@pytest.mark.usefixtures("few")
 def test_one_process_cut_into_phases(project: Project) -> None:
     """Each reads one file and writes one: as many phases."""
     program = """
