@@ -61,7 +61,6 @@ class Gatherer:
         take = {"FileVersion": self._opening, "Access": self._access, "AccessSizes": self._part, "Turn": self._part}
         if take.get(kind, self._close)(iri, record, found):
             return True
-        self.lone.note(iri, record)
         for one in (iri, *record.values()):
             if one in self._opened:
                 self._give_back(one, found)
@@ -125,9 +124,7 @@ class Gatherer:
     def _give_back(self, opening: str, found: Records) -> None:
         """Let the records of an opening be among the others: it is not lone."""
         unit = self._waiting.pop(opening)
-        record = self._opened.pop(opening)
-        self.lone.note(opening, record)
-        dict.__setitem__(found, opening, record)
+        dict.__setitem__(found, opening, self._opened.pop(opening))
         if unit:
             del self._of[unit[2]]
             dict.__setitem__(found, unit[2], unit[3])
@@ -153,8 +150,10 @@ class Gatherer:
         self._written.append((process, inodes, self.lone.write(units)))
 
     def end(self, found: Records) -> None:
-        """Keep what was taken: the file is read. Raises OSError."""
+        """Keep what was taken, and note of what the rest speaks: the file is read. Raises OSError."""
         self._pass_on(len(self._waiting), found)
+        for iri, record in found.items():
+            self.lone.note(iri, record)
         for process in list(self._full):
             self._write(process)
         for process, inodes, place in self._written:

@@ -189,7 +189,8 @@ def test_an_access_of_two_openings_costs_no_run(project: Project, number: int) -
     file = max(run.glob("*/*.ttl"), key=lambda file: file.stat().st_size)
     lines = file.read_text(encoding="ascii").split("\n")
     at = next(place for place, line in enumerate(lines) if f'/in/{number}"' in line)
-    lines[at + 1] = re.sub(r"<a[0-9]+>", re.search(r"<a[0-9]+>", lines[at])[0], lines[at + 1])
+    [access] = re.findall(r"<a[0-9]+>", lines[at])
+    lines[at + 1] = re.sub(r"<a[0-9]+>", access, lines[at + 1])
     file.write_text("\n".join(lines), encoding="ascii")
     assert len(told(run, held_by(project, run))[0]) > 1_000
 
