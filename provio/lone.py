@@ -50,12 +50,12 @@ class Units:
     def __init__(self) -> None:
         self.inodes = array("q")  # their hashes
         self.lone = bytearray()  # 1 for each that is lone
-        self.places: list[tuple[int, int, int]] = []  # of each batch: its offset, bytes, units
+        self.places: list[tuple[int, int]] = []  # of each batch: its offset and length, in bytes
 
 
 class Lone:
-    """The lone files of a run; `beside` is a folder with room for their records, `resolve` returns the path of
-    what a process opened, without links in it."""
+    """The lone files of a run. `beside` is a folder with room for their records; `resolve` takes a process and a path
+    that it opened, and returns that path without links."""
 
     def __init__(self, beside: Path, resolve: Callable[[Process, bytes], bytes]) -> None:
         self.beside, self.resolve = beside, resolve
@@ -86,19 +86,19 @@ class Lone:
             self.simple = False
         self.met.update(one for one in (iri, *record.values()) if OPENING.fullmatch(one))
 
-    def write(self, units: list[Unit]) -> tuple[int, int, int]:
-        """Write a batch; return its place. Raises OSError."""
+    def write(self, units: list[Unit]) -> tuple[int, int]:
+        """Write a batch; return its offset and length. Raises OSError."""
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self.beside)  # noqa: SIM115
         data = marshal.dumps(units)
         place = self._file.seek(0, os.SEEK_END)
         self._file.write(data)
         self._file.flush()  # whether there is room shows now
-        return place, len(data), len(units)
+        return place, len(data)
 
     def batches(self, process: str) -> Iterator[list[Unit]]:
         """Yield all units of a process."""
-        for offset, size, _ in self.of[process].places if process in self.of else ():
+        for offset, size in self.of[process].places if process in self.of else ():
             if self._file:
                 self._file.seek(offset)
                 yield marshal.loads(self._file.read(size))  # noqa: S302

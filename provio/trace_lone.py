@@ -50,7 +50,7 @@ class Gatherer:
         self._opened: Records = {}
         self._of: dict[str, str] = {}  # access → the opening, among these
         self._full: dict[str, list[Unit]] = {}  # by process
-        self._written: list[tuple[str, list[int], tuple[int, int, int]]] = []  # process, inodes, place
+        self._written: list[tuple[str, list[int], tuple[int, int]]] = []  # process, inodes, place
 
     def takes(self, iri: str, record: Record, found: Records) -> bool:
         """Take a record, or not. `found` are the records of the file that were not taken: what turns out not to be
