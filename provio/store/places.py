@@ -80,8 +80,9 @@ def number(place: str) -> int:
 def read(server: Server) -> Index:
     """Return what the index says, as soon as nothing of it is being changed."""
     for _ in range(PATIENCE):
-        rows = list(terms.rows(server.own(f"SELECT ?s ?p ?o {{ GRAPH <{INDEX}> {{ ?s ?p ?o }} }}", [INDEX])))
-        if not any(row["p"] == STATE and row["o"] == CHANGING for row in rows):
+        found = list(terms.rows(server.own(f"SELECT ?s ?p ?o {{ GRAPH <{INDEX}> {{ ?s ?p ?o }} }}", [INDEX])))
+        rows = [row for row in found if len(row) == 3]  # Virtuoso may give what is being deleted without its object
+        if len(rows) == len(found) and not any(row["p"] == STATE and row["o"] == CHANGING for row in rows):
             break
         time.sleep(PAUSE)
     records = {row["s"]: Record(row["s"], row["o"], {}, []) for row in rows if row["p"] == STATE}
