@@ -14,7 +14,7 @@ from provio.shims import NAME
 
 def begin(module: str, *arguments: str) -> None:
     """Start a module as a program, and return at once; where no process is to be had, nothing is done."""
-    import subprocess  # dear to load, and seldom wanted
+    import subprocess  # slow to import, and seldom wanted
 
     command = [sys.executable, "-P", "-m", module, *arguments]
     nowhere = subprocess.DEVNULL

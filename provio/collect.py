@@ -193,7 +193,7 @@ def _is_under_way(folder: Path) -> bool:
 
 
 def _take_away(place: Path) -> None:
-    import shutil  # dear to load, and every merge loads this module
+    import shutil  # slow to import, and every merge loads this module
 
     shutil.rmtree(place, ignore_errors=True)
 

@@ -134,7 +134,7 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
         end = run.watch(command, None, begun=begun)
         watching.ended(recording, end, call, settings)
         return end
-    from provio import image_digest  # dear, and folders have none
+    from provio import image_digest  # slow to import, and folders have none
 
     home, path, key = recording.home, plan.known.path, image_digest.key_of(facts())
     digesting = image_digest.Digesting(home, path, key)

@@ -227,7 +227,7 @@ def _cpu() -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    import subprocess  # dear, and most questions need none
+    import subprocess  # slow to import, and most questions need none
 
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
     try:

@@ -113,7 +113,7 @@ def _part(file: Any, offset: int, size: int) -> str:
 
 
 def _read(text: str) -> Any:
-    import json  # dear, and most folders have none
+    import json  # slow to import, and most folders have none
 
     return json.loads(text)
 

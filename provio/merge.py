@@ -108,7 +108,7 @@ def _readers(home: Home, settings: Config, lock: Lock, folders: list[Path] | Non
     pending = home.pending(settings.conclusions) if folders is None else folders
     if threading.active_count() > 1 or not merge_job.worth_it(pending):
         return None
-    from provio.merge_readers import Readers  # dear to load, and most merges are small
+    from provio.merge_readers import Readers  # slow to import, and most merges are small
 
     try:
         return Readers(home, settings, lock.close)
@@ -133,7 +133,7 @@ class _Merge:
         what is wrong with those."""
         self.unpublished |= word_graphs.keep(self.store, implied.CLASSES, implied.lines())
         if self.settings.ontology or implied.ONTOLOGY in self.hashes:
-            from provio import own_words  # dear, and most have none
+            from provio import own_words  # slow to import, and most have none
 
             words = own_words.of(self.settings)
             self.unpublished |= own_words.keep(self.store, words)

@@ -79,7 +79,7 @@ def read(job: Job, home: Home, settings: Config, trace: Trace | None = None, wri
 
 def _in_portions(job: Job, home: Home, settings: Config, written: bool) -> Read | None:
     """Read a run that is too large to be held; None where it cannot be divided."""
-    from provio import portions  # dear to load, and most runs are small
+    from provio import portions  # slow to import, and most runs are small
 
     ended = unattended.over(job.folder)
     found = _surveyed(job, home, settings, written)
@@ -123,7 +123,7 @@ def lone_of(folder: Path, home: Home) -> Lone | None:
     that this host opened are looked at, as `settle` looks at those of others."""
     if not runfiles.Folder(folder).has_large():
         return None
-    from provio.lone import Lone  # dear to load, and most runs are small
+    from provio.lone import Lone  # slow to import, and most runs are small
 
     resolver, host = settle.Resolver(), turtle.segment(environment.host())
     looks = os.access(folder, os.W_OK)

@@ -69,7 +69,7 @@ class Plan:
 
     def _keep(self, recording: Recording, dry: bool, told: dict[str, str]) -> None:
         """Have the container told of copies of the shims, made unless this is `dry`."""
-        from provio import shims_kept  # dear, and most images have a place
+        from provio import shims_kept  # slow to import, and most images have a place
 
         home, shim = recording.home, self.shim
         kept = shims_kept.place(home, shim) if dry else shims_kept.made(home, shim, recording.run_id)

@@ -125,7 +125,7 @@ def without_passwords(text: str) -> str:
     there it is a token."""
     if "@" not in text:
         return text
-    from provio.interceptors.python import addresses  # dear to load, and seldom needed
+    from provio.interceptors.python import addresses  # slow to import, and seldom needed
 
     return addresses.without_passwords(text)
 
@@ -167,7 +167,7 @@ def trace(found: Trace, redaction: Redaction) -> None:
 
 @lru_cache(1024)
 def _command_line(redaction: Redaction, encoded: str) -> str:
-    from provio.literals import decode_argv  # dear, and who records has loaded none of it
+    from provio.literals import decode_argv  # slow to import, and who records has loaded none of it
 
     return turtle.encode_argv(redaction.arguments(decode_argv(encoded)))
 

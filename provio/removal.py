@@ -222,7 +222,7 @@ def _delete(place: Path) -> None:
     """Delete a file, or a folder of the caller's own; what is not there is gone."""
     with contextlib.suppress(FileNotFoundError):
         if place.is_dir() and not place.is_symlink():
-            import shutil  # dear to load, and every merge loads this module
+            import shutil  # slow to import, and every merge loads this module
 
             shutil.rmtree(place)
         else:

@@ -186,7 +186,7 @@ def _preload(shim: Path) -> Path:
     """The shim by a path without space or colon, where the loader splits LD_PRELOAD; its siblings lie beside it."""
     if not set(str(shim)) & {" ", ":"}:
         return shim
-    import tempfile  # dear, and hardly ever needed
+    import tempfile  # slow to import, and hardly ever needed
 
     link = Path(tempfile.mkdtemp(prefix="provio-")) / "provio"
     link.symlink_to(SHIM.parent)

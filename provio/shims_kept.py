@@ -63,7 +63,7 @@ def _leave(home: Home, folder: Path, run: str) -> None:
 
 def _any_goes_on(folders: Iterable[Path]) -> bool:
     """Whether a run of the user's goes on."""
-    from provio import going, trace  # dear, and there is seldom an older copy
+    from provio import going, trace  # slow to import, and there is seldom an older copy
 
     watched = going.watched()
 

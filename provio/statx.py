@@ -75,7 +75,7 @@ def _later_names(prefix: str) -> tuple[str, ...]:
 
 def facts(path: bytes) -> Facts:
     """Return the facts of the file at `path` (links followed); raises OSError as `stat` does."""
-    import ctypes  # dear, and most runs leave nothing to look at
+    import ctypes  # slow to import, and most runs leave nothing to look at
 
     answer = ctypes.create_string_buffer(256)
     libc = ctypes.CDLL(None, use_errno=True)

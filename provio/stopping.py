@@ -123,7 +123,7 @@ def _vanish() -> NoReturn:
 
 def _end_with(parent: int) -> None:
     """Do not outlive the parent; Ctrl-C, which both are sent, is the parent's to heed."""
-    from provio.tied import die_with  # dear, and a run needs none
+    from provio.tied import die_with  # slow to import, and a run needs none
 
     die_with(parent)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:

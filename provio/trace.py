@@ -173,7 +173,7 @@ def _not_lone(trace: Trace) -> Iterator[Records]:
     """The records of the openings that turn out not to be lone."""
     if trace.lone is None:
         return
-    from provio.trace_lone import divide  # dear to load, and most runs are small
+    from provio.trace_lone import divide  # slow to import, and most runs are small
 
     yield from divide(trace.lone, trace)
 

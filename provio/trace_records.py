@@ -54,7 +54,7 @@ def load_large(file: RunFile, own: str, digests: Digests, sayings: Sayings, lone
         parts = file.parts()
         if parts is None or file.name in AFTER:
             return None
-        from provio import trace_metrics  # dear to load, and most files are small
+        from provio import trace_metrics  # slow to import, and most files are small
 
         found = trace_metrics.read(digests.through((file.host, file.name), parts), own, sayings, lone)
     except OSError:
@@ -83,7 +83,7 @@ def _quickly(data: bytes) -> Records | None:
     some files."""
     if next(_asked) < FEW:
         return None
-    from provio import blocks  # dear to load, and most runs have few files
+    from provio import blocks  # slow to import, and most runs have few files
 
     return blocks.records(data)
 

@@ -67,7 +67,7 @@ def instant_text(ns: int) -> str:
 @lru_cache(maxsize=4096)
 def _second(seconds: int) -> str:
     """Return the whole seconds of an instant, nothing before the year 1000; a run's are few."""
-    from datetime import UTC, datetime  # dear, and who records needs no calendar
+    from datetime import UTC, datetime  # slow to import, and who records needs no calendar
 
     try:
         moment = datetime.fromtimestamp(seconds, UTC)

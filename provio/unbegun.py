@@ -73,7 +73,7 @@ def _was_left(folder: Path) -> bool:
     """Whether a run's maker, of this host, is gone: on another its lock may not be seen."""
     if not os.path.exists(folder / ranks.UNBEGUN):  # or nobody else may look
         return False
-    from provio import trace  # dear, and seldom wanted
+    from provio import trace  # slow to import, and seldom wanted
 
     try:
         left = going.here(trace.read_head(folder)) and not going.held(folder)
@@ -99,7 +99,7 @@ def _gap(run_id: str, why: str) -> str:
 
 def _take_away(home: Home, run_id: str) -> None:
     """The folder first: who collects lets go of what is of no run."""
-    import shutil  # dear to load, and each run loads this module
+    import shutil  # slow to import, and each run loads this module
 
     from provio import collect
 

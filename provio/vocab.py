@@ -36,7 +36,7 @@ class Vocabulary(NamedTuple):
 @cache
 def vocabulary() -> Vocabulary:
     """Return the ontology's words; read once, in some 3 ms."""
-    import pyoxigraph  # dear, and who records needs no more than the names
+    import pyoxigraph  # slow to import, and who records needs no more than the names
 
     terms: dict[str, str] = {}
     parents: dict[str, frozenset[str]] = {}

@@ -288,7 +288,7 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     finally:
         follow = _hashed(recording, settings, True)
     if settings.pack and len(os.listdir(recording.home.runs)) > MANY:
-        from provio import packing  # dear, and seldom wanted
+        from provio import packing  # slow to import, and seldom wanted
 
         if packing.crowded(served(recording.home, settings), time.time()):
             packing.begin(recording.home)

@@ -39,7 +39,7 @@ def of(folder: Path) -> RunFiles:
 
 def packed_in(folder: Path, place: Path) -> RunFiles:
     """Return the files of the run of a folder that are packed in `place`."""
-    from provio.runfiles.pack import Pack  # dear to load, and most runs that are merged are new
+    from provio.runfiles.pack import Pack  # slow to import, and most runs that are merged are new
 
     return Pack(folder, place)
 

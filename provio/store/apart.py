@@ -87,7 +87,7 @@ class Apart:
         answer = self.query(sparql, graphs)
         if not isinstance(answer, ox.QuerySolutions):
             raise TypeError("table needs a SELECT")
-        from provio.store import csv_answer  # dear, and a merge needs none
+        from provio.store import csv_answer  # slow to import, and a merge needs none
 
         names = answer.variables
         lines = csv_answer.cells(answer)

@@ -167,7 +167,7 @@ class StoreWriter:
 
     def _load_apart(self, pieces: Spool) -> None:
         """Load a run of several tables while this process has the store closed."""
-        from provio.store import loading  # dear, and most runs are small
+        from provio.store import loading  # slow to import, and most runs are small
 
         self._close()
         held = [fd for fd in (self.lock.fd, self.path.fd) if fd >= 0]  # nobody else opens it before that has ended
@@ -248,7 +248,7 @@ class StoreWriter:
     @cached_property
     def versions(self) -> Versions:
         """The index of the lists' versions, as they are published."""
-        from provio.across.versions import Versions, notes_in  # dear, and a question has no use for it
+        from provio.across.versions import Versions, notes_in  # slow to import, and a question has no use for it
 
         self.lists.folder.mkdir(exist_ok=True)
         found, settled = Versions(self.lists.folder / "versions.sqlite"), set(self.settled_lists.values())

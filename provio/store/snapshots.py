@@ -119,7 +119,7 @@ def take_away(folder: str | Path) -> None:
             os.unlink(entry)
         os.rmdir(folder)
     except OSError:
-        import shutil  # dear to load, and every merge takes a snapshot away: a folder of plain files
+        import shutil  # slow to import, and every merge takes a snapshot away: a folder of plain files
 
         shutil.rmtree(folder, ignore_errors=True)
 
