@@ -499,3 +499,18 @@ def test_files_of_every_form(tmp_path: Path) -> None:
         documents.graphs(tmp_path / "no.ttl")
     with pytest.raises(ProvioError):
         documents.graphs(tmp_path / "no.txt")
+
+
+@pytest.mark.parametrize("word", ["sh:minCount 2", "sh:maxCount 3", "sh:nodeKind sh:Literal", "sh:minLength 1"])
+def test_a_word_of_shacl_that_is_not_known_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    """A shape is never left out in silence."""
+    text = shapes.SHAPES.read_text(encoding="utf-8")
+    name = "https://w3id.org/provio/ns#size"
+    of = f"sh:targetSubjectsOf <{name}> ; sh:property [ sh:path <{name}> ; {word} ]"
+    text += f"\n<urn:shape> a sh:NodeShape ; {of} .\n"
+    monkeypatch.setattr(shapes, "SHAPES", tmp_path / "shapes.ttl")
+    shapes.SHAPES.write_text(text, encoding="utf-8")
+    with pytest.raises(NotImplementedError, match=word.split()[0]):
+        list(shapes._Compiler().rules())
