@@ -66,7 +66,7 @@ def triples(
     writer = _Writer(graph, trace, identity, conclusions, whole or Whole(trace))
     for step in chain(() if part else (writer.run(), writer.ranks()), writer.steps()):
         for _ in step:
-            if len(graph.lines) + len(graph.shared) > 50_000:
+            if len(graph.lines) + len(graph.shared) > 25_000:
                 yield graph.take()
     yield graph.take()
 

@@ -7,11 +7,9 @@ published, whole; a merge that was cut short is undone by the next one, which do
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from provio import (
     across,
@@ -39,9 +37,6 @@ from provio.plain import field, plain
 from provio.run_facts import Trace
 from provio.store import Writer, open_writer, served, writing
 from provio.vocab import RUN_BASE, provio
-
-if TYPE_CHECKING:
-    from provio.merge_readers import Readers
 
 BETWEEN = 60.0  # seconds after which a long merge publishes what it has: so much at most is done again after a kill
 
@@ -81,18 +76,13 @@ def merge(
     begun = unbegun.clear(home, home.run_folders() if folders is None else folders)
     asked = None if folders is None else begun
     late = collect.here(home, None if asked is None else (folder.name for folder in asked), settings.capture_dir)
-    beside = home.run_folders() if rebuild else asked
-    with (
-        home.closed(),  # before there are readers, who write, too
-        (None if known else _readers(home, settings, lock, beside)) or contextlib.nullcontext() as readers,
-        open_writer(home, settings, wait, lock, rebuild) as store,
-    ):
+    with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store:
         work = _Merge(home, store, settings, known, not rebuild)
         work.outcome.damages += late
         work.unpublished = removal.forget(home, store)
         work.words()
         work.earlier()
-        work.all(home.run_folders() if asked is None or store.begun else asked, readers, progress)
+        work.all(home.run_folders() if asked is None or store.begun else asked, progress)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
         if rebuild:
@@ -100,20 +90,6 @@ def merge(
         removal.clear(home)
         work.mark()
     return work.outcome
-
-
-def _readers(home: Home, settings: Config, lock: Lock, folders: list[Path] | None) -> Readers | None:
-    """Return readers where there is much to read; they are forked, which only a process without threads can be (the
-    store has some, once it is open)."""
-    pending = home.pending(settings.conclusions) if folders is None else folders
-    if threading.active_count() > 1 or not merge_job.worth_it(pending):
-        return None
-    from provio.merge_readers import Readers  # slow to import, and most merges are small
-
-    try:
-        return Readers(home, settings, lock.close)
-    except OSError:  # no more processes: it goes without
-        return None
 
 
 class _Merge:
@@ -145,12 +121,13 @@ class _Merge:
             intake.copy(self.store, graph, run, content_hash, document)
             self.unpublished = True
 
-    def all(self, folders: list[Path], readers: Readers | None, progress: Callable[[str], None]) -> None:
+    def all(self, folders: list[Path], progress: Callable[[str], None]) -> None:
         """Merge run folders, one after the other; what fails of one costs no other."""
         published = time.monotonic()
-        jobs = self._jobs(folders, progress)
-        for job, found in readers.read(jobs) if readers else self._read(jobs):
-            self._one(job, found)
+        for job in self._jobs(folders, progress):
+            with cycles.kept():
+                known = self.known if self.known and self.known.folder == job.folder else None
+                self._one(job, merge_job.read(job, self.home, self.settings, known))
             if self.between and not self.store.anew and self.unpublished and time.monotonic() - published > BETWEEN:
                 self.store.publish()
                 self.unpublished, published = False, time.monotonic()
@@ -188,18 +165,8 @@ class _Merge:
         """Whether the end of a run is to be noted: nothing else of it has changed."""
         return unattended.waits(job.folder) and unattended.over(job.folder)
 
-    def _read(self, jobs: Iterator[Job]) -> Iterator[tuple[Job, Read]]:
-        """Read one run after the other, in this process."""
-        for job in jobs:
-            with cycles.kept():
-                known = self.known if self.known and self.known.folder == job.folder else None
-                yield job, merge_job.read(job, self.home, self.settings, known)
-
     def _one(self, job: Job, found: Read) -> None:
         try:
-            if found.refused:
-                with writing(self.home):
-                    raise OSError(*found.refused)
             if found.fault:
                 self._faulty(job, found.fault)
             elif found.prepared is None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from provio.lone import Lone
     from provio.survey import Survey
 
-FEW = 1_000_000  # bytes of Turtle: less is read sooner than readers are started
 WHOLE = 40_000_000  # bytes of Turtle of one run, without what fills files up, that are concluded from at once
 MANY = 500  # files, on all hosts together
 PACKED = 32  # times as long is what was packed
@@ -51,13 +50,11 @@ class Job:
 
 @plain()
 class Read:
-    """What came of it: nothing to put where the store has it; its damages; why it cannot be merged; what the disk said
-    where there was no room for it."""
+    """What came of it: nothing to put where the store has it; its damages; why it cannot be merged."""
 
     prepared: Prepared | None
     damages: list[str]
     fault: str = ""
-    refused: tuple[int, str] | None = None
 
 
 def read(job: Job, home: Home, settings: Config, trace: Trace | None = None, written: bool = False) -> Read:
@@ -144,31 +141,11 @@ def fault_of(error: BaseException) -> str:
 
 def is_large(folder: Path) -> bool:
     """Tell whether a run is much, of many processes: it is then better not read as a whole."""
-    if not folder.is_dir():
-        return size_of(folder) > WHOLE
     try:
+        if not folder.is_dir():
+            return runfiles.pack_of(folder).stat().st_size * PACKED > WHOLE
         few = sum(len(os.listdir(place)) for place in os.scandir(folder) if place.is_dir()) <= MANY
     except OSError:
         return False
     run = runfiles.Folder(folder)
     return not few and run.extent()[0] > WHOLE and run.text(WHOLE) > WHOLE
-
-
-def size_of(folder: Path) -> int:
-    """Return about how many bytes of Turtle a run is."""
-    try:
-        return (
-            runfiles.Folder(folder).extent()[0] if folder.is_dir() else runfiles.pack_of(folder).stat().st_size * PACKED
-        )
-    except OSError:
-        return 0
-
-
-def worth_it(folders: list[Path]) -> bool:
-    """Tell whether the runs are so much that readers pay."""
-    left = FEW
-    for folder in folders:
-        left -= size_of(folder)
-        if left < 0:
-            return True
-    return False

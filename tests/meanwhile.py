@@ -97,9 +97,9 @@ def state(process: int) -> str:
 
 
 def stopped(process: subprocess.Popen[Any]) -> int:
-    """Wait until one that a process has forked has stopped itself, and return it."""
+    """Wait until a process, or one that it has forked, has stopped itself, and return that."""
     deadline = time.monotonic() + 60
-    while not (found := [one for one in children(process.pid) if state(one) == "T"]):
+    while not (found := [one for one in (process.pid, *children(process.pid)) if state(one) == "T"]):
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.01)
     return found[0]

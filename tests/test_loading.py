@@ -8,21 +8,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import pyoxigraph as ox
 import pytest
 from conftest import Project
-from meanwhile import state, stopped
+from meanwhile import children, state, stopped
 
 from provio.errors import StoreError
 from provio.home import Home
 from provio.store import embedded, loading
 from provio.store.embedded import StoreWriter
-from provio.store.spool import Spool
 
-GRAPH = "http://example.org/graph"
+RUN = "https://w3id.org/provio/run/01936b2e-7c00-7abc-8def-0123456789ab"
+GRAPH = RUN + "/bundle"
 APART = "from provio.store import embedded, loading as l; embedded.LARGE = 0; l.PROGRAM = {!r}; "
 APART += "from provio.cli import main; main()"
 # A loader that stops before it opens the store (`_load`), or when it has (`_calm`).
@@ -30,14 +30,15 @@ STOPS = "import os, signal; from provio.store import loading as l; go_on = l.{0}
 STOPS += "l.{0} = lambda *of: (os.kill(os.getpid(), signal.SIGSTOP), go_on(*of)); l.main()"
 
 
-def triples(path: Path, count: int) -> BinaryIO:
-    """A file of N-Triples, without a name."""
-    file = path.open("w+b")
-    for number in range(count):
-        file.write(b'<http://example.org/%d> <http://example.org/p> "%d" .\n' % (number, number))
-    file.flush()
-    path.unlink()
-    return file
+def statement(number: int) -> str:
+    return f'<{RUN}> <http://example.org/p> "{number}" .\n'
+
+
+def triples(count: int) -> Iterator[bytes]:
+    """N-Triples in pieces."""
+    for first in range(0, count, 1000):
+        numbers = range(first, min(first + 1000, count))
+        yield b"".join(b'<http://example.org/%d> <http://example.org/p> "%d" .\n' % (one, one) for one in numbers)
 
 
 def has_the_store_open(process: int) -> bool:
@@ -49,22 +50,41 @@ def has_the_store_open(process: int) -> bool:
     return any(path.endswith("/store/LOCK") for path in held)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["home", "höme", os.fsdecode(b"h\xff")])
 def test_the_same_quads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """As loaded by the writer itself, in place of what the graph was; in a folder of any name."""
-    monkeypatch.setattr(embedded, "LARGE", 0)
+    """As loaded by the writer itself, in place of what the run's graph was; in a folder of any name."""
+    monkeypatch.setattr(embedded, "LARGE", 100_000)
     home = Home(tmp_path / name)
     home.path.mkdir()
     with StoreWriter(home, wait=False) as store:
-        store.add(
-            "http://example.org/other", ["<http://example.org/a> <http://example.org/p> <http://example.org/b> ."]
-        )
-        store.replace(GRAPH, ["<http://example.org/a> <http://example.org/p> <http://example.org/b> ."])
-        with triples(tmp_path / "file", 40_000) as file:
-            store.replace(GRAPH, Spool(file))
-        assert {value for _, _, value in store.statements(GRAPH)} == {str(number) for number in range(40_000)}
-        assert len(store.store) == 40_001
+        store.replace(GRAPH, [statement(-1)])
+        apart, load = list[str](), loading.load
+        monkeypatch.setattr(loading, "load", lambda path, *of: apart.append(path) or load(path, *of))
+        store.replace(GRAPH, map(statement, range(4_000)))
+        assert len(apart) == 1
+        assert {quad.object.value for quad in store.store} == {str(number) for number in range(4_000)}
+        store.replace(GRAPH, map(statement, range(3)))
+        assert (len(apart), len(store.store)) == (1, 3)
+
+
+@pytest.mark.parametrize("fault", [ValueError("no such"), KeyboardInterrupt()])
+def test_what_cannot_be_made_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    """Of a graph whose pieces end with an error what was loaded is taken out again, and the loader has ended."""
+    monkeypatch.setattr(embedded, "LARGE", 0)
+
+    def pieces() -> Iterator[str]:
+        yield statement(0)
+        raise fault
+
+    home = Home(tmp_path)
+    with StoreWriter(home, wait=False) as store:
+        with pytest.raises(type(fault)):
+            store.replace(GRAPH, pieces())
+        assert children(os.getpid()) == []
+        store.drop(GRAPH)
+        assert len(store.store) == 0
 
 
 def test_what_the_store_does_by_itself_waits(tmp_path: Path) -> None:
@@ -83,18 +103,15 @@ def test_what_the_store_does_by_itself_waits(tmp_path: Path) -> None:
 
 def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the disk, or for what the file is; and who ended it."""
-    with triples(tmp_path / "file", 10) as file, pytest.raises(OSError, match="No such file"):
-        loading.load("/proc/none/store", file, ())
-    with (tmp_path / "wrong").open("w+b") as file:
-        file.write(b"<http://example.org/a> is no triple\n")
-        file.flush()
-        with pytest.raises(ValueError, match="line 1"):
-            loading.load(str(tmp_path / "store"), file, ())
+    with pytest.raises(OSError, match="No such file"):
+        loading.load("/proc/none/store", triples(10), ())
+    with pytest.raises(ValueError, match="line 1"):
+        loading.load(str(tmp_path / "store"), [b"<http://example.org/a> is no triple\n"], ())
     killed = "import os, signal; from provio.store import loading as l; "
     killed += "l._calm = lambda: os.kill(os.getpid(), signal.SIGKILL); l.main()"
     monkeypatch.setattr(loading, "PROGRAM", killed)
-    with triples(tmp_path / "file", 10) as file, pytest.raises(StoreError, match="ended by SIGKILL"):
-        loading.load(str(tmp_path / "store"), file, ())
+    with pytest.raises(StoreError, match="ended by SIGKILL"):
+        loading.load(str(tmp_path / "store"), triples(1_000_000), ())  # of which a pipe holds little
 
 
 @pytest.mark.slow
@@ -130,6 +147,5 @@ def test_a_merge_that_is_killed_changes_nothing(project: Project, victim: str) -
 
 def test_a_store_that_is_read(tmp_path: Path) -> None:
     """What was loaded apart is there for who opens the store next."""
-    with triples(tmp_path / "file", 1000) as file:
-        loading.load(str(tmp_path / "store"), file, ())
+    loading.load(str(tmp_path / "store"), triples(1000), ())
     assert len(ox.Store.read_only(str(tmp_path / "store"))) == 1000

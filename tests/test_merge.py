@@ -17,7 +17,6 @@ from provio import intake
 from provio.config import Config
 from provio.home import Home
 from provio.merge import merge
-from provio.store import embedded
 from provio.trace import read_run
 
 
@@ -58,28 +57,16 @@ def test_a_rebuilt_store_is_the_same(project: Project) -> None:
     assert quads(project) == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("rebuild", [False, True])
-def test_a_store_that_is_opened_again_on_the_way_is_the_same(
-    project: Project, monkeypatch: pytest.MonkeyPatch, rebuild: bool
-) -> None:
-    """Between two runs the writer closes it, so that its memory does not grow with their number."""
-    for number in range(3):
-        project.provio("run", "--no-merge", "--", "bash", "-c", f"cat a b > c{number}; echo {number} >> b")
-    project.provio("merge")
-    before = quads(project)
-    home, opened = Home(project.path / ".provio"), list[Path]()
-    monkeypatch.setattr(embedded, "FRESH", 0)
-    how = embedded._opened
-    monkeypatch.setattr(embedded, "_opened", lambda *of: opened.append(of[2]) or how(*of))
-    if not rebuild:
-        shutil.rmtree(home.store)
-    merge(home, rebuild=rebuild)
-    assert (
-        opened == [home.store.with_name("store.new") if rebuild else home.store] * 4
-    )  # one a run, and one for the graph of classes
-    assert not list(home.store.glob("LOG.old.*"))
-    assert quads(project) == before
+def test_what_a_merge_writes_is_shut_to_others(project: Project) -> None:
+    """Whatever umask the user has: what was looked at after a run, which merge notes in its folder, as all else."""
+    project.sh("echo 1 > a")
+    project.provio("run", "--no-merge", "--", "cp", "a", "b")
+    record = project.path / ".provio"
+    for path in record.glob("runs/*/*/settled.ttl"):  # as after a run that was killed
+        path.unlink()
+    project.provio("merge", umask=0)
+    assert len(list(record.glob("runs/*/*/settled.ttl"))) == 1
+    assert {oct(path.stat().st_mode & 0o777) for path in record.rglob("*") if path.is_file()} == {"0o600"}
 
 
 def test_no_merge_leaves_the_run_pending_and_the_next_question_merges_it(project: Project) -> None:

@@ -16,14 +16,26 @@ from conftest import provio_command
 from meanwhile import stopped
 from test_init import ADA, BOB, EVE, GROUP, Users
 from test_init import users as users
-from test_merge_readers import STOPS
 from test_remove import quads, runs
 
+# A merge that stops before it reads the run that is named.
+STOPS = """
+import os, signal, sys
+from provio import merge_job
+run, read = sys.argv.pop(1), merge_job.read
+def stopped(job, *of, **how):
+    if job.folder.name == run:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return read(job, *of, **how)
+merge_job.read = stopped
+from provio.cli import main
+main()
+"""
 TOUCH_MANY = "umask 022; mkdir $0; cd $0; for i in $(seq 600); do echo $i > $i; done; cat * > all; echo $0 >> ../log"
 
 
 def record(users: Users, user: int, name: str) -> Path:
-    """Have a user record a run that is left pending, of so much that two make a merge that reads beside itself."""
+    """Have a user record a run that is left pending, of some hundred files."""
     users.provio(user, "run", "--quiet", "--no-merge", "--name", name, "--", "sh", "-c", TOUCH_MANY, name)
     run = users.newest()
     # The end of a run lets the group in; it cannot where Python lies in a folder that is shut to other users.

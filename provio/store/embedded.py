@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -23,9 +23,8 @@ import pyoxigraph as ox
 from provio.errors import NothingKnown, StoreError, remedy
 from provio.home import Home, share
 from provio.lock import Lock
-from provio.store import Damaged, snapshots, spool, statements, writing
+from provio.store import Damaged, snapshots, statements, writing
 from provio.store.apart import Apart, list_name, list_names, rows_of, value_of
-from provio.store.spool import Spool
 from provio.vocab import NS, PREFIXES, RDF, RUN_BASE
 
 if TYPE_CHECKING:
@@ -34,14 +33,12 @@ if TYPE_CHECKING:
 VERSION = "2"
 EARLIER = frozenset({"1"})  # versions that can be asked, and are made again at the next merge
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
-LARGE = 8 * spool.PIECE  # bytes of them that are loaded apart: less is rewritten too seldom to pay for it
+LARGE = 16_000_000  # bytes of them, of more a run is loaded apart
 KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
 CURRENT = "CURRENT"  # the file by which RocksDB finds all others: a folder without it holds no store
 PIECE = 100_000  # quads that are copied at once
 SHARED = frozenset({NS + "identifier", RDF + "type"})  # asked of shared things alone
 ADDRESSES = 448 << 20  # bytes of address space that RocksDB and its threads were seen to take
-# Bytes of N-Triples after which the store is closed and opened again: until then RocksDB keeps one of twelve in memory.
-FRESH = 150_000_000
 COMPACTED = "compacted"  # the note of a store that holds the bytes of its tables after they were last compacted
 WASTE, LITTLE = 1.5, 1_000_000  # so many times that, and bytes beyond, the tables may take
 
@@ -62,7 +59,7 @@ class StoreWriter:
         self.written: list[str] = []  # lists that are not published yet
         self.new_lists: dict[str, str] = {}  # of runs that the index does not name yet
         self.changed = self.dropped = False
-        self.kept = self.loaded = 0
+        self.kept = 0
         self.rewritten: Callable[[], None] = lambda: None  # waits until all is that RocksDB does by itself
         try:
             _check_links(home)
@@ -132,6 +129,7 @@ class StoreWriter:
         run = statements.run_of_graph(graph)
         if run is None:
             for piece in pieces:
+                self.touched(ox.NamedNode(graph), piece.encode())
                 self._load(ox.NamedNode(graph), piece.encode())
             return
         kept = self.lists.new(run)
@@ -142,47 +140,40 @@ class StoreWriter:
             kept.close()
 
     def _load_run(self, kept: statements.List, pieces: Iterable[str]) -> None:
-        if not isinstance(pieces, Spool):
-            for piece in pieces:
-                data = piece.encode()
-                self._list(kept, data)
-                self._load(ox.DefaultGraph(), data)
-            return
-        apart = pieces.size > LARGE
-        for part in pieces.parts():
-            data = part.read()
-            self._list(kept, data)
-            if apart:
-                self.touched(ox.DefaultGraph(), data)
-            else:
-                self._load(ox.DefaultGraph(), data)
-        if apart:
-            self._load_apart(pieces)
+        listed = (self._listed(kept, piece.encode()) for piece in pieces)
+        first, size = [], 0
+        for data in listed:
+            first.append(data)
+            size += len(data)
+            if size > LARGE:
+                self._load_apart(chain(first, listed))
+                return
+        for data in first:
+            self._load(ox.DefaultGraph(), data)
 
-    def _list(self, kept: statements.List, data: bytes) -> None:
+    def _listed(self, kept: statements.List, data: bytes) -> bytes:
+        """List what a piece of a run states of shared things, and return it."""
         from provio.across.versions import notes_in
 
         kept.add(data)
         self.versions.add(kept.name, notes_in(data))
+        self.touched(ox.DefaultGraph(), data)
+        return data
 
-    def _load_apart(self, pieces: Spool) -> None:
+    def _load_apart(self, pieces: Iterable[bytes]) -> None:
         """Load a run of several tables while this process has the store closed."""
         from provio.store import loading  # slow to import, and most runs are small
 
         self._close()
         held = [fd for fd in (self.lock.fd, self.path.fd) if fd >= 0]  # nobody else opens it before that has ended
         try:
-            loading.load(self.path / self._folder.name, pieces.file, held)
+            loading.load(self.path / self._folder.name, pieces, held)
         finally:
             _ = self.store  # what was loaded is rewritten from here on
             self.rewritten = loading.settle
 
     def _load(self, graph: ox.NamedNode | ox.DefaultGraph, data: bytes) -> None:
         """Load a piece: a small one as no table of its own, which costs ten times as much and has others rewritten."""
-        self.touched(graph, data)
-        if self.loaded > FRESH:
-            self._close()  # RocksDB lets go of what it holds in memory
-        self.loaded += len(data)
         if len(data) < SMALL:
             self.store.load(input=data, format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
             self._keep(len(data))
@@ -191,7 +182,7 @@ class StoreWriter:
 
     def _close(self) -> None:
         vars(self).pop("store", None)
-        self.kept = self.loaded = 0
+        self.kept = 0
 
     def _keep(self, size: int) -> None:
         """Have what RocksDB holds in memory written, where many small graphs have come together."""

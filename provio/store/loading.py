@@ -1,4 +1,4 @@
-"""A large graph into the embedded store: N-Triples in a file in, loaded by a process of its own.
+"""A large graph into the embedded store: N-Triples in, loaded by a process of its own while more of them are made.
 
 RocksDB rewrites all that it has of a graph for every second piece that comes, as soon as a processor is free: twenty
 pieces are rewritten ten times. Here that waits until all of them are loaded: this process leaves RocksDB's threads no
@@ -9,40 +9,57 @@ saves: docs/merge.md.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from typing import IO, BinaryIO, cast
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import BinaryIO, cast
 
 import pyoxigraph as ox
 
 from provio.background import unwatched
 from provio.errors import StoreError
-from provio.store.spool import Spool
 from provio.tied import die_with
+
+# Bytes that are loaded at once, 50,000 triples or so. RocksDB rewrites all that it has of a graph for every second
+# piece; a piece takes five times its size in memory.
+PIECE = 11_000_000
 
 REFUSED, WRONG = 3, 4  # how it ends: the disk is to blame, or the graph
 QUIET = 0.2  # seconds in which threads that rewrite take some time of a processor
 PROGRAM = "from provio.store.loading import main; main()"
 
 
-def load(store: str, file: BinaryIO, keep: Sequence[int]) -> None:
-    """Load a file into the default graph of a store that nobody has open; the process also holds `keep`, descriptors.
+def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
+    """Load pieces that end with a line into the default graph of a store that nobody has open, while the next is made;
+    the process also holds `keep`, descriptors. Where no piece can be made it is killed.
 
     Raises OSError where the disk refuses it, StoreError where the process was ended, ValueError for no N-Triples.
     """
     command = [sys.executable, "-P", "-c", PROGRAM, str(os.getpid()), store]
-    done = subprocess.run(command, stdin=file, stderr=subprocess.PIPE, pass_fds=keep, env=unwatched(), check=False)
-    said = done.stderr.decode(errors="replace").strip()
-    if done.returncode == REFUSED:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe, pass_fds=keep, env=unwatched()) as process:
+        graph, errors = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stderr)
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it says why
+                graph.writelines(pieces)
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                graph.close()
+        said = errors.read().decode(errors="replace").strip()
+    if process.returncode == REFUSED:
         raise OSError(said)
-    if done.returncode == WRONG:
+    if process.returncode == WRONG:
         raise ValueError(said)
-    if done.returncode:
-        how = f"was ended by {signal.Signals(-done.returncode).name}" if done.returncode < 0 else said
+    if process.returncode:
+        how = f"was ended by {signal.Signals(-process.returncode).name}" if process.returncode < 0 else said
         raise StoreError(f"the process that loads a large run {how}: merge again; all is as it was before")
 
 
@@ -53,18 +70,25 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the parent's
     try:
         with open(0, "rb") as file:
-            _load(store, Spool(file))
+            _load(store, file)
     except OSError as error:
         _end(REFUSED, error)
     except (SyntaxError, ValueError) as error:
         _end(WRONG, error)
 
 
-def _load(path: str, spool: Spool) -> None:
+def _load(path: str, file: BinaryIO) -> None:
     store = ox.Store(path)
     _calm()
-    for part in spool.parts():
-        store.bulk_load(cast("IO[bytes]", part), ox.RdfFormat.N_TRIPLES, lenient=True)
+    with ThreadPoolExecutor(1) as reader:
+        following = reader.submit(_piece, file)
+        while piece := following.result():
+            following = reader.submit(_piece, file)
+            store.bulk_load(io.BytesIO(piece), ox.RdfFormat.N_TRIPLES, lenient=True)
+
+
+def _piece(file: BinaryIO) -> bytes:
+    return file.read(PIECE) + file.readline()
 
 
 def _calm() -> None:
