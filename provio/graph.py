@@ -57,14 +57,14 @@ class Whole:
 
 
 def triples(
-    trace: Trace, identity: Identity, conclusions: Conclusions, whole: Whole | None = None, part: bool = False
+    trace: Trace, identity: Identity, conclusions: Conclusions, whole: Whole, of_run: bool = False
 ) -> Iterator[str]:
-    """Yield the lines of a run's graph, in pieces of bounded size in which marks divide what belongs to the run from
-    what is about shared things; of a `part` of a run, the `whole` of which is known, what is said of the processes and
-    versions in it alone."""
+    """Yield the lines of the graph of a part of a run, in pieces of bounded size in which marks divide what belongs to
+    the run from what is about shared things: what is said of the processes and versions in it, and, where `of_run`, of
+    the run itself and its ranks."""
     graph = RunGraph(trace.iri)
-    writer = _Writer(graph, trace, identity, conclusions, whole or Whole(trace))
-    for step in chain(() if part else (writer.run(), writer.ranks()), writer.steps()):
+    writer = _Writer(graph, trace, identity, conclusions, whole)
+    for step in chain((writer.run(), writer.ranks()) if of_run else (), writer.steps()):
         for _ in step:
             if len(graph.lines) + len(graph.shared) > 25_000:
                 yield graph.take()

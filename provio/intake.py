@@ -8,15 +8,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 
-from provio import across, redact, turtle
+from provio import across, turtle
 from provio.across import beside
 from provio.across.known import CONTENT
 from provio.config import Config
 from provio.errors import ProvioError
-from provio.graph import triples
 from provio.graph_lines import Graph, bundle_iri
-from provio.identity import Identity
-from provio.lineage import conclude
 from provio.patterns import pattern
 from provio.plain import plain
 from provio.run_facts import Trace
@@ -37,17 +34,6 @@ class Prepared:
     pieces: Iterable[str]
     index: list[str]
     open: set[str]
-
-
-def prepare(trace: Trace, settings: Config) -> Prepared:
-    """Conclude what follows from a run alone; the pieces are made as they are taken."""
-    identity = Identity(trace)
-    redaction = redact.Redaction(settings.redact_add, settings.redact_keep)
-    redact.said(trace, redaction)
-    conclusions = conclude(trace, identity, settings)
-    redact.trace(trace, redaction)
-    pieces = triples(trace, identity, conclusions)
-    return Prepared(bundle_iri(trace.iri), pieces, index_of(trace, settings), across.left_open(conclusions))
 
 
 def put(store: Writer, run: Prepared, runs: across.Runs, derived: across.Derived) -> None:

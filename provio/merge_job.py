@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import environment, intake, runfiles, settle, turtle, unattended
+from provio import environment, intake, parts, runfiles, settle, turtle, unattended
 from provio import trace as traces
 from provio.config import Config
 from provio.errors import Busy, NotAllowed
@@ -17,10 +17,10 @@ from provio.intake import Prepared
 from provio.lock import Lock
 from provio.plain import plain
 from provio.run_facts import Trace
+from provio.survey import Indivisible, Parts, Survey, Written
 
 if TYPE_CHECKING:
     from provio.lone import Lone
-    from provio.survey import Survey
 
 WHOLE = 40_000_000  # bytes of Turtle of one run, without what fills files up, that are concluded from at once
 MANY = 500  # files, on all hosts together
@@ -58,51 +58,37 @@ class Read:
 
 
 def read(job: Job, home: Home, settings: Config, trace: Trace | None = None, written: bool = False) -> Read:
-    """Read a run, whose trace may have been read already; the pieces of its graph are made as they are taken. Those of
-    a large one raise Changed where its files have changed meanwhile: it is then to be read as one that is `written`."""
+    """Read a run, whose trace may have been read already: a large one in parts, any other as one. The pieces of its
+    graph are made as they are taken. Those of a large one raise Changed where its files have changed meanwhile: it is
+    then to be read as one that is `written`."""
     try:
-        if trace is None and is_large(job.folder):
-            read = _in_portions(job, home, settings, written)
-            if read:
-                return read
-        trace = trace or _trace(job.folder, home)
-        damages = [str(damage) for damage in trace.damages]
-        if job.known == intake.hash_of(trace.content_hash, settings):
+        large = _surveyed(job, home, settings, written) if trace is None and is_large(job.folder) else None
+        whole = large.whole if large else trace or _trace(job.folder, home)
+        damages = [str(damage) for damage in whole.damages]
+        if job.known == intake.hash_of(whole.content_hash, settings):
             return Read(None, damages)
-        return Read(intake.prepare(trace, settings), damages)
+        locked = partial(_locked, job.folder, home) if large else None
+        return Read(parts.prepare(large or Parts(whole), settings, locked), damages)
     except FAULTS as error:
         return Read(None, [], fault_of(error))
 
 
-def _in_portions(job: Job, home: Home, settings: Config, written: bool) -> Read | None:
-    """Read a run that is too large to be held; None where it cannot be divided."""
-    from provio import portions  # slow to import, and most runs are small
-
-    ended = unattended.over(job.folder)
-    found = _surveyed(job, home, settings, written)
-    if found is None:
-        return None
-    with contextlib.suppress(Busy, NotAllowed), _locked(job.folder, home):
-        unattended.conclude(found.whole, ended)
-    damages = [str(damage) for damage in found.whole.damages]
-    if job.known == intake.hash_of(found.whole.content_hash, settings):
-        return Read(None, damages)
-    return Read(portions.prepare(found, settings, partial(_locked, job.folder, home)), damages)
-
-
 def _surveyed(job: Job, home: Home, settings: Config, written: bool) -> Survey | None:
     """Look through a run; one that is packed, or `written` meanwhile, as it is now."""
-    from provio import survey, surveying
+    from provio import surveying  # slow to import, and most runs are small
 
-    source = runfiles.of(job.folder)
+    source, ended = runfiles.of(job.folder), unattended.over(job.folder)
     try:
         if source.fixed or written:
             source = runfiles.held(source, traces.read_head(job.folder), home.path)
-        return surveying.survey(source, settings.interpreters)
-    except survey.Written:
+        found = surveying.survey(source, settings.interpreters)
+    except Written:
         return None if written else _surveyed(job, home, settings, written=True)
-    except (survey.Indivisible, OSError):  # or there is no room to hold it
+    except (Indivisible, OSError):  # or there is no room to hold it
         return None
+    with contextlib.suppress(Busy, NotAllowed), _locked(job.folder, home):
+        unattended.conclude(found.whole, ended)
+    return found
 
 
 def _trace(folder: Path, home: Home) -> Trace:

@@ -9,12 +9,13 @@ import errno
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from provio import cycles
 from provio import trace as traces
 from provio.digests import Changed, Digests
 from provio.lineage.phases import Origin
 from provio.mount_tables import MountTables
 from provio.packed import Packed
-from provio.plain import field, plain
+from provio.plain import plain
 from provio.run_facts import Trace
 from provio.runfiles import RunFile, RunFiles
 from provio.said import Said
@@ -40,22 +41,48 @@ class Files:
         return (named(self.place, name) for name in self.names)
 
 
-@plain()
-class Survey:
-    """What a run is: `whole` has its processes, but of what they did only what concerns others; `portions` are of
-    files; `common` are the inodes (by their hash) that several portions read, `wide` those that many touched and one
-    wrote, `touching` what was done to these by all of them; `origins` what each image comes from; `after` is what was
-    found after the run of openings and programs, by process."""
+class Parts:
+    """A run in parts that have nothing to do with each other; here one part, all of it.
 
-    whole: Trace
-    source: RunFiles
-    tables: MountTables
-    portions: list[list[Files]] = field(default_factory=list)
-    common: set[int] = field(default_factory=set)
-    wide: frozenset[int] = frozenset()
-    touching: Trace | None = None
-    origins: dict[str, Origin] = field(default_factory=dict)
-    after: dict[str, dict[str, Packed]] = field(default_factory=dict)
+    `whole` has its processes, but for what each did once the parts are taken. `touching` is what was done by all of
+    them to files that many touched and one wrote, `wide` the inodes of these (by their hash), `common` those that
+    several parts read; `origins` what each image comes from (None: that is in its part); `after` what was found after
+    the run of openings and programs, by process."""
+
+    def __init__(self, whole: Trace) -> None:
+        self.whole = whole
+        self.touching: Trace | None = None
+        self.wide = frozenset[int]()
+        self.common = set[int]()
+        self.origins: dict[str, Origin] | None = None
+        self.after: dict[str, dict[str, Packed]] = {}
+
+    def each(self) -> Iterator[Trace]:
+        """Yield the parts."""
+        part = copying.copy(self.whole)
+        self.whole = part_of(self.whole)
+        self.whole.gaps = part.gaps
+        yield part
+
+
+class Survey(Parts):
+    """A large run in parts, which are read when they are wanted; of its processes `whole` has only what concerns
+    others; `portions` are of files."""
+
+    def __init__(self, whole: Trace, source: RunFiles) -> None:
+        super().__init__(whole)
+        self.source, self.tables = source, MountTables(whole.mounts)
+        self.portions: list[list[Files]] = []
+
+    def each(self) -> Iterator[Trace]:
+        """Yield the parts; raises Changed where the files of one are not what they were."""
+        for process in self.whole.processes.values():
+            process.record, process.events, process.openings = {}, [], []
+            process._arguments = None
+        self.whole.processes = {}
+        for portion in self.portions:
+            yield self.read(portion)
+            cycles.let_go()
 
     def read(self, portion: Iterable[Files]) -> Trace:
         """Return the trace of a portion; raises Changed where its files are not what they were."""

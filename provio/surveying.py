@@ -21,7 +21,7 @@ from provio.lineage.code import is_history, script_opening
 from provio.lineage.launchers import of_ranks
 from provio.lineage.model import inode_hash
 from provio.lineage.spans import PROT_READ
-from provio.mount_tables import PREFIX, MountTables
+from provio.mount_tables import PREFIX
 from provio.outlines import concerning, outline
 from provio.packed import Loose, Packed
 from provio.run_facts import Hash, Task, Trace, Unwatched
@@ -49,7 +49,7 @@ def survey(source: RunFiles, interpreters: Mapping[str, Interpreter]) -> Survey:
     traces.gaps_of(whole, head)
     if whole.processes:  # of which the run itself says something
         raise Indivisible
-    found = _Surveyor(Survey(whole, source, MountTables(whole.mounts)), interpreters)
+    found = _Surveyor(Survey(whole, source), interpreters)
     mine = (file for file in source.files(whole.run) if not found.is_beside(file))
     for file in source.files(whole.run):
         found.beside(file)

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio import intake, merge_job, trace_lone
+from provio import merge_job, parts, trace_lone
 from provio.config import Config
 from provio.home import Home
 from provio.lone import Lone
 from provio.runfiles import folder as run_folder
 from provio.settle import settled
+from provio.survey import Parts
 from provio.trace import read_run
 
 # What a program does to files at random: to a few again and again, to most once. Two threads, and a fork.
@@ -111,7 +112,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def told(run: Path, held: Lone | None) -> tuple[list[str], list[str], set[str]]:
     """Return what the store is given of a run: its lines in order, what the index says, what is left open."""
-    prepared = intake.prepare(settled(read_run(run, held)), Config())
+    prepared = parts.prepare(Parts(settled(read_run(run, held))), Config())
     lines = sorted({line for piece in prepared.pieces for line in piece.splitlines()})
     return lines, prepared.index, prepared.open
 

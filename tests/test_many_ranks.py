@@ -10,8 +10,9 @@ import many_ranks
 import pytest
 from conftest import ROOT
 
-from provio import intake
+from provio import parts
 from provio.config import Config
+from provio.survey import Parts
 from provio.trace import read_run
 
 pytestmark = pytest.mark.slow
@@ -33,7 +34,7 @@ def told(real: Path, folder: Path, ranks: int) -> Counter[str]:
     """How often merge says each word of a run of so many ranks; how many processes and writers of the shared file."""
     [run] = (many_ranks.simulate(real, folder, ranks) / ".provio" / "runs").iterdir()
     found: Counter[str] = Counter()
-    for piece in intake.prepare(read_run(run), Config()).pieces:
+    for piece in parts.prepare(Parts(read_run(run)), Config()).pieces:
         for line in piece.splitlines():
             subject, word = line.split(" ", 2)[:2]
             found[word] += 1

@@ -17,7 +17,7 @@ import pytest
 from conftest import Project, provio_command
 from meanwhile import state, tell, wait_for
 
-from provio import intake, merge_job, portions, runfiles, survey, surveying, watching
+from provio import merge_job, parts, runfiles, survey, surveying, watching
 from provio.across.versions import notes_in
 from provio.config import Config
 from provio.home import Home
@@ -28,7 +28,7 @@ from provio.recording import Recording
 from provio.run_facts import Trace
 from provio.settle import settled
 from provio.store.embedded import StoreReader
-from provio.survey import Indivisible
+from provio.survey import Indivisible, Parts
 from provio.trace import read_head, read_run
 
 # Each of these has to do with no other, or by what they read alone; the pipes with each other and their shell.
@@ -174,9 +174,9 @@ def assert_same(folder: Path, look: Callable[[Path], survey.Survey] = divided) -
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(surveying, "WIDE", wide)
             found = look(folder)
-        parts = told(portions.prepare(found, Config(), contextlib.nullcontext))
+        divided = told(parts.prepare(found, Config(), contextlib.nullcontext))
         whole = settled(read_run(folder))
-        assert parts == told(intake.prepare(whole, Config()))
+        assert divided == told(parts.prepare(Parts(whole), Config()))
         assert list(map(str, found.whole.damages)) == list(map(str, whole.damages))
 
 
@@ -303,10 +303,10 @@ def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch:
 
     monkeypatch.setattr(survey.Survey, "read", changed)
     with going_on(project) as (folder, end):
-        whole = told(intake.prepare(settled(read_run(folder)), Config()))
+        whole = told(parts.prepare(Parts(settled(read_run(folder))), Config()))
         found = held(folder)
         assert found.wide
-        assert told(portions.prepare(found, Config(), contextlib.nullcontext)) == whole
+        assert told(parts.prepare(found, Config(), contextlib.nullcontext)) == whole
         end()
 
 

@@ -18,10 +18,11 @@ from conftest import Project
 from servers import Server, account
 from test_remote import quads, record
 
-from provio import across, config, config_layers, intake
+from provio import across, config, config_layers, intake, parts
 from provio.home import Home
 from provio.store import Writer, open_writer
 from provio.store import server as speaking
+from provio.survey import Parts
 from provio.trace import read_run
 
 Refusal = Callable[[int], str]
@@ -230,7 +231,7 @@ def test_a_run_whose_merge_fails_in_the_middle_is_forgotten(project: Project, ox
         failing = Failing(writer)
         with pytest.raises(ValueError, match="in the middle"):
             known = across.Runs.of(failing), across.Derived(failing)  # type: ignore[arg-type]
-            intake.put(failing, intake.prepare(read_run(last), settings), *known)  # type: ignore[arg-type]
+            intake.put(failing, parts.prepare(Parts(read_run(last)), settings), *known)  # type: ignore[arg-type]
         assert failing.failed == 1
         writer.publish()
     aside = last.rename(project.path / last.name)

@@ -1,8 +1,8 @@
-"""A large run told portion by portion: what was surveyed of it in, its graph in pieces out, as if it had been concluded
-from as a whole.
+"""A run told part by part: its parts in, its graph in pieces out, as if it had been concluded from as a whole. Most
+runs are one part.
 
-What one portion alone has to do with is told and let go. What several read is told once, at the end; and so is which
-phase of one portion launched a process of another.
+What one part alone has to do with is told and let go. What several read is told once, at the end; and so is which
+phase of one part launched a process of another.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from itertools import chain
 
 from provio import across, cycles, environment, intake, redact, settle, turtle
 from provio.config import Config
@@ -26,107 +27,105 @@ from provio.lineage.model import MemberVersion, Version, inode_hash
 from provio.lineage.phases import Origin
 from provio.packed import Packed
 from provio.run_facts import Trace
-from provio.survey import Files, Survey
+from provio.survey import Parts
 
 Locked = Callable[[], AbstractContextManager[object]]
 
 
-def prepare(found: Survey, settings: Config, locked: Locked) -> Prepared:
+def prepare(found: Parts, settings: Config, locked: Locked | None = None) -> Prepared:
     """Conclude what follows from a run alone, as its pieces are taken; what it leaves open, and what the index says of
-    it, is known after the last. `locked` holds the lock of where the run lies; it may raise Busy, NotAllowed."""
+    it, is known after the last. `locked` holds the lock of where the run lies; it may raise Busy, NotAllowed. Without
+    it, what only the time after the run can tell has been looked at before."""
     prepared = Prepared(bundle_iri(found.whole.iri), (), [], set())
-    prepared.pieces = _Portions(found, settings, prepared).pieces(locked)
+    prepared.pieces = _Parts(found, settings, prepared, locked).pieces()
     return prepared
 
 
-class _Portions:
-    """What is kept of one portion for the others."""
+class _Parts:
+    """What is kept of one part for the others."""
 
-    def __init__(self, found: Survey, settings: Config, prepared: Prepared) -> None:
-        self.survey, self.settings, self.prepared = found, settings, prepared
-        self.whole = whole = found.whole
+    def __init__(self, found: Parts, settings: Config, prepared: Prepared, locked: Locked | None) -> None:
+        self.found, self.settings, self.prepared = found, settings, prepared
+        whole = found.whole
         self.host = turtle.segment(environment.host())
-        self.looks = os.access(whole.folder, os.W_OK)
+        self.locked = locked if os.access(whole.folder, os.W_OK) else None
         self.late, self.stated = False, list[str]()
         self.passing: set[str] = set()  # openings of which what was found is not to be kept
         self.identity = Identity(whole)
         self.redaction = redact.Redaction(settings.redact_add, settings.redact_keep)
         self.known = Known.of(whole, self.identity, settings)
-        self.known.origins = found.origins
+        self.known.origins, self.origins = found.origins, found.origins or {}
         self._shared()
-        redact.trace(whole, self.redaction)
         self.told = Whole(whole)
         known = self.known.shared.out if self.known.shared else Conclusions({})
         self.common = Conclusions(
             self.known.programs, versions=dict(known.versions), owners=known.owners, clocks=known.clocks
         )
         self.common.gaps += known.gaps
-        self.wanted = {origin.process.iri for origin in found.origins.values()}
+        self.wanted = {origin.process.iri for origin in self.origins.values()}
         self.starts: dict[str, array[int]] = {}  # when the phases began of what something comes from
-        self.apart: list[tuple[str, str]] = []  # (what comes from another portion, the image that it is of)
-        _slim(whole)
+        self.apart: list[tuple[str, str]] = []  # (what comes from another part, the image that it is of)
 
     def _shared(self) -> None:
         """Conclude from what all did to files that many have to do with."""
-        trace, self.survey.touching = self.survey.touching, None
+        trace, self.found.touching = self.found.touching, None
         if trace:
-            if self.looks:
+            if self.locked:
                 self.late |= settle.look(trace, self.host)
                 self._settled(trace)
             told = self.known.programs, self.known.noise, self.known.ends
-            self.known.shared = shared.conclude(trace, self.identity, *told, self.survey.wide)
+            self.known.shared = shared.conclude(trace, self.identity, *told, self.found.wide)
             cycles.let_go()
 
     def _settled(self, trace: Trace) -> None:
-        """Have portions find the same: what is written still would be another file each time."""
+        """Have parts find the same: what is written still would be another file each time."""
         for opening in trace.openings():
             if opening.settled:
-                after = self.survey.after.setdefault(opening.process.iri, {})
+                after = self.found.after.setdefault(opening.process.iri, {})
                 known = after[opening.iri].record() if opening.iri in after else {}
                 after[opening.iri] = Packed(settle.noted(opening.settled) | known)
             if opening.passing:
                 self.passing.add(opening.iri)
 
-    def pieces(self, locked: Locked) -> Iterator[str]:
+    def pieces(self) -> Iterator[str]:
         """Yield the graph."""
-        for portion in self.survey.portions:
-            yield from self._portion(portion)
-            cycles.let_go()
+        yield from chain.from_iterable(map(self._part, self.found.each()))  # each is let go before the next is read
+        whole = self.found.whole
+        redact.trace(whole, self.redaction)
         yield ties(self._ties())
         for member in self.common.members.values():
             member.noise = member.noise and self.common.versions[member.file].noise
-        hashed(self.whole, self.common)
+        hashed(whole, self.common)
         self.common.gaps += self.common.clocks.gaps()
         self.prepared.open |= across.left_open(self.common)
-        yield from triples(self.whole, self.identity, self.common, self.told)
-        if self.looks:
-            with contextlib.suppress(Busy, NotAllowed), locked():
-                settle.keep(self.whole, self.host, self.stated, self.late)
-        self.prepared.index += intake.index_of(self.whole, self.settings)
+        yield from triples(whole, self.identity, self.common, self.told, of_run=True)
+        if self.locked:
+            with contextlib.suppress(Busy, NotAllowed), self.locked():
+                settle.keep(whole, self.host, self.stated, self.late)
+        self.prepared.index += intake.index_of(whole, self.settings)
 
-    def _portion(self, portion: list[Files]) -> Iterator[str]:
-        part = self.survey.read(portion)
+    def _part(self, part: Trace) -> Iterator[str]:
         for opening in part.openings() if self.passing else ():
             opening.passing = opening.iri in self.passing
-        if self.looks:
+        if self.locked:
             self.late |= settle.look(part, self.host)
             self.stated += settle.statements(part, self.host)
-        part.gaps = self.whole.gaps
+        part.gaps = self.found.whole.gaps
         redact.said(part, self.redaction)
         conclusions = conclude(part, self.identity, self.settings, self.known)
         part.gaps = []
         redact.processes(part, self.redaction)
         self._keep(part, conclusions)
         self.prepared.open |= across.left_open(conclusions)
-        yield from triples(part, self.identity, conclusions, self.told, part=True)
+        yield from triples(part, self.identity, conclusions, self.told)
         for strand in conclusions.strands.values():  # what was noted of Tasks is of no use to others
             self.known.programs.pop(strand.process.iri)
             self.known.ends.pop(strand.process.iri)
 
     def _keep(self, part: Trace, conclusions: Conclusions) -> None:
-        """Keep what concerns other portions."""
-        for version in conclusions.versions.values():
-            if inode_hash(version.facts) in self.survey.common:
+        """Keep what concerns other parts."""
+        for version in conclusions.versions.values() if self.found.common else ():
+            if inode_hash(version.facts) in self.found.common:
                 conclusions.elsewhere.add(version.iri)
                 _add(version, self.common.versions)
         for member in conclusions.members.values():
@@ -145,41 +144,33 @@ class _Portions:
         self._keep_apart(part, conclusions)
 
     def _keep_apart(self, part: Trace, conclusions: Conclusions) -> None:
-        """Keep which phases and copies come from an image of another portion."""
+        """Keep which phases and copies come from an image of another part."""
         apart: set[str] = set()
         for iri in part.processes:
-            origin = self.survey.origins.get(iri)
+            origin = self.origins.get(iri)
             if origin and without_task(origin.process.iri) not in part.processes:
                 apart.add(iri)
                 finer = [conclusions.finer[iri][0].iri] if iri in conclusions.finer else []
                 self.apart += [(phase, iri) for phase in (f"{iri}phase/0", *finer)]
         for copy in conclusions.copies:
             iri = without_task(copy.process.iri)
-            if iri in apart and not self.survey.origins[iri].fork:
+            if iri in apart and not self.origins[iri].fork:
                 self.apart.append((copy.iri, iri))
 
     def _ties(self) -> Iterator[tuple[str, str, str]]:
         for later, iri in self.apart:
-            origin = self.survey.origins[iri]
+            origin = self.origins[iri]
             yield later, "carriedFrom" if origin.fork else "launchedBy", self._phase(origin)
 
     def _phase(self, origin: Origin) -> str:
-        """The phase of another portion that an image comes from."""
+        """The phase of another part that an image comes from."""
         starts, moment = self.starts[origin.process.iri], origin.moment
         number = len(starts) - 1 if moment is None else max(0, bisect_right(starts, moment) - 1)
         return f"{origin.process.iri}phase/{number}"
 
 
-def _slim(whole: Trace) -> None:
-    """Let go of what is known by now."""
-    for process in whole.processes.values():
-        process.record, process.events, process.openings = {}, [], []
-        process._arguments = None
-    whole.processes = {}
-
-
 def _add(version: Version, versions: dict[str, Version]) -> None:
-    """Add what one portion knows of a version that several read."""
+    """Add what one part knows of a version that several read."""
     known = versions.setdefault(version.iri, version)
     known.noise = known.noise and version.noise
     known.seen = min(known.seen, version.seen)
@@ -189,7 +180,7 @@ def _add(version: Version, versions: dict[str, Version]) -> None:
 
 
 def _add_member(member: MemberVersion, members: dict[str, MemberVersion]) -> None:
-    """Add what one portion knows of an object in such a version."""
+    """Add what one part knows of an object in such a version."""
     known = members.setdefault(member.iri, member)
     if member.record and not known.record:
         known.kind, known.record = member.kind, member.record
