@@ -17,7 +17,7 @@ import pyoxigraph as ox
 from provio.config import Config
 from provio.digests import Digests
 from provio.facts import Access, Opening, Process, Thread
-from provio.graph import triples
+from provio.graph import Whole, triples
 from provio.graph_lines import bundle_iri
 from provio.home import Home, make
 from provio.identity import Identity
@@ -152,7 +152,8 @@ def quads(trace: Trace) -> bytes:
     conclusions = conclude(trace, identity, settings)
     for process in trace.processes.values():
         process.openings.clear()
-    graph = "".join(triples(trace, identity, conclusions)).replace(" .\n", f" <{bundle_iri(trace.iri)}> .\n")
+    lines = "".join(triples(trace, identity, conclusions, Whole(trace), of_run=True))
+    graph = lines.replace(" .\n", f" <{bundle_iri(trace.iri)}> .\n")
     return (graph + "".join(index_of(trace, settings))).encode()
 
 

@@ -66,7 +66,7 @@ def triples(
     writer = _Writer(graph, trace, identity, conclusions, whole)
     for step in chain((writer.run(), writer.ranks()) if of_run else (), writer.steps()):
         for _ in step:
-            if len(graph.lines) + len(graph.shared) > 25_000:
+            if len(graph.lines) + len(graph.shared) > 12_500:
                 yield graph.take()
     yield graph.take()
 

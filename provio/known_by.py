@@ -52,6 +52,11 @@ def of_run(run: str) -> str:
         ?a provio:partOf* ?p }} }}"""
 
 
+def is_only_one(reader: Reader) -> bool:
+    """Tell whether the store knows of one run alone: whose an activity is then need not be asked."""
+    return len([*reader.table(f"{PREFIXES} SELECT ?run {{ ?run a provio:Run }} LIMIT 2")]) == 1
+
+
 def is_most(reader: Reader, run: str) -> bool:
     """Tell whether the activities of a run are so large a part of the store's that to read all costs less than to look
     at each of the run's."""

@@ -47,7 +47,7 @@ def inputs(reader: Reader, activities: list[str], depth: int) -> Inputs | None:
     others: dict[tuple[str, str], None] = {}
     for number, iri, path in reader.table(f"SELECT ?n ?v ?path {{ {used} OPTIONAL {{ {_PATHS} }} }}"):
         mine, told, name = leaves[number], VERSION.fullmatch(iri), path.rpartition("/")[2]
-        if iri in inner or told is None or not name or mine.get(iri, {"path": path})["path"] != path:
+        if iri in inner or told is None or not name or (iri in mine and mine[iri]["path"] != path):
             others[activities[int(number)], iri] = None
         else:
             mine[iri] = {

@@ -109,7 +109,7 @@ class _Parts:
             opening.passing = opening.iri in self.passing
         if self.locked:
             self.late |= settle.look(part, self.host)
-            self.stated += settle.statements(part, self.host)
+            self.stated.append("".join(settle.statements(part, self.host)))
         part.gaps = self.found.whole.gaps
         redact.said(part, self.redaction)
         conclusions = conclude(part, self.identity, self.settings, self.known)

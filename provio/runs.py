@@ -256,7 +256,7 @@ def _files(reader: Reader, iri: str) -> dict[str, list[tuple[str, int]]]:
     run = iri.removeprefix(RUN_BASE)
     every = known_by.of_run(run)
     if known_by.is_most(reader, run):  # all there is of each word is read, and joined by hash
-        every = f'FILTER(STRSTARTS(STR(?a), "{iri}/"))'
+        every = "" if known_by.is_only_one(reader) else f'FILTER(STRSTARTS(STR(?a), "{iri}/"))'
         parts, join = [every], "{{ SELECT * {{ {} }} }}"
     else:  # each activity is looked at
         activities = (row[0] for row in reader.table(f"{PREFIXES} SELECT ?a {{ {every} }}"))

@@ -10,11 +10,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 import pytest
 from conftest import Project
-from meanwhile import children, state, stopped
+from meanwhile import state, stopped
 
 from provio.errors import StoreError
 from provio.home import Home
@@ -78,11 +79,17 @@ def test_what_cannot_be_made_leaves_nothing(
         yield statement(0)
         raise fault
 
-    home = Home(tmp_path)
-    with StoreWriter(home, wait=False) as store:
+    started, start = list[subprocess.Popen[bytes]](), subprocess.Popen
+
+    def loader(*of: Any, **how: Any) -> subprocess.Popen[bytes]:
+        started.append(start(*of, **how))
+        return started[-1]
+
+    monkeypatch.setattr(loading.subprocess, "Popen", loader)
+    with StoreWriter(Home(tmp_path), wait=False) as store:
         with pytest.raises(type(fault)):
             store.replace(GRAPH, pieces())
-        assert children(os.getpid()) == []
+        assert [process.returncode for process in started] == [-signal.SIGKILL]
         store.drop(GRAPH)
         assert len(store.store) == 0
 

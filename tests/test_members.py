@@ -13,14 +13,13 @@ from conftest import assert_valid
 from test_prov_package import lost
 from told import File, Process, Run
 
-from provio import implied
-from provio.graph import triples
+from provio import implied, parts
+from provio.config import Config
 from provio.graph_lines import bundle_iri
 from provio.home import Home
-from provio.identity import Identity
-from provio.lineage import conclude
 from provio.merge import merge
 from provio.store.embedded import StoreReader
+from provio.survey import Parts
 from provio.trace import read_run
 
 PREFIXES = "PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://www.w3.org/ns/prov#> "
@@ -308,8 +307,7 @@ def test_the_package_prov_reads_it_all(told: Told) -> None:
     out.close()
     process.run.write()
     trace = read_run(process.run.folder)
-    identity = Identity(trace)
-    text = "".join(triples(trace, identity, conclude(trace, identity)))
+    text = "".join(parts.prepare(Parts(trace), Config()).pieces)
     graph = ox.NamedNode(bundle_iri(trace.iri))
     quads = {ox.Quad(*quad.triple, graph) for quad in ox.parse(text, format=ox.RdfFormat.N_TRIPLES)}
     assert lost(set(implied.quads(quads)), "trig") == (set(), set())

@@ -8,10 +8,9 @@ from pyshacl import validate
 from rdflib import RDF, Graph, Literal, Namespace, URIRef
 from test_prov_package import FORMATS, lost, quads
 
-from provio import implied, vocab
-from provio.graph import triples
-from provio.identity import Identity
-from provio.lineage import conclude
+from provio import implied, parts, vocab
+from provio.config import Config
+from provio.survey import Parts
 from provio.trace import read_run
 
 ONTOLOGY = Path(__file__).resolve().parent.parent / "ontology"
@@ -108,8 +107,7 @@ def merged() -> list[Quad]:
     frequent kind."""
     trace = read_run(RUN)
     assert not trace.damages
-    identity = Identity(trace)
-    return list(implied.quads(quads("".join(triples(trace, identity, conclude(trace, identity))))))
+    return list(implied.quads(quads("".join(parts.prepare(Parts(trace), Config()).pieces))))
 
 
 @pytest.mark.slow

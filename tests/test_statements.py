@@ -14,17 +14,15 @@ from chance import runs
 from conftest import Project, provio_command
 from stories import STORIES
 
-from provio import removal, trace
+from provio import parts, removal, trace
 from provio.config import Config
 from provio.errors import StoreError
-from provio.graph import triples
 from provio.graph_lines import bundle_iri
 from provio.home import Home
-from provio.identity import Identity
-from provio.lineage import conclude
 from provio.merge import merge
 from provio.store.embedded import StoreReader, StoreWriter
 from provio.store.statements import Lists, run_of
+from provio.survey import Parts
 from provio.vocab import NS, RDF, RUN_BASE
 
 ID = "01936b2e-7c00-7abc-8def-0123456789ab"
@@ -61,8 +59,7 @@ def told(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
 def stated(folder: Path) -> set[ox.Triple]:
     """What a run folder's graph holds by itself, as a store gives it back."""
     run = trace.read_run(folder)
-    identity = Identity(run)
-    lines = "".join(triples(run, identity, conclude(run, identity, Config())))
+    lines = "".join(parts.prepare(Parts(run), Config()).pieces)
     store = ox.Store()
     store.load(lines.encode(), ox.RdfFormat.N_TRIPLES)
     return {quad.triple for quad in store}

@@ -131,17 +131,17 @@ def _system(reader: Reader) -> Iterator[str]:
 
 
 def _activities(reader: Reader) -> tuple[dict[str, Activity], Opened]:
-    kinds = " ".join(f"provio:{kind}" for kind in KINDS)
+    kinds = " ".join(f"(provio:{kind} {number})" for number, kind in enumerate(KINDS))  # numbers are told sooner
     targets = " ".join(f"provio:{word}" for word in sorted(set(INFLUENCES.values())))
     words = ("partOf", "api", *COUNTERS)
     each = " ".join(f"OPTIONAL {_each('?a', f'provio:{word} ?{word}')}" for word in words)
-    question = f"""SELECT ?a ?kind ?v {" ".join(f"?{word}" for word in words)} {{
-        {{ SELECT ?a ?kind {{ VALUES ?kind {{ {kinds} }} ?a a ?kind }} }} {each}
+    question = f"""SELECT ?a ?number ?v {" ".join(f"?{word}" for word in words)} {{
+        {{ SELECT ?a ?number {{ VALUES (?kind ?number) {{ {kinds} }} ?a a ?kind }} }} {each}
         OPTIONAL {{ SELECT ?a ?v {{ VALUES ?did {{ {targets} }} ?v ?did ?a }} }} }}"""
     found, opened = dict[str, Activity](), Opened()
     for iri, kind, target, whole, api, *texts in reader.table(question):
         count, moved, elapsed, opening = [int(text) if text else None for text in texts]
-        one = found[iri] = Activity(iri, intern(kind.rpartition("#")[2]), intern(api) or None, count, moved, elapsed)
+        one = found[iri] = Activity(iri, KINDS[int(kind)], intern(api) or None, count, moved, elapsed)
         one.target = target or None
         if opening is not None:
             opened[iri] = opening, whole

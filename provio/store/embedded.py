@@ -11,6 +11,7 @@ import io
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cached_property, partial
 from itertools import chain, islice
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 VERSION = "2"
 EARLIER = frozenset({"1"})  # versions that can be asked, and are made again at the next merge
 SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
-LARGE = 16_000_000  # bytes of them, of more a run is loaded apart
+LARGE = 16_000_000  # bytes of them; a run of more is loaded by a process of its own
 KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
 CURRENT = "CURRENT"  # the file by which RocksDB finds all others: a folder without it holds no store
 PIECE = 100_000  # quads that are copied at once
@@ -140,16 +141,17 @@ class StoreWriter:
             kept.close()
 
     def _load_run(self, kept: statements.List, pieces: Iterable[str]) -> None:
+        """Load the graph of a run: a small one at once, of a large one each piece as soon as it is made."""
         listed = (self._listed(kept, piece.encode()) for piece in pieces)
-        first, size = [], 0
+        first, size = deque[bytes](), 0
         for data in listed:
             first.append(data)
             size += len(data)
             if size > LARGE:
-                self._load_apart(chain(first, listed))
+                held = (first.popleft() for _ in range(len(first)))  # each is let go when it is loaded
+                self._load_apart(chain(held, listed))
                 return
-        for data in first:
-            self._load(ox.DefaultGraph(), data)
+        self._load(ox.DefaultGraph(), b"".join(first))
 
     def _listed(self, kept: statements.List, data: bytes) -> bytes:
         """List what a piece of a run states of shared things, and return it."""
@@ -161,7 +163,7 @@ class StoreWriter:
         return data
 
     def _load_apart(self, pieces: Iterable[bytes]) -> None:
-        """Load a run of several tables while this process has the store closed."""
+        """Load a large run while this process has the store closed."""
         from provio.store import loading  # slow to import, and most runs are small
 
         self._close()

@@ -25,13 +25,15 @@ from provio.background import unwatched
 from provio.errors import StoreError
 from provio.tied import die_with
 
-# Bytes that are loaded at once, 50,000 triples or so. RocksDB rewrites all that it has of a graph for every second
+# Bytes that are loaded at once, 30,000 triples or so. RocksDB rewrites all that it has of a graph for every second
 # piece; a piece takes five times its size in memory.
-PIECE = 11_000_000
+PIECE = 6_000_000
 
 REFUSED, WRONG = 3, 4  # how it ends: the disk is to blame, or the graph
 QUIET = 0.2  # seconds in which threads that rewrite take some time of a processor
 PROGRAM = "from provio.store.loading import main; main()"
+# What of a piece is freed goes back to the system: glibc would keep it for the next one, in pieces that do not fit.
+MALLOC = {"MALLOC_MMAP_THRESHOLD_": "1048576"}
 
 
 def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
@@ -42,7 +44,7 @@ def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
     """
     command = [sys.executable, "-P", "-c", PROGRAM, str(os.getpid()), store]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stderr=pipe, pass_fds=keep, env=unwatched()) as process:
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe, pass_fds=keep, env=unwatched() | MALLOC) as process:
         graph, errors = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stderr)
         try:
             with contextlib.suppress(BrokenPipeError):  # it says why

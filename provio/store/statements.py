@@ -15,6 +15,7 @@ import hashlib
 import os
 import re
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, BinaryIO, cast
@@ -33,7 +34,7 @@ BUNDLE = "/bundle"
 NEW = "new"  # behind the name of a list whose run the index does not name yet
 ENDING = ".gz"
 ID_LENGTH = 36
-REMEMBERED = 300_000  # statements of a list: of more, some may be in it twice
+REMEMBERED = 1 << 19  # places for what is known of a list's statements: some may be in it twice
 SLICE = 1 << 20  # bytes of N-Triples that are divided at once
 # Properties by which a node of a run may be reached from a shared thing only: of a gap, of a thread at rest.
 _INWARD = (NS + "about", PROV + "actedOnBehalfOf")
@@ -139,7 +140,7 @@ class List:
 
     def __init__(self, run: str, name: str, file: BinaryIO) -> None:
         self.run, self.name, self.file = run, name, file
-        self._known: set[int] = set()
+        self._known = array("q", bytes(8 * REMEMBERED))  # hashes of statements: flat, for a set of so many takes 27 MB
         self._kind = b""  # of the statements that follow: the last mark
         self._deflate = zlib.compressobj(1, wbits=31)
         own = re.escape(run).encode()
@@ -178,10 +179,10 @@ class List:
     def _is_new(self, line: bytes) -> bool:
         """Tell whether a statement is met for the first time, as far as that is remembered."""
         known = hash(line)
-        if known in self._known:
+        place = known % REMEMBERED
+        if self._known[place] == known:
             return False
-        if len(self._known) < REMEMBERED:
-            self._known.add(known)
+        self._known[place] = known
         return True
 
     def _is_own(self, line: bytes) -> bool:
