@@ -86,6 +86,11 @@ class Home:
         return self.kept / "store.unfinished"
 
     @property
+    def merging(self) -> Path:
+        """The file that names the run which a merge is at, or was at when it was killed."""
+        return self.kept / "store.merging"
+
+    @property
     def words_left(self) -> Path:
         """The file that is there while the store's tables may hold words of runs that were removed."""
         return self.kept / "store.words"

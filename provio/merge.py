@@ -122,16 +122,29 @@ class _Merge:
             self.unpublished = True
 
     def all(self, folders: list[Path], progress: Callable[[str], None]) -> None:
-        """Merge run folders, one after the other; what fails of one costs no other."""
-        published = time.monotonic()
+        """Merge run folders, one after the other; what fails of one costs no other. One at which a merge was killed
+        comes last, after the others are published: it may need more memory than there is."""
+        published, killed = time.monotonic(), self._killed_at()
+        folders = sorted(folders, key=lambda folder: folder.name == killed)
         for job in self._jobs(folders, progress):
+            due = job.folder.name == killed or time.monotonic() - published > BETWEEN
+            if due and self.between and not self.store.anew and self.unpublished:
+                self.store.publish()
+                self.unpublished, published = False, time.monotonic()
+            with contextlib.suppress(OSError):
+                self.home.merging.write_text(job.folder.name, encoding="utf-8", errors="surrogateescape")
             with cycles.kept():
                 known = self.known if self.known and self.known.folder == job.folder else None
                 self._one(job, merge_job.read(job, self.home, self.settings, known))
-            if self.between and not self.store.anew and self.unpublished and time.monotonic() - published > BETWEEN:
-                self.store.publish()
-                self.unpublished, published = False, time.monotonic()
+        self.home.merging.unlink(missing_ok=True)
         progress("")
+
+    def _killed_at(self) -> str:
+        """The run at which the last merge was killed, if it was."""
+        try:
+            return self.home.merging.read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return ""
 
     def _jobs(self, folders: list[Path], progress: Callable[[str], None]) -> Iterator[Job]:
         """Yield the runs that the store does not hold as they are."""
@@ -178,10 +191,10 @@ class _Merge:
 
     def _put_or_again(self, job: Job, prepared: Prepared, damages: list[str]) -> None:
         """Put a run; one that changed between its two readings is read as it is then."""
-        try:
+        with contextlib.suppress(digests.Changed):
             self._put(job, prepared, damages)
-        except digests.Changed:
-            self._one(job, merge_job.read(job, self.home, self.settings, written=True))
+            return
+        self._one(job, merge_job.read(job, self.home, self.settings, written=True))
 
     def _put(self, job: Job, prepared: Prepared, damages: list[str]) -> None:
         self.unpublished = True

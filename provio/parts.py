@@ -35,9 +35,11 @@ Locked = Callable[[], AbstractContextManager[object]]
 def prepare(found: Parts, settings: Config, locked: Locked | None = None) -> Prepared:
     """Conclude what follows from a run alone, as its pieces are taken; what it leaves open, and what the index says of
     it, is known after the last. `locked` holds the lock of where the run lies; it may raise Busy, NotAllowed. Without
-    it, what only the time after the run can tell has been looked at before."""
+    it nothing is looked at on the disk: that was done when the run was read."""
     prepared = Prepared(bundle_iri(found.whole.iri), (), [], set())
-    prepared.pieces = _Parts(found, settings, prepared, locked).pieces()
+    pieces = _Parts(found, settings, prepared, locked).pieces()
+    # What is wrong with a run of one part shows before the store is changed.
+    prepared.pieces = pieces if locked else chain([next(pieces)], pieces)
     return prepared
 
 

@@ -44,10 +44,10 @@ class Files:
 class Parts:
     """A run in parts that have nothing to do with each other; here one part, all of it.
 
-    `whole` has its processes, but for what each did once the parts are taken. `touching` is what was done by all of
+    `whole` has its processes until the parts are taken, and none after that. `touching` is what was done by all of
     them to files that many touched and one wrote, `wide` the inodes of these (by their hash), `common` those that
-    several parts read; `origins` what each image comes from (None: that is in its part); `after` what was found after
-    the run of openings and programs, by process."""
+    several parts read; `origins` what each image comes from (None: each comes from one in its own part); `after` what
+    was found after the run of openings and programs, by process."""
 
     def __init__(self, whole: Trace) -> None:
         self.whole = whole
@@ -67,7 +67,7 @@ class Parts:
 
 class Survey(Parts):
     """A large run in parts, which are read when they are wanted; of its processes `whole` has only what concerns
-    others; `portions` are of files."""
+    others; a portion is the files of a part."""
 
     def __init__(self, whole: Trace, source: RunFiles) -> None:
         super().__init__(whole)

@@ -278,7 +278,7 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     from provio.trace import read_run
 
     with recording.home.closed():
-        large = merge_job.is_large(recording.folder)  # it is read in portions, by merge
+        large = merge_job.is_large(recording.folder)  # it is read in parts, by merge
         lone = None if large else merge_job.lone_of(recording.folder, recording.home)
         trace = None if large else settled(read_run(recording.folder, lone))
     share(recording.home, recording.folder)

@@ -42,6 +42,19 @@ def triples(count: int) -> Iterator[bytes]:
         yield b"".join(b'<http://example.org/%d> <http://example.org/p> "%d" .\n' % (one, one) for one in numbers)
 
 
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """The processes that load, as they are started."""
+    found, start = list[subprocess.Popen[bytes]](), subprocess.Popen
+
+    def starting(*of: Any, **how: Any) -> subprocess.Popen[bytes]:
+        found.append(start(*of, **how))
+        return found[-1]
+
+    monkeypatch.setattr(loading.subprocess, "Popen", starting)
+    return found
+
+
 def has_the_store_open(process: int) -> bool:
     """Whether a process holds RocksDB's lock."""
     held = []
@@ -70,7 +83,7 @@ def test_the_same_quads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: s
 
 @pytest.mark.parametrize("fault", [ValueError("no such"), KeyboardInterrupt()])
 def test_what_cannot_be_made_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]], fault: BaseException
 ) -> None:
     """Of a graph whose pieces end with an error what was loaded is taken out again, and the loader has ended."""
     monkeypatch.setattr(embedded, "LARGE", 0)
@@ -79,13 +92,6 @@ def test_what_cannot_be_made_leaves_nothing(
         yield statement(0)
         raise fault
 
-    started, start = list[subprocess.Popen[bytes]](), subprocess.Popen
-
-    def loader(*of: Any, **how: Any) -> subprocess.Popen[bytes]:
-        started.append(start(*of, **how))
-        return started[-1]
-
-    monkeypatch.setattr(loading.subprocess, "Popen", loader)
     with StoreWriter(Home(tmp_path), wait=False) as store:
         with pytest.raises(type(fault)):
             store.replace(GRAPH, pieces())
@@ -119,6 +125,18 @@ def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(loading, "PROGRAM", killed)
     with pytest.raises(StoreError, match="ended by SIGKILL"):
         loading.load(str(tmp_path / "store"), triples(1_000_000), ())  # of which a pipe holds little
+
+
+def test_ctrl_c_while_it_loads_what_came_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
+) -> None:
+    """Who waits for it is interrupted, and it has ended: the lock and the store are free."""
+    waits = "import os, signal; from provio.store import loading as l; "
+    waits += "l._load = lambda path, file: (file.read(), os.kill(os.getppid(), 2), signal.pause()); l.main()"
+    monkeypatch.setattr(loading, "PROGRAM", waits)
+    with pytest.raises(KeyboardInterrupt):
+        loading.load(str(tmp_path / "store"), triples(10), ())
+    assert [process.returncode for process in started] == [-signal.SIGKILL]
 
 
 @pytest.mark.slow

@@ -6,6 +6,9 @@ import fcntl
 import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,11 +16,13 @@ import pytest
 from conftest import Project
 from meanwhile import state
 
-from provio import intake
+from provio import intake, parts
 from provio.config import Config
 from provio.home import Home
 from provio.merge import merge
+from provio.store.embedded import StoreReader
 from provio.trace import read_run
+from provio.vocab import NS
 
 
 def quads(project: Project) -> set[str]:
@@ -67,6 +72,57 @@ def test_what_a_merge_writes_is_shut_to_others(project: Project) -> None:
     project.provio("merge", umask=0)
     assert len(list(record.glob("runs/*/*/settled.ttl"))) == 1
     assert {oct(path.stat().st_mode & 0o777) for path in record.rglob("*") if path.is_file()} == {"0o600"}
+
+
+# A merge that is killed as it comes to the run that is named.
+KILLED = """
+import os, signal, sys
+from provio import merge_job
+run, read = sys.argv.pop(1), merge_job.read
+def killed(job, *of, **how):
+    if job.folder.name == run:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return read(job, *of, **how)
+merge_job.read = killed
+from provio.cli import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_a_run_at_which_merges_are_killed_costs_no_other(project: Project) -> None:
+    """As of one that takes more memory than there is: the next merge publishes the others before it comes to it."""
+    project.sh("echo 1 > a")
+    for name in ("b", "c", "d"):
+        project.provio("run", "--no-merge", "--name", name, "--", "cp", "a", name)
+    record = project.path / ".provio"
+    second = sorted((record / "runs").iterdir())[1].name
+    for published in (False, True, True):
+        command = [sys.executable, "-c", KILLED, second, "merge"]
+        done = subprocess.run(command, cwd=project.path, env=project.env, check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert (record / "snapshots" / "current").exists() == published
+    names = {quad.object.value for quad in StoreReader(Home(record)).store if quad.predicate.value == NS + "name"}
+    assert {"b", "c", "d"} & names == {"b", "d"}
+    assert "1 run merged, 2 unchanged" in project.provio("merge").stderr
+    assert not (record / "store.merging").exists()
+
+
+def test_what_cannot_be_concluded_leaves_what_was_there(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of which nothing can be concluded any more is named, and stays as it was merged before."""
+    project.sh("echo 1 > a")
+    project.provio("run", "--", "cp", "a", "b")
+    home = Home(project.path / ".provio")
+    (run,) = home.run_folders()
+    before = {str(quad) for quad in StoreReader(home).store}
+    (run / "run.ttl").write_text((run / "run.ttl").read_text() + "\n# changed\n")
+
+    def fails(*_: object) -> None:
+        raise ValueError("no conclusion")
+
+    monkeypatch.setattr(parts, "conclude", fails)
+    assert merge(home).damages == [f"{run}: cannot be merged (ValueError: no conclusion)"]
+    assert {str(quad) for quad in StoreReader(home).store} == before
 
 
 def test_no_merge_leaves_the_run_pending_and_the_next_question_merges_it(project: Project) -> None:

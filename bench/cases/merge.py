@@ -76,7 +76,7 @@ def _merged(folder: Path) -> tuple[float, float]:
     for name in ("store", "snapshots"):
         shutil.rmtree(folder / ".provio" / name, ignore_errors=True)
     process = subprocess.Popen([PROVIO, "merge"], cwd=folder, env=_environment(folder), stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)  # the time of all its readers, the memory of the largest process
+    _, status, usage = os.wait4(process.pid, 0)  # the time of what loads, too, the memory of the largest process
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, "provio merge")

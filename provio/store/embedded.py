@@ -130,8 +130,9 @@ class StoreWriter:
         run = statements.run_of_graph(graph)
         if run is None:
             for piece in pieces:
-                self.touched(ox.NamedNode(graph), piece.encode())
-                self._load(ox.NamedNode(graph), piece.encode())
+                data = piece.encode()
+                self.touched(ox.NamedNode(graph), data)
+                self._load(ox.NamedNode(graph), data)
             return
         kept = self.lists.new(run)
         self.new_lists[graph] = kept.name  # by which what was loaded is removed again, where this fails
@@ -151,7 +152,9 @@ class StoreWriter:
                 held = (first.popleft() for _ in range(len(first)))  # each is let go when it is loaded
                 self._load_apart(chain(held, listed))
                 return
-        self._load(ox.DefaultGraph(), b"".join(first))
+        whole = b"".join(first)
+        first.clear()
+        self._load(ox.DefaultGraph(), whole)
 
     def _listed(self, kept: statements.List, data: bytes) -> bytes:
         """List what a piece of a run states of shared things, and return it."""

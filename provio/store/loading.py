@@ -32,13 +32,13 @@ PIECE = 6_000_000
 REFUSED, WRONG = 3, 4  # how it ends: the disk is to blame, or the graph
 QUIET = 0.2  # seconds in which threads that rewrite take some time of a processor
 PROGRAM = "from provio.store.loading import main; main()"
-# What of a piece is freed goes back to the system: glibc would keep it for the next one, in pieces that do not fit.
+# Freed memory goes back to the system; glibc would keep it, in blocks too small for the next piece.
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": "1048576"}
 
 
 def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
     """Load pieces that end with a line into the default graph of a store that nobody has open, while the next is made;
-    the process also holds `keep`, descriptors. Where no piece can be made it is killed.
+    the process also holds `keep`, descriptors. Where making a piece fails, the process is killed.
 
     Raises OSError where the disk refuses it, StoreError where the process was ended, ValueError for no N-Triples.
     """
@@ -47,15 +47,12 @@ def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
     with subprocess.Popen(command, stdin=pipe, stderr=pipe, pass_fds=keep, env=unwatched() | MALLOC) as process:
         graph, errors = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stderr)
         try:
-            with contextlib.suppress(BrokenPipeError):  # it says why
-                graph.writelines(pieces)
+            _write(graph, pieces)
+            said = errors.read().decode(errors="replace").strip()
         except BaseException:
             process.kill()
+            process.wait()  # on Ctrl-C nobody else would
             raise
-        finally:
-            with contextlib.suppress(BrokenPipeError):
-                graph.close()
-        said = errors.read().decode(errors="replace").strip()
     if process.returncode == REFUSED:
         raise OSError(said)
     if process.returncode == WRONG:
@@ -63,6 +60,19 @@ def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
     if process.returncode:
         how = f"was ended by {signal.Signals(-process.returncode).name}" if process.returncode < 0 else said
         raise StoreError(f"the process that loads a large run {how}: merge again; all is as it was before")
+
+
+def _write(graph: BinaryIO, pieces: Iterable[bytes]) -> None:
+    """Write pieces until the process takes no more; it then says why."""
+    try:
+        for piece in pieces:
+            try:
+                graph.write(piece)
+            except BrokenPipeError:
+                return
+    finally:
+        with contextlib.suppress(BrokenPipeError):
+            graph.close()
 
 
 def main() -> None:
