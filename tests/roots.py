@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import re
 import shutil
@@ -63,11 +64,13 @@ def bootstrapped(root: Path, mirror: str = "http://deb.debian.org/debian") -> No
     pytest.fail(f"debootstrap made no root: {said[-2000:]}")
 
 
-def as_user() -> list[str]:
-    """What makes an ordinary user of root; one who may read where this Python lies, if that is root's own."""
-    words = ["setpriv", "--reuid=4242", "--regid=4242", "--clear-groups"]
-    if subprocess.run([*words, sys.executable, "-c", ""], capture_output=True, check=False).returncode:
-        words += ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+@functools.cache
+def as_user() -> tuple[str, ...]:
+    """What makes an ordinary user of root; one who may read where this provio lies, if that is root's own."""
+    words = ("setpriv", "--reuid=4242", "--regid=4242", "--clear-groups")
+    # To start Python tells nothing: setpriv still has root's rights to search folders as it does so.
+    if subprocess.run([*words, *provio_command(), "--version"], capture_output=True, check=False).returncode:
+        words += ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
     return words
 
 

@@ -131,7 +131,7 @@ def _users(place: Path) -> Rootless:
     env = {**home.env, "CONTAINERS_CONF": f"{place}/containers.conf", "USER": "ada", "XDG_RUNTIME_DIR": str(place)}
     env["CONTAINERS_STORAGE_CONF"] = f"{place}/storage.conf"
     whose = " (an ordinary user's)"
-    return Rootless(home.path, env, "podman", "localhost/small:1", root, tuple(as_user()), whose)
+    return Rootless(home.path, env, "podman", "localhost/small:1", root, as_user(), whose)
 
 
 def _refused(project: Rootless, way: str) -> str:
