@@ -17,12 +17,14 @@ from provio.plain import replace
 from provio.reports.text import plural
 
 LISTS = "provio runs lists them"
+PATIENCE, LONGEST = 5.0, 60.0  # seconds: of waiting for a merge that gives no sign of life, and for any other
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from provio.config import Config
     from provio.home import Home
+    from provio.lock import Lock
     from provio.store import Reader, Store
     from provio.target import Target
 
@@ -134,7 +136,7 @@ def _folder(target: str | None) -> Path | None:
 
 def reader(target: str | None) -> Store:
     """Return the store that answers for a target, after what is pending was merged."""
-    return opened(_home(target), settings(_folder(target)), terminal.complain, terminal.progress)
+    return opened(_home(target), settings(_folder(target)), terminal.complain, terminal.steady_progress)
 
 
 def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> Store:
@@ -209,19 +211,21 @@ def settings(target: Path | None = None) -> Config:
 def _merge_pending(
     home: Home, folders: list[Path], configured: Config, tell: tuple[Say, Callable[[], Say]], publish: bool = False
 ) -> None:
-    """Merge what is pending, unless somebody else is merging: no question waits for that."""
+    """Merge what is pending; who waits for another process that merges does so only while that goes on."""
     if not (folders or publish):
         return
-    from provio.lock import Lock
-
     say, progress = tell
     try:
-        lock = Lock(home, wait=False)
+        note = progress()
+        lock, waited = _lock(home, note)
+        if waited and not publish:
+            from provio.store import pending
+
+            folders = pending(home, configured)
         from provio import hashing
         from provio.merge import merge
 
         hashing.begin(home)
-        note = progress()
         with stopping.not_counted():
             outcome = merge(home, folders, lock=lock, wait=False, publish=publish, progress=note, settings=configured)
         if outcome.shut:
@@ -233,6 +237,33 @@ def _merge_pending(
         say(f"{count} pending, not in this answer yet: another process is merging; ask again when it ends")
     except ProvioError as error:
         say(f"{plural(len(folders), 'run')} pending: {error}")
+
+
+def _lock(home: Home, note: Say) -> tuple[Lock, bool]:
+    """Return the lock of the store, held, and whether another process had it: the background merge lets it go when it
+    is asked to, any other merge is waited for while it goes on. Raises Busy."""
+    from provio.lock import Lock
+
+    begun = since = time.monotonic()
+    sign = None
+    while True:
+        try:
+            return Lock(home, wait=False), sign is not None
+        except Busy:
+            now, found = time.monotonic(), _sign_of_life(home)
+            if found != sign:
+                sign, since = found, now
+            elif now - since > PATIENCE or now - begun > LONGEST:
+                raise
+            note("another process is merging: waiting for it")
+            time.sleep(0.05)
+
+
+def _sign_of_life(home: Home) -> int:
+    try:
+        return os.stat(home.lock).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _pack(home: Home, configured: Config) -> None:

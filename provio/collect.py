@@ -20,7 +20,7 @@ from pathlib import Path
 from provio import captured, environment, going, runfiles, turtle
 from provio.home import RUN_ID, Home, share
 
-LEFT = (captured.SIGN, ".new")  # what is of no use elsewhere
+LEFT = (captured.SIGN, ".new", runfiles.UNCLOSED)  # what is of no use elsewhere
 DONE = ".collected"  # a folder of which all is in the run folder
 PART = 1 << 20  # bytes that are copied or compared at once
 

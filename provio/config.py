@@ -82,6 +82,13 @@ class Config:
     recognise: str = _row(
         "recognise", RECOGNISED, "on", "whether the calls of libraries say what a program does (docs/recognised.md)"
     )
+    merge: str = _row(
+        "merge",
+        choice("background", "wait", "ask"),
+        "background",
+        "when a run that ended is merged into the store: soon, by a process in the background; before `provio run` "
+        "ends; or when somebody asks (docs/merge.md)",
+    )
     hash: bool = _row(
         "hash",
         BOOLEAN,

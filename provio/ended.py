@@ -1,7 +1,6 @@
-"""The end of a run that the waiter waited for, where more is to be done than to leave it pending.
+"""The end of a run that the waiter waited for, where more is to be done than to leave it to a later merge.
 
-In: the descriptor by which the waiter was told all, the lock that it took, how the command ended. Out: the command's
-own end.
+In: the descriptor by which the waiter was told all, how the command ended. Out: the command's own end.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from provio.recording import End, Recording
 from provio.run import end_as
 from provio.run_options import Call
 
-FIELDS = 12  # what is for the waiter alone,
-BLOCKED = 2  # but for this one: the signals that were blocked before there was a command
+FIELDS = 11  # what is for the waiter alone,
+BLOCKED = 3  # but for this one: the signals that were blocked before there was a command
 
 
 def main() -> NoReturn:
     """Finish the run, and end as its command ended."""
     terminal.have_streams()
-    told, lock, status = map(int, sys.argv[1:4])
+    told, status = map(int, sys.argv[1:3])
     end = End.of(os.waitstatus_to_exitcode(status))
     try:
         blocked, recording, call, folders = _read(told)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        watching.finished(recording, end, call, folders, lock)
+        watching.finished(recording, end, call, folders)
     except KeyboardInterrupt:  # the run is left pending
         pass
     except Exception as error:

@@ -24,6 +24,7 @@ VARIABLES = frozenset(
     "LOADEDMODULES _LMFILES_ CONDA_PREFIX CONDA_DEFAULT_ENV VIRTUAL_ENV JULIA_DEPOT_PATH".split()
 )
 JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
+CONTAINER_SIGNS = ("/.dockerenv", "/run/.containerenv", "/.singularity.d", "/ch")
 FS_IOC_GETFSUUID = 0x80111500  # linux/fs.h, since 6.9: struct fsuuid2 { __u8 len; __u8 uuid[16]; }
 NAMED = "PRETTY_NAME="
 CPU = ("model name", "Model", "cpu")
@@ -110,6 +111,12 @@ def _is_of_family(name: str) -> bool:
 def job_id() -> str | None:
     """The batch job's identity, where there is one."""
     return next((os.environ[name] for name in JOB_IDS if os.environ.get(name)), None)
+
+
+def in_container() -> str:
+    """Return what tells that this is inside a container; nothing where it seems not to be."""
+    said = os.environ.get("container", "")  # noqa: SIM112 (so systemd and podman call it)
+    return next((sign for sign in CONTAINER_SIGNS if os.path.exists(sign)), said)
 
 
 def git_state(folder: Path) -> tuple[str, bool] | None:

@@ -20,7 +20,7 @@ from provio.run_facts import Trace
 from provio.store import Writer
 from provio.vocab import NS, PROV, RDF
 
-RULES = 12  # raised where the same trace files give another graph: what an older provio merged is merged again
+RULES = 13  # raised where the same trace files give another graph: what an older provio merged is merged again
 NUMBERED = pattern(rf"(?m)^<([^>]*)> <{NS}inode> ")
 MADE = pattern(rf"(?m)^<([^>]*)> <{PROV}wasGeneratedBy> ")
 

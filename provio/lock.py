@@ -6,12 +6,37 @@ its holder ends, however that is.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+from pathlib import Path
 
 from provio.errors import Busy, NotAllowed, remedy
 from provio.home import Home
+
+RUN, YIELD = b"run", b"yield"  # what the background merge is told: a run has ended; another process wants the lock
+
+
+def merger_address(path: Path) -> str:
+    """Return the address at which the background merge of a `.provio` listens, which is no file; nothing where there is
+    no such folder."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ""
+    return f"\0provio-merge/{found.st_dev:x}/{found.st_ino}"
+
+
+def tell_merger(path: Path, message: bytes) -> None:
+    """Send a message to the background merge of a `.provio`, if one is there."""
+    import socket  # slow to import, and seldom wanted
+
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sender,
+    ):
+        sender.sendto(message, merger_address(path))
 
 
 class Lock:
@@ -33,7 +58,7 @@ class Lock:
                 + remedy(error, "see who may write there")
             ) from error
         try:
-            fcntl.flock(self.fd, (fcntl.LOCK_SH if reads else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+            self._take(fcntl.LOCK_SH if reads else fcntl.LOCK_EX, home, wait)
         except BlockingIOError:
             self.close()
             raise Busy("another process is merging: ask again when it has ended") from None
@@ -43,13 +68,13 @@ class Lock:
                 f"cannot lock {home.lock} ({error.strerror}): put .provio on another file system"
             ) from error
 
-    @classmethod
-    def held_by(cls, fd: int) -> Lock:
-        """The lock that a descriptor holds which this process was given."""
-        held = cls.__new__(cls)
-        held.fd = fd
-        os.set_inheritable(fd, False)
-        return held
+    def _take(self, how: int, home: Home, wait: bool) -> None:
+        """Take it; the background merge, which may have it, is asked to let it go."""
+        try:
+            fcntl.flock(self.fd, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell_merger(home.path, YIELD)
+            fcntl.flock(self.fd, how | (0 if wait else fcntl.LOCK_NB))
 
     def close(self) -> None:
         """Let it go; a child that has it keeps it."""

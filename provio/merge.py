@@ -7,8 +7,11 @@ published, whole; a merge that was cut short is undone by the next one, which do
 from __future__ import annotations
 
 import contextlib
+import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from provio import (
@@ -33,11 +36,12 @@ from provio.home import Home
 from provio.intake import Prepared
 from provio.lock import Lock
 from provio.merge_job import Job, Read
-from provio.plain import field, plain
+from provio.plain import field, plain, replace
 from provio.run_facts import Trace
 from provio.store import Writer, open_writer, served, writing
 from provio.vocab import RUN_BASE, provio
 
+BEAT = 1.0  # seconds between two signs that a merge goes on
 BETWEEN = 60.0  # seconds after which a long merge publishes what it has: so much at most is done again after a kill
 
 
@@ -63,11 +67,12 @@ def merge(
     publish: bool = False,
     progress: Callable[[str], None] = lambda _: None,
     settings: Config | None = None,
+    between: float = BETWEEN,
 ) -> Outcome:
     """Merge run folders (all by default); `known` is a trace already read, `lock` one already held.
 
-    A store that had to be begun anew is given all runs, whatever was asked for; `rebuild` begins one, beside the old
-    one until it is whole. `publish` has a snapshot made even where nothing changed. Raises Busy unless `wait`,
+    `rebuild` begins a store anew, beside the old one until it is whole. `publish` has a snapshot made even where
+    nothing changed; what takes longer than `between` seconds is published in between. Raises Busy unless `wait`,
     StoreError.
     """
     settings = settings or Config()
@@ -76,13 +81,13 @@ def merge(
     begun = unbegun.clear(home, home.run_folders() if folders is None else folders)
     asked = None if folders is None else begun
     late = collect.here(home, None if asked is None else (folder.name for folder in asked), settings.capture_dir)
-    with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store:
-        work = _Merge(home, store, settings, known, not rebuild)
+    with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store, _signs_of_life(home, not rebuild):
+        work = _Merge(home, store, settings, known, None if rebuild else between)
         work.outcome.damages += late
         work.unpublished = removal.forget(home, store)
         work.words()
         work.earlier()
-        work.all(home.run_folders() if asked is None or store.begun else asked, progress)
+        work.all(home.run_folders() if asked is None else asked, progress)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
         if rebuild:
@@ -92,10 +97,33 @@ def merge(
     return work.outcome
 
 
+def _tell(progress: Callable[[str], None], how_far: str, more: str = "") -> None:
+    progress(how_far + more)
+
+
+@contextlib.contextmanager
+def _signs_of_life(home: Home, wanted: bool) -> Iterator[None]:
+    """Give the lock's file the time of now each second: who waits for it sees that the merge goes on. A rebuild, which
+    publishes nothing before its end, is not to be waited for."""
+    over = threading.Event()
+
+    def give() -> None:
+        while not over.wait(BEAT):
+            with contextlib.suppress(OSError):
+                os.utime(home.lock)
+
+    if wanted:
+        threading.Thread(target=give, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
 class _Merge:
     """A merge at work: what it has done so far, and what is known of the store."""
 
-    def __init__(self, home: Home, store: Writer, settings: Config, known: Trace | None, between: bool) -> None:
+    def __init__(self, home: Home, store: Writer, settings: Config, known: Trace | None, between: float | None) -> None:
         self.home, self.store, self.settings, self.known, self.between = home, store, settings, known, between
         self.hashes = store.indexed(provio("contentHash"))
         self.across: tuple[across.Runs, across.Derived] | None = None
@@ -103,6 +131,7 @@ class _Merge:
         self.marks: dict[Path, tuple[int, str]] = {}
         self.seen: set[Path] = set()
         self.unpublished = False
+        self.tell: Callable[..., None] = lambda *_: None
 
     def words(self) -> None:
         """Keep in the store which classes imply which, and the user's own words as they are now; raises ConfigError for
@@ -127,8 +156,8 @@ class _Merge:
         published, killed = time.monotonic(), self._killed_at()
         folders = sorted(folders, key=lambda folder: folder.name == killed)
         for job in self._jobs(folders, progress):
-            due = job.folder.name == killed or time.monotonic() - published > BETWEEN
-            if due and self.between and not self.store.anew and self.unpublished:
+            due = job.folder.name == killed or time.monotonic() - published > (self.between or 0)
+            if due and self.between is not None and not self.store.anew and self.unpublished:
                 self.store.publish()
                 self.unpublished, published = False, time.monotonic()
             with contextlib.suppress(OSError):
@@ -149,9 +178,9 @@ class _Merge:
     def _jobs(self, folders: list[Path], progress: Callable[[str], None]) -> Iterator[Job]:
         """Yield the runs that the store does not hold as they are."""
         for number, folder in enumerate(folders):
-            progress(f"merging: {number} of {len(folders)} runs")
-            known = self.known if self.known and self.known.folder == folder else None
-            moment = trace_hash.held_since(known) if known else digests.moment()
+            self.tell = partial(_tell, progress, f"merging: {number} of {len(folders)} runs")
+            self.tell()
+            moment = digests.moment()
             if owners.is_shut(folder):
                 self.outcome.shut += 1
                 continue
@@ -160,7 +189,7 @@ class _Merge:
             try:
                 noted = self.home.marked(folder)
                 if noted is not None and self._is_merged(job) and not self._has_ended(job):
-                    self._unchanged(job, noted.splitlines())
+                    self._unchanged(job, Read(None, noted.splitlines(), moment=partial(int, job.moment)))
                     continue
             except merge_job.FAULTS as error:
                 self._faulty(job, merge_job.fault_of(error))
@@ -183,39 +212,47 @@ class _Merge:
             if found.fault:
                 self._faulty(job, found.fault)
             elif found.prepared is None:
-                self._unchanged(job, found.damages)
+                self._unchanged(job, found)
             else:
-                self._put_or_again(job, found.prepared, found.damages)
+                self._put_or_again(job, found, found.prepared)
         except merge_job.FAULTS as error:
             self._faulty(job, merge_job.fault_of(error))
 
-    def _put_or_again(self, job: Job, prepared: Prepared, damages: list[str]) -> None:
+    def _put_or_again(self, job: Job, found: Read, prepared: Prepared) -> None:
         """Put a run; one that changed between its two readings is read as it is then."""
         with contextlib.suppress(digests.Changed):
-            self._put(job, prepared, damages)
+            self._put(job, found, prepared)
             return
         self._one(job, merge_job.read(job, self.home, self.settings, written=True))
 
-    def _put(self, job: Job, prepared: Prepared, damages: list[str]) -> None:
+    def _put(self, job: Job, found: Read, prepared: Prepared) -> None:
         self.unpublished = True
         with writing(self.home):
             known, self.across = self.across or (across.Runs.of(self.store), across.Derived(self.store)), None
-            intake.put(self.store, prepared, *known)
+            intake.put(self.store, replace(prepared, pieces=self._counted(prepared.pieces)), *known)
             self.across = known
         self.outcome.merged.append(job.folder.name)
-        self._note(job, damages)
+        self._note(job, found)
 
-    def _unchanged(self, job: Job, damages: list[str]) -> None:
+    def _counted(self, pieces: Iterable[str]) -> Iterator[str]:
+        """Tell of a run how many statements are made by now."""
+        count = 0
+        for piece in pieces:
+            yield piece
+            count += piece.count("\n")
+            self.tell(f", {count:,} statements")
+
+    def _unchanged(self, job: Job, found: Read) -> None:
         self.outcome.unchanged += 1
-        self._note(job, damages)
+        self._note(job, found)
 
     def _faulty(self, job: Job, fault: str) -> None:
         self.outcome.damages.append(f"{job.folder}: cannot be merged ({fault})")
 
-    def _note(self, job: Job, damages: list[str]) -> None:
-        self.outcome.damages += damages
-        moment = 0 if unattended.waits(job.folder) else job.moment  # the end of processes changes no file
-        self.marks[job.folder] = moment, "".join(" ".join(line.split()) + "\n" for line in damages)
+    def _note(self, job: Job, found: Read) -> None:
+        self.outcome.damages += found.damages
+        moment = 0 if unattended.waits(job.folder) else found.moment()  # the end of processes changes no file
+        self.marks[job.folder] = moment, "".join(" ".join(line.split()) + "\n" for line in found.damages)
 
     def mark(self) -> None:
         """Note what was merged, and when it was read; where that cannot be noted it is looked at again."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio import environment, intake, parts, runfiles, settle, turtle, unattended
+from provio import environment, intake, parts, runfiles, settle, trace_hash, turtle, unattended
 from provio import trace as traces
 from provio.config import Config
 from provio.errors import Busy, NotAllowed
@@ -20,7 +21,9 @@ from provio.run_facts import Trace
 from provio.survey import Indivisible, Parts, Survey, Written
 
 if TYPE_CHECKING:
+    from provio.digests import Digests
     from provio.lone import Lone
+    from provio.statx import Record
 
 WHOLE = 40_000_000  # bytes of Turtle of one run, without what fills files up, that are concluded from at once
 MANY = 500  # files, on all hosts together
@@ -50,11 +53,13 @@ class Job:
 
 @plain()
 class Read:
-    """What came of it: nothing to put where the store has it; its damages; why it cannot be merged."""
+    """What came of it: nothing to put where the store has it; its damages; why it cannot be merged. `moment` tells of
+    which moment it is (ns since 1970), once it is put: the reading itself may have written what files are now."""
 
     prepared: Prepared | None
     damages: list[str]
     fault: str = ""
+    moment: Callable[[], int] = int
 
 
 def read(job: Job, home: Home, settings: Config, trace: Trace | None = None, written: bool = False) -> Read:
@@ -65,12 +70,19 @@ def read(job: Job, home: Home, settings: Config, trace: Trace | None = None, wri
         large = _surveyed(job, home, settings, written) if trace is None and is_large(job.folder) else None
         whole = large.whole if large else trace or _trace(job.folder, home)
         damages = [str(damage) for damage in whole.damages]
+        moment = partial(_moment, job, whole.run, whole.digests)
         if job.known == intake.hash_of(whole.content_hash, settings):
-            return Read(None, damages)
+            return Read(None, damages, moment=moment)
         locked = partial(_locked, job.folder, home) if large else None
-        return Read(parts.prepare(large or Parts(whole), settings, locked), damages)
+        return Read(parts.prepare(large or Parts(whole), settings, locked), damages, moment=moment)
     except FAULTS as error:
         return Read(None, [], fault_of(error))
+
+
+def _moment(job: Job, record: Record, digests: Digests) -> int:
+    if not job.folder.is_dir():  # packed: nothing is written there
+        return job.moment
+    return trace_hash.held_since(job.folder, record, digests)
 
 
 def _surveyed(job: Job, home: Home, settings: Config, written: bool) -> Survey | None:

@@ -130,10 +130,15 @@ def progress() -> Callable[[str], None]:
     return _Line() if _rewrites() else lambda _: None
 
 
+def steady_progress() -> Callable[[str], None]:
+    """Return the same for work of which a single step may take over a second."""
+    return _Ticking() if _rewrites() else lambda _: None
+
+
 @contextlib.contextmanager
 def working() -> Iterator[Callable[[str], None]]:
-    """Give what `progress` gives, for work of which a single step may take over a second; its end ends the line."""
-    line = _Ticking() if _rewrites() else lambda _: None
+    """Give what `steady_progress` gives; its end ends the line."""
+    line = steady_progress()
     try:
         yield line
     finally:
@@ -165,7 +170,7 @@ class _Line:
 
 
 class _Ticking(_Line):
-    """The same of a work that does not tell in time how far it is: a thread shows what was told last."""
+    """The same where a single step may take over a second: a thread shows what was told last."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,7 +15,6 @@ from provio import runfiles
 from provio.digests import Digests
 
 if TYPE_CHECKING:
-    from provio.run_facts import Trace
     from provio.runfiles import RunFile, RunFiles
     from provio.statx import Record
 
@@ -34,11 +33,11 @@ def content_hash(folder: Path, record: Record, source: RunFiles | None = None) -
     return digests.hexdigest()
 
 
-def held_since(trace: Trace) -> int:
-    """Return the moment (ns since 1970) of which a trace that was read tells: now, where no file has changed since."""
-    files = all_of(runfiles.of(trace.folder), trace.run)
-    trace.digests.still(((file.host, file.name), file.path, partial(content, file)) for file in files)
-    return trace.digests.moment
+def held_since(folder: Path, record: Record, digests: Digests) -> int:
+    """Return the moment (ns since 1970) of which the digests of a run tell: now, where no file has changed since."""
+    files = all_of(runfiles.of(folder), record)
+    digests.still(((file.host, file.name), file.path, partial(content, file)) for file in files)
+    return digests.moment
 
 
 def all_of(source: RunFiles, record: Record) -> Iterable[RunFile]:

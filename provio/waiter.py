@@ -1,4 +1,5 @@
-"""Has a small program wait for a command that goes on: a recorded run in, this process as that program out.
+"""Has a small program wait for a command that goes on, and end its run: a recorded run in, this process as that program
+out.
 
 By an exec: what this process is to others, the command's parent, the holder of the run's lock, it stays. A Python that
 waits holds ten megabytes, and takes the machine two milliseconds to end; the program under one, and a tenth of that.
@@ -11,36 +12,52 @@ import contextlib
 import fcntl
 import marshal
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from provio.recording import Recording, host_folder
+from provio.recording import End, Recording, host_folder
 from provio.signals import Signals
 from provio.vocab import RUN_BASE
 
 WAITER = Path(__file__).with_name("waiter")
 VARIABLE = b"PROVIO_WAIT"
+# What is done at the end, as interceptors/waiter/waiter.h has it.
+LEAVE, MERGE, PYTHON, SETTLE = b"leave", b"merge", b"python", b"settle"
 
 
-def wait_instead(
-    recording: Recording, signals: Signals, pid: int, apart: bool, dear: bool, word: str, rest: Any
-) -> None:
+def wait_instead(recording: Recording, signals: Signals, pid: int, mode: bytes, word: str, rest: Any) -> None:
     """Become the waiter for the process `pid`; return where that cannot be.
 
-    `apart` says that the run is left pending whoever merges, `dear` that there is more to be done at its end, `word`
-    what is said where it is left, `rest` what `provio.ended` is to know. A run inside a run stays what it is: the outer
-    one would see the waiter as one more program, which it cannot watch.
+    `mode` says what is done at its end, `word` what is said of the run then, `rest` is what `provio.ended` is to know.
+    A run inside a run stays what it is: the outer one would see the waiter as one more program, which it cannot watch.
     """
-    if "PROVIO_TRACE" in os.environ or not (WAITER.exists() and sys.executable):
-        return
-    masks = [b"%x" % sum(1 << number - 1 for number in numbers) for numbers in (signals.awaited, signals.blocked)]
-    paths = (recording.folder, host_folder(recording), recording.home.lock, recording.home.path / "hashing")
-    fields = [b"%d" % pid, *masks, *map(os.fsencode, paths), b"%d" % apart, b"%d" % dear]
-    fields += [f"<{RUN_BASE}{recording.run_id}> a :Run".encode(), os.fsencode(word), os.fsencode(sys.executable)]
-    with contextlib.suppress(OSError, AttributeError, ValueError):
-        _become(fields, recording.held, marshal.dumps((_plain(recording), rest)))
+    masks = [_mask(signals.awaited), _mask(signals.blocked)]
+    with _told(recording, [b"%d" % pid, b"0", *masks], mode, word, rest) as variable:
+        if "PROVIO_TRACE" not in os.environ:
+            os.execve(WAITER, sys.orig_argv, os.environb | variable)  # noqa: S606 (without a shell)
+
+
+def end_instead(recording: Recording, end: End, mode: bytes, word: str, rest: Any) -> None:
+    """Become the waiter for a command that ended, as `wait_instead`; return where that cannot be."""
+    status = (end.exit_code or 0) << 8 if end.signal is None else end.signal
+    blocked = _mask(set(signal.pthread_sigmask(signal.SIG_BLOCK, ())))
+    with _told(recording, [b"0", b"%d" % status, b"0", blocked], mode, word, rest) as variable:
+        if "PROVIO_TRACE" not in os.environ:
+            os.execve(WAITER, sys.orig_argv, os.environb | variable)  # noqa: S606 (without a shell)
+
+
+def settle(recording: Recording) -> None:
+    """Look at the files of a run that ended whose close nobody saw, as the waiter does."""
+    with _told(recording, [b"0", b"0", b"0", b"0"], SETTLE, "", None) as variable:
+        child = os.posix_spawn(WAITER, [os.fspath(WAITER)], os.environb | variable)
+        os.waitpid(child, 0)
+
+
+def _mask(numbers: set[int]) -> bytes:
+    return b"%x" % sum(1 << number - 1 for number in numbers)
 
 
 def _plain(recording: Recording) -> tuple[str, ...]:
@@ -49,15 +66,21 @@ def _plain(recording: Recording) -> tuple[str, ...]:
     return str(home.path), home.server, recording.run_id, str(recording.trace_folder)
 
 
-def _become(fields: Sequence[bytes], held: int, rest: bytes) -> None:
-    told = os.memfd_create("provio")
-    passed = []
-    try:
-        with open(told, "wb", closefd=False) as file:
-            file.write(b"".join(field + b"\0" for field in fields) + rest)
-        for fd in (told, held) if held >= 0 else (told,):
-            passed.append(fcntl.fcntl(fd, fcntl.F_DUPFD, 3))  # it may be what was a standard stream, which was closed
-        os.execve(WAITER, sys.orig_argv, os.environb | {VARIABLE: b"%d" % passed[0]})  # noqa: S606 (without a shell)
-    finally:
-        for fd in (told, *passed):
-            os.close(fd)
+@contextlib.contextmanager
+def _told(recording: Recording, fields: list[bytes], mode: bytes, word: str, rest: Any) -> Iterator[dict[bytes, bytes]]:
+    """The variable that names the descriptor in which the waiter finds what it is told; what fails is not done."""
+    paths = (recording.folder, host_folder(recording), recording.home.path)
+    fields = [*fields, *map(os.fsencode, paths), mode, f"<{RUN_BASE}{recording.run_id}> a :Run".encode()]
+    fields += [os.fsencode(word), os.fsencode(sys.executable or "python3")]
+    passed: list[int] = []
+    with contextlib.suppress(OSError, AttributeError, ValueError):
+        told = os.memfd_create("provio")
+        try:
+            with open(told, "wb", closefd=False) as file:
+                file.write(b"".join(field + b"\0" for field in fields) + marshal.dumps((_plain(recording), rest)))
+            for fd in (told, recording.held) if recording.held >= 0 else (told,):
+                passed.append(fcntl.fcntl(fd, fcntl.F_DUPFD, 3))  # it may be what was a standard stream that was closed
+            yield {VARIABLE: b"%d" % passed[0]}
+        finally:
+            for fd in (told, *passed):
+                os.close(fd)

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provio import config, config_layers, environment, ranks, run, switches, terminal, turtle, unbegun
 from provio import home as homes
@@ -15,7 +15,6 @@ from provio.errors import Busy, CannotRecord, ProvioError, remedy
 from provio.home import share
 from provio.lock import Lock
 from provio.plain import values
-from provio.pressing import presses
 from provio.recording import Detail, host_folder, note_end, prepare, write_run
 from provio.redact import Redaction
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from provio.run_options import Call
     from provio.signals import Signals
 
+BACKGROUND, WAIT, ASK = "background", "wait", "ask"  # when a run is merged (the setting `merge`)
 MANY = 500  # runs among which there may be some to pack
 
 
@@ -41,17 +41,24 @@ def watched(call: Call) -> int:
 
     def lasts(signals: Signals, pid: int) -> None:
         if recording:
-            _wait_instead(recording, signals, pid, call, settings, folders)
+            from provio.waiter import wait_instead
+
+            wait_instead(recording, signals, pid, *_left_to_waiter(recording, call, settings, folders))
 
     end = run.watch(arguments, recording, say, lasts)
     if recording:
+        from provio.waiter import PYTHON, end_instead
+
+        left = _left_to_waiter(recording, call, settings, folders)
+        if left[0] != PYTHON:
+            end_instead(recording, end, *left)
         ended(recording, end, call, settings)
     return run.end_as(end)
 
 
 def ended(recording: Recording, end: End, call: Call, settings: Config) -> None:
     """Finish the run of a command that ended, and have it merged."""
-    _finish(recording, end, call, lambda: _after(recording, end, call.no_merge, settings))
+    _finish(recording, end, call, settings, lambda: write_run(recording, end))
 
 
 def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config, list[Path]]:
@@ -129,37 +136,43 @@ def flags(call: Call) -> dict[str, object]:
     return found | {"include": call.include or None, "exclude": call.exclude or None}
 
 
-def _wait_instead(
-    recording: Recording, signals: Signals, pid: int, call: Call, settings: Config, folders: list[Path]
-) -> None:
-    """Leave the wait for a command that goes on to the waiter."""
-    from provio.waiter import wait_instead
+def when_merged(call: Call, settings: Config) -> str:
+    """Return when a run is merged: `wait` for it, in the `background`, or when somebody `ask`s."""
+    if call.no_merge or environment.job_id():
+        return ASK
+    if settings.merge != BACKGROUND:
+        return settings.merge
+    from provio import background_merge
 
-    apart = bool(call.no_merge or environment.job_id())
-    word = "" if call.quiet else terminal.complaint(_pending(recording, not apart))
-    dear = settings.hash or recording.home.shared or bool(settings.capture_dir)
-    wait_instead(recording, signals, pid, apart, dear, word, (values(call), [str(folder) for folder in folders]))
-
-
-def finished(recording: Recording, end: End, call: Call, folders: list[Path], lock: int) -> None:
-    """Finish a run that the waiter waited for; `lock` is the descriptor of the lock that it took, or -1."""
-    held = Lock.held_by(lock) if lock >= 0 else None
-
-    def work() -> str:
-        note_end(recording, end)
-        settings = config_layers.load(folders, flags(call), lambda _: None)
-        return _after(recording, None, call.no_merge, settings, held)
-
-    _finish(recording, end, call, work)
+    return BACKGROUND if background_merge.may_start(settings.source("merge") != "default") else ASK
 
 
-def _finish(recording: Recording, end: End, call: Call, work: Callable[[], str]) -> None:
+def _left_to_waiter(recording: Recording, call: Call, settings: Config, folders: list[Path]) -> tuple[bytes, str, Any]:
+    """What the waiter does at the end of a run, what it says, and what a Python that goes on is to know."""
+    from provio import waiter
+
+    when = when_merged(call, settings)
+    collects = settings.capture_dir and when != BACKGROUND
+    needs_python = when == WAIT or settings.hash or recording.home.shared or collects
+    mode = waiter.PYTHON if needs_python else waiter.MERGE if when == BACKGROUND else waiter.LEAVE
+    word = "" if call.quiet else terminal.complaint(_left(recording, when))
+    return mode, word, (values(call), [str(folder) for folder in folders])
+
+
+def finished(recording: Recording, end: End, call: Call, folders: list[Path]) -> None:
+    """Finish a run that the waiter waited for."""
+    settings = config_layers.load(folders, flags(call), lambda _: None)
+    _finish(recording, end, call, settings, lambda: note_end(recording, end))
+
+
+def _finish(recording: Recording, end: End, call: Call, settings: Config, note: Callable[[], None]) -> None:
     """Do what is to be done after a command: whatever is wrong with the record, the command ended as it did."""
     words = []
     try:
+        when = when_merged(call, settings)
         words.append(_found_lost(recording, end))
-        words.append(_collected(recording))  # said whatever the rest meets with
-        words.append("" if words[0] and not recording.folder.is_dir() else work())
+        words.append("" if when == BACKGROUND else _collected(recording))  # said whatever the rest meets with
+        words.append("" if words[0] and not recording.folder.is_dir() else _after(recording, settings, when, note))
     except Exception as error:
         words.append(_kept(recording.run_id, error))
     for word in filter(None, words) if not call.quiet else ():
@@ -193,22 +206,18 @@ def _limits(settings: Config) -> tuple[str, ...]:
     return limits.limits(settings.include, settings.exclude, homes.find_or_make().project)
 
 
-def _after(recording: Recording, end: End | None, no_merge: bool, settings: Config, lock: Lock | None = None) -> str:
-    """Finish a run that ended, and have it merged where nobody else is merging; return the line to say of it.
-
-    `end` is to be noted, if it is not; the `lock` may be held already.
-    """
+def _after(recording: Recording, settings: Config, when: str, note: Callable[[], None]) -> str:
+    """Finish a run that ended, after a `note` of that, and have it merged where nobody else is merging; return the line
+    to say of it."""
     try:
-        if end:
-            write_run(recording, end)
-        apart = no_merge or environment.job_id()
-        lock = lock or (None if apart else Lock(recording.home, wait=False))
+        note()
+        lock = Lock(recording.home, wait=False) if when == WAIT else None
     except Busy:
-        return _leave(recording, settings, True, _pending(recording, True))
+        return _leave(recording, settings, WAIT)
     except (OSError, ProvioError) as error:
         return _kept(recording.run_id, error)
     if lock is None:
-        return _leave(recording, settings, False, _pending(recording, False))
+        return _leave(recording, settings, when)
     return _apart(lambda: _merged(recording, lock, settings), lock, recording.run_id)
 
 
@@ -218,17 +227,24 @@ def _kept(run_id: str, error: BaseException) -> str:
     return f"run {run_id} is kept, but: {str(error) or type(error).__name__}" + (f": {what}" if what else "")
 
 
-def _pending(recording: Recording, busy: bool) -> str:
-    """What is said of a run that is left pending."""
-    return f"run {recording.run_id}: pending in {recording.home.path}" + (" (the store is busy)" if busy else "")
+def _left(recording: Recording, when: str) -> str:
+    """What is said of a run that is not merged before its end: where another process merges it is to `wait`."""
+    where = "recorded" if when == BACKGROUND else "pending"
+    return f"run {recording.run_id}: {where} in {recording.home.path}" + " (the store is busy)" * (when == WAIT)
 
 
-def _leave(recording: Recording, settings: Config, then_merge: bool, word: str) -> str:
-    """Leave a run pending: at once, but for what has to be looked at now."""
-    if _hashes(recording, settings) or presses(str(host_folder(recording))):
-        return _apart(lambda: _settled(recording, settings, then_merge, word), None, recording.run_id)
+def _leave(recording: Recording, settings: Config, when: str) -> str:
+    """Leave a run to a later merge: at once, but for the files that only now can be looked at."""
+    from provio import waiter
+
+    waiter.settle(recording)
     share(recording.home, recording.folder)
-    return word
+    follow = _hashed(recording, settings, when)
+    if when == BACKGROUND:
+        from provio import background_merge
+
+        background_merge.begin(recording.home)
+    return _left(recording, when) + follow
 
 
 def _apart(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
@@ -258,17 +274,6 @@ def _apart(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
     return os.fsdecode(os.read(told, 1 << 16))
 
 
-def _settled(recording: Recording, settings: Config, then_merge: bool, word: str) -> str:
-    """Look at what only now can be told of a run that is left pending, and have hashed what it wrote."""
-    from provio.settle import settled
-    from provio.trace import read_run
-
-    with recording.home.closed():
-        settled(read_run(recording.folder))
-    share(recording.home, recording.folder)
-    return word + _hashed(recording, settings, then_merge)
-
-
 def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     """Merge a run that ended; return the line to say of it."""
     from provio import merge_job
@@ -286,7 +291,7 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     try:
         outcome = merge(recording.home, [recording.folder], known=trace, lock=lock, wait=False, settings=settings)
     finally:
-        follow = _hashed(recording, settings, True)
+        follow = _hashed(recording, settings, WAIT)
     if settings.pack and len(os.listdir(recording.home.runs)) > MANY:
         from provio import packing  # slow to import, and seldom wanted
 
@@ -308,7 +313,7 @@ def _unlike_ranks(trace: Trace) -> str:
     return "".join(f"; {reason}" for iri, _, reason in trace.gaps if iri == trace.iri + RANKS)
 
 
-def _hashed(recording: Recording, settings: Config, then_merge: bool) -> str:
+def _hashed(recording: Recording, settings: Config, when: str) -> str:
     """Have what a run wrote hashed by a process that nobody waits for; return what to say of that."""
     if not _hashes(recording, settings):
         return ""
@@ -316,7 +321,8 @@ def _hashed(recording: Recording, settings: Config, then_merge: bool) -> str:
 
     if settings.hash:
         hashing.ask(recording.home, recording.run_id)
-    hashing.begin(recording.home, then_merge=then_merge)
+    if when != BACKGROUND:  # which hashes what it merged
+        hashing.begin(recording.home, then_merge=when == WAIT)
     return "; hashes follow" if settings.hash else ""
 
 

@@ -204,7 +204,7 @@ def new_project(home: Path) -> Project:
     folder = home / "project"
     (folder / ".provio").mkdir(parents=True, exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
-    return Project(folder, {**env, "HOME": str(home)})
+    return Project(folder, {**env, "HOME": str(home), "PROVIO_MERGE": "wait"})
 
 
 @pytest.fixture

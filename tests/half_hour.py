@@ -174,6 +174,7 @@ def _environment(home: Path) -> dict[str, str]:
         "CFLAGS": "-O0",  # the page tells nothing of how quick the shim is
     }
     env |= {"HOME": str(home), "TERM": "xterm", "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "COLUMNS": "80", "LINES": "24"}
+    env |= {"PROVIO_MERGE": "background"}  # as outside of containers
     return env | {"PATH": f"{home}/env/bin:{os.path.dirname(sys._base_executable)}:{os.environ['PATH']}"}
 
 

@@ -25,6 +25,20 @@ time.sleep(0.05)
 out.write(open("b", "rb").read())
 """
 
+# A merge that sends itself a signal when it comes to a run: the signal's name and the run's, then provio's own words.
+SIGNALLED = """
+import os, signal, sys
+from provio import merge_job
+number, run, read = signal.Signals[sys.argv.pop(1)], sys.argv.pop(1), merge_job.read
+def signalled(job, *of, **how):
+    if job.folder.name == run:
+        os.kill(os.getpid(), number)
+    return read(job, *of, **how)
+merge_job.read = signalled
+from provio.cli import main
+main()
+"""
+
 
 def start(project: Project, *command: str, **environment: str) -> subprocess.Popen[bytes]:
     """Start a command under provio, not to be waited for."""
@@ -94,6 +108,14 @@ def state(process: int) -> str:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return ""
+
+
+def ended(process: int) -> None:
+    """Wait until a process has ended that need not be a child."""
+    deadline = time.monotonic() + 60
+    while state(process) not in ("", "Z"):
+        assert time.monotonic() < deadline, f"{process} goes on"
+        time.sleep(0.01)
 
 
 def stopped(process: subprocess.Popen[Any]) -> int:

@@ -49,6 +49,7 @@ DEFAULTS = {
     "exclude": (),
     "hdf5": "auto",
     "recognise": "on",
+    "merge": "background",
     "hash": False,
     "own_runs": True,
     "capture_dir": "",

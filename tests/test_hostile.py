@@ -27,7 +27,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
     folder = tmp_path_factory.mktemp("hostile") / "a\nb\x1b[31m"
     folder.mkdir()
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
-    env |= {"HOME": str(folder), "EBROOTX": SPOKEN["colours"] + SPOKEN["update"], "SLURM_X": SPOKEN["formula"]}
+    env |= {
+        "HOME": str(folder),
+        "PROVIO_MERGE": "wait",
+        "EBROOTX": SPOKEN["colours"] + SPOKEN["update"],
+        "SLURM_X": SPOKEN["formula"],
+    }
     project = Project(folder, env)
     (folder / "out").mkdir()
     for name in NAMES.values():

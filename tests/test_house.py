@@ -19,11 +19,11 @@ FLOORS = """
     jobs storage environment executable limits mount_tables
     trace_records trace_processes trace_parts trace needs shims going signals recording run waiter session
     collect collector unattended unbegun
-    pressing tied background hdf5_signs hdf5_unseen
+    memory_limit tied background hdf5_signs hdf5_unseen
     settle identity present image recipes
     lineage dividing outlines descent survey surveying
     graph_lines graph_calls graph_ranks graph_members graph_said graph across store word_graphs own_words
-    intake parts merge_job removal merge packing hashing image_digest backup together
+    intake parts merge_job removal merge packing hashing background_merge image_digest backup together
     named_questions query document sweep nodes leaves configured saved_as describe member_origins walk walk_members ties
     when known_by history slips target target_members earlier paths until
     ancestry whole_run contraction roots stale why impact

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project
-from meanwhile import state
+from meanwhile import SIGNALLED, state
 
 from provio import intake, parts
 from provio.config import Config
@@ -74,21 +74,6 @@ def test_what_a_merge_writes_is_shut_to_others(project: Project) -> None:
     assert {oct(path.stat().st_mode & 0o777) for path in record.rglob("*") if path.is_file()} == {"0o600"}
 
 
-# A merge that is killed as it comes to the run that is named.
-KILLED = """
-import os, signal, sys
-from provio import merge_job
-run, read = sys.argv.pop(1), merge_job.read
-def killed(job, *of, **how):
-    if job.folder.name == run:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return read(job, *of, **how)
-merge_job.read = killed
-from provio.cli import main
-main()
-"""
-
-
 @pytest.mark.slow
 def test_a_run_at_which_merges_are_killed_costs_no_other(project: Project) -> None:
     """As of one that takes more memory than there is: the next merge publishes the others before it comes to it."""
@@ -98,7 +83,7 @@ def test_a_run_at_which_merges_are_killed_costs_no_other(project: Project) -> No
     record = project.path / ".provio"
     second = sorted((record / "runs").iterdir())[1].name
     for published in (False, True, True):
-        command = [sys.executable, "-c", KILLED, second, "merge"]
+        command = [sys.executable, "-c", SIGNALLED, "SIGKILL", second, "merge"]
         done = subprocess.run(command, cwd=project.path, env=project.env, check=False)
         assert done.returncode == -signal.SIGKILL
         assert (record / "snapshots" / "current").exists() == published

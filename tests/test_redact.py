@@ -140,7 +140,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
     folder = tmp_path_factory.mktemp("redacted")
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
     names = ("SLURM_JWT_TOKEN", "PBS_PASSWORD", "OMPI_COMM_WORLD_SESSION_KEY", "SLURM_CARD")
-    env |= {"HOME": str(folder), **dict.fromkeys(names, SECRET), "EBROOTX": f"https://ada:{SECRET}@host/x"}
+    env |= {
+        "HOME": str(folder),
+        "PROVIO_MERGE": "wait",
+        **dict.fromkeys(names, SECRET),
+        "EBROOTX": f"https://ada:{SECRET}@host/x",
+    }
     (folder / "provio.toml").write_text('[redact]\nadd = ["*_CARD", "card"]\n', encoding="utf-8")
     project = Project(folder, env)
     script = f"export API_TOKEN={SECRET}; cat provio.toml > out; /bin/echo --password {SECRET} https://a:{SECRET}@h"

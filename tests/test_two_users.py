@@ -13,24 +13,11 @@ from pathlib import Path
 
 import pytest
 from conftest import provio_command
-from meanwhile import stopped
+from meanwhile import SIGNALLED, stopped
 from test_init import ADA, BOB, EVE, GROUP, Users
 from test_init import users as users
 from test_remove import quads, runs
 
-# A merge that stops before it reads the run that is named.
-STOPS = """
-import os, signal, sys
-from provio import merge_job
-run, read = sys.argv.pop(1), merge_job.read
-def stopped(job, *of, **how):
-    if job.folder.name == run:
-        os.kill(os.getpid(), signal.SIGSTOP)
-    return read(job, *of, **how)
-merge_job.read = stopped
-from provio.cli import main
-main()
-"""
 TOUCH_MANY = "umask 022; mkdir $0; cd $0; for i in $(seq 600); do echo $i > $i; done; cat * > all; echo $0 >> ../log"
 
 
@@ -90,12 +77,12 @@ def test_a_member_asks_while_another_merges_and_is_killed(pending: Users) -> Non
     pending.provio(ADA, "merge")
     record(pending, ADA, "ada3")
     last = record(pending, BOB, "bob3").name
-    merging = started(pending, BOB, sys.executable, "-c", STOPS, last, "merge")
+    merging = started(pending, BOB, sys.executable, "-c", SIGNALLED, "SIGSTOP", last, "merge")
     stopped(merging)
     asked = pending.provio(ADA, "runs", "--as", "csv")
     assert ("bob2" in asked.stdout, "ada3" in asked.stdout) == (True, False)
     assert asked.stderr.count("\n") == 1
-    assert "pending, not in this answer yet: another process is merging; ask again when it ends" in asked.stderr
+    assert "2 runs pending, not in this answer yet: another process is merging; ask again when it ends" in asked.stderr
     merging.send_signal(signal.SIGKILL)
     merging.communicate(timeout=60)
     assert named(pending, ADA) == sorted([*ALL, "ada3", "bob3"])

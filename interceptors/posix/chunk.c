@@ -18,9 +18,14 @@ static struct pool chunks = POOL(struct chunk);
 enum { FILLING = 4 * PAGE };
 static const char filling[FILLING + 2] = FOUR_KIBI FOUR_KIBI FOUR_KIBI FOUR_KIBI "\n";
 
-static long space_gain(int fd, uint64_t offset, uint32_t size) {
+// A file that is made larger than that ends the program, unless it handles the signal.
+bool size_allowed(uint64_t size) {
     struct rlimit limit;
-    if (RAW(prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) == 0 && offset + size > limit.rlim_cur) return -EFBIG;
+    return RAW(prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) != 0 || size <= limit.rlim_cur;
+}
+
+static long space_gain(int fd, uint64_t offset, uint32_t size) {
+    if (!size_allowed(offset + size)) return -EFBIG;
     while (size > 0) {
         struct iovec parts[16];
         unsigned count = 0;

@@ -65,6 +65,7 @@ void closing_end(struct closing *closing, bool by_path) {
         if (writable && file) turn_to(WRITING); // what was written is finished
         if (!access_closed(thread, object, serial, time) || changed || (writable && file))
             closing_write(thread, closing, serial, time);
+        if (object->unclosed != 0) unclosed_remove(object);
         thread->depth--;
     }
     object_release(object, (uint64_t)MAP_REFERENCE << 32);

@@ -41,5 +41,6 @@ void live_sweep(struct thread *thread);
 void live_gain_ahead(struct thread *thread, uint32_t size);
 void base_return(struct thread *thread);
 bool live_ready(struct thread *thread);
+bool size_allowed(uint64_t size); // of a file: chunk.c
 
 #endif

@@ -15,7 +15,7 @@ uint64_t serial_next(void) {
 struct object *object_new(void) {
     struct object *object = pool_take(&objects);
     if (object == NULL) return NULL;
-    object->flags = 0;
+    object->flags = object->unclosed = 0;
     object->opening = NULL;
     object->path = NULL;
     object->path_length = 0;

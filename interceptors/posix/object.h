@@ -39,6 +39,7 @@ struct object {
         position; // the file offset, as far as known; of a stream, what only a reposition changes by a leap
     _Atomic uint64_t references; // descriptors, and maps << 32
     uint32_t flags;
+    uint32_t unclosed;       // its entry in the list of what is open for writing, from 1 on; 0: none
     struct access *opening;  // the access made with it, which has its `closed` counter
     const char *_Atomic put; // of a stream: up to here what lies in its buffer is counted
     struct facts facts;
@@ -97,6 +98,10 @@ void closing_write(struct thread *thread, struct closing *closing, uint64_t seri
 void closing_end(struct closing *closing, bool by_path);
 void closing_undo(struct closing *closing, int fd);
 void closing_range(unsigned first, unsigned last);
+
+// unclosed.c
+void unclosed_add(struct object *object, const struct live *live, uint64_t offset);
+void unclosed_remove(struct object *object);
 
 // path.c
 size_t path_join(char *room, int dirfd, const char *path); // into PATH_ROOM bytes; 0: cannot be said

@@ -228,4 +228,7 @@ void access_opened(struct thread *thread, struct object *object, int api, uint64
         if (opening.apis[i] >= 0) atomic_store_explicit(&object->hint[i], &access->side[i], memory_order_release);
     block_commit(&block);
     access_remember(thread, access);
+    bool writable = (object->flags & O_ACCMODE) != O_RDONLY && S_ISREG(object->facts.mode);
+    if (writable && likely(lender == NULL)) // what a vfork's child opens lies in its parent's file
+        unclosed_add(object, thread->live, block.chunk->offset + (uint64_t)(block.start - block.chunk->start));
 }

@@ -128,6 +128,7 @@ void objects_after_fork(void) {
         if (object == NULL || object == &ignored) continue;
         object->inherited = true;
         object->opening = NULL;
+        object->unclosed = 0; // its parent's
         atomic_store(&object->hint[0], NULL);
         atomic_store(&object->hint[1], NULL);
         atomic_store(&object->serial, 0);

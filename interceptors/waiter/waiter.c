@@ -3,19 +3,17 @@
 //
 // A `provio run` whose command goes on becomes this program by an exec: same process, same children, same descriptors,
 // a tenth of the memory, and an end that costs the machine next to nothing. It passes signals on as `provio run` does,
-// notes the end in `run.ttl`, and becomes Python again where more is to be done than to leave the run pending: a merge
-// that nobody else is at, something to be looked at now, hashes. What fails here is tried again there.
+// notes the end in `run.ttl`, looks at the files whose close nobody saw, has the background merge started, and becomes
+// Python again where more is to be done: a merge that is waited for, hashes, a shared record.
 
 #include "waiter.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -75,7 +73,7 @@ static int wait_for(const struct told *told) {
     return ended == pid ? status : 0;
 }
 
-static void put_back_signals(const struct told *told) {
+void put_back_signals(const struct told *told) {
     sigset_t before = signals(told->before);
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
@@ -99,48 +97,35 @@ static void end_as(int status) {
 }
 
 // Only returns where no Python can be started any more, and says so. Signals wait until that can answer them.
-static void go_on_in_python(const struct told *told, const struct end *end) {
-    char numbers[3][16];
-    const int values[] = {end->told, end->lock, end->status};
-    for (int i = 0; i < 3; i++) snprintf(numbers[i], sizeof numbers[i], "%d", values[i]);
-    if (end->lock >= 0) fcntl(end->lock, F_SETFD, 0);
-    execl(told->python, told->python, "-P", "-c", GO_ON, numbers[0], numbers[1], numbers[2], (char *)NULL);
+static void go_on_in_python(const struct told *told, int fd, int status) {
+    char numbers[2][16];
+    snprintf(numbers[0], sizeof numbers[0], "%d", fd);
+    snprintf(numbers[1], sizeof numbers[1], "%d", status);
+    execl(told->python, told->python, "-P", "-c", GO_ON, numbers[0], numbers[1], (char *)NULL);
     if (*told->word != '\0') dprintf(STDERR_FILENO, "provio: a run is kept, but: cannot start %s (%m)\n", told->python);
 }
 
-static bool hashes_wanted(const char *folder) {
-    DIR *place = opendir(folder);
-    bool wanted = false;
-    for (struct dirent *entry; place != NULL && (entry = readdir(place)) != NULL;)
-        wanted |= entry->d_name[0] != '.' && strcmp(entry->d_name, "lock") != 0;
-    return wanted;
-}
-
-// Whether the run can be left pending as it is; else somebody has to go on with it, who may have got the lock.
-static bool can_be_left(const struct told *told, int *lock) {
-    if (*told->dear == '1') return false;
-    if (*told->apart == '0') {
-        *lock = open(told->lock, O_RDWR | O_CLOEXEC);
-        if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB) == 0) return false;
-        bool taken = errno == EWOULDBLOCK;
-        close(*lock);
-        *lock = -1;
-        if (!taken) return false;
-    }
-    return !hashes_wanted(told->hashing) && !presses(told->trace_folder);
+// What fails here is tried again in Python.
+static bool finish(const struct told *told, int status) {
+    if (!note_end(told, status) || *told->mode == PYTHON) return false;
+    settle_unclosed(told);
+    put_back_signals(told);
+    if (*told->mode == MERGE) merge_later(told);
+    if (*told->word != '\0' && write(STDERR_FILENO, told->word, strlen(told->word)) < 0) errno = 0; // nobody to be told
+    return true;
 }
 
 int main(void) {
     struct told told;
-    struct end end = {read_told(&told), -1, 0};
-    if (end.told < 0) return 125;
+    int fd = read_told(&told);
+    if (fd < 0) return 125;
     have_streams();
+    if (*told.mode == SETTLE) return settle_unclosed(&told), 0;
     prctl(PR_SET_NAME, "provio");
-    end.status = wait_for(&told);
-    bool left = note_end(&told, end.status) && can_be_left(&told, &end.lock);
-    if (!left) go_on_in_python(&told, &end);
-    put_back_signals(&told);
-    if (left && *told.word != '\0' && write(STDERR_FILENO, told.word, strlen(told.word)) < 0)
-        errno = 0; // nobody to be told
-    end_as(end.status);
+    int status = *told.pid == '0' ? atoi(told.status) : wait_for(&told);
+    if (!finish(&told, status)) {
+        go_on_in_python(&told, fd, status);
+        put_back_signals(&told);
+    }
+    end_as(status);
 }

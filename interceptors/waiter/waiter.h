@@ -6,16 +6,23 @@
 #include <sys/types.h>
 
 // What Python left in the descriptor that PROVIO_WAIT names: texts one behind the other, in this order.
+// pid: the command's, or 0 where it has ended, with `status`; mode: what is done at its end
 struct told {
-    const char *pid, *awaited, *before, *run_folder, *trace_folder, *lock, *hashing;
-    const char *apart, *dear, *subject, *word, *python;
+    const char *pid, *status, *awaited, *before, *run_folder, *trace_folder, *home;
+    const char *mode, *subject, *word, *python;
 };
 
-// What goes on from here in Python: the descriptor again, the lock that is held (-1: none), how the command ended.
-struct end {
-    int told, lock, status;
+enum mode {
+    LEAVE = 'l',  // the run stays pending
+    MERGE = 'm',  // as LEAVE, and the background merge is started
+    PYTHON = 'p', // Python goes on with it
+    SETTLE = 's', // only what is open for writing is looked at: for a Python that goes on itself
 };
 
 bool note_end(const struct told *told, int status);
 
-bool presses(const char *folder);
+void put_back_signals(const struct told *told);
+
+void settle_unclosed(const struct told *told);
+
+void merge_later(const struct told *told);

@@ -62,6 +62,8 @@ class _Collector:
         self.lives = lives
         self.unread: list[Opening] = []
         self.changed: list[Changed] = []
+        self.over = max(int(trace.run.get("endedNs", 0)), *lives.values(), 0)  # the end of the run, as far as known
+        self.changed_later: list[Opening] = []
         # Of the process at hand: when it last handed files on, what it unmapped, what it may have compiled.
         self.handing_on, self.unmapped, self.sources = -1, dict[str, list[Event]](), dict[bytes, Opening]()
         self.stamps = {mount.get("device", "") for mount in trace.mounts if mount.get("fileSystem") in STAMP_MAPS}
@@ -198,6 +200,8 @@ class _Collector:
         end, final = max(ends, key=lambda known: known[0])
         if final is None and opening.settled and opening.settled.mtime <= end:
             final = opening.settled
+        elif final is None and opening.settled and opening.settled.mtime > self.over + TICK + self.out.clocks.apart:
+            self.changed_later.append(opening)
         return end, final
 
     def _compiled_from(self, opening: Opening) -> Opening | None:
@@ -237,9 +241,16 @@ class _Collector:
 
     def left(self) -> None:
         """Note what the spans left."""
+        known = set()
         for span in self.out.spans:
             if span.final:
                 self.version(span.final, span.opening, False, span.end)
+                known.add(span.inode)
+        wrote = {span.opening.iri for span in self.out.spans if span.opening and span.inode not in known}
+        for opening in (one for one in self.changed_later if one.iri in wrote):
+            path = (opening.name or b"?").decode("utf-8", "replace")
+            reason = f"{path} was changed after the run, before what the run left in it was looked at"
+            self.out.gaps.append((opening.iri + "~later", opening.process.iri, reason))
 
     def _truncated_by_name(self, event: Event) -> None:
         after = event.facts()

@@ -13,15 +13,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, SHELL_ENDING, RunFile, RunFiles
+from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, SHELL_ENDING, UNCLOSED, RunFile, RunFiles
 from provio.runfiles.folder import Folder, content, folders_of, named, put, shared_memory
 
 if TYPE_CHECKING:
     from provio.statx import Record
 
 __all__ = [
-    "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "SHELL_ENDING", "TAKEN", "Folder", "RunFile", "RunFiles", "content",
-    "exists", "folders_of", "held", "named", "of", "pack_of", "packed_in", "put", "shared_memory",
+    "CALLS_ENDING", "ENDING", "GAP_ENDING", "HEAD", "SHELL_ENDING", "TAKEN", "UNCLOSED", "Folder", "RunFile",
+    "RunFiles", "content", "exists", "folders_of", "held", "named", "of", "pack_of", "packed_in", "put",
+    "shared_memory",
 ]  # fmt: skip
 
 ENDING = ".tar.xz"

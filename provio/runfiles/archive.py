@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio.runfiles.files import MOST, SHELL_ENDING, RunFile
+from provio.runfiles.files import MOST, SHELL_ENDING, UNCLOSED, RunFile
 from provio.runfiles.folder import Folder, folders_of
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _check(files: Folder, record: Record) -> None:
     for path, folders, names in os.walk(files.folder):
         for name in (*folders, *names):
             other = os.path.join(path, name)
-            if other not in known and not name.endswith((".new", SHELL_ENDING)):
+            if other not in known and not name.endswith((".new", SHELL_ENDING, UNCLOSED)):
                 raise OSError(errno.EINVAL, f"{other} is none of provio's files")
 
 

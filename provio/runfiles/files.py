@@ -16,6 +16,7 @@ CALLS_ENDING = ".calls.ttl"
 GAP_ENDING = ".gap"
 SHELL_ENDING = ".session"  # who a shell is that is recorded from some point on
 HEAD = "run.ttl"
+UNCLOSED = "unclosed"  # the list that processes of a run keep of what they have open: for the end of the run alone
 MOST = 1 << 30  # bytes of one file; a larger one is damage
 
 

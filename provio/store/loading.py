@@ -36,6 +36,9 @@ PROGRAM = "from provio.store.loading import main; main()"
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": "1048576"}
 
 
+_begun: list[subprocess.Popen[bytes]] = []  # which this process began
+
+
 def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
     """Load pieces that end with a line into the default graph of a store that nobody has open, while the next is made;
     the process also holds `keep`, descriptors. Where making a piece fails, the process is killed.
@@ -45,6 +48,7 @@ def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
     command = [sys.executable, "-P", "-c", PROGRAM, str(os.getpid()), store]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stderr=pipe, pass_fds=keep, env=unwatched() | MALLOC) as process:
+        _begun.append(process)
         graph, errors = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stderr)
         try:
             _write(graph, pieces)
@@ -60,6 +64,12 @@ def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
     if process.returncode:
         how = f"was ended by {signal.Signals(-process.returncode).name}" if process.returncode < 0 else said
         raise StoreError(f"the process that loads a large run {how}: merge again; all is as it was before")
+
+
+def stop() -> None:
+    """End the process that loads, if there is one: this one ends, too."""
+    for process in _begun:
+        process.kill()  # nothing, where it has ended
 
 
 def _write(graph: BinaryIO, pieces: Iterable[bytes]) -> None:

@@ -49,7 +49,7 @@ class RemoteWriter(StoreWriter):
         self.whole = True
         super().__init__(home, wait, lock, anew)
         try:
-            if not self.begun and not anew:
+            if not self.begun and not anew and (self.home.snapshots / "current").exists():  # else all is told anew
                 self._tell(None)
                 self.whole = False
         except BaseException:

@@ -43,7 +43,7 @@ def command(runs: tuple[str, ...], rebuild: bool, pack: bool, only_collect: bool
     if only_collect:
         return _collect(home, runs)
     folders = [asking.run_folder(home, name) for name in runs] if runs else None
-    note = terminal.progress() if not quiet else lambda _: None
+    note = terminal.steady_progress() if not quiet else lambda _: None
     settings = asking.settings()
     hashing.finish(home, settings, lambda path: note(f"hashing {path}"))
     outcome = merge(home, folders, rebuild=rebuild, progress=note, settings=settings)

@@ -59,7 +59,7 @@ def _merged(timeout: float | None) -> tuple[Home, str, float]:
             f"the record is kept by {configured.store}, which answers SPARQL itself: ask it there, or say "
             "PROVIO_STORE= before provio serve to serve what is kept in the folder"
         )
-    asking.opened(home, configured, terminal.complain, terminal.progress)
+    asking.opened(home, configured, terminal.complain, terminal.steady_progress)
     what = str(home.project)
     if configured.stores:
         home = type(home)(home.path / together.NAME)

@@ -7,15 +7,15 @@ import shutil
 from collections.abc import Iterator
 
 from provio.doctor import Finding, Place, note, ok
+from provio.environment import CONTAINER_SIGNS
 
 ABOUT = "containers"
 RUNTIMES = ("apptainer", "singularity", "ch-run", "podman", "docker", "enroot", "shifter", "sarus")
-SIGNS = ("/.dockerenv", "/run/.containerenv", "/.singularity.d", "/ch")
 
 
 def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
     """Yield what to know of containers here."""
-    inside = [sign for sign in SIGNS if os.path.exists(sign)]
+    inside = [sign for sign in CONTAINER_SIGNS if os.path.exists(sign)]
     if inside:
         yield note(
             f"this is inside a container ({inside[0]}): a .provio that is not on a mounted folder goes with it",

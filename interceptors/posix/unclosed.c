@@ -1,0 +1,107 @@
+// Openings for writing are added to the run's list when they are recorded, and removed when their close is.
+//
+// A process that is killed leaves its entries. All processes of the run on this host share the list: an entry is
+// claimed by one exchange of its state, so that no two take the same one. What finds no entry is counted, or, without a
+// list, not known to it: merge looks at every opening once more.
+#include "live_file.h"
+
+#include "unclosed.h"
+
+enum { FIRST_SPACE = PAGE, MORE_SPACE = 16 * PAGE };
+
+static struct unclosed_list *_Atomic list; // a forked child shares it
+static _Atomic bool unavailable;
+
+static long list_open(void) {
+    char *room = pool_take(&scratches);
+    if (room == NULL) return -ENOMEM;
+    struct text text = {room, room + PATH_ROOM - 1};
+    text_string(&text, settings.folder);
+    TEXT(&text, "/" UNCLOSED_FILE);
+    *text.at = '\0';
+    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    pool_give(&scratches, room);
+    return fd;
+}
+
+static void list_map(long fd) {
+    struct unclosed_list *before = NULL;
+    long start = memory_map(UNCLOSED_SIZE, MAP_SHARED, fd, 0);
+    if (start < 0 && start > -PAGE) return;
+    if (!atomic_compare_exchange_strong(&list, &before, (struct unclosed_list *)start))
+        memory_unmap((void *)start, UNCLOSED_SIZE);
+}
+
+// More space behind the entries that have some. It is allocated before it is used: a store into a hole of the file
+// would kill the program where the disk is full. To allocate what is allocated already changes nothing.
+static bool list_grow(uint32_t entries) {
+    uint64_t offset = entries == 0 ? 0 : (entries + 1) * sizeof(struct unclosed_entry);
+    uint64_t size = offset == 0 ? FIRST_SPACE : MORE_SPACE;
+    if (size > UNCLOSED_SIZE - offset) size = UNCLOSED_SIZE - offset;
+    long fd = size == 0 || !size_allowed(offset + size) ? -1 : list_open();
+    if (fd < 0) return false;
+    bool grown = RAW(fallocate, fd, 0, (long)offset, (long)size) == 0;
+    if (grown && atomic_load(&list) == NULL) list_map(fd);
+    RAW(close, fd);
+    struct unclosed_list *known = atomic_load(&list);
+    if (!grown || known == NULL) return false;
+    uint32_t least = (uint32_t)((offset + size) / sizeof(struct unclosed_entry)) - 1;
+    for (uint32_t now = atomic_load(&known->entries); now < least;)
+        if (atomic_compare_exchange_weak(&known->entries, &now, least)) break;
+    return true;
+}
+
+static struct unclosed_list *list_get(void) {
+    if (likely(atomic_load(&list) != NULL)) return atomic_load(&list);
+    if (!atomic_load(&unavailable) && !list_grow(0)) atomic_store(&unavailable, true);
+    return atomic_load(&list);
+}
+
+static struct unclosed_entry *entry_claim_from(struct unclosed_list *known, uint32_t at) {
+    for (uint32_t entries = atomic_load(&known->entries); at < entries; at++) {
+        uint32_t state = UNCLOSED_FREE;
+        if (relaxed(known->entry[at].state) != UNCLOSED_FREE) continue;
+        if (!atomic_compare_exchange_strong(&known->entry[at].state, &state, UNCLOSED_CLAIMED)) continue;
+        atomic_store_explicit(&known->first, at + 1, memory_order_relaxed);
+        return &known->entry[at];
+    }
+    return NULL;
+}
+
+// From the first that may be free; before the list grows, from the start: two that change `first` may have skipped
+// some.
+static struct unclosed_entry *entry_claim(struct unclosed_list *known) {
+    struct unclosed_entry *entry = entry_claim_from(known, relaxed(known->first));
+    while (entry == NULL) {
+        uint32_t entries = atomic_load(&known->entries);
+        if (entries == UNCLOSED_ENTRIES || (entry = entry_claim_from(known, 0)) != NULL) break;
+        if (!list_grow(entries)) break;
+        entry = entry_claim_from(known, entries);
+    }
+    return entry;
+}
+
+void unclosed_add(struct object *object, const struct live *live, uint64_t offset) {
+    struct unclosed_list *known = list_get();
+    struct unclosed_entry *entry = known == NULL ? NULL : entry_claim(known);
+    if (entry == NULL) {
+        if (known != NULL) atomic_fetch_add(&known->left_out, 1);
+        return;
+    }
+    entry->pid = process.pid;
+    entry->tick = process.tick;
+    entry->image = relaxed(process.number) - 1;
+    entry->file = live->ordinal;
+    entry->serial = relaxed(object->serial);
+    entry->offset = offset;
+    object->unclosed = (uint32_t)(entry - known->entry) + 1;
+    atomic_store_explicit(&entry->state, UNCLOSED_OPEN, memory_order_release);
+}
+
+void unclosed_remove(struct object *object) {
+    struct unclosed_list *known = atomic_load(&list);
+    uint32_t at = object->unclosed - 1;
+    object->unclosed = 0;
+    atomic_store_explicit(&known->entry[at].state, UNCLOSED_FREE, memory_order_release);
+    if (at < relaxed(known->first)) atomic_store_explicit(&known->first, at, memory_order_relaxed);
+}

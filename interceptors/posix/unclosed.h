@@ -1,0 +1,33 @@
+// The list of a run's openings for writing whose close nobody has seen yet: one file a host, `unclosed`, mapped by each
+// process that opens a file for writing, and read by the waiter at the end of the run. docs/trace-format.md has it.
+#ifndef PROVIO_UNCLOSED_H
+#define PROVIO_UNCLOSED_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define UNCLOSED_FILE "unclosed"
+
+enum { UNCLOSED_FREE, UNCLOSED_CLAIMED, UNCLOSED_OPEN };
+
+struct unclosed_entry {
+    _Atomic uint32_t state;
+    uint32_t pid, image, file; // <pid>.<tick>.<image>.<file>.ttl
+    uint64_t tick, serial;     // of the opening: <../o serial>
+    uint64_t offset;           // of its block in that file
+    uint64_t unused[3];
+};
+
+enum { UNCLOSED_SIZE = 1 << 20, UNCLOSED_ENTRIES = UNCLOSED_SIZE / sizeof(struct unclosed_entry) - 1 };
+
+struct unclosed_list {
+    _Atomic uint32_t entries;  // for which there is space by now
+    _Atomic uint32_t first;    // most likely all before this one are taken
+    _Atomic uint32_t left_out; // openings for which no entry was free
+    uint32_t unused[13];
+    struct unclosed_entry entry[UNCLOSED_ENTRIES];
+};
+
+_Static_assert(sizeof(struct unclosed_entry) == 64 && sizeof(struct unclosed_list) == UNCLOSED_SIZE, "a line each");
+
+#endif

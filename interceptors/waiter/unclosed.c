@@ -1,0 +1,172 @@
+// What files are, right after the run, whose close nobody saw: the list that the shim keeps in, `settled.ttl` out.
+//
+// No trace is read but for one block of each entry. What is not as the shim writes it, and what does not lead to that
+// file any more, is left to merge, which looks at all openings once more (provio/settle.py).
+
+#include "../posix/unclosed.h"
+#include "waiter.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+enum { MOST = 10000, BLOCK = 16 << 10 };
+
+struct opening {
+    const char *path, *device;
+    unsigned long long inode, birth;
+};
+
+// The text behind a word; NULL where there is none.
+static char *after(char *text, const char *word) {
+    char *found = strstr(text, word);
+    return found == NULL ? NULL : found + strlen(word);
+}
+
+static int hexadecimal(char digit) {
+    if (digit >= '0' && digit <= '9') return digit - '0';
+    digit |= 0x20;
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+static void decode(char *text) {
+    char *to = text;
+    for (const char *at = text; *at != '\0'; at++) {
+        int high = *at == '%' ? hexadecimal(at[1]) : -1, low = high < 0 ? -1 : hexadecimal(at[2]);
+        *to++ = low < 0 ? *at : (char)(high << 4 | low);
+        if (low >= 0) at += 2;
+    }
+    *to = '\0';
+}
+
+// The path is what a block says first, so that what is in its text is not taken for the rest.
+static bool read_opening(char *block, struct opening *opening) {
+    *strchrnul(block, '\n') = '\0';
+    char *plain = after(block, " ; :path \""), *encoded = plain == NULL ? after(block, " ; :pathEncoded \"") : NULL;
+    char *path = plain == NULL ? encoded : plain, *end = path == NULL ? NULL : strchr(path, '"');
+    if (end == NULL || memchr(path, '\\', (size_t)(end - path)) != NULL) return false; // an escape of Turtle's
+    *end = '\0';
+    char *device = after(end + 1, " ; :device \""), *inode = after(end + 1, " ; :inode ");
+    char *birth = after(end + 1, " ; :birthNs ");
+    if (device == NULL || inode == NULL || birth == NULL) return false;
+    if (encoded != NULL) decode(path);
+    opening->path = path;
+    opening->inode = strtoull(inode, NULL, 10);
+    opening->birth = strtoull(birth, NULL, 10);
+    *strchrnul(device, '"') = '\0';
+    opening->device = device;
+    return true;
+}
+
+static unsigned long long nanoseconds(struct statx_timestamp time) {
+    return (unsigned long long)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static bool look(const struct opening *opening, struct statx *found) {
+    char device[32];
+    if (statx(AT_FDCWD, opening->path, 0, STATX_BASIC_STATS | STATX_BTIME, found) != 0) return false;
+    snprintf(device, sizeof device, "%u:%u", found->stx_dev_major, found->stx_dev_minor);
+    unsigned long long birth = found->stx_mask & STATX_BTIME ? nanoseconds(found->stx_btime) : 0;
+    return found->stx_ino == opening->inode && birth == opening->birth && strcmp(device, opening->device) == 0;
+}
+
+// Whether the process is there that an entry is of: what it has open may change yet.
+static bool is_alive(const struct unclosed_entry *entry) {
+    char name[64], stat[1024];
+    snprintf(name, sizeof name, "/proc/%u/stat", entry->pid);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, stat, sizeof stat - 1);
+    if (fd >= 0) close(fd);
+    if (size <= 0) return false;
+    stat[size] = '\0';
+    const char *at = strrchr(stat, ')');
+    if (at != NULL && (at[2] == 'Z' || at[2] == 'X')) return false;
+    for (int number = 2; at != NULL && number < 22; number++) at = strchr(at + 1, ' ');
+    return at != NULL && strtoull(at, NULL, 10) == entry->tick;
+}
+
+static bool is_one_file(const struct unclosed_entry *one, const struct unclosed_entry *other) {
+    return one->pid == other->pid && one->tick == other->tick && one->image == other->image && one->file == other->file;
+}
+
+// The block that an entry names; the file of the entry before stays open.
+static bool read_block(int place, const struct unclosed_entry *entry, char block[BLOCK]) {
+    static struct unclosed_entry before;
+    static int fd = -1;
+    if (fd < 0 || !is_one_file(entry, &before)) {
+        char name[96];
+        snprintf(name, sizeof name, "%u.%llu.%u.%u.ttl", entry->pid, (unsigned long long)entry->tick, entry->image,
+                 entry->file);
+        if (fd >= 0) close(fd);
+        fd = openat(place, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        before = *entry;
+    }
+    ssize_t size = fd < 0 ? -1 : pread(fd, block, BLOCK - 1, (off_t)entry->offset);
+    if (size > 0) block[size] = '\0';
+    return size > 0 && *block == ' ';
+}
+
+static void state(FILE *settled, const struct told *told, const struct unclosed_entry *entry, struct statx *found) {
+    int run = (int)(strchr(told->subject, '>') - told->subject);
+    fprintf(settled, "%.*s/%s/%u.%llu.%u/o%llu> :settledMtimeNs %llu ; :settledCtimeNs %llu ; :settledSize %llu .\n",
+            run, told->subject, strrchr(told->trace_folder, '/') + 1, entry->pid, (unsigned long long)entry->tick,
+            entry->image, (unsigned long long)entry->serial, nanoseconds(found->stx_mtime),
+            nanoseconds(found->stx_ctime), (unsigned long long)found->stx_size);
+}
+
+static int settle(int place, FILE *settled, const struct told *told, const struct unclosed_list *list, size_t entries) {
+    const struct unclosed_entry *before = NULL;
+    bool alive = false;
+    char block[BLOCK];
+    struct opening opening;
+    struct statx found;
+    int stated = 0, left = MOST;
+    for (const struct unclosed_entry *entry = list->entry; entry < list->entry + entries && left > 0; entry++) {
+        if (atomic_load(&entry->state) != UNCLOSED_OPEN) continue;
+        left--;
+        if (before == NULL || before->pid != entry->pid || before->tick != entry->tick) alive = is_alive(entry);
+        before = entry;
+        if (alive || !read_block(place, entry, block) || !read_opening(block, &opening)) continue;
+        if (!look(&opening, &found)) continue;
+        state(settled, told, entry, &found);
+        stated++;
+    }
+    return stated;
+}
+
+// A copy of the list, for processes may still write to it; NULL where there is none.
+static struct unclosed_list *read_list(int place, size_t *entries) {
+    int fd = openat(place, UNCLOSED_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct unclosed_list *list = fd < 0 ? NULL : malloc(UNCLOSED_SIZE);
+    ssize_t size = list == NULL ? 0 : read(fd, list, UNCLOSED_SIZE);
+    if (fd >= 0) close(fd);
+    *entries = size < (ssize_t)sizeof(struct unclosed_entry) ? 0 : (size_t)size / sizeof(struct unclosed_entry) - 1;
+    return list;
+}
+
+// What another process found already stays as it is.
+static FILE *begin(int place) {
+    if (faccessat(place, "settled.ttl", F_OK, AT_SYMLINK_NOFOLLOW) == 0) return NULL;
+    int fd = openat(place, "settled.new", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    FILE *settled = fd < 0 ? NULL : fdopen(fd, "w");
+    if (settled != NULL) fprintf(settled, "@prefix : <https://w3id.org/provio/ns#> .\n");
+    return settled;
+}
+
+void settle_unclosed(const struct told *told) {
+    size_t entries = 0;
+    int place = open(told->trace_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct unclosed_list *list = place < 0 ? NULL : read_list(place, &entries);
+    FILE *settled = entries == 0 ? NULL : begin(place);
+    if (settled != NULL) {
+        int stated = settle(place, settled, told, list, entries);
+        bool whole = fclose(settled) == 0 && stated > 0;
+        if (!whole || renameat(place, "settled.new", place, "settled.ttl") != 0) unlinkat(place, "settled.new", 0);
+    }
+    free(list);
+    if (place >= 0) close(place);
+}

@@ -1,0 +1,313 @@
+"""The background merge: nobody waits for it, it gives way to all, and nothing is lost where it is killed or stopped."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Project, provio_command
+from meanwhile import SIGNALLED, ended, state
+from test_kills import KILLS, MANY, OPEN_MANY
+from test_remove import quads
+
+from provio import background_merge, memory_limit
+from provio.home import Home
+from provio.lock import Lock, merger_address
+
+SCHED_IDLE = 5
+MODULE = b"provio.background_merge"
+
+
+@pytest.fixture
+def background(project: Project) -> Project:
+    """A project whose runs are merged in the background, wherever the tests are run."""
+    left_out = {*memory_variables(), "CI"}
+    env = {name: value for name, value in project.env.items() if name not in left_out}
+    return Project(project.path, {**env, "PROVIO_MERGE": "background"})
+
+
+def memory_variables() -> set[str]:
+    """The variables by which a batch job is known."""
+    from provio.environment import JOB_IDS
+
+    return set(JOB_IDS)
+
+
+def mergers(project: Project) -> list[int]:
+    """The background merges of a project."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if MODULE in words and os.fsencode(project.path / ".provio") in words:
+            found.append(int(entry.name))
+    return found
+
+
+def merger_of(project: Project) -> int:
+    """The background merge of a project, once it is there."""
+    until(lambda: mergers(project), "no background merge was started")
+    return mergers(project)[0]
+
+
+def until(what: Callable[[], object], said: str) -> None:
+    deadline = time.monotonic() + 120
+    while not what():
+        assert time.monotonic() < deadline, said
+        time.sleep(0.05)
+
+
+def published(project: Project) -> set[str]:
+    """The runs that are merged, as marks say."""
+    folder = project.path / ".provio" / "snapshots" / "merged"
+    return {path.name for path in folder.iterdir() if path.name != "settings"} if folder.is_dir() else set()
+
+
+def recorded(project: Project) -> set[str]:
+    return {path.name for path in (project.path / ".provio" / "runs").iterdir()}
+
+
+def merged(project: Project) -> None:
+    """Wait until all is merged, and nobody is there any more."""
+    until(lambda: published(project) == recorded(project) and not mergers(project), "not merged in the background")
+
+
+@pytest.mark.slow
+def test_runs_are_merged_when_nobody_asks(background: Project) -> None:
+    """By one process for all of them, which says nothing and leaves nothing; each run's end is told in one line."""
+    background.sh("echo 1 > a")
+    said = [background.provio("run", "--", "cp", "a", f"b{number}").stderr for number in range(10)]
+    assert merger_of(background) and len(mergers(background)) == 1
+    assert all(line.startswith("provio: run ") and line.count("\n") == 1 and "recorded in" in line for line in said)
+    merged(background)
+    assert background.provio("runs").stderr == ""
+    assert "cp a b7" in background.provio("lineage", "b7").stdout
+
+
+@pytest.mark.slow
+def test_it_has_nothing_of_the_project_and_gives_way(background: Project) -> None:
+    """Between merges no descriptor and no folder; the lowest priority for processor, disk and memory."""
+    background.watch("true")
+    merger = merger_of(background)
+    place = Path(f"/proc/{merger}")
+    until(lambda: place.exists() and (place / "oom_score_adj").read_text() == "1000\n", "it takes memory as others do")
+    assert os.sched_getscheduler(merger) == SCHED_IDLE
+    assert os.getpriority(os.PRIO_PROCESS, merger) == 19
+    held = [os.readlink(fd) for fd in (place / "fd").iterdir()] + [os.readlink(place / "cwd")]
+    assert not [path for path in held if path.startswith(str(background.path))]
+    assert os.readlink(place / "cwd") == "/"
+    assert os.getsid(merger) == merger
+    merged(background)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["rm", "mv"])
+def test_the_project_goes_right_after_a_run(background: Project, how: str) -> None:
+    """It can be removed or moved; whoever was to merge ends, and a moved project's next run is merged there."""
+    background.watch("sh", "-c", "echo 1 > a; cat a > b")
+    merger = merger_of(background)
+    if how == "rm":
+        shutil.rmtree(background.path)
+        ended(merger)
+        assert not background.path.exists()
+        background.path.mkdir()
+        return
+    other = Project(background.path.with_name("other"), background.env)
+    background.path.rename(other.path)
+    other.watch("sh", "-c", "cat a b > c")
+    merged(other)
+    assert len(recorded(other)) == 2
+    background.path.mkdir()
+
+
+@pytest.fixture
+def many(background: Project) -> Iterator[Project]:
+    """A project with runs that are pending, so much that a merge takes a while."""
+    background.sh(f"mkdir many; touch many/{{0..{MANY - 1}}}; echo 0 > f0")
+    for number in range(1, 4):
+        record(background, number)
+    yield background
+    merged(background)
+
+
+def record(project: Project, number: int) -> None:
+    """Record a run of many files that is left pending."""
+    script = f'cat f{number - 1} > f{number}; python3 -c "{OPEN_MANY}"'
+    project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script)
+
+
+def at_work(project: Project) -> int:
+    """Have the background merge of a project begin, and wait until it holds the store's lock; return its process."""
+    command = [sys.executable, "-P", "-m", MODULE.decode(), str(project.path / ".provio")]
+    process = subprocess.Popen(command, cwd="/", env=project.env)
+    until(lambda: is_locked(project) or process.poll() is not None, "it does not begin")
+    assert process.poll() is None
+    return process.pid
+
+
+def is_locked(project: Project) -> bool:
+    """Tell whether somebody holds the lock, without asking anybody to let it go."""
+    inode = (
+        str((project.path / ".provio" / "lock").stat().st_ino) if (project.path / ".provio" / "lock").exists() else ""
+    )
+    lines = Path("/proc/locks").read_text().splitlines()
+    return any(inode and f":{inode} " in line and "FLOCK" in line for line in lines)
+
+
+@pytest.mark.slow
+def test_a_question_takes_over(many: Project) -> None:
+    """Asked while the background merges, it has the store soon, and its answer holds every run."""
+    merger = at_work(many)
+    asked = many.provio("lineage", "f3")
+    assert "pending" not in asked.stderr
+    assert all(f"f{number}" in asked.stdout for number in range(4))
+    assert published(many) == recorded(many)
+    assert state(merger) != ""  # the same process begins again, and finds nothing to do
+    os.waitpid(merger, 0)
+
+
+@pytest.mark.slow
+def test_a_holder_that_is_stopped_holds_up_no_question(many: Project) -> None:
+    """After a while the answer is of what is published, and says what is missing; later nothing is lost."""
+    merger = at_work(many)
+    os.kill(merger, signal.SIGSTOP)
+    try:
+        asked = many.provio("runs", code=None)
+        assert "3 runs pending, not in this answer yet: another process is merging" in asked.stderr
+    finally:
+        os.kill(merger, signal.SIGCONT)
+    os.waitpid(merger, 0)
+
+
+@pytest.mark.slow
+def test_it_is_killed_many_times(many: Project) -> None:
+    """At any moment: nothing that is published is lost, and at the end the graph is what a rebuild makes."""
+    chance = random.Random(3)
+    for number in range(4, KILLS + 4):
+        record(many, number)
+        merger = at_work(many)
+        time.sleep(chance.random() * 1.5)
+        os.kill(merger, signal.SIGKILL)
+        os.waitpid(merger, 0)
+    os.waitpid(at_work(many), 0)
+    found = quads(many.path / ".provio")
+    many.provio("merge", "--rebuild")
+    assert sorted(quads(many.path / ".provio")) == sorted(found)
+
+
+@pytest.mark.slow
+def test_who_asks_is_killed_while_it_takes_over(many: Project) -> None:
+    """The background merge goes on after it."""
+    merger = at_work(many)
+    last = sorted(recorded(many))[-1]
+    command = [sys.executable, "-c", SIGNALLED, "SIGKILL", last, "merge"]
+    done = subprocess.run(command, cwd=many.path, env=many.env, check=False)
+    assert done.returncode == -signal.SIGKILL
+    os.waitpid(merger, 0)
+    assert published(many) == recorded(many)
+
+
+@pytest.mark.slow
+def test_a_merge_that_is_waited_for_gives_a_sign_of_life(many: Project) -> None:
+    """Two questions at once: the second waits for the first, and both answer of all."""
+    words = [*provio_command(), "lineage", "f3"]
+    pipe = subprocess.PIPE
+    asked = [
+        subprocess.Popen(words, cwd=many.path, env=many.env, stdout=pipe, stderr=pipe, text=True) for _ in range(2)
+    ]
+    answers = [process.communicate(timeout=120) for process in asked]
+    assert answers[0] == answers[1]
+    assert "f0" in answers[0][0] and answers[0][1] == ""
+
+
+@pytest.mark.parametrize(("name", "chosen", "starts"), [("CI", False, False), ("CI", True, True), ("", False, True)])
+def test_where_it_may_start(monkeypatch: pytest.MonkeyPatch, name: str, chosen: bool, starts: bool) -> None:
+    """Under CI and in a container only where a setting says so."""
+    for variable in {*memory_variables(), "CI"}:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("provio.environment.in_container", lambda: "")
+    monkeypatch.setattr(memory_limit, "left", lambda: float("inf"))
+    if name:
+        monkeypatch.setenv(name, "true")
+    assert background_merge.may_start(chosen) is starts
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    assert not background_merge.may_start(True)
+    monkeypatch.delenv("SLURM_JOB_ID")
+    monkeypatch.setattr(memory_limit, "left", lambda: float(1 << 29))
+    assert not background_merge.may_start(True)
+
+
+@pytest.mark.slow
+def test_a_batch_job_leaves_its_runs_pending(background: Project) -> None:
+    """Where a job ends, all that it started is ended: nobody is started there."""
+    background.env["SLURM_JOB_ID"] = "4711"
+    assert "pending in" in background.provio("run", "--", "true").stderr
+    assert mergers(background) == []
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A control group of this machine with 256 MB; its version is whichever there is."""
+    roots = [Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup")]
+    for root in roots:
+        folder, limits = root / f"provio-{os.getpid()}", ("memory.limit_in_bytes", "memory.max")
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        found = [folder / limit for limit in limits if (folder / limit).exists()]
+        if found:
+            found[0].write_text(str(256 << 20))
+            yield folder
+            folder.rmdir()
+            return
+        folder.rmdir()
+    pytest.skip("no control group can be made here (this takes root, and a hierarchy with the memory controller)")
+
+
+@pytest.mark.slow
+def test_a_small_control_group(background: Project, group: Path) -> None:
+    """256 MB: what is left is known, nobody is started, a question merges within it."""
+    command = ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"]
+
+    def inside(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *words], cwd=background.path, env=background.env, capture_output=True, text=True, check=True
+        )
+
+    left = inside(sys.executable, "-c", "from provio import memory_limit; print(memory_limit.left())").stdout
+    assert 0 < float(left) <= 256 << 20
+    background.sh(f"mkdir many; touch many/{{0..{MANY - 1}}}")
+    script = f'python3 -c "{OPEN_MANY}"; echo 1 > out'
+    assert "pending in" in inside(*provio_command(), "run", "--", "bash", "-c", script).stderr
+    assert mergers(background) == []
+    assert "echo 1 > out" in inside(*provio_command(), "lineage", "out").stdout
+
+
+def test_there_is_one_for_each_record(tmp_path: Path) -> None:
+    """Its address is that of the folder, by whatever path; where there is no folder there is none."""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "link").symlink_to("one")
+    assert merger_address(tmp_path / "one") == merger_address(tmp_path / "link") != merger_address(tmp_path)
+    assert merger_address(tmp_path / "none") == ""
+
+
+@pytest.mark.slow
+def test_others_pending_runs_delay_no_end(many: Project) -> None:
+    """A run that waits for its merge waits for its own alone."""
+    wait = Project(many.path, {**many.env, "PROVIO_MERGE": "wait"})
+    before = published(many)
+    wait.watch("true")
+    assert len(published(many) - before) == 1
+    Lock(Home(many.path / ".provio"), wait=False).close()
+    many.provio("merge")

@@ -1,0 +1,165 @@
+"""Files whose close nobody saw: the list that the shim keeps of them, and what is known of them right after the run."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import sys
+import time
+
+import pytest
+from conftest import Project
+from meanwhile import ended, tell
+
+from provio.runfiles import UNCLOSED
+
+LISTED = struct.Struct("<IIIIQQQ24x")  # an entry: docs/trace-format.md
+KILLED = "kill -9 $$"
+# What was found right after the run: the names of files, as the program opened them.
+SCRIPTS = {
+    "echo 1 > out": [],
+    "cat in > /dev/null": [],
+    f"exec 3> out; echo 1 >&3; {KILLED}": ["out"],
+    f"exec 3> $'\\xff'; echo 1 >&3; {KILLED}": ["\udcff"],
+    f"exec 3>> 'a b;c'; exec 4<> ../project/d; {KILLED}": ["a b;c", "d"],
+    f"exec 3> out; echo 1 >&3; exec 3>&-; exec 4< in; {KILLED}": [],
+    f"exec 3> out; mv out other; {KILLED}": [],  # merge finds it, which knows of the new name
+    f"exec 3> out; rm out; {KILLED}": [],
+    f"exec 3> ' ; :inode 5'; {KILLED}": [" ; :inode 5"],
+    f"exec 3> 'a\\b'; {KILLED}": [],  # merge reads the name
+}
+OPENS = """
+import os, resource, sys
+count = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_NOFILE, (count + 100, count + 100))
+os.mkdir("many")
+for number in range(count):
+    os.write(os.open(f"many/{number}", os.O_CREAT | os.O_WRONLY), b"1")
+os.kill(os.getpid(), 9)
+"""
+THREADS = """
+import os, threading
+def work(number):
+    for again in range(300):
+        files = [os.open(f"{number}.{one}", os.O_CREAT | os.O_WRONLY) for one in range(20)]
+        for file in files:
+            os.close(file)
+threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+children = [os.fork() for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+for child in filter(None, children):
+    os.waitpid(child, 0)
+"""
+
+
+def entries(project: Project) -> list[tuple[int, ...]]:
+    """The entries of the only run's list that are in use."""
+    (path,) = project.path.glob(f".provio/runs/*/*/{UNCLOSED}")
+    data = path.read_bytes()
+    return [
+        entry for entry in LISTED.iter_unpack(data[LISTED.size : len(data) // LISTED.size * LISTED.size]) if entry[0]
+    ]
+
+
+def settled(project: Project) -> list[str]:
+    """What is known of the files of the only run, by their openings, in order."""
+    found = [path.read_text() for path in project.path.glob(".provio/runs/*/*/settled.ttl")]
+    lines = [line for text in found for line in text.splitlines() if ":settledMtimeNs" in line]
+    return sorted(line.partition(" ; :resolvedPath")[0].removesuffix(" .") for line in lines)
+
+
+def names(project: Project) -> list[str]:
+    """The names of the files that are known."""
+    found, text = [], b"".join(path.read_bytes() for path in project.trace_files())
+    for line in settled(project):
+        serial = line.partition(">")[0].rpartition("/")[2].encode()
+        match = re.search(rb' <../%s> a :FileVersion ; :path(?:Encoded)? "([^"]*)"' % serial, text)
+        assert match
+        found.append(os.path.basename(os.fsdecode(match[1].replace(b"%FF", b"\xff"))))
+    return found
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_what_is_known_right_after_a_run(project: Project, script: str) -> None:
+    """No Python has looked: what it finds of these files later is the same, and what only it can find is more."""
+    project.sh("echo 1 > in")
+    project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script, code=None)
+    early = settled(project)
+    assert names(project) == SCRIPTS[script]
+    for path in project.path.glob(".provio/runs/*/*/settled.ttl"):
+        path.unlink()
+    project.provio("merge")
+    assert set(early) <= set(settled(project))
+
+
+def test_what_a_process_has_open_that_goes_on_is_left(project: Project) -> None:
+    """It may write more: merge looks at it after the end of that process."""
+    project.sh("mkfifo go")
+    child = "exec 3> out; echo $BASHPID > begun; read word < go; echo 2 >&3"
+    script = f"({child}) > /dev/null 2>&1 & until test -s begun; do sleep 0.01; done"
+    project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script)
+    assert "out" not in names(project)
+    tell(project.path / "go", "go\n")
+    ended(int((project.path / "begun").read_text()))
+    project.provio("merge")
+    assert "out" in names(project)
+
+
+@pytest.mark.slow
+def test_more_files_than_the_list_holds(project: Project) -> None:
+    """The list is full, the program goes on, and merge finds the rest."""
+    count = 17_000
+    project.provio("run", "--quiet", "--no-merge", "--", sys.executable, "-c", OPENS, str(count), code=None)
+    assert len(list((project.path / "many").iterdir())) == count
+    assert len(entries(project)) == (1 << 20) // LISTED.size - 1
+    assert len(settled(project)) == 10_000
+    project.provio("merge")
+    assert len(settled(project)) == count
+
+
+@pytest.mark.slow
+def test_threads_and_forks_that_open_and_close_at_once(project: Project) -> None:
+    """Each entry is claimed by one of them, and all are free at the end."""
+    project.provio("run", "--quiet", "--no-merge", "--", sys.executable, "-c", THREADS)
+    assert entries(project) == []
+
+
+def test_a_file_that_was_changed_before_anybody_looked(project: Project) -> None:
+    """Its content is not what the run left: a gap says so."""
+    project.provio("run", "--no-merge", "--", "bash", "-c", f"exec 3> out; echo 1 >&3; {KILLED}", code=None)
+    for path in project.path.glob(".provio/runs/*/*/settled.ttl"):  # as if the end of the run had been killed, too
+        path.unlink()
+    (project.path / "out").write_text("2\n")
+    os.utime(project.path / "out", (time.time() + 1, time.time() + 1))
+    reasons = [row["reason"] for row in project.rows("SELECT ?reason { ?gap a provio:Gap ; provio:reason ?reason }")]
+    assert [reason for reason in reasons if "was changed after the run" in reason]
+
+
+def test_there_is_no_room_for_the_list(project: Project) -> None:
+    """Under a limit of the size of files that a trace fits in, and a list does not, programs run as ever."""
+    script = "ulimit -f 4; exec 3> out; echo 1 >&3; exec 3>&-; echo done"
+    assert project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script).stdout == "done\n"
+    (place,) = project.path.glob(".provio/runs/*/*/")
+    assert not (place / UNCLOSED).exists() or (place / UNCLOSED).stat().st_size <= 4096
+
+
+def test_a_list_that_is_damaged_harms_nothing(project: Project) -> None:
+    """The waiter reads it as data: what does not lead to a block is left to merge."""
+    damage = "cd .provio/runs/*/*/; head -c 200000 /dev/urandom > x; cat x > unclosed; rm x"
+    done = project.provio(
+        "run", "--no-merge", "--", "bash", "-c", f"exec 3> out; echo 1 >&3; ({damage}); exit 3", code=3
+    )
+    assert "pending" in done.stderr
+    assert project.data("out") == set()
+
+
+def test_a_fork_that_closes_leaves_the_parents_entry(project: Project) -> None:
+    """The parent still has it open when it is killed."""
+    script = "exec 3> out; (exec 3>&-; true); echo 1 >&3; kill -9 $$"
+    project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script, code=None)
+    assert names(project) == ["out"]
+    assert ":settledSize 2" in settled(project)[0]
