@@ -53,6 +53,7 @@ def variables(variant: str, built: Path, trace: Trace, shim: Path = SHIM) -> dic
 
 
 def plain_environment() -> dict[str, str]:
-    """Return this environment without anything preloaded, and with this Python first in the path."""
+    """Return this environment without anything preloaded, and with this Python first in the path; runs are merged before
+    they end."""
     kept = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "PROVIO_TRACE")}
-    return {**kept, "PATH": f"{Path(sys.executable).parent}:{kept.get('PATH', '')}", "PYTHONHASHSEED": "0"}
+    return {**kept, "PATH": f"{Path(sys.executable).parent}:{kept.get('PATH', '')}", "PYTHONHASHSEED": "0", "PROVIO_MERGE": "wait"}

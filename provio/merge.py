@@ -19,11 +19,13 @@ from provio import (
     collect,
     cycles,
     digests,
+    going,
     implied,
     intake,
     merge_job,
     owners,
     removal,
+    runfiles,
     trace_hash,
     unattended,
     unbegun,
@@ -97,6 +99,12 @@ def merge(
     return work.outcome
 
 
+def _changes(folder: Path) -> str:
+    """What tells of the changes in a run that goes on; nothing of any other."""
+    record = traces.read_head(folder) if folder.is_dir() else {}
+    return runfiles.Folder(folder).changes(record) if record and going.going(folder, record) else ""
+
+
 def _tell(progress: Callable[[str], None], how_far: str, more: str = "") -> None:
     progress(how_far + more)
 
@@ -129,6 +137,7 @@ class _Merge:
         self.across: tuple[across.Runs, across.Derived] | None = None
         self.outcome = Outcome()
         self.marks: dict[Path, tuple[int, str]] = {}
+        self.changes: dict[Path, str] = {}  # of runs that went on before they were read
         self.seen: set[Path] = set()
         self.unpublished = False
         self.tell: Callable[..., None] = lambda *_: None
@@ -185,6 +194,7 @@ class _Merge:
                 self.outcome.shut += 1
                 continue
             self.seen.add(folder)
+            self.changes[folder] = _changes(folder)
             job = Job(folder, moment, self.hashes.get(bundle_iri(RUN_BASE + folder.name)))
             try:
                 noted = self.home.marked(folder)
@@ -258,6 +268,6 @@ class _Merge:
         """Note what was merged, and when it was read; where that cannot be noted it is looked at again."""
         with contextlib.suppress(OSError):
             for folder, (moment, damaged) in self.marks.items():
-                self.home.mark(folder, moment, damaged)
+                self.home.mark(folder, moment, damaged, self.changes.get(folder, ""))
             if set(self.home.run_folders()) <= self.seen:
                 self.home.mark_settings(self.settings.conclusions)

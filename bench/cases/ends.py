@@ -1,7 +1,8 @@
-"""Two hundred `provio run`s that end at once: how long the slowest takes to end, beside one that ends alone."""
+"""How long `provio run` takes to end after its command: after much that was touched, and of 200 that end at once."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import subprocess
@@ -21,10 +22,16 @@ COUNT = 200
 SCRIPT = 'echo > "ready$0"; read word < go; echo "$0" > "out$0"'  # waits until it is let go
 
 
+def _environment(folder: Path) -> dict[str, str]:
+    """An environment in which a folder has a record of its own."""
+    left_out = ("PYTHONDONTWRITEBYTECODE", "CI")
+    kept = {name: value for name, value in plain_environment().items() if name not in left_out}
+    return {**kept, "PROVIO_HOME": str(folder / ".provio")}
+
+
 def _ended(folder: Path, count: int) -> list[float]:
     """Start runs that wait for one FIFO, let all go at once; return after how many milliseconds each ended."""
-    kept = {name: value for name, value in plain_environment().items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment = {**kept, "PROVIO_HOME": str(folder / ".provio")}
+    environment = {**_environment(folder), "PROVIO_MERGE": "wait"}
     watched = [PROVIO, "run", "--quiet", "--"]
     subprocess.run([*watched, "true"], cwd=folder, env=environment, check=True)  # the store is there
     os.mkfifo(folder / "go")
@@ -62,4 +69,77 @@ def _ends(place: Place, rounds: int) -> Sequence[Figure]:
     ]
 
 
-QUESTIONS = [Question("ends", _ends)]
+LAST = Path(__file__).parent.parent / "programs" / "last.py"
+WAYS = {
+    "read 50,000 files": ("read", 50_000),
+    "wrote 200,000 files": ("write", 200_000),
+    "left 10,000 files open": ("leave", 10_000),
+    "started 5,000 programs": ("start", 5_000),
+    "forked 400 times in 4 threads, each child left a file open": ("fork", 400),
+}
+AFTER = 500  # ms that `provio run` may take after its command
+ONE_AFTER_THE_OTHER = 1000  # runs
+
+
+def _after(folder: Path, way: str, count: int) -> float:
+    """Return how many milliseconds after the last that a command did its `provio run` had ended."""
+    environment = {**_environment(folder), "PROVIO_MERGE": "background"}
+    command = [PROVIO, "run", "--quiet", "--", sys.executable, LAST, way, str(count)]
+    done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True)
+    return (time.monotonic_ns() - int(done.stdout)) / 1e6
+
+
+def _endings(place: Place, rounds: int) -> Sequence[Figure]:
+    """Measure each way in turns; the files that are read are made once."""
+    took: dict[str, list[float]] = {what: [] for what in WAYS}
+    for _ in range(rounds):
+        for what, (way, count) in WAYS.items():
+            with tempfile.TemporaryDirectory(dir=place.data) as made:
+                folder = Path(made)
+                (folder / "in").mkdir()
+                for number in range(count if way == "read" else 1):
+                    (folder / "in" / str(number)).write_bytes(b"1" * 40)
+                took[what].append(_after(folder, way, count))
+    title = "from the end of a command to that of `provio run`, where it {}: the longest"
+    return [Figure(title.format(what), Spread.of([max(found)]), "ms", AFTER, 0) for what, found in took.items()]
+
+
+def _row(place: Place, rounds: int) -> Sequence[Figure]:
+    """Runs one after the other, and how many merges they lead to; the Python alone beside them."""
+    took, alone, merges = [], [], []
+    for _ in range(max(1, rounds // 3)):
+        with tempfile.TemporaryDirectory(dir=place.data) as made:
+            folder = Path(made)
+            environment = {**_environment(folder), "PROVIO_MERGE": "background"}
+            mergers = set()
+            begun = time.perf_counter()
+            for _ in range(ONE_AFTER_THE_OTHER):
+                subprocess.run([PROVIO, "run", "--quiet", "--", "true"], cwd=folder, env=environment, check=True)
+                mergers |= _mergers(folder)
+            took.append((time.perf_counter() - begun) / ONE_AFTER_THE_OTHER * 1e3)
+            begun = time.perf_counter()
+            for _ in range(100):
+                subprocess.run([sys.executable, "-c", "pass"], cwd=folder, env=environment, check=True)
+            alone.append((time.perf_counter() - begun) * 10)
+            merges.append(len(mergers))
+    title = f"{ONE_AFTER_THE_OTHER:,} × `provio run -- true`, one after the other: each"
+    return [
+        Figure(title, Spread.of(took), "ms", 45),
+        Figure("`python3 -c pass`, beside it", Spread.of(alone), "ms"),
+        Figure("the background merges that they lead to", Spread.of([float(count) for count in merges]), "", 3, 0),
+    ]
+
+
+def _mergers(folder: Path) -> set[str]:
+    """The background merges of a record that are there."""
+    wanted, found = os.fsencode(folder / ".provio"), set()
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                words = Path(entry.path, "cmdline").read_bytes().split(b"\0")
+                if b"provio.background_merge" in words and wanted in words:
+                    found.add(entry.name)
+    return found
+
+
+QUESTIONS = [Question("ends", _ends), Question("endings", _endings), Question("row", _row, only_named=True)]

@@ -365,5 +365,6 @@ bool access_closed(struct thread *thread, struct object *object, uint64_t serial
         return false;
     if (access->closed == NULL) return false; // its thread ended, and it is this thread's second access by now
     store_digits(access->closed, time - thread->epoch);
+    live_changed(thread);
     return true;
 }

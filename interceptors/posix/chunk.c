@@ -44,8 +44,17 @@ static long space_gain(int fd, uint64_t offset, uint32_t size) {
     return 0;
 }
 
+static void changes_begin(struct live *live, struct chunk *chunk) {
+    chunk->used = CHANGES;
+    chunk->accesses = 1; // it stays mapped
+    live->digits = chunk->start + 16;
+    memset(live->digits, '0', 16);
+}
+
 long chunk_gain(struct live *live, int fd, size_t need) {
+    bool first = live->size == 0 && !live->of_calls;
     uint32_t size = live->next;
+    if (first) need += CHANGES;
     while (size < need + KEPT_BACK + 16) size += PAGE;
     struct chunk *chunk = pool_take(&chunks);
     if (chunk == NULL) return -ENOMEM;
@@ -58,6 +67,7 @@ long chunk_gain(struct live *live, int fd, size_t need) {
         return result;
     }
     *chunk = (struct chunk){.size = size, .whole = size, .start = (char *)result, .offset = live->size};
+    if (first) changes_begin(live, chunk);
     if (live->written) chunk_open_for(chunk, need);
     chunk->older = atomic_load(&live->chunk);
     live->size += size;

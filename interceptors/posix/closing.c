@@ -66,6 +66,7 @@ void closing_end(struct closing *closing, bool by_path) {
         if (!access_closed(thread, object, serial, time) || changed || (writable && file))
             closing_write(thread, closing, serial, time);
         if (object->unclosed != 0) unclosed_remove(object);
+        if (thread->live != NULL && unlikely(live_is_written(thread->live))) live_write_now(thread->live);
         thread->depth--;
     }
     object_release(object, (uint64_t)MAP_REFERENCE << 32);

@@ -1,6 +1,8 @@
 // The live Turtle file of a thread: valid at every instant. docs/trace-format.md says how and why.
 #include "live_file.h"
 
+#include "counting.h"
+
 struct pool lives = POOL(struct live);
 
 // ---- the file's name
@@ -48,6 +50,18 @@ static long file_claim(struct live *live, char *room) {
     memcpy(room, right, strlen(right) + 1);
     pool_give(&scratches, right);
     return fd;
+}
+
+// ---- the number of changes
+
+// Again where a handler changed something in between: its number may have been overwritten with a smaller one.
+void live_changed(const struct thread *thread) {
+    struct live *live = thread->live;
+    if (live == NULL || live->digits == NULL) return;
+    for (uint64_t count = next_number(&live->changes);; count = AS_IT_IS(live->changes)) {
+        store_digits(live->digits, count);
+        if (likely(count == AS_IT_IS(live->changes))) return;
+    }
 }
 
 // ---- gaps

@@ -25,9 +25,12 @@ struct block {
 
 void lives_write(void);
 bool block_begin(struct thread *thread, struct block *block, size_t room);
+// Readers see by a number in the file that it has something new.
+void live_changed(const struct thread *thread);
 static inline void block_commit(struct block *block) {
     // A text that filled its room to the end may have been cut: it stays a comment.
     if (likely(block->text.at < block->text.end)) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
+    live_changed(block->thread);
     *(volatile int *)&block->thread->depth -= 1;
 }
 // What was reserved stays a comment.
@@ -41,6 +44,8 @@ void live_sweep(struct thread *thread);
 void live_gain_ahead(struct thread *thread, uint32_t size);
 void base_return(struct thread *thread);
 bool live_ready(struct thread *thread);
+bool live_is_written(const struct live *live); // its file cannot be mapped: unmapped.c
+void live_write_now(struct live *live);
 bool size_allowed(uint64_t size); // of a file: chunk.c
 
 #endif

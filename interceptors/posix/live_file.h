@@ -7,6 +7,7 @@
 enum {
     FIRST_CHUNK = 4096,
     KEPT_BACK = 256, // of each chunk, for a Gap
+    CHANGES = 48,    // the first line of a thread file, a comment that holds the number of its changes
 };
 
 struct live {
@@ -20,6 +21,8 @@ struct live {
     bool written;  // its file cannot be mapped: see unmapped.c
     long pid;
     struct live *next_written;
+    uint64_t changes; // blocks that were committed, and closes
+    char *digits;     // of that number in the file; NULL: none
 };
 
 static inline bool live_hold(struct live *live) {

@@ -64,6 +64,17 @@ void live_write(struct live *live) {
     pool_give(&scratches, room);
 }
 
+bool live_is_written(const struct live *live) {
+    return live->written;
+}
+
+// A close is to be seen by readers though nothing may follow it. Where a handler interrupted, that is written later.
+void live_write_now(struct live *live) {
+    if (!live_hold(live)) return;
+    live_write(live);
+    live_release(live);
+}
+
 // What another thread does with its own takes it a moment; what a handler interrupted is not waited for.
 static bool live_hold_soon(struct live *live) {
     for (int attempt = 0; attempt < 100; attempt++) {

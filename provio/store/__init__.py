@@ -250,9 +250,26 @@ def is_earlier(home: Home) -> bool:
     return embedded.check_version(home) in embedded.EARLIER
 
 
+def _changed_since(home: Home, pending: Container[Path]) -> list[Path]:
+    """The runs that went on when they were merged, and ended or recorded something since, whatever times tell."""
+    went_on = {run: changes for run, changes in home.went_on().items() if run not in pending and run.is_dir()}
+    if not went_on:
+        return []
+    from provio import going, runfiles
+    from provio.trace import read_head
+
+    found = []
+    for run, changes in went_on.items():
+        record = read_head(run)
+        if not going.going(run, record) or runfiles.Folder(run).changes(record) != changes:
+            found.append(run)
+    return found
+
+
 def pending(home: Home, settings: Config) -> list[Path]:
     """Return the run folders that the store does not hold as they are now, as far as times tell."""
     found = served(home, settings).pending(settings.conclusions)
+    found += _changed_since(served(home, settings), found)
     if not settings.store:
         return home.run_folders() if is_earlier(home) else found
     from provio.store.remote import behind
