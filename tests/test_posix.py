@@ -306,6 +306,48 @@ os.waitpid(pid, 0); print(pid)
     assert inherited[0]["inherited"] == "true"
 
 
+def test_starts_of_many_children(trace: Trace, work: Path) -> None:
+    """After the first, children are named without asking /proc: by the start that it tells all the same."""
+    code = """
+import os
+for i in range(20):
+    if os.fork() == 0:
+        line = open("/proc/self/stat").read()
+        os.write(1, f"{os.getpid()} {line.rpartition(')')[2].split()[19]} {os.getppid()}\\n".encode())
+        os._exit(0)
+    os.wait()
+"""
+    with (work / "told").open("wb") as told:
+        trace.run(sys.executable, "-c", code, cwd=work, check=True, capture_output=False, stdout=told)
+    facts = trace.facts()
+    expected = sorted(line.split() for line in (work / "told").read_text().splitlines())
+    forks = of_class(facts, "Fork").values()
+    images = [one for one in of_class(facts, "Process").values() if one["image"] == "fork"]
+    assert len(expected) == 20
+    assert sorted([one["childPid"], one["childTick"]] for one in forks) == [told[:2] for told in expected]
+    assert sorted([one["pid"], one["startTick"], one["parentPid"]] for one in images) == expected
+    assert {one["executable"] for one in images} == {os.path.realpath(sys.executable)}
+
+
+def test_null_device_until_it_is_used(trace: Trace, work: Path) -> None:
+    """An opening of /dev/null is recorded when it is used, as it was made; a process that only opens it has no file."""
+    code = """
+import os
+unused, used = os.open("/dev/null", os.O_WRONLY), os.open("/dev/null", os.O_WRONLY | os.O_CLOEXEC)
+os.close(unused)
+if os.fork() == 0:
+    os.open("/dev/null", os.O_RDONLY)
+    os._exit(0)
+os.wait()
+os.write(used, b"12")
+"""
+    trace.run(sys.executable, "-c", code, cwd=work, check=True)
+    facts = trace.facts()
+    (opening,) = (one for one in facts.values() if one.get("path") == "/dev/null")
+    assert (opening["openApi"], opening["flags"], opening.get("inherited")) == ("open64", str(os.O_WRONLY | os.O_CLOEXEC), None)
+    assert {one["image"] for one in of_class(facts, "Process").values()} == {"exec"}
+
+
 def test_vfork_and_exec(trace: Trace, work: Path) -> None:
     """A child of vfork writes under its own name into its parent's file, and its parent goes on under its own."""
     code = (

@@ -70,8 +70,15 @@ struct real {
 #undef SKIPS
 };
 
-// A real function is looked up when it is first called: a process pays for the few names that it uses.
-extern void *_Atomic real_functions[API_COUNT];
+// A real function is looked up when it is first called: a process pays for the few names that it uses. The first
+// descriptors lie behind, on the same page: each process uses both, and a page costs it more than ten calls.
+struct object;
+extern struct tables {
+    void *_Atomic functions[API_COUNT];
+    struct object *_Atomic descriptors[1024];
+} tables;
+#define real_functions (tables.functions)
+#define first_descriptors (tables.descriptors)
 void *resolve(int api); // resolve.c
 void resolve_begin(void);
 void *real_named(const char *name); // of what is not in the table; NULL: there is none

@@ -9,16 +9,25 @@ extern char **environ;
 
 pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started) {
     if (pid == 0) {
-        if (relaxed(process.alive) != 0) memset(&page, 0, sizeof page); // a kernel that does not wipe
-        if (settings.watched) wake();
+        // Stored to at once: to read a page that was wiped takes a page fault of its own.
+        if (atomic_exchange(&process.alive, 0) != 0) memset(&page, 0, sizeof page); // a kernel that does not wipe
+        if (settings.watched && wake()) child_named();
     } else if (pid > 0 && thread != NULL) {
         event_child(api, TERM_Fork, pid, NULL, NULL, started);
     }
     return pid;
 }
 
+// What most children call before they execute something: looked up once here, each of them need not.
+static void resolve_for_children(void) {
+    static const short usual[] = {API_open, API_close, API_dup2, API_fcntl, API_execve, API_fflush, API__exit};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) real_function(usual[i]);
+}
+
 static pid_t watched_fork(int api, pid_t (*real)(void), struct thread *thread) {
     uint64_t started = thread == NULL ? 0 : now(thread);
+    if (thread != NULL) resolve_for_children();
+    child_begin();
     return forked(api, real(), thread, started);
 }
 FORWARD(fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
@@ -28,6 +37,7 @@ FORWARD(_Fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
 pid_t provio_forkpty(int *master, char *name, const void *terminal, const void *window) {
     struct thread *thread = watching() ? thread_self() : NULL;
     uint64_t started = thread == NULL ? 0 : now(thread);
+    child_begin();
     pid_t pid = forked(API_forkpty, REAL(forkpty)(master, name, terminal, window), thread, started);
     if (pid == 0 && watching()) forget_standard();
     if (pid > 0 && thread != NULL) object_forget(*master);
@@ -43,6 +53,7 @@ void vfork_begin(void) {
     if (thread == NULL || relaxed(sealed) || !live_ready(thread)) return;
     if (vforks++ > 0) return; // a child's own vfork: the memory is lent already
     vfork_started = now(thread);
+    child_begin();
     lender = thread;
     self = NULL;
 }
@@ -107,6 +118,7 @@ static int watched_spawn(int api, spawning real, bool searched, pid_t *pid, cons
     pid_t child = 0;
     struct launch launch = {.environment = envp};
     if (thread != NULL) launch_begin(&launch, AT_FDCWD, path, 0, searched, argv, envp);
+    child_begin();
     int result = real(pid == NULL ? &child : pid, path, actions, attributes, argv, launch.environment);
     if (pid != NULL) child = *pid;
     if (result == 0 && thread != NULL) {

@@ -60,6 +60,9 @@ long chunk_gain(struct live *live, int fd, size_t need) {
     if (chunk == NULL) return -ENOMEM;
     long result = space_gain(fd, live->size, size);
     if (result == 0) result = live->written ? -ENODEV : memory_map(size, MAP_SHARED, fd, (long)live->size);
+    // A child has no use for it, and who has many chunks mostly has them of many children. Not where a child may take
+    // itself for its parent.
+    if (result > 0 && settings.wipes && atomic_load(&live->chunk) != NULL) RAW(madvise, result, size, MADV_DONTFORK);
     if (is_refused(result)) result = chunk_as_memory(live, fd, size);
     if (result < 0 && result > -PAGE) {
         RAW(ftruncate, fd, (long)live->size);

@@ -3,8 +3,8 @@
 
 enum { FIRST_BASELINE = 10000000, LONGEST_LIFE = 1000000000, NANOSECONDS = 1000000000 };
 
-static _Atomic bool asked, stopped; // the time: only by system calls; not at all. Else by the counter
-static _Atomic uint64_t stopped_at;
+static EARLY _Atomic bool asked, stopped; // the time: only by system calls; not at all. Else by the counter
+static EARLY _Atomic uint64_t stopped_at;
 
 static uint64_t nanoseconds_of(struct timespec time) {
     return (uint64_t)time.tv_sec * NANOSECONDS + (uint64_t)time.tv_nsec;
@@ -21,6 +21,14 @@ static uint64_t system_clock(void) {
 
 uint64_t wall_clock(void) {
     return relaxed(stopped) ? relaxed(stopped_at) : system_clock();
+}
+
+// In the unit and from the clock that the kernel tells the start of a process in; 0: not known.
+uint64_t boot_tick(void) {
+    enum { A_TICK = NANOSECONDS / 100 };
+    struct timespec time = {0};
+    if (relaxed(asked) || relaxed(stopped) || relaxed(sealed) || clock_gettime(CLOCK_BOOTTIME, &time) != 0) return 0;
+    return nanoseconds_of(time) / A_TICK;
 }
 
 void clock_stop(struct thread *thread) {

@@ -74,6 +74,7 @@ static int watched_clone(int api, cloning real, beginning function, void *stack,
     if (thread == NULL) return real_clone(&call, function, argument);
     if (flags & CLONE_VM) return shared_clone(api, &call, &start);
     uint64_t started = now(thread);
+    child_begin();
     return forked(api, real_clone(&call, forked_child, &start), thread, started);
 }
 

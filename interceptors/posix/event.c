@@ -269,7 +269,7 @@ static size_t command_room(const char *path, char *const argv[]) {
 void event_child(int api, const char *term, int pid, const char *path, char *const argv[], uint64_t started) {
     struct thread *thread = thread_self();
     struct block block;
-    uint64_t tick = pid > 0 ? start_tick(pid, NULL) : 0;
+    uint64_t tick = pid > 0 ? child_tick(pid) : 0;
     turn_to(WRITING); // the child has what was read so far, and nothing that is read later
     if (thread == NULL || event_begin(thread, &block, term, api, started, command_room(path, argv)) == 0) return;
     TEXT_NUMBER(&block.text, TERM_childPid, (uint64_t)pid);

@@ -76,18 +76,34 @@ void text_process(struct text *text, const char *image, uint32_t pid, uint64_t t
     TEXT(text, "\"");
 }
 
-void text_place(struct text *text, const char *executable, size_t executable_size, const char *cwd, size_t cwd_size,
-                const struct mounts *mounts) {
+// The file that runs, whatever its name leads to by now. A forked image has it from the one that it is a copy of.
+static EARLY struct program {
+    const char *_Atomic path; // NULL: not looked at yet
+    size_t length;
+    struct facts facts; // mode 0: not known
+} program;
+
+static void program_look(char *room, size_t most) {
     static const char gone[] = " (deleted)"; // as /proc says it
     size_t tail = sizeof gone - 1;
-    struct facts facts; // of the file that runs, whatever its name leads to by now
-    bool known = executable_size > 0 && statx_facts(AT_FDCWD, "/proc/self/exe", 0, &facts);
-    if (known && facts.links == 0 && executable_size > tail &&
-        memcmp(executable + executable_size - tail, gone, tail) == 0)
-        executable_size -= tail;
-    if (executable_size > 0 && !left_out(CLASS_PROGRAM)) {
-        TEXT_NAME(text, executable, executable, executable_size);
-        if (known && !left_out(CLASS_FILE)) text_facts(text, &facts);
+    if (atomic_load(&program.path) != NULL) return;
+    long size = RAW(readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)room, (long)most);
+    size_t length = size > 0 ? (size_t)size : 0;
+    char *path = arena_take(length + 1);
+    if (path == NULL) return;
+    if (length == 0 || !statx_facts(AT_FDCWD, "/proc/self/exe", 0, &program.facts)) program.facts.mode = 0;
+    if (program.facts.mode != 0 && program.facts.links == 0 && length > tail &&
+        memcmp(room + length - tail, gone, tail) == 0)
+        length -= tail;
+    memcpy(path, room, length);
+    program.length = length;
+    atomic_store(&program.path, path);
+}
+
+void text_place(struct text *text, bool own, const char *cwd, size_t cwd_size, const struct mounts *mounts) {
+    if (own && program.length > 0 && !left_out(CLASS_PROGRAM)) {
+        TEXT_NAME(text, executable, program.path, program.length);
+        if (program.facts.mode != 0 && !left_out(CLASS_FILE)) text_facts(text, &program.facts);
     }
     if (cwd_size > 0 && !left_out(CLASS_PROCESS)) TEXT_NAME(text, cwd, cwd, cwd_size);
     text_mounts(text, mounts);
@@ -103,8 +119,8 @@ size_t process_room(void) {
            name_room(settings.host, strlen(settings.host)) + arguments_room();
 }
 
-static void header_write(struct live *live, struct thread *thread, const char *executable, size_t executable_size,
-                         const char *cwd, size_t cwd_size, const struct mounts *mounts, size_t room) {
+static void header_write(struct live *live, struct thread *thread, const char *cwd, size_t cwd_size,
+                         const struct mounts *mounts, size_t room) {
     struct block block;
     if (!reserve(thread, live, &block, room)) return;
     TEXT(&block.text, PREFIXES);
@@ -113,34 +129,29 @@ static void header_write(struct live *live, struct thread *thread, const char *e
     if (live->ordinal == 0) {
         text_process(&block.text, process.forked ? "fork" : "exec", process.pid, process.tick, process.parent,
                      process.started);
-        text_place(&block.text, executable, executable_size, cwd, cwd_size, mounts);
+        text_place(&block.text, true, cwd, cwd_size, mounts);
         text_unlike_ranks(&block.text);
     }
     block_commit(&block);
 }
 
-long header_gain(struct live *live, struct thread *thread, int fd) {
+// `room` is where the working directory is read to: behind the name of the file, on the same page.
+long header_gain(struct live *live, struct thread *thread, int fd, char *room, const char *end) {
     if (live->ordinal > 0) {
-        size_t room = PREFIX_ROOM + base_room() + THREAD_ROOM;
-        long gained = chunk_gain(live, fd, room);
-        if (gained == 0) header_write(live, thread, "", 0, "", 0, NULL, room);
+        size_t size = PREFIX_ROOM + base_room() + THREAD_ROOM;
+        long gained = chunk_gain(live, fd, size);
+        if (gained == 0) header_write(live, thread, "", 0, NULL, size);
         return gained;
     }
-    char *executable = pool_take(&scratches), *cwd = executable;
-    if (executable == NULL) return -ENOMEM;
-    long executable_size = RAW(readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)executable, PATH_MAX);
-    if (executable_size < 0) executable_size = 0;
-    cwd += executable_size;
-    long cwd_size = RAW(getcwd, (long)cwd, PATH_MAX); // with its NUL
-    cwd_size = cwd_size > 0 && cwd[0] == '/' ? cwd_size - 1 : 0;
-    size_t room = PREFIX_ROOM + base_room() + THREAD_ROOM + process_room() +
-                  name_room(executable, (size_t)executable_size) + name_room(cwd, (size_t)cwd_size);
+    program_look(room, (size_t)(end - room));
+    long cwd_size = RAW(getcwd, (long)room, end - room); // with its NUL
+    cwd_size = cwd_size > 0 && room[0] == '/' ? cwd_size - 1 : 0;
+    size_t size = PREFIX_ROOM + base_room() + THREAD_ROOM + process_room() + name_room(program.path, program.length) +
+                  name_room(room, (size_t)cwd_size);
     struct mounts mounts;
     mounts_look(&mounts);
     job_note();
-    long gained = chunk_gain(live, fd, room);
-    if (gained == 0)
-        header_write(live, thread, executable, (size_t)executable_size, cwd, (size_t)cwd_size, &mounts, room);
-    pool_give(&scratches, executable);
+    long gained = chunk_gain(live, fd, size);
+    if (gained == 0) header_write(live, thread, room, (size_t)cwd_size, &mounts, size);
     return gained;
 }

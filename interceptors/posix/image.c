@@ -6,7 +6,7 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
-enum { HEADER = 4096, SCRIPTS = 5 };
+enum { HEADER = 2048, SCRIPTS = 5 };
 
 #if __SIZEOF_POINTER__ == 8
 enum { NATIVE_CLASS = ELFCLASS64 };

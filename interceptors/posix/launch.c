@@ -14,17 +14,15 @@ static const char bare[] = "was started without the preload, which the program b
 struct pages {
     uintptr_t known[8]; // that can be read
     unsigned count;
-    long pid;
 };
 
-// Whether a page can be read, without the fault that reading it might be.
+// Whether a page can be read, without the fault that reading it might be: this call looks at what it is given before it
+// finds that there is no such way to change the mask.
 static bool readable(const void *address, struct pages *pages) {
     uintptr_t page_at = (uintptr_t)address & -(uintptr_t)PAGE;
     for (unsigned i = 0; i < pages->count && i < 8; i++)
         if (pages->known[i] == page_at) return true;
-    char byte;
-    struct iovec here = {&byte, 1}, there = {(void *)address, 1};
-    if (RAW(process_vm_readv, pages->pid, (long)&here, 1, (long)&there, 1, 0) == -EFAULT) return false;
+    if (RAW(rt_sigprocmask, -1, (long)page_at + 8, 0, 8) == -EFAULT) return false; // 0 would be no set at all
     pages->known[pages->count++ % 8] = page_at;
     return true;
 }
@@ -39,7 +37,7 @@ static bool readable_list(char *const list[], struct pages *pages) {
 }
 
 static bool readable_command(const char *path, char *const argv[], char *const envp[]) {
-    struct pages pages = {.pid = RAW(getpid, 0)};
+    struct pages pages = {.count = 0};
     return readable(path, &pages) && readable_list(argv, &pages) && readable_list(envp, &pages);
 }
 
@@ -84,15 +82,15 @@ static void launch_look(struct launch *launch, int dirfd, const char *path, int 
     if (room == NULL) return;
     char *second = room + PATH_ROOM / 2; // of the two halves
     bool found = !searched || strchr(path, '/') != NULL;
-    if (!found && (found = search(room, path))) path = room;
-    if (found) launch->reason = image_reason(second, dirfd, path, flags, &need);
-    if (need.other_library && !need.strip && (change.shim = other_shim(second)) == NULL) launch->reason = other_library;
+    if (!found && (found = search(second, path))) path = second;
+    if (found) launch->reason = image_reason(room, dirfd, path, flags, &need);
+    if (need.other_library && !need.strip && (change.shim = other_shim(room)) == NULL) launch->reason = other_library;
     need.strip |= launch->reason == other_library;
     if (found && launch->reason == NULL) launch->reason = is_watched(envp) ? place_reason() : bare;
     if (launch->reason != NULL && (launch->path = pool_take(&scratches)) != NULL)
         launch->path_length = (uint32_t)path_join(launch->path, dirfd, path);
     bool alone = launch->path != NULL && (need.strip || launch->reason == bare);
-    change.site = alone ? python_site(room, launch->path, envp) : NULL;
+    change.site = alone ? python_site(second, launch->path, envp) : NULL;
     if (need.strip || launch->reason == out_of_reach) change.shim = NULL;
     change.preload = need.strip || need.other_library || launch->reason == out_of_reach;
     if (change.preload || change.site != NULL) environment_change(launch, envp, &change);

@@ -115,7 +115,7 @@ static bool live_create(struct live *live, struct thread *thread) {
     if (room == NULL) return false;
     long fd = process_identify();
     if (fd == 0) fd = file_claim(live, room);
-    long gained = fd < 0 ? fd : header_gain(live, thread, (int)fd);
+    long gained = fd < 0 ? fd : header_gain(live, thread, (int)fd, room + strlen(room) + 1, room + PATH_ROOM);
     if (fd >= 0) RAW(close, fd);
     if (gained != 0) {
         if (fd >= 0) RAW(unlinkat, AT_FDCWD, (long)room, 0);
@@ -225,7 +225,7 @@ static void borrow(struct thread *thread) {
     text_base(&block.text, pid, tick, -1, 0);
     text_thread(&block.text, (int)pid, thread->epoch);
     text_process(&block.text, "fork", pid, tick, parent, now(thread));
-    text_place(&block.text, "", 0, "", 0, NULL);
+    text_place(&block.text, false, "", 0, NULL);
     block_commit(&block);
 }
 

@@ -64,9 +64,8 @@ size_t process_room(void);
 void text_base(struct text *text, uint32_t pid, uint64_t tick, int64_t number, int ordinal);
 void text_thread(struct text *text, int tid, uint64_t epoch);
 void text_process(struct text *text, const char *image, uint32_t pid, uint64_t tick, uint32_t parent, uint64_t started);
-void text_place(struct text *text, const char *executable, size_t executable_size, const char *cwd, size_t cwd_size,
-                const struct mounts *mounts);
-long header_gain(struct live *live, struct thread *thread, int fd);
+void text_place(struct text *text, bool own, const char *cwd, size_t cwd_size, const struct mounts *mounts);
+long header_gain(struct live *live, struct thread *thread, int fd, char *room, const char *end);
 
 // live_calls.c
 struct live *calls_begin(struct thread *thread);

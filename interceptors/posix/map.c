@@ -3,7 +3,7 @@
 
 enum { FIRST_MAPS = 256, MAP_SLABS = 10, FREE = 0, HELD = 1 }; // states of an address that are none
 
-static struct map *_Atomic slabs[MAP_SLABS]; // slab i holds 256 << i
+static EARLY struct map *_Atomic slabs[MAP_SLABS]; // slab i holds 256 << i
 static EARLY _Atomic int followed;
 
 bool maps_any(void) {

@@ -3,10 +3,10 @@
 
 #include <sys/mman.h>
 
-enum { FIRST_REGION = 1 << 16, REGION = 1 << 20 };
+enum { FIRST_REGION = 1 << 15, REGION = 1 << 20 };
 
-// Few: what the start of a process touches lies on few pages, and a page costs more than a hundred calls.
-enum { FIRST_SLAB = 4 };
+// One: the first items of all pools lie one behind the other, on few pages, and a page costs more than ten calls.
+enum { FIRST_SLAB = 1 };
 
 struct region {
     char *start;
@@ -14,13 +14,15 @@ struct region {
     _Atomic size_t used;
 };
 
-static _Alignas(64) char first_bytes[FIRST_REGION];
-static struct region first = {first_bytes, FIRST_REGION, 0};
-static struct region *_Atomic current = &first;
+// Two of them, so that what is small lies together: of what takes pages mostly the beginning is touched alone.
+enum { SMALL, LARGE, SIZES };
+static _Alignas(PAGE) char first_bytes[SIZES][FIRST_REGION];
+static struct region first[SIZES] = {{first_bytes[SMALL], FIRST_REGION, 0}, {first_bytes[LARGE], FIRST_REGION, 0}};
+static struct region *_Atomic current[SIZES] = {&first[SMALL], &first[LARGE]};
 
 // Counts maps made and undone: an address that one thread gave back and another is given is ordered by the kernel,
 // which ThreadSanitizer cannot see of raw system calls; it sees this.
-static _Atomic unsigned changes;
+static EARLY _Atomic unsigned changes;
 
 long memory_map(size_t size, long flags, long fd, long offset) {
     long address = RAW(mmap, 0, (long)size, PROT_READ | PROT_WRITE, flags, fd, offset);
@@ -50,31 +52,34 @@ static struct region *region_new(void) {
     return fresh;
 }
 
-static void region_offer(struct region *before, struct region *fresh) {
-    if (atomic_compare_exchange_strong(&current, &before, fresh)) return;
+static void region_offer(struct region *_Atomic *place, struct region *before, struct region *fresh) {
+    if (atomic_compare_exchange_strong(place, &before, fresh)) return;
     struct region *kept = atomic_exchange(&spare, fresh);
     if (kept != NULL) memory_unmap(kept, REGION);
 }
 
 void *arena_take(size_t size) {
+    struct region *_Atomic *place = &current[size >= PAGE];
     size = (size + 63) & ~(size_t)63;
     if (size > REGION / 8) return map(size);
     for (;;) {
-        struct region *region = atomic_load(&current);
+        struct region *region = atomic_load(place);
         size_t at = atomic_fetch_add(&region->used, size);
         if (at + size <= region->size) return region->start + at;
         struct region *fresh = region_new();
         if (fresh == NULL) return NULL;
-        region_offer(region, fresh);
+        region_offer(place, region, fresh);
     }
 }
 
 // A fresh region where the one in use is more than half full: later there may be none.
 void memory_gain_ahead(void) {
-    struct region *region = atomic_load(&current);
-    if (region->size == REGION && atomic_load(&region->used) < REGION / 2) return;
-    struct region *fresh = region_new();
-    if (fresh != NULL) region_offer(region, fresh);
+    for (int i = 0; i < SIZES; i++) {
+        struct region *region = atomic_load(&current[i]);
+        if (region->size == REGION && atomic_load(&region->used) < REGION / 2) continue;
+        struct region *fresh = region_new();
+        if (fresh != NULL) region_offer(&current[i], region, fresh);
+    }
 }
 
 static void *item_at(struct pool *pool, uint32_t index) {

@@ -20,7 +20,7 @@ struct pool {
     uint32_t size;
     int32_t own;             // where its own bytes are, from what is handed out
     uint32_t lead;           // where what is handed out begins
-    char *_Atomic slabs[28]; // slab i holds 4 << i items
+    char *_Atomic slabs[28]; // slab i holds 1 << i items
 };
 
 // A pool that few processes use is all zeros until then: it takes no room on the pages that every start touches.

@@ -6,7 +6,7 @@ struct object ignored = {.serial = UINT64_MAX, .kind = ""};
 static struct pool objects = POOL(struct object);
 static struct pool middle_paths = POOL_OF(512 + 64);
 EARLY _Atomic uint64_t serials;
-uint64_t serials_of_parent;
+EARLY uint64_t serials_of_parent;
 
 uint64_t serial_next(void) {
     return atomic_fetch_add(&serials, 1) + 1;
@@ -17,6 +17,7 @@ struct object *object_new(void) {
     if (object == NULL) return NULL;
     object->flags = object->unclosed = 0;
     object->opening = NULL;
+    object->api = -1;
     object->path = NULL;
     object->path_length = 0;
     atomic_store_explicit(&object->put, NULL, memory_order_relaxed);
@@ -28,6 +29,8 @@ struct object *object_new(void) {
     atomic_store_explicit(&object->stream, false, memory_order_relaxed);
     atomic_store_explicit(&object->hint[0], NULL, memory_order_relaxed);
     atomic_store_explicit(&object->hint[1], NULL, memory_order_relaxed);
+    atomic_store_explicit(&object->touched[0], 0, memory_order_relaxed);
+    atomic_store_explicit(&object->touched[1], 0, memory_order_relaxed);
     atomic_store_explicit(&object->serial, 0, memory_order_relaxed);
     object_moved(object, 0);
     atomic_store_explicit(&object->references, 1, memory_order_release);
@@ -79,6 +82,20 @@ static struct object *table_ignore(int fd) {
     return &ignored;
 }
 
+static const char null_device[] = "/dev/null";
+
+// Asking for the name of a descriptor takes three times as long as a look at the device that it most often is.
+static size_t name_met(int fd, char *room, struct object *object) {
+    struct facts facts;
+    if (S_ISCHR(object->facts.mode) && statx_facts(AT_FDCWD, null_device, 0, &facts) &&
+        facts.inode == object->facts.inode && facts.device_major == object->facts.device_major &&
+        facts.device_minor == object->facts.device_minor) {
+        memcpy(room, null_device, sizeof null_device);
+        return sizeof null_device - 1;
+    }
+    return path_of_fd(fd, room, &object->unlinked);
+}
+
 // A descriptor that came from outside: one look at its name. Held, or NULL where another thread was quicker.
 static struct object *object_meet(int fd) {
     long flags = RAW(fcntl, fd, F_GETFL);
@@ -91,7 +108,7 @@ static struct object *object_meet(int fd) {
     channel_note(object);
     object->unlinked = object->facts.links == 0;
     bool named = object->kind != NULL && !S_ISSOCK(object->facts.mode);
-    size_t length = room == NULL || !named ? 0 : path_of_fd(fd, room, &object->unlinked);
+    size_t length = room == NULL || !named ? 0 : name_met(fd, room, object);
     bool dropped =
         object->kind == NULL || kind_left_out(object->facts.mode) || (length > 0 && path_ignored(room, length));
     if (length > 0 && !dropped) object_path(object, room, length);
@@ -117,8 +134,9 @@ static void object_announce(struct thread *thread, struct object *object, int fd
         object->facts.size = facts.size;
     }
     if (S_ISSOCK(object->facts.mode)) connection_read(fd, object);
+    bool own = !object->inherited; // opened by this process
     thread->depth++;
-    access_opened(thread, object, -1, started, 0);
+    access_opened(thread, object, own ? object->api : -1, own ? object->started : started, own ? object->elapsed : 0);
     thread->depth--;
 }
 
@@ -137,6 +155,12 @@ struct object *object_slow(int fd) {
     if (object != &ignored && atomic_load(&object->serial) == 0) object_announce(thread, object, fd);
     object_release(object, 1);
     return object;
+}
+
+// What a shell opens for each command that is to print nothing: until it is used there is nothing to tell of it, and no
+// file for a process that does nothing else.
+static bool is_null_device(const struct object *object) {
+    return S_ISCHR(object->facts.mode) && object->path != NULL && strcmp(object->path, null_device) == 0;
 }
 
 static size_t name_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked) {
@@ -177,10 +201,16 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
         return table_ignore(fd);
     }
     if (peer != 0) object->connection = (struct connection){.family = AF_UNIX, .peer_inode = peer};
-    atomic_store_explicit(&object->serial, serial_next(), memory_order_release);
-    thread->depth++;
-    access_opened(thread, object, api, started, elapsed);
-    thread->depth--;
+    if (is_null_device(object)) {
+        object->api = api;
+        object->started = started;
+        object->elapsed = elapsed;
+    } else {
+        atomic_store_explicit(&object->serial, serial_next(), memory_order_release);
+        thread->depth++;
+        access_opened(thread, object, api, started, elapsed);
+        thread->depth--;
+    }
     object_release(table_set(fd, object), 1);
     return object;
 }

@@ -35,13 +35,16 @@ struct connection {
 struct object {
     _Atomic uint64_t serial; // 0: found open, to be announced at its first use
     struct counters *_Atomic hint[2];
+    _Atomic uint32_t touched[2]; // detail `file`: the number of the thread that said so last
     _Atomic uint64_t
         position; // the file offset, as far as known; of a stream, what only a reposition changes by a leap
     _Atomic uint64_t references; // descriptors, and maps << 32
     uint32_t flags;
-    uint32_t unclosed;       // its entry in the list of what is open for writing, from 1 on; 0: none
-    struct access *opening;  // the access made with it, which has its `closed` counter
-    const char *_Atomic put; // of a stream: up to here what lies in its buffer is counted
+    uint32_t unclosed;         // its entry in the list of what is open for writing, from 1 on; 0: none
+    struct access *opening;    // the access made with it, which has its `closed` counter
+    uint64_t started, elapsed; // of the call that opened it, where it is not announced yet
+    int api;                   // -1: none
+    const char *_Atomic put;   // of a stream: up to here what lies in its buffer is counted
     struct facts facts;
     const char *kind; // its class
     char *path;       // NULL: none
@@ -57,7 +60,6 @@ struct object {
 
 enum { MAP_REFERENCE = 1 }; // shifted by 32
 extern struct object ignored;
-extern struct object *_Atomic first_descriptors[1024];
 
 struct object *object_slow(int fd);
 struct object *object_known(int fd); // as the table has it, or NULL: only for its atomics

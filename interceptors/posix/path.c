@@ -2,7 +2,7 @@
 #include "shim.h"
 
 static char root[PATH_MAX]; // where chroot has put what the process calls `/`
-static size_t root_length;
+static EARLY size_t root_length;
 
 void root_changed(const char *path, size_t length) {
     if (length >= sizeof root) return;
@@ -21,9 +21,9 @@ static size_t root_before(char *path, size_t length, size_t room) {
     return root_length + length;
 }
 
-static char cwd[PATH_MAX];
-static _Atomic uint32_t cwd_version; // 0: not read yet; odd: being written
-static _Atomic bool cwd_stale;
+static EARLY char cwd[PATH_MAX / 8];       // a longer one is asked for each time
+static EARLY _Atomic uint32_t cwd_version; // 0: not read yet; odd: being written
+static EARLY _Atomic bool cwd_stale;
 
 static bool cwd_read(uint32_t version) {
     if (!atomic_compare_exchange_strong(&cwd_version, &version, version | 1)) return false;
@@ -52,7 +52,7 @@ static size_t cwd_copy(char *room) {
             size_t length = strlen(cwd);
             memcpy(room, cwd, length);
             atomic_thread_fence(memory_order_acquire);
-            if (relaxed(cwd_version) == version) return length;
+            if (relaxed(cwd_version) == version && length > 0) return length;
         }
     }
     long size = RAW(getcwd, (long)room, PATH_MAX);

@@ -13,8 +13,8 @@ THREAD_LOCAL __typeof__(muted) muted;
 static struct pool threads = POOL(struct thread);
 // Looked up, not linked with: before glibc 2.34 they lie in a library of their own, which a program without threads
 // has not; there nothing is to be done when a thread ends.
-static pthread_key_t thread_key;
-static __typeof__(pthread_setspecific) *thread_key_set;
+static EARLY pthread_key_t thread_key;
+static EARLY __typeof__(pthread_setspecific) *thread_key_set;
 
 // One field of PROVIO_TRACE, `%XX` undone, into the room. NULL: too long or malformed; else behind its NUL.
 static char *field(const char **at, char *room, const char *end) {
@@ -147,8 +147,10 @@ static void begin(int count, char **arguments, char **environment) {
     job_keep(job);
     if (preload != NULL) preload_restore(preload);
     remember_arguments(count, arguments);
-    RAW(madvise, (long)&page, sizeof page, MADV_WIPEONFORK); // on an older kernel the wrappers of fork do it alone
+    // On an older kernel the wrappers of fork do it alone.
+    settings.wipes = RAW(madvise, (long)&page, sizeof page, MADV_WIPEONFORK) == 0;
     thread_key_take();
+    real_function(API_close); // the first use of its page is a store: read before, it would take two page faults
     process.started = wall_clock();
     python_look();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
@@ -246,11 +248,45 @@ uint64_t start_tick(int pid, uint32_t *parent) {
     return stat_field(pid, START, parent);
 }
 
+// A child is made between two looks at the clock: where they show the same tick, it is the child's start. /proc, which
+// takes longer than all else that is recorded of a fork, is asked but once, for a kernel may count otherwise; and always
+// of one that does not wipe pages either: an old one, or one that only looks like Linux.
+static THREAD_LOCAL uint64_t tick_before;
+static EARLY _Atomic int ticks_agree; // 1: they do, -1: they do not
+
+void child_begin(void) {
+    tick_before = !settings.wipes || relaxed(ticks_agree) < 0 ? 0 : boot_tick();
+}
+
+static uint64_t tick_between(void) {
+    uint64_t before = tick_before;
+    tick_before = 0;
+    return before != 0 && boot_tick() == before ? before : 0;
+}
+
+uint64_t child_tick(int pid) {
+    uint64_t between = tick_between();
+    if (between != 0 && relaxed(ticks_agree) > 0) return between;
+    uint64_t told = start_tick(pid, NULL);
+    if (between != 0 && told != 0) atomic_store(&ticks_agree, told == between ? 1 : -1);
+    return told;
+}
+
+// In the child itself, once it is awake.
+void child_named(void) {
+    uint64_t between = tick_between();
+    if (relaxed(ticks_agree) > 0) process.known_tick = between;
+}
+
 // 0, or why the process cannot be named.
 long process_identify(void) {
     if (atomic_load(&process.tick) != 0) return 0;
     uint32_t parent = 0;
-    uint64_t tick = start_tick(0, &parent);
+    uint64_t tick = process.known_tick;
+    if (tick == 0)
+        tick = start_tick(0, &parent);
+    else
+        parent = (uint32_t)RAW(getppid, 0);
     atomic_store(&process.parent, parent);
     atomic_store(&process.pid, (uint32_t)RAW(getpid, 0));
     atomic_store(&process.tick, tick); // the last: other threads look at it first

@@ -40,7 +40,7 @@ static bool own_found(void) {
 
 enum { FILE_INPUT = 257 };
 
-_Atomic bool python_waits;
+EARLY _Atomic bool python_waits;
 
 // Whoever has no Python pays for one look-up of the loader alone.
 void python_look(void) {

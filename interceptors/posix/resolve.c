@@ -32,11 +32,11 @@ struct library {
     const ElfW(Half) * versions;
 };
 
-void *_Atomic real_functions[API_COUNT];
+struct tables tables __attribute__((aligned(PAGE)));
 
 // Those that were loaded when the process began: they stay, and what was loaded later does not come before them.
-static struct library libraries[256];
-static _Atomic int library_count;
+static EARLY struct library *_Atomic libraries;
+static EARLY _Atomic int library_count;
 
 static const void *table_at(const struct link_map *map, ElfW(Addr) address) {
     return (const void *)(address < map->l_addr ? address + map->l_addr : address); // some loaders leave it relative
@@ -125,8 +125,9 @@ static void *find_loaded(const char *name, uint32_t hash) {
 static void *find_name(const char *name) {
     void *found = NULL;
     uint32_t hash = hash_of(name);
+    const struct library *known = relaxed(libraries);
     for (int i = 0, count = relaxed(library_count); i < count && found == NULL; i++)
-        found = library_find(&libraries[i], name, hash);
+        found = library_find(&known[i], name, hash);
     return found != NULL ? found : find_loaded(name, hash);
 }
 
@@ -155,9 +156,13 @@ const char *own_name(void) {
 void resolve_begin(void) {
     int count = 0;
     if (relaxed(library_count) != 0) return;
-    const struct link_map *map = own_map();
-    for (map = map == NULL ? NULL : map->l_next; map != NULL && count < 256; map = map->l_next)
-        count += library_read(&libraries[count], map);
+    const struct link_map *own = own_map(), *first = own == NULL ? NULL : own->l_next;
+    for (const struct link_map *map = first; map != NULL; map = map->l_next) count++;
+    struct library *found = arena_take((size_t)count * sizeof *found);
+    count = 0;
+    for (const struct link_map *map = found == NULL ? NULL : first; map != NULL; map = map->l_next)
+        count += library_read(&found[count], map);
+    atomic_store(&libraries, found);
     atomic_store(&library_count, count == 0 ? -1 : count);
 }
 

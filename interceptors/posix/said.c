@@ -9,7 +9,7 @@ struct numbers {
     _Atomic uint64_t last;
     uint64_t parents;
 };
-static struct numbers configurations, metrics, checkpoints, entities;
+static EARLY struct numbers configurations, metrics, checkpoints, entities;
 
 static struct numbers *numbers_of(char letter) {
     switch (letter) {

@@ -2,9 +2,8 @@
 // in an overlay.
 #include "table.h"
 
-struct object *_Atomic first_descriptors[1024];
-
 static struct object *_Atomic *_Atomic more_descriptors[1024];
+static EARLY _Atomic unsigned descriptors; // the highest that was ever known, and one
 
 struct overlay {
     int count;
@@ -19,6 +18,8 @@ static THREAD_LOCAL struct overlay *overlay;
 
 static struct object *_Atomic *slot(int fd, bool make) {
     if (fd < 0 || fd >= 1024 * 1024) return NULL;
+    for (unsigned end = relaxed(descriptors); make && end <= (unsigned)fd;)
+        if (atomic_compare_exchange_weak(&descriptors, &end, (unsigned)fd + 1)) break;
     if (fd < 1024) return &first_descriptors[fd];
     struct object *_Atomic *row = atomic_load(&more_descriptors[fd / 1024]);
     if (row == NULL && make) {
@@ -112,10 +113,10 @@ void object_share(int fd, struct object *object) {
     object_release(table_set(fd, object), 1);
 }
 
+// What a vfork's child opened is in its overlay alone.
 unsigned descriptors_end(void) {
-    for (unsigned row = 1024; row-- > 1;)
-        if (relaxed(more_descriptors[row]) != NULL) return (row + 1) * 1024;
-    return 1024;
+    unsigned end = relaxed(descriptors);
+    return lender != NULL && end < 1024 ? 1024 : end;
 }
 
 // In a forked child: the descriptors keep their names, but each is announced anew at its first use.

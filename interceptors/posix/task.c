@@ -2,10 +2,10 @@
 #include "hand.h"
 #include "said.h"
 
-static _Atomic uint32_t numbers;
-static struct thread *_Atomic newest;
-static _Atomic uint64_t tasks;
-uint64_t tasks_of_parent;
+static EARLY _Atomic uint32_t numbers;
+static EARLY struct thread *_Atomic newest;
+static EARLY _Atomic uint64_t tasks;
+EARLY uint64_t tasks_of_parent;
 
 // The Tasks that have not ended, a bit each: for those who inherited one.
 enum { ROW = 32 * 1024, ROWS = 8 * 1024 };

@@ -53,8 +53,8 @@ struct process {               // on a page that a fork wipes
     _Atomic uint32_t number;   // n + 1
     _Atomic uint32_t ordinals; // threads that have a file, beyond the first
     _Atomic uint32_t pid, parent;
-    _Atomic uint64_t tick; // 0: the process has not been named yet
-    uint64_t started;
+    _Atomic uint64_t tick;        // 0: the process has not been named yet
+    uint64_t started, known_tick; // the latter: where the fork told it
     uint32_t forked;
     _Atomic uint64_t said[8];          // system calls that a Gap was left for
     struct thread *_Atomic idle[IDLE]; // states and files handed on by threads that ended
@@ -100,6 +100,7 @@ extern struct settings {
     size_t home_length, folder_length, layer_length;
     bool watched, time_stamp_counter, stat, list; // the last two: classes that are recorded only when asked for
     bool limited;                                 // there are paths that are left out
+    bool wipes;                                   // the kernel wipes the page of the process in each child
     uint32_t off;                                 // classes that are left out, a bit each
     enum detail detail;
     char *arguments, *arguments_end;
@@ -144,6 +145,10 @@ bool wake(void);
 struct thread *thread_begin(void);
 long process_identify(void);
 uint64_t start_tick(int pid, uint32_t *parent);
+void child_begin(void);
+uint64_t child_tick(int pid);
+void child_named(void);
+uint64_t boot_tick(void);
 uint64_t clock_slow(struct thread *thread);
 void clock_stop(struct thread *thread);            // no clock at all from here on: the last time stays
 void clock_without_counter(struct thread *thread); // only by system calls

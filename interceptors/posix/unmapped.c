@@ -2,7 +2,7 @@
 // written into the file before each next block, before an exec and at the end.
 #include "live_file.h"
 
-static struct live *_Atomic written; // of this process, and of those that it is a fork of
+static EARLY struct live *_Atomic written; // of this process, and of those that it is a fork of
 
 bool is_refused(long result) {
     return result == -ENODEV || result == -EINVAL || result == -EOPNOTSUPP || result == -EPERM || result == -EACCES;
