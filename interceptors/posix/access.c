@@ -326,6 +326,7 @@ void access_touched(struct thread *thread, struct object *object, uint64_t seria
         store_counter(counters, FIRST, time - thread->epoch);
         add(&counters->values[COUNT], 1);
     }
+    if (counters != NULL) atomic_store_explicit(&object->touched[side], relaxed(thread->number), memory_order_relaxed);
     thread->depth--;
 }
 
@@ -340,6 +341,11 @@ void account_stream(struct thread *thread, struct object *object, enum side side
     else if (!touched(object, serial, side))
         access_touched(thread, object, serial, side, api, now(thread));
     object_moved(object, offset + bytes);
+}
+
+// A character at which more than last digits change, or the time is read.
+void account_tenth(struct thread *thread, struct object *object, enum side side, int api) {
+    account_untimed(thread, object, side, api, 1);
 }
 
 // Before a stream is flushed or closed: its opening, or NULL. Who puts bytes inline calls __overflow when there is no

@@ -81,6 +81,7 @@ static inline void access_failed(struct thread *thread, struct object *object, i
     access_failed_with(thread, object, api, errno, started);
 }
 void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes);
+void account_tenth(struct thread *thread, struct object *object, enum side side, int api);
 void account_otherwise(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                        uint64_t offset, uint64_t bytes, uint64_t started);
 struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, uint64_t number,

@@ -138,11 +138,13 @@ static ALWAYS_INLINE bool touched(const struct object *object, uint64_t serial, 
                   counters->serial == serial && counters->values[COUNT] != 0);
 }
 
-// Then there is nothing to do but the call itself.
-static inline bool nothing_new(int fd, enum side side, int api) {
-    if (likely(!detailed(DETAIL_FILE)) || (unsigned)fd >= 1024) return false;
+// Then there is nothing to do but the call itself. A thread's number is never used again, nor is it in a child.
+static ALWAYS_INLINE bool nothing_new(int fd, enum side side, int api) {
+    const struct thread *thread = self;
+    if (likely(!detailed(DETAIL_FILE)) || (unsigned)fd >= 1024 || thread == NULL) return false;
     const struct object *object = atomic_load_explicit(&first_descriptors[fd], memory_order_acquire);
-    return object != NULL && relaxed(real_functions[api]) != NULL && touched(object, relaxed(object->serial), side);
+    return object != NULL && relaxed(object->touched[side]) == relaxed(thread->number) &&
+           relaxed(real_functions[api]) != NULL;
 }
 
 static ALWAYS_INLINE void account_timed(struct thread *thread, struct object *object, uint64_t serial, enum side side,
@@ -198,23 +200,27 @@ static inline void account_untimed(struct thread *thread, struct object *object,
     *(volatile int *)&thread->depth -= 1;
 }
 
-// A single character: nine times in ten two last digits change and nothing else.
-static inline void account_character(struct object *object, enum side side, int api) {
+// A single character: nine times in ten two last digits change and nothing else. The depth is stored and not counted
+// up and down, for each call would wait for what the one before stored.
+static ALWAYS_INLINE void account_character(struct object *object, enum side side, int api) {
     struct thread *thread = self;
     struct counters *counters = relaxed(object->hint[side]);
-    if (unlikely(thread == NULL || counters == NULL || counters->owner != relaxed(thread->number) ||
-                 counters->api != api || counters->serial != relaxed(object->serial)))
-        return account_stream(thread_self(), object, side, api, 1);
-    if (unlikely(detailed(DETAIL_FILE)) && counters->values[COUNT] != 0) return;
+    if (unlikely(thread == NULL || thread->depth != 0 ||
+                 !counters_fit(counters, thread, relaxed(object->serial), api))) {
+        account_stream(thread_self(), object, side, api, 1);
+        return;
+    }
     volatile char *digits = counters->digits;
-    if (unlikely(digits[15] == '9' || digits[47] == '9' || (counters->values[COUNT] & 63) < 2))
-        return account_untimed(thread, object, side, api, 1);
-    *(volatile int *)&thread->depth += 1;
+    if (unlikely(digits[15] == '9' || digits[47] == '9' || (counters->values[COUNT] & 63) < 2)) {
+        account_tenth(thread, object, side, api);
+        return;
+    }
+    *(volatile int *)&thread->depth = 1;
     add(&counters->values[COUNT], 1);
     add(&counters->values[BYTES], 1);
     digits[15]++;
     digits[47]++;
-    *(volatile int *)&thread->depth -= 1;
+    *(volatile int *)&thread->depth = 0;
 }
 
 // ---- what the compiler put inline: bytes that a program stores into a stream's buffer itself, without a call. They

@@ -32,11 +32,10 @@ void count_change(struct thread *thread, struct object *object, const char *term
         WATCH_##Term(name, type, arguments, subject, outcome)                                                          \
     }
 
+// Two functions, so that where there is nothing new none of the registers are saved for the counting.
 #define CHARACTER(name, type, parameters, arguments, Term, subject, outcome)                                           \
     EXPORTED(name, type, parameters)                                                                                   \
-    type provio_##name parameters {                                                                                    \
-        if (nothing_new(DESCRIPTOR_##subject, SIDE_##Term, API_##name)) return KNOWN(name) arguments;                  \
-        if (!watching()) return REAL(name) arguments;                                                                  \
+    static __attribute__((noinline)) type counted_##name parameters {                                                  \
         struct object *object = object_of(DESCRIPTOR_##subject);                                                       \
         type result = REAL(name) arguments;                                                                            \
         if (object != &ignored && (outcome) >= 0) {                                                                    \
@@ -44,6 +43,13 @@ void count_change(struct thread *thread, struct object *object, const char *term
             account_character(object, SIDE_##Term, API_##name);                                                        \
         }                                                                                                              \
         return result;                                                                                                 \
+    }                                                                                                                  \
+    type provio_##name parameters {                                                                                    \
+        if (relaxed(process.alive) <= DETAIL_FILE + 1) {                                                               \
+            if (nothing_new(DESCRIPTOR_##subject, SIDE_##Term, API_##name)) return KNOWN(name) arguments;              \
+            if (!watching()) return REAL(name) arguments;                                                              \
+        }                                                                                                              \
+        return counted_##name arguments;                                                                               \
     }
 
 #define VARIADIC(name, type, parameters, last, sibling, arguments, Term, subject, outcome)                             \
