@@ -344,7 +344,8 @@ os.write(used, b"12")
     trace.run(sys.executable, "-c", code, cwd=work, check=True)
     facts = trace.facts()
     (opening,) = (one for one in facts.values() if one.get("path") == "/dev/null")
-    assert (opening["openApi"], opening["flags"], opening.get("inherited")) == ("open64", str(os.O_WRONLY | os.O_CLOEXEC), None)
+    made = (opening["openApi"], opening["flags"], opening.get("inherited"))
+    assert made == ("open64", str(os.O_WRONLY | os.O_CLOEXEC), None)
     assert {one["image"] for one in of_class(facts, "Process").values()} == {"exec"}
 
 

@@ -61,12 +61,12 @@ static const char said[][24] = {
 static const char lists[][24] = {"PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "COBALT_NODEFILE"};
 
 void job_look(const char *values[JOB_WORDS], const char *name, size_t length, const char *value) {
-    if (length < sizeof "PBS_JOBID" - 1 || strchr("SPLFC", *name) == NULL) return;
+    if (length < sizeof "PBS_JOBID" - 1 || length >= sizeof numbers[0][0] || strchr("SPLFC", *name) == NULL) return;
     if (*name == 'L' && strcmp(value, "0") == 0) return; // what LSF says where there is no array
     for (int word = 0; word < JOB_WORDS; word++)
         for (int i = 0; i < 6 && numbers[word][i][0] != '\0'; i++)
-            if (values[word] == NULL && length == strlen(numbers[word][i]) &&
-                memcmp(name, numbers[word][i], length) == 0)
+            if (values[word] == NULL && strncmp(numbers[word][i], name, length) == 0 &&
+                numbers[word][i][length] == '\0')
                 values[word] = value;
 }
 

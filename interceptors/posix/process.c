@@ -150,7 +150,7 @@ static void begin(int count, char **arguments, char **environment) {
     // On an older kernel the wrappers of fork do it alone.
     settings.wipes = RAW(madvise, (long)&page, sizeof page, MADV_WIPEONFORK) == 0;
     thread_key_take();
-    real_function(API_close); // the first use of its page is a store: read before, it would take two page faults
+    atomic_store(&first_descriptors[0], NULL); // the first use of a page: read before, it would take two page faults
     process.started = wall_clock();
     python_look();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
@@ -249,8 +249,8 @@ uint64_t start_tick(int pid, uint32_t *parent) {
 }
 
 // A child is made between two looks at the clock: where they show the same tick, it is the child's start. /proc, which
-// takes longer than all else that is recorded of a fork, is asked but once, for a kernel may count otherwise; and always
-// of one that does not wipe pages either: an old one, or one that only looks like Linux.
+// takes longer than all else that is recorded of a fork, is asked but once, for a kernel may count otherwise; and each
+// time where the kernel does not wipe pages: that is an old one, or one that only looks like Linux.
 static THREAD_LOCAL uint64_t tick_before;
 static EARLY _Atomic int ticks_agree; // 1: they do, -1: they do not
 
