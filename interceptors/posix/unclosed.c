@@ -9,8 +9,8 @@
 
 enum { FIRST_SPACE = PAGE, MORE_SPACE = 16 * PAGE };
 
-static struct unclosed_list *_Atomic list; // a forked child shares it
-static _Atomic bool unavailable;
+static EARLY struct unclosed_list *_Atomic list; // a forked child shares it
+static EARLY _Atomic bool unavailable;
 
 static long list_open(void) {
     char *room = pool_take(&scratches);
