@@ -53,7 +53,8 @@ def variables(variant: str, built: Path, trace: Trace, shim: Path = SHIM) -> dic
 
 
 def plain_environment() -> dict[str, str]:
-    """Return this environment without anything preloaded, and with this Python first in the path; runs are merged before
-    they end."""
+    """Return this environment without anything preloaded, and with this Python first in the path, in which `provio run`
+    waits for its merge."""
     kept = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "PROVIO_TRACE")}
-    return {**kept, "PATH": f"{Path(sys.executable).parent}:{kept.get('PATH', '')}", "PYTHONHASHSEED": "0", "PROVIO_MERGE": "wait"}
+    path = f"{Path(sys.executable).parent}:{kept.get('PATH', '')}"
+    return {**kept, "PATH": path, "PYTHONHASHSEED": "0", "PROVIO_MERGE": "wait"}
