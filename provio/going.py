@@ -44,7 +44,12 @@ def going(folder: Path, record: Record, lost: bool = False, *, started: Collecti
         return True
     if not here(record) and "endedNs" not in record and not lost:
         return True
-    return _booted(folder, record) and any(map(alive, images(folder, record)))
+    return may_change(folder, record)
+
+
+def may_change(folder: Path, record: Record) -> bool:
+    """Tell whether a process of this host is there that has a thread file in a run: what began it may have ended."""
+    return folder.is_dir() and _booted(folder, record) and any(map(alive, images(folder, record)))
 
 
 def elsewhere(folder: Path, record: Record) -> list[str]:

@@ -100,9 +100,9 @@ def merge(
 
 
 def _changes(folder: Path) -> str:
-    """What tells of the changes in a run that goes on; nothing of any other."""
+    """What tells of the changes in a run of which a process is there; nothing of any other."""
     record = traces.read_head(folder) if folder.is_dir() else {}
-    return runfiles.Folder(folder).changes(record) if record and going.going(folder, record) else ""
+    return runfiles.Folder(folder).changes(record) if going.may_change(folder, record) else ""
 
 
 def _tell(progress: Callable[[str], None], how_far: str, more: str = "") -> None:

@@ -261,7 +261,7 @@ def _changed_since(home: Home, pending: Container[Path]) -> list[Path]:
     found = []
     for run, changes in went_on.items():
         record = read_head(run)
-        if not going.going(run, record) or runfiles.Folder(run).changes(record) != changes:
+        if not going.may_change(run, record) or runfiles.Folder(run).changes(record) != changes:
             found.append(run)
     return found
 
