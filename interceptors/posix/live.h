@@ -27,9 +27,12 @@ void lives_write(void);
 bool block_begin(struct thread *thread, struct block *block, size_t room);
 // Readers see by a number in the file that it has something new.
 void live_changed(const struct thread *thread);
-static inline void block_commit(struct block *block) {
+static inline void block_store(struct block *block) {
     // A text that filled its room to the end may have been cut: it stays a comment.
     if (likely(block->text.at < block->text.end)) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
+}
+static inline void block_commit(struct block *block) {
+    block_store(block);
     live_changed(block->thread);
     *(volatile int *)&block->thread->depth -= 1;
 }

@@ -61,6 +61,7 @@ bool line_begin(struct thread *thread, struct block *block, size_t size) {
 }
 
 void line_end(struct thread *thread, struct block *block) {
-    block_commit(block);
+    block_store(block); // of another file than the one that tells its changes
+    *(volatile int *)&thread->depth -= 1;
     if (unlikely(block->chunk->older != NULL) && thread->depth == 1) chunks_sweep(thread->calls);
 }
