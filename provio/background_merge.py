@@ -8,21 +8,25 @@ folder; it ends when `.provio` is gone or moved. It never takes time, memory or 
 
 from __future__ import annotations
 
-import contextlib
 import os
+import struct
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from provio.home import Home
 from provio.lock import RUN, YIELD, Lock, merger_address, tell_merger
+
+if TYPE_CHECKING:
+    import socket
 
 QUIET = 2.0  # seconds without an end before a merge begins,
 LONGEST = 60.0  # unless the first end was so long ago
 LOOK = 0.5  # seconds between two looks at whether `.provio` is still there
 PUBLISH = 2.0  # seconds of work after which what is merged is published: more is not done twice where it has to let go
 ROOM = 1 << 30  # bytes of memory that its control group must have left
-SYS_IOPRIO_SET, IDLE = 251, 3 << 13  # ioprio_set(2) on x86-64: this process, class idle
 
 
 def may_start(chosen: bool) -> bool:
@@ -35,52 +39,82 @@ def may_start(chosen: bool) -> bool:
     return chosen or not (os.environ.get("CI") or environment.in_container())
 
 
-def begin(home: Home) -> None:
-    """Start the background merge of a `.provio`; one that is there already is told."""
+def begin(home: Home, folders: Iterable[Path]) -> None:
+    """Start the background merge of a `.provio`, whose settings lie in some folders; one that is there is told."""
     from provio import background
 
-    background.begin("provio.background_merge", str(home.path))
+    background.begin("provio.background_merge", str(home.path), *map(str, folders))
 
 
 class Merger:
     """The background merge of one `.provio`, as long as it is there."""
 
-    def __init__(self, home: Home) -> None:
-        """Take the address; raises OSError where another process has it."""
-        import socket
-        import threading
-
-        self.home, self.address = home, merger_address(home.path)
+    def __init__(self, home: Home, folders: list[Path]) -> None:
+        """`folders` are where settings may lie. Raises OSError where there is no such `.provio`."""
+        self.home, self.folders, self.address = home, folders, merger_address(home.path)
         if not self.address:
             raise FileNotFoundError(home.path)
-        self.bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.bell.bind(self.address)
-        self.bell.settimeout(LOOK)
         self.last_end = time.monotonic()
         self.at_work = False
         self.tried: set[str] = set()
-        threading.Thread(target=self._listen, daemon=True).start()
 
-    def _listen(self) -> None:
+    def open(self) -> bool:
+        """Listen at the address; tell whether no other process does."""
+        import socket
+        import threading
+
+        self.bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            self.bell.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            self.bell.bind(self.address)
+        except OSError:
+            self.bell.close()
+            return False
+        self.bell.settimeout(LOOK)
+        threading.Thread(target=self._listen, args=(self.bell,), daemon=True).start()
+        return True
+
+    def close(self) -> None:
+        """Listen no more: a run that ends from here on starts another background merge."""
+        self.bell.close()
+
+    def _listen(self, bell: socket.socket) -> None:
         """Hear of ends; begin again where another process wants the store, end where `.provio` is gone. What is not
         published yet is merged again then."""
         path = b""
         while merger_address(self.home.path) == self.address:
-            message, _, said = self._heard().partition(b" ")
+            try:
+                message, _, said = self._heard(bell).partition(b" ")
+            except OSError:  # it is closed
+                return
             path = said or path
             if message == RUN:
                 self.last_end = time.monotonic()
             elif message == YIELD and self.at_work:
-                _begin_again(str(self.home.path))
-        if path and path != os.fsencode(self.home.path):
-            _begin_again(os.fsdecode(path))  # it was moved, and a run has ended there
+                self._begin_again(self.home.path)
+        moved = Path(os.fsdecode(path))
+        if path and moved != self.home.path and merger_address(moved) == self.address:
+            self._begin_again(moved)  # a run has ended there
         _stop()
         os._exit(0)
 
-    def _heard(self) -> bytes:
-        with contextlib.suppress(TimeoutError):
-            return self.bell.recv(4200)
-        return b""
+    def _heard(self, bell: socket.socket) -> bytes:
+        """Return the next message, or nothing where none comes for a while. Anybody can send to the address: what
+        others say counts only in a record that is shared, and never a path."""
+        try:
+            message, said, _, _ = bell.recvmsg(4200, 64)
+        except TimeoutError:
+            return b""
+        _, user, _ = struct.unpack("iII", said[0][2][:12]) if said else (0, -1, 0)
+        if user == os.getuid():
+            return message
+        return message.partition(b" ")[0] if self.home.shared else b""
+
+    def _begin_again(self, path: Path) -> None:
+        """Become a new background merge, which has nothing open."""
+        _stop()
+        words = [sys.executable, "-P", "-m", "provio.background_merge", str(path), *map(str, self.folders)]
+        os.execv(sys.executable, words)  # noqa: S606 (without a shell)
 
     def wait(self) -> None:
         """Wait until no run has ended for a while."""
@@ -91,11 +125,10 @@ class Merger:
     def pending(self) -> list[Path]:
         """The runs that ended and are to be merged, but for those that were tried in vain."""
         from provio import config_layers, going
-        from provio import home as homes
         from provio.store import pending
         from provio.trace import read_head
 
-        self.settings = config_layers.load(homes.project_folders(self.home.project), forgive=lambda _: None)
+        self.settings = config_layers.load(self.folders, forgive=lambda _: None)
         started, found = going.watched(), []
         for folder in pending(self.home, self.settings):
             if folder.name not in self.tried and not going.going(folder, read_head(folder), started=started):
@@ -120,12 +153,6 @@ class Merger:
             packing.begin(self.home)
 
 
-def _begin_again(path: str) -> None:
-    """Become a new background merge, which has nothing open."""
-    _stop()
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "provio.background_merge", path])  # noqa: S606 (without a shell)
-
-
 def _stop() -> None:
     """End what this process started."""
     from provio.store import loading
@@ -134,41 +161,37 @@ def _stop() -> None:
 
 
 def main() -> None:
-    """Merge what is pending of the `.provio` that is named, unless another process is there for it."""
+    """Merge what is pending of the `.provio` that is named, unless another process is there for it; where settings may
+    lie is named behind it."""
+    from provio import home as homes
     from provio import memory_limit
+    from provio.background import give_way
     from provio.errors import Busy, ProvioError
 
-    home = Home(Path(sys.argv[1]))
+    home, folders = Home(Path(sys.argv[1])), [Path(folder) for folder in sys.argv[2:] if folder]
     os.chdir("/")
     try:
-        merger = Merger(home)
+        merger = Merger(home, folders or homes.project_folders(home.project))
     except OSError:
-        tell_merger(home.path, RUN + b" " + os.fsencode(home.path))
         return
-    _give_way()  # but for the thread that listens
+    while not merger.open():
+        if tell_merger(home.path, RUN + b" " + os.fsencode(home.path)):
+            return
+    give_way()  # but for the thread that listens
     while memory_limit.left() >= ROOM:
         merger.wait()
-        folders = merger.pending()
-        if not folders:
-            return
+        runs = merger.pending()
+        if not runs:
+            merger.close()
+            if not merger.pending() or not merger.open():
+                return
+            continue
         try:
-            merger.merge(folders)
+            merger.merge(runs)
         except Busy:  # whoever merges may leave some
             merger.last_end = time.monotonic()
         except (OSError, ProvioError):
             return  # the next question says what is wrong
-
-
-def _give_way() -> None:
-    """Leave processor, disk and memory to all others."""
-    import ctypes
-
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, 19)
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    ctypes.CDLL(None).syscall(SYS_IOPRIO_SET, 1, 0, IDLE)
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 if __name__ == "__main__":

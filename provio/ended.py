@@ -19,7 +19,7 @@ from provio.recording import End, Recording
 from provio.run import end_as
 from provio.run_options import Call
 
-FIELDS = 11  # what is for the waiter alone,
+FIELDS = 13  # what is for the waiter alone,
 BLOCKED = 3  # but for this one: the signals that were blocked before there was a command
 
 

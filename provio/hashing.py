@@ -8,7 +8,6 @@ it may end. One that was killed is begun again by the next merge; what it had do
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import sys
@@ -39,8 +38,6 @@ NOTES = "hashing"
 TRIED = 24 * 3600  # seconds for which what the disk refuses is tried again
 Key = tuple[str, int, int, int, int]  # a version's, as `Facts.key` has it
 NAMES = ("inode", "birthNs", "mtimeNs", "size")
-# ioprio_set(2) on x86-64: this process, class idle: the disk is ours when nobody else wants it.
-SYS_IOPRIO_SET, IDLE = 251, 3 << 13
 
 
 def ask(home: Home, run_id: str) -> None:
@@ -81,8 +78,7 @@ def finish(home: Home, settings: config.Config, note: Callable[[str], None] = la
 def main() -> None:
     """Work through the notes of the `.provio` that is named; end where somebody else does, or none is left."""
     home, then_merge = Home(Path(sys.argv[1])), "--no-merge" not in sys.argv[2:]
-    os.nice(19)
-    ctypes.CDLL(None).syscall(SYS_IOPRIO_SET, 1, 0, IDLE)
+    background.give_way()
     settings = config_layers.load(homes.project_folders(home.project), forgive=lambda _: None)
     os.chdir("/")
     tried: set[str] = set()

@@ -28,8 +28,8 @@ def merger_address(path: Path) -> str:
     return f"\0provio-merge/{found.st_dev:x}/{found.st_ino}"
 
 
-def tell_merger(path: Path, message: bytes) -> None:
-    """Send a message to the background merge of a `.provio`, if one is there."""
+def tell_merger(path: Path, message: bytes) -> bool:
+    """Send a message to the background merge of a `.provio`; tell whether one is there."""
     import socket  # slow to import, and seldom wanted
 
     with (
@@ -37,6 +37,8 @@ def tell_merger(path: Path, message: bytes) -> None:
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sender,
     ):
         sender.sendto(message, merger_address(path))
+        return True
+    return False
 
 
 class Lock:

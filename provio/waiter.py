@@ -22,37 +22,45 @@ from provio.recording import End, Recording, host_folder
 from provio.signals import Signals
 from provio.vocab import RUN_BASE
 
+Rest = tuple[Any, list[str]]
 WAITER = Path(__file__).with_name("waiter")
 VARIABLE = b"PROVIO_WAIT"
 # What is done at the end, as interceptors/waiter/waiter.h has it.
 LEAVE, MERGE, PYTHON, SETTLE = b"leave", b"merge", b"python", b"settle"
 
 
-def wait_instead(recording: Recording, signals: Signals, pid: int, mode: bytes, word: str, rest: Any) -> None:
+def wait_instead(recording: Recording, signals: Signals, pid: int, mode: bytes, word: str, rest: Rest) -> None:
     """Become the waiter for the process `pid`; return where that cannot be.
 
-    `mode` says what is done at its end, `word` what is said of the run then, `rest` is what `provio.ended` is to know.
-    A run inside a run stays what it is: the outer one would see the waiter as one more program, which it cannot watch.
+    `mode` says what is done at its end, `word` what is said of the run then, `rest` is what `provio.ended` is to know:
+    the call of `provio run`, and the folders in which settings lie.
     """
     masks = [_mask(signals.awaited), _mask(signals.blocked)]
-    with _told(recording, [b"%d" % pid, b"0", *masks], mode, word, rest) as variable:
-        if "PROVIO_TRACE" not in os.environ:
-            os.execve(WAITER, sys.orig_argv, os.environb | variable)  # noqa: S606 (without a shell)
+    _become(recording, [b"%d" % pid, b"0", *masks], mode, word, rest)
 
 
-def end_instead(recording: Recording, end: End, mode: bytes, word: str, rest: Any) -> None:
+def end_instead(recording: Recording, end: End, mode: bytes, word: str, rest: Rest) -> None:
     """Become the waiter for a command that ended, as `wait_instead`; return where that cannot be."""
     status = (end.exit_code or 0) << 8 if end.signal is None else end.signal
     blocked = _mask(set(signal.pthread_sigmask(signal.SIG_BLOCK, ())))
-    with _told(recording, [b"0", b"%d" % status, b"0", blocked], mode, word, rest) as variable:
+    _become(recording, [b"0", b"%d" % status, b"0", blocked], mode, word, rest)
+
+
+def _become(recording: Recording, fields: list[bytes], mode: bytes, word: str, rest: Rest) -> None:
+    """A run inside a run stays what it is: the outer one would see the waiter as one more program, which it cannot
+    watch."""
+    with _told(recording, fields, mode, word, rest) as variable:
         if "PROVIO_TRACE" not in os.environ:
             os.execve(WAITER, sys.orig_argv, os.environb | variable)  # noqa: S606 (without a shell)
 
 
 def settle(recording: Recording) -> None:
     """Look at the files of a run that ended whose close nobody saw, as the waiter does."""
-    with _told(recording, [b"0", b"0", b"0", b"0"], SETTLE, "", None) as variable:
-        child = os.posix_spawn(WAITER, [os.fspath(WAITER)], os.environb | variable)
+    from provio.background import unwatched
+
+    with _told(recording, [b"0", b"0", b"0", b"0"], SETTLE, "", (None, [])) as variable:
+        environment = {os.fsencode(name): os.fsencode(value) for name, value in unwatched().items()}
+        child = os.posix_spawn(WAITER, [os.fspath(WAITER)], environment | variable)
         os.waitpid(child, 0)
 
 
@@ -67,11 +75,14 @@ def _plain(recording: Recording) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _told(recording: Recording, fields: list[bytes], mode: bytes, word: str, rest: Any) -> Iterator[dict[bytes, bytes]]:
+def _told(
+    recording: Recording, fields: list[bytes], mode: bytes, word: str, rest: Rest
+) -> Iterator[dict[bytes, bytes]]:
     """The variable that names the descriptor in which the waiter finds what it is told; what fails is not done."""
     paths = (recording.folder, host_folder(recording), recording.home.path)
     fields = [*fields, *map(os.fsencode, paths), mode, f"<{RUN_BASE}{recording.run_id}> a :Run".encode()]
-    fields += [os.fsencode(word), os.fsencode(sys.executable or "python3")]
+    places = [os.fsencode(folder) for folder in rest[1][:2]]
+    fields += [os.fsencode(word), os.fsencode(sys.executable or "python3"), *places, *[b""] * (2 - len(places))]
     passed: list[int] = []
     with contextlib.suppress(OSError, AttributeError, ValueError):
         told = os.memfd_create("provio")

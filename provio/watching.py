@@ -147,7 +147,9 @@ def when_merged(call: Call, settings: Config) -> str:
     return BACKGROUND if background_merge.may_start(settings.source("merge") != "default") else ASK
 
 
-def _left_to_waiter(recording: Recording, call: Call, settings: Config, folders: list[Path]) -> tuple[bytes, str, Any]:
+def _left_to_waiter(
+    recording: Recording, call: Call, settings: Config, folders: list[Path]
+) -> tuple[bytes, str, tuple[Any, list[str]]]:
     """What the waiter does at the end of a run, what it says, and what a Python that goes on is to know."""
     from provio import waiter
 
@@ -243,7 +245,7 @@ def _leave(recording: Recording, settings: Config, when: str) -> str:
     if when == BACKGROUND:
         from provio import background_merge
 
-        background_merge.begin(recording.home)
+        background_merge.begin(recording.home, homes.project_folders())
     return _left(recording, when) + follow
 
 

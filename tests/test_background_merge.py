@@ -23,6 +23,10 @@ from provio.home import Home
 from provio.lock import Lock, merger_address
 
 SCHED_IDLE = 5
+SENDS = """
+import socket, sys
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), "\\0" + sys.argv[1])
+"""
 MODULE = b"provio.background_merge"
 
 
@@ -292,6 +296,24 @@ def test_a_small_control_group(background: Project, group: Path) -> None:
     assert "pending in" in inside(*provio_command(), "run", "--", "bash", "-c", script).stderr
     assert mergers(background) == []
     assert "echo 1 > out" in inside(*provio_command(), "lineage", "out").stdout
+
+
+@pytest.mark.slow
+def test_what_others_say_is_not_heard(background: Project) -> None:
+    """Another user sends a path to the address: the project is moved, and nothing begins there."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root, and setpriv (util-linux), to be another user")
+    evil = background.path.with_name("evil") / ".provio"
+    (evil / "runs").mkdir(parents=True)
+    background.watch("true")
+    merger, address = merger_of(background), merger_address(background.path / ".provio")
+    words = ["setpriv", "--reuid=64101", "--clear-groups", "/usr/bin/python3", "-c", SENDS]
+    subprocess.run([*words, address[1:], f"run {evil}"], cwd="/", check=True)
+    background.path.rename(background.path.with_name("other"))
+    ended(merger)
+    assert not mergers(Project(evil.parent, background.env))
+    assert [entry.name for entry in evil.iterdir()] == ["runs"]
+    background.path.mkdir()
 
 
 def test_there_is_one_for_each_record(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_the_commands_of_a_page_do_what_it_says(project: Project, needs: Any, pa
     needs(*programs)
     path = f"{Path(provio_command()[0]).parent}:{project.env['PATH']}"
     variables = dict(re.findall(r"(\w+)=(\S+)", "".join(re.findall(r"(?m)^export (.*)$", setup))))
-    env = {**project.env, **variables, "PATH": path, "LC_ALL": "C.UTF-8"}
+    env = {**project.env, **variables, "PATH": path, "LC_ALL": "C.UTF-8", "PROVIO_MERGE": "background"}
 
     def shown(line: str) -> str:
         done = subprocess.run(

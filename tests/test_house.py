@@ -17,9 +17,10 @@ FLOORS = """
     runfiles trace_hash
     content given_file settings switches endpoints config config_layers config_file home sharing lock passwords redact
     jobs storage environment executable limits mount_tables
-    trace_records trace_processes trace_parts trace needs shims going signals recording run waiter session
+    trace_records trace_processes trace_parts trace needs shims memory_limit tied background going
+    signals recording run waiter session
     collect collector unattended unbegun
-    memory_limit tied background hdf5_signs hdf5_unseen
+    hdf5_signs hdf5_unseen
     settle identity present image recipes
     lineage dividing outlines descent survey surveying
     graph_lines graph_calls graph_ranks graph_members graph_said graph across store word_graphs own_words

@@ -27,7 +27,7 @@ SCRIPTS = {
     f"exec 3> out; mv out other; {KILLED}": [],  # merge finds it, which knows of the new name
     f"exec 3> out; rm out; {KILLED}": [],
     f"exec 3> ' ; :inode 5'; {KILLED}": [" ; :inode 5"],
-    f"exec 3> 'a\\b'; {KILLED}": [],  # merge reads the name
+    f"exec 3> 'a\\b'; exec 4> 'c\"d'; exec 5> $'e\\nf'; {KILLED}": ["a\\b", 'c"d', "e\nf"],
 }
 OPENS = """
 import os, resource, sys
@@ -56,6 +56,36 @@ for child in filter(None, children):
 """
 
 
+SWAPS = """
+import subprocess
+files = [open(f"a{number}", "w") for number in range(10)]
+subprocess.run("cp -a .provio copy && rm -rf .provio && mv copy .provio", shell=True, check=True)
+files += [open(f"b{number}", "w") for number in range(200)]
+print("done")
+"""
+# The first thread ends, and the second writes on after the end of the command that started it.
+SECOND = """
+import ctypes, os, sys, threading, time
+if os.fork():
+    while not os.path.exists("begun"):
+        time.sleep(0.01)
+    os._exit(0)
+nowhere = os.open("/dev/null", os.O_RDWR)
+for descriptor in range(3):
+    os.dup2(nowhere, descriptor)
+out = os.open("out", os.O_CREAT | os.O_WRONLY)
+os.write(out, b"first\\n")
+def work():
+    os.mkdir("begun")
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    os.write(out, b"second\\n")
+    os.kill(os.getpid(), 9)
+threading.Thread(target=work).start()
+ctypes.CDLL(None).syscall(60, 0)  # exit, of this thread alone
+"""
+
+
 def entries(project: Project) -> list[tuple[int, ...]]:
     """The entries of the only run's list that are in use."""
     (path,) = project.path.glob(f".provio/runs/*/*/{UNCLOSED}")
@@ -77,9 +107,12 @@ def names(project: Project) -> list[str]:
     found, text = [], b"".join(path.read_bytes() for path in project.trace_files())
     for line in settled(project):
         serial = line.partition(">")[0].rpartition("/")[2].encode()
-        match = re.search(rb' <../%s> a :FileVersion ; :path(?:Encoded)? "([^"]*)"' % serial, text)
+        match = re.search(rb' <../%s> a :FileVersion ; :path(?:Encoded)? "((?:[^"\\]|\\.)*)"' % serial, text)
         assert match
-        found.append(os.path.basename(os.fsdecode(match[1].replace(b"%FF", b"\xff"))))
+        path = (
+            match[1].replace(b"%FF", b"\xff").replace(b"\\u000A", b"\n").replace(b'\\"', b'"').replace(b"\\\\", b"\\")
+        )
+        found.append(os.path.basename(os.fsdecode(path)))
     return found
 
 
@@ -155,6 +188,27 @@ def test_a_list_that_is_damaged_harms_nothing(project: Project) -> None:
     )
     assert "pending" in done.stderr
     assert project.data("out") == set()
+
+
+def test_a_record_that_is_replaced_while_a_program_runs(project: Project) -> None:
+    """The list that it has mapped is not the file of that name any more: it goes on without more entries."""
+    assert project.provio("run", "--quiet", "--no-merge", "--", sys.executable, "-c", SWAPS).stdout == "done\n"
+
+
+@pytest.mark.slow
+def test_a_process_whose_first_thread_has_ended_is_alive(project: Project) -> None:
+    """What it has open is looked at when all of it has ended."""
+    if os.uname().machine != "x86_64":
+        pytest.skip("the number of the system call that ends a thread is that of x86-64")
+    project.provio("run", "--quiet", "--no-merge", "--", sys.executable, "-c", SECOND)
+    assert names(project) == []
+    (project.path / "go").touch()
+    deadline = time.monotonic() + 60
+    while (project.path / "out").read_text() != "first\nsecond\n":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(0.1)
+    assert "13 B" in project.provio("lineage", "out").stdout
 
 
 def test_a_fork_that_closes_leaves_the_parents_entry(project: Project) -> None:

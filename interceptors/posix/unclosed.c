@@ -1,8 +1,8 @@
 // Openings for writing are added to the run's list when they are recorded, and removed when their close is.
 //
 // A process that is killed leaves its entries. All processes of the run on this host share the list: an entry is
-// claimed by one exchange of its state, so that no two take the same one. What finds no entry is counted, or, without a
-// list, not known to it: merge looks at every opening once more.
+// claimed by one exchange of its state, so that no two take the same one. What finds no entry is not in it: merge looks
+// at every opening once more.
 #include "live_file.h"
 
 #include "unclosed.h"
@@ -11,40 +11,51 @@ enum { FIRST_SPACE = PAGE, MORE_SPACE = 16 * PAGE };
 
 static EARLY struct unclosed_list *_Atomic list; // a forked child shares it
 static EARLY _Atomic bool unavailable;
+static struct facts mapped; // the file that it is
 
-static long list_open(void) {
+static long list_open(int flags) {
     char *room = pool_take(&scratches);
     if (room == NULL) return -ENOMEM;
     struct text text = {room, room + PATH_ROOM - 1};
     text_string(&text, settings.folder);
     TEXT(&text, "/" UNCLOSED_FILE);
     *text.at = '\0';
-    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     pool_give(&scratches, room);
     return fd;
 }
 
-static void list_map(long fd) {
+static bool list_map(long fd) {
     struct unclosed_list *before = NULL;
+    if (!statx_facts((int)fd, "", AT_EMPTY_PATH, &mapped)) return false;
     long start = memory_map(UNCLOSED_SIZE, MAP_SHARED, fd, 0);
-    if (start < 0 && start > -PAGE) return;
+    if (start < 0 && start > -PAGE) return false;
     if (!atomic_compare_exchange_strong(&list, &before, (struct unclosed_list *)start))
         memory_unmap((void *)start, UNCLOSED_SIZE);
+    return true;
 }
 
-// More space behind the entries that have some. It is allocated before it is used: a store into a hole of the file
-// would kill the program where the disk is full. To allocate what is allocated already changes nothing.
+// The folder may have been moved or copied meanwhile, so that another file has the name.
+static bool is_mapped(long fd) {
+    struct facts facts;
+    return statx_facts((int)fd, "", AT_EMPTY_PATH, &facts) && facts.inode == mapped.inode &&
+           facts.device_major == mapped.device_major && facts.device_minor == mapped.device_minor;
+}
+
+// More space behind the entries that have some. It is allocated before it is used: a store into a hole of the file, or
+// behind its end, would kill the program. To allocate what is allocated already changes nothing.
 static bool list_grow(uint32_t entries) {
-    uint64_t offset = entries == 0 ? 0 : (entries + 1) * sizeof(struct unclosed_entry);
-    uint64_t size = offset == 0 ? FIRST_SPACE : MORE_SPACE;
+    bool first = entries == 0;
+    uint64_t offset = first ? 0 : (entries + 1) * sizeof(struct unclosed_entry);
+    uint64_t size = first ? FIRST_SPACE : MORE_SPACE;
     if (size > UNCLOSED_SIZE - offset) size = UNCLOSED_SIZE - offset;
-    long fd = size == 0 || !size_allowed(offset + size) ? -1 : list_open();
+    long fd = size == 0 || !size_allowed(offset + size) ? -1 : list_open(first ? O_CREAT : 0);
     if (fd < 0) return false;
-    bool grown = RAW(fallocate, fd, 0, (long)offset, (long)size) == 0;
-    if (grown && atomic_load(&list) == NULL) list_map(fd);
+    bool grown = (first || is_mapped(fd)) && RAW(fallocate, fd, 0, (long)offset, (long)size) == 0;
+    if (grown && first) grown = list_map(fd);
     RAW(close, fd);
+    if (!grown) return false;
     struct unclosed_list *known = atomic_load(&list);
-    if (!grown || known == NULL) return false;
     uint32_t least = (uint32_t)((offset + size) / sizeof(struct unclosed_entry)) - 1;
     for (uint32_t now = atomic_load(&known->entries); now < least;)
         if (atomic_compare_exchange_weak(&known->entries, &now, least)) break;
@@ -84,10 +95,7 @@ static struct unclosed_entry *entry_claim(struct unclosed_list *known) {
 void unclosed_add(struct object *object, const struct live *live, uint64_t offset) {
     struct unclosed_list *known = list_get();
     struct unclosed_entry *entry = known == NULL ? NULL : entry_claim(known);
-    if (entry == NULL) {
-        if (known != NULL) atomic_fetch_add(&known->left_out, 1);
-        return;
-    }
+    if (entry == NULL) return;
     entry->pid = process.pid;
     entry->tick = process.tick;
     entry->image = relaxed(process.number) - 1;

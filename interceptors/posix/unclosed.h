@@ -21,10 +21,9 @@ struct unclosed_entry {
 enum { UNCLOSED_SIZE = 1 << 20, UNCLOSED_ENTRIES = UNCLOSED_SIZE / sizeof(struct unclosed_entry) - 1 };
 
 struct unclosed_list {
-    _Atomic uint32_t entries;  // for which there is space by now
-    _Atomic uint32_t first;    // most likely all before this one are taken
-    _Atomic uint32_t left_out; // openings for which no entry was free
-    uint32_t unused[13];
+    _Atomic uint32_t entries; // for which there is space by now
+    _Atomic uint32_t first;   // most likely all before this one are taken
+    uint32_t unused[14];
     struct unclosed_entry entry[UNCLOSED_ENTRIES];
 };
 

@@ -25,7 +25,8 @@ static bool told_of_a_run(const char *home) {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     char message[4200];
     int said = snprintf(message, sizeof message, "run %s", home);
-    bool told = fd >= 0 && sendto(fd, message, (size_t)said, 0, (struct sockaddr *)&address, size) == said;
+    bool told = fd >= 0 && said < (int)sizeof message &&
+                sendto(fd, message, (size_t)said, 0, (struct sockaddr *)&address, size) == said;
     if (fd >= 0) close(fd);
     return told;
 }
@@ -38,7 +39,8 @@ static void begin(const struct told *told) {
     if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
         for (int fd = 3; fd < 1024; fd++) close(fd);
     if (chdir("/") != 0) _exit(127);
-    execl(told->python, told->python, "-P", "-m", "provio.background_merge", told->home, (char *)NULL);
+    execl(told->python, told->python, "-P", "-m", "provio.background_merge", told->home, told->settings, told->checkout,
+          (char *)NULL);
     _exit(127);
 }
 

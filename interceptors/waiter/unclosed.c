@@ -6,6 +6,7 @@
 #include "../posix/unclosed.h"
 #include "waiter.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+static const char NEW[] = UNCLOSED_FILE ".new"; // not as merge calls its own
 
 enum { MOST = 10000, BLOCK = 16 << 10 };
 
@@ -33,27 +36,51 @@ static int hexadecimal(char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-static void decode(char *text) {
+// Two hexadecimal digits; -1 where they are none.
+static int byte_at(const char *at) {
+    int high = hexadecimal(at[0]), low = high < 0 ? -1 : hexadecimal(at[1]);
+    return low < 0 ? -1 : high << 4 | low;
+}
+
+static void decode_percent(char *text) {
     char *to = text;
     for (const char *at = text; *at != '\0'; at++) {
-        int high = *at == '%' ? hexadecimal(at[1]) : -1, low = high < 0 ? -1 : hexadecimal(at[2]);
-        *to++ = low < 0 ? *at : (char)(high << 4 | low);
-        if (low >= 0) at += 2;
+        int byte = *at == '%' ? byte_at(at + 1) : -1;
+        *to++ = byte < 0 ? *at : (char)byte;
+        if (byte >= 0) at += 2;
     }
     *to = '\0';
+}
+
+// The escapes that the shim writes: \" \\ and \u00XX. Returns where the text ends, NULL where it is another.
+static char *decode_literal(char *text) {
+    char *to = text, *at = text;
+    for (; *at != '"' && *at != '\0'; at++) {
+        int byte = *at == '\\' && strncmp(at + 1, "u00", 3) == 0 ? byte_at(at + 4) : -1;
+        if (*at != '\\')
+            *to++ = *at;
+        else if (at[1] == '"' || at[1] == '\\')
+            *to++ = *++at;
+        else if (byte < 0)
+            return NULL;
+        else
+            *to++ = (char)byte, at += 5;
+    }
+    if (*at == '\0') return NULL;
+    *to = '\0';
+    return at;
 }
 
 // The path is what a block says first, so that what is in its text is not taken for the rest.
 static bool read_opening(char *block, struct opening *opening) {
     *strchrnul(block, '\n') = '\0';
     char *plain = after(block, " ; :path \""), *encoded = plain == NULL ? after(block, " ; :pathEncoded \"") : NULL;
-    char *path = plain == NULL ? encoded : plain, *end = path == NULL ? NULL : strchr(path, '"');
-    if (end == NULL || memchr(path, '\\', (size_t)(end - path)) != NULL) return false; // an escape of Turtle's
-    *end = '\0';
+    char *path = plain == NULL ? encoded : plain, *end = path == NULL ? NULL : decode_literal(path);
+    if (end == NULL) return false;
     char *device = after(end + 1, " ; :device \""), *inode = after(end + 1, " ; :inode ");
     char *birth = after(end + 1, " ; :birthNs ");
     if (device == NULL || inode == NULL || birth == NULL) return false;
-    if (encoded != NULL) decode(path);
+    if (encoded != NULL) decode_percent(path);
     opening->path = path;
     opening->inode = strtoull(inode, NULL, 10);
     opening->birth = strtoull(birth, NULL, 10);
@@ -74,6 +101,17 @@ static bool look(const struct opening *opening, struct statx *found) {
     return found->stx_ino == opening->inode && birth == opening->birth && strcmp(device, opening->device) == 0;
 }
 
+// Whether a process has more threads than its first, which may have ended before them.
+static bool has_threads(uint32_t pid) {
+    char name[64];
+    snprintf(name, sizeof name, "/proc/%u/task", pid);
+    DIR *place = opendir(name);
+    int count = 0;
+    while (place != NULL && count < 4 && readdir(place) != NULL) count++; // `.` and `..` are two
+    if (place != NULL) closedir(place);
+    return count == 4;
+}
+
 // Whether the process is there that an entry is of: what it has open may change yet.
 static bool is_alive(const struct unclosed_entry *entry) {
     char name[64], stat[1024];
@@ -84,7 +122,7 @@ static bool is_alive(const struct unclosed_entry *entry) {
     if (size <= 0) return false;
     stat[size] = '\0';
     const char *at = strrchr(stat, ')');
-    if (at != NULL && (at[2] == 'Z' || at[2] == 'X')) return false;
+    if (at != NULL && (at[2] == 'Z' || at[2] == 'X') && !has_threads(entry->pid)) return false;
     for (int number = 2; at != NULL && number < 22; number++) at = strchr(at + 1, ' ');
     return at != NULL && strtoull(at, NULL, 10) == entry->tick;
 }
@@ -151,7 +189,8 @@ static struct unclosed_list *read_list(int place, size_t *entries) {
 // What another process found already stays as it is.
 static FILE *begin(int place) {
     if (faccessat(place, "settled.ttl", F_OK, AT_SYMLINK_NOFOLLOW) == 0) return NULL;
-    int fd = openat(place, "settled.new", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    unlinkat(place, NEW, 0);
+    int fd = openat(place, NEW, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     FILE *settled = fd < 0 ? NULL : fdopen(fd, "w");
     if (settled != NULL) fprintf(settled, "@prefix : <https://w3id.org/provio/ns#> .\n");
     return settled;
@@ -165,7 +204,7 @@ void settle_unclosed(const struct told *told) {
     if (settled != NULL) {
         int stated = settle(place, settled, told, list, entries);
         bool whole = fclose(settled) == 0 && stated > 0;
-        if (!whole || renameat(place, "settled.new", place, "settled.ttl") != 0) unlinkat(place, "settled.new", 0);
+        if (!whole || renameat(place, NEW, place, "settled.ttl") != 0) unlinkat(place, NEW, 0);
     }
     free(list);
     if (place >= 0) close(place);

@@ -9,7 +9,7 @@
 // pid: the command's, or 0 where it has ended, with `status`; mode: what is done at its end
 struct told {
     const char *pid, *status, *awaited, *before, *run_folder, *trace_folder, *home;
-    const char *mode, *subject, *word, *python;
+    const char *mode, *subject, *word, *python, *settings, *checkout; // the last two: where settings lie, if anywhere
 };
 
 enum mode {
