@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -59,16 +60,37 @@ def mergers(project: Project) -> list[int]:
 
 
 def merger_of(project: Project) -> int:
-    """The background merge of a project, once it is there."""
-    until(lambda: mergers(project), "no background merge was started")
+    """The background merge of a project, once it listens."""
+    address = merger_address(project.path / ".provio").replace("\0", "@")
+    until(lambda: address in Path("/proc/net/unix").read_text(), "no background merge was started")
     return mergers(project)[0]
 
 
 def until(what: Callable[[], object], said: str) -> None:
-    deadline = time.monotonic() + 120
+    """Wait for something that a background merge does, which has to wait for all others on a busy machine."""
+    deadline = time.monotonic() + (120 if os.geteuid() == 0 else 900)
     while not what():
         assert time.monotonic() < deadline, said
         time.sleep(0.05)
+
+
+def hurry(process: int) -> None:
+    """Give a background merge the priority of others, as root may."""
+    for thread in Path(f"/proc/{process}/task").iterdir() if os.geteuid() == 0 else ():
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(int(thread.name), os.SCHED_OTHER, os.sched_param(0))
+            os.setpriority(os.PRIO_PROCESS, int(thread.name), 0)
+
+
+def over(process: int) -> None:
+    """Wait for the end of a background merge that the test started."""
+
+    def has_ended() -> bool:
+        with contextlib.suppress(OSError):
+            hurry(process)
+        return os.waitpid(process, os.WNOHANG)[0] == process
+
+    until(has_ended, "it goes on")
 
 
 def published(project: Project) -> set[str]:
@@ -83,7 +105,14 @@ def recorded(project: Project) -> set[str]:
 
 def merged(project: Project) -> None:
     """Wait until all is merged, and nobody is there any more."""
-    until(lambda: published(project) == recorded(project) and not mergers(project), "not merged in the background")
+
+    def is_over() -> bool:
+        for merger in mergers(project):
+            with contextlib.suppress(OSError):
+                hurry(merger)
+        return published(project) == recorded(project) and not mergers(project)
+
+    until(is_over, "not merged in the background")
 
 
 @pytest.mark.slow
@@ -154,7 +183,13 @@ def at_work(project: Project) -> int:
     """Have the background merge of a project begin, and wait until it holds the store's lock; return its process."""
     command = [sys.executable, "-P", "-m", MODULE.decode(), str(project.path / ".provio")]
     process = subprocess.Popen(command, cwd="/", env=project.env)
-    until(lambda: is_locked(project) or process.poll() is not None, "it does not begin")
+
+    def has_begun() -> bool:
+        with contextlib.suppress(OSError):
+            hurry(process.pid)
+        return is_locked(project) or process.poll() is not None
+
+    until(has_begun, "it does not begin")
     assert process.poll() is None
     return process.pid
 
@@ -177,7 +212,7 @@ def test_a_question_takes_over(many: Project) -> None:
     assert all(f"f{number}" in asked.stdout for number in range(4))
     assert published(many) == recorded(many)
     assert state(merger) != ""  # the same process begins again, and finds nothing to do
-    os.waitpid(merger, 0)
+    over(merger)
 
 
 @pytest.mark.slow
@@ -190,7 +225,7 @@ def test_a_holder_that_is_stopped_holds_up_no_question(many: Project) -> None:
         assert "3 runs pending, not in this answer yet: another process is merging" in asked.stderr
     finally:
         os.kill(merger, signal.SIGCONT)
-    os.waitpid(merger, 0)
+    over(merger)
 
 
 @pytest.mark.slow
@@ -202,8 +237,8 @@ def test_it_is_killed_many_times(many: Project) -> None:
         merger = at_work(many)
         time.sleep(chance.random() * 1.5)
         os.kill(merger, signal.SIGKILL)
-        os.waitpid(merger, 0)
-    os.waitpid(at_work(many), 0)
+        over(merger)
+    over(at_work(many))
     found = quads(many.path / ".provio")
     many.provio("merge", "--rebuild")
     assert sorted(quads(many.path / ".provio")) == sorted(found)
@@ -217,7 +252,7 @@ def test_who_asks_is_killed_while_it_takes_over(many: Project) -> None:
     command = [sys.executable, "-c", SIGNALLED, "SIGKILL", last, "merge"]
     done = subprocess.run(command, cwd=many.path, env=many.env, check=False)
     assert done.returncode == -signal.SIGKILL
-    os.waitpid(merger, 0)
+    over(merger)
     assert published(many) == recorded(many)
 
 

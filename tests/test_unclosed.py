@@ -24,7 +24,9 @@ SCRIPTS = {
     f"exec 3> $'\\xff'; echo 1 >&3; {KILLED}": ["\udcff"],
     f"exec 3>> 'a b;c'; exec 4<> ../project/d; {KILLED}": ["a b;c", "d"],
     f"exec 3> out; echo 1 >&3; exec 3>&-; exec 4< in; {KILLED}": [],
-    f"exec 3> out; mv out other; {KILLED}": [],  # merge finds it, which knows of the new name
+    f"exec 3> out; mv out other; {KILLED}": ["out"],  # what is known is its content, under the new name
+    f"exec 3> out; mv out ' ; :to '; mv ' ; :to ' other; {KILLED}": ["out"],
+    f"mkdir d; exec 3> d/out; mv d e; {KILLED}": [],  # merge finds it, which knows where folders went
     f"exec 3> out; rm out; {KILLED}": [],
     f"exec 3> ' ; :inode 5'; {KILLED}": [" ; :inode 5"],
     f"exec 3> 'a\\b'; exec 4> 'c\"d'; exec 5> $'e\\nf'; {KILLED}": ["a\\b", 'c"d', "e\nf"],

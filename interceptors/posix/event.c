@@ -65,6 +65,8 @@ void event_rename(int api, const char *term, int fromfd, const char *from, int t
         TEXT_NAME(&block.text, to, new, new_size);
         if (found) text_facts(&block.text, &facts);
         event_end(&block);
+        if (found && S_ISREG(facts.mode) && likely(lender == NULL))
+            unclosed_moved(&facts, thread->live, block_offset(&block));
     }
     if (old != NULL) pool_give(&scratches, old);
     if (new != NULL) pool_give(&scratches, new);

@@ -36,6 +36,10 @@ static inline void block_commit(struct block *block) {
     live_changed(block->thread);
     *(volatile int *)&block->thread->depth -= 1;
 }
+// Where a block lies in its file.
+static inline uint64_t block_offset(const struct block *block) {
+    return block->chunk->offset + (uint64_t)(block->start - block->chunk->start);
+}
 // What was reserved stays a comment.
 static inline void block_drop(struct block *block) {
     block->text.at = block->text.end;

@@ -104,6 +104,7 @@ void closing_range(unsigned first, unsigned last);
 // unclosed.c
 void unclosed_add(struct object *object, const struct live *live, uint64_t offset);
 void unclosed_remove(struct object *object);
+void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t offset);
 
 // path.c
 size_t path_join(char *room, int dirfd, const char *path); // into PATH_ROOM bytes; 0: cannot be said

@@ -230,5 +230,5 @@ void access_opened(struct thread *thread, struct object *object, int api, uint64
     access_remember(thread, access);
     bool writable = (object->flags & O_ACCMODE) != O_RDONLY && S_ISREG(object->facts.mode);
     if (writable && likely(lender == NULL)) // what a vfork's child opens lies in its parent's file
-        unclosed_add(object, thread->live, block.chunk->offset + (uint64_t)(block.start - block.chunk->start));
+        unclosed_add(object, thread->live, block_offset(&block));
 }

@@ -92,18 +92,57 @@ static struct unclosed_entry *entry_claim(struct unclosed_list *known) {
     return entry;
 }
 
-void unclosed_add(struct object *object, const struct live *live, uint64_t offset) {
-    struct unclosed_list *known = list_get();
+static struct unclosed_entry *entry_add(struct unclosed_list *known, uint32_t state, const struct facts *facts,
+                                        uint64_t serial, const struct live *live, uint64_t offset) {
     struct unclosed_entry *entry = known == NULL ? NULL : entry_claim(known);
-    if (entry == NULL) return;
+    if (entry == NULL) return NULL;
     entry->pid = process.pid;
     entry->tick = process.tick;
     entry->image = relaxed(process.number) - 1;
-    entry->file = live->ordinal;
-    entry->serial = relaxed(object->serial);
+    entry->thread = live->ordinal;
     entry->offset = offset;
-    object->unclosed = (uint32_t)(entry - known->entry) + 1;
-    atomic_store_explicit(&entry->state, UNCLOSED_OPEN, memory_order_release);
+    entry->serial = serial;
+    entry->inode = facts->inode;
+    entry->birth = facts->birth;
+    entry->device_major = facts->device_major;
+    entry->device_minor = facts->device_minor;
+    atomic_store_explicit(&entry->state, state, memory_order_release);
+    return entry;
+}
+
+void unclosed_add(struct object *object, const struct live *live, uint64_t offset) {
+    struct unclosed_list *known = list_get();
+    struct unclosed_entry *entry =
+        entry_add(known, UNCLOSED_OPEN, &object->facts, relaxed(object->serial), live, offset);
+    if (entry != NULL) object->unclosed = (uint32_t)(entry - known->entry) + 1;
+}
+
+// The list, where another process has made it.
+static struct unclosed_list *list_there(void) {
+    struct facts facts;
+    if (atomic_load(&list) != NULL || atomic_load(&unavailable)) return atomic_load(&list);
+    long fd = list_open(0);
+    if (fd < 0) return NULL;
+    if (statx_facts((int)fd, "", AT_EMPTY_PATH, &facts) && facts.size >= FIRST_SPACE) list_map(fd);
+    RAW(close, fd);
+    return atomic_load(&list);
+}
+
+static bool is_open(struct unclosed_list *known, const struct facts *facts) {
+    for (uint32_t at = 0, entries = atomic_load(&known->entries); at < entries; at++) {
+        const struct unclosed_entry *entry = &known->entry[at];
+        if (atomic_load_explicit(&entry->state, memory_order_acquire) == UNCLOSED_OPEN &&
+            entry->inode == facts->inode && entry->device_major == facts->device_major &&
+            entry->device_minor == facts->device_minor)
+            return true;
+    }
+    return false;
+}
+
+// A file has another name, which a block tells.
+void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t offset) {
+    struct unclosed_list *known = list_there();
+    if (known != NULL && is_open(known, facts)) entry_add(known, UNCLOSED_MOVED, facts, 0, live, offset);
 }
 
 void unclosed_remove(struct object *object) {

@@ -8,14 +8,16 @@
 
 #define UNCLOSED_FILE "unclosed"
 
-enum { UNCLOSED_FREE, UNCLOSED_CLAIMED, UNCLOSED_OPEN };
+// What an entry is: free, being written, an opening, or a rename of a file that is open.
+enum { UNCLOSED_FREE, UNCLOSED_CLAIMED, UNCLOSED_OPEN, UNCLOSED_MOVED };
 
 struct unclosed_entry {
     _Atomic uint32_t state;
-    uint32_t pid, image, file; // <pid>.<tick>.<image>.<file>.ttl
-    uint64_t tick, serial;     // of the opening: <../o serial>
-    uint64_t offset;           // of its block in that file
-    uint64_t unused[3];
+    uint32_t pid, image, thread; // <pid>.<tick>.<image>.<thread>.ttl
+    uint64_t tick, offset;       // of its block in that file
+    uint64_t serial;             // of an opening: <../o serial>
+    uint64_t inode, birth;       // of the file
+    uint32_t device_major, device_minor;
 };
 
 enum { UNCLOSED_SIZE = 1 << 20, UNCLOSED_ENTRIES = UNCLOSED_SIZE / sizeof(struct unclosed_entry) - 1 };

@@ -19,11 +19,6 @@ static const char NEW[] = UNCLOSED_FILE ".new"; // not as merge calls its own
 
 enum { MOST = 10000, BLOCK = 16 << 10 };
 
-struct opening {
-    const char *path, *device;
-    unsigned long long inode, birth;
-};
-
 // The text behind a word; NULL where there is none.
 static char *after(char *text, const char *word) {
     char *found = strstr(text, word);
@@ -71,34 +66,37 @@ static char *decode_literal(char *text) {
     return at;
 }
 
-// The path is what a block says first, so that what is in its text is not taken for the rest.
-static bool read_opening(char *block, struct opening *opening) {
+// The path that is the value of a property in a block, and where it ends; NULL where there is none.
+static char *read_path(char *block, const char *property, char **end) {
+    char plain[32], encoded[32];
+    snprintf(plain, sizeof plain, " ; :%s \"", property);
+    snprintf(encoded, sizeof encoded, " ; :%sEncoded \"", property);
+    char *path = after(block, plain), *percent = path == NULL ? after(block, encoded) : NULL;
+    if (path == NULL) path = percent;
+    *end = path == NULL ? NULL : decode_literal(path);
+    if (*end == NULL) return NULL;
+    if (percent != NULL) decode_percent(path);
+    return path;
+}
+
+// The path that an entry's block tells: each is looked for behind the one before, in whose text anything may stand.
+static char *path_of(char *block, uint32_t state) {
+    char *end;
     *strchrnul(block, '\n') = '\0';
-    char *plain = after(block, " ; :path \""), *encoded = plain == NULL ? after(block, " ; :pathEncoded \"") : NULL;
-    char *path = plain == NULL ? encoded : plain, *end = path == NULL ? NULL : decode_literal(path);
-    if (end == NULL) return false;
-    char *device = after(end + 1, " ; :device \""), *inode = after(end + 1, " ; :inode ");
-    char *birth = after(end + 1, " ; :birthNs ");
-    if (device == NULL || inode == NULL || birth == NULL) return false;
-    if (encoded != NULL) decode_percent(path);
-    opening->path = path;
-    opening->inode = strtoull(inode, NULL, 10);
-    opening->birth = strtoull(birth, NULL, 10);
-    *strchrnul(device, '"') = '\0';
-    opening->device = device;
-    return true;
+    if (state == UNCLOSED_OPEN) return read_path(block, "path", &end);
+    return read_path(block, "from", &end) == NULL ? NULL : read_path(end + 1, "to", &end);
 }
 
 static unsigned long long nanoseconds(struct statx_timestamp time) {
     return (unsigned long long)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static bool look(const struct opening *opening, struct statx *found) {
-    char device[32];
-    if (statx(AT_FDCWD, opening->path, 0, STATX_BASIC_STATS | STATX_BTIME, found) != 0) return false;
-    snprintf(device, sizeof device, "%u:%u", found->stx_dev_major, found->stx_dev_minor);
+// What a file is now; false where the path does not lead to it any more.
+static bool look(const char *path, const struct unclosed_entry *entry, struct statx *found) {
+    if (path == NULL || statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME, found) != 0) return false;
     unsigned long long birth = found->stx_mask & STATX_BTIME ? nanoseconds(found->stx_btime) : 0;
-    return found->stx_ino == opening->inode && birth == opening->birth && strcmp(device, opening->device) == 0;
+    return found->stx_ino == entry->inode && birth == entry->birth && found->stx_dev_major == entry->device_major &&
+           found->stx_dev_minor == entry->device_minor;
 }
 
 // Whether a process has more threads than its first, which may have ended before them.
@@ -128,7 +126,8 @@ static bool is_alive(const struct unclosed_entry *entry) {
 }
 
 static bool is_one_file(const struct unclosed_entry *one, const struct unclosed_entry *other) {
-    return one->pid == other->pid && one->tick == other->tick && one->image == other->image && one->file == other->file;
+    return one->pid == other->pid && one->tick == other->tick && one->image == other->image &&
+           one->thread == other->thread;
 }
 
 // The block that an entry names; the file of the entry before stays open.
@@ -138,7 +137,7 @@ static bool read_block(int place, const struct unclosed_entry *entry, char block
     if (fd < 0 || !is_one_file(entry, &before)) {
         char name[96];
         snprintf(name, sizeof name, "%u.%llu.%u.%u.ttl", entry->pid, (unsigned long long)entry->tick, entry->image,
-                 entry->file);
+                 entry->thread);
         if (fd >= 0) close(fd);
         fd = openat(place, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         before = *entry;
@@ -156,11 +155,26 @@ static void state(FILE *settled, const struct told *told, const struct unclosed_
             nanoseconds(found->stx_ctime), (unsigned long long)found->stx_size);
 }
 
+static bool look_at(int place, const struct unclosed_entry *entry, const struct unclosed_entry *of,
+                    struct statx *found) {
+    char block[BLOCK];
+    return read_block(place, entry, block) && look(path_of(block, atomic_load(&entry->state)), of, found);
+}
+
+// By the name under which it was opened, or one that it was given later.
+static bool find(int place, const struct unclosed_list *list, size_t entries, const struct unclosed_entry *entry,
+                 struct statx *found) {
+    if (look_at(place, entry, entry, found)) return true;
+    for (const struct unclosed_entry *moved = list->entry; moved < list->entry + entries; moved++)
+        if (atomic_load(&moved->state) == UNCLOSED_MOVED && moved->inode == entry->inode &&
+            look_at(place, moved, entry, found))
+            return true;
+    return false;
+}
+
 static int settle(int place, FILE *settled, const struct told *told, const struct unclosed_list *list, size_t entries) {
     const struct unclosed_entry *before = NULL;
     bool alive = false;
-    char block[BLOCK];
-    struct opening opening;
     struct statx found;
     int stated = 0, left = MOST;
     for (const struct unclosed_entry *entry = list->entry; entry < list->entry + entries && left > 0; entry++) {
@@ -168,8 +182,7 @@ static int settle(int place, FILE *settled, const struct told *told, const struc
         left--;
         if (before == NULL || before->pid != entry->pid || before->tick != entry->tick) alive = is_alive(entry);
         before = entry;
-        if (alive || !read_block(place, entry, block) || !read_opening(block, &opening)) continue;
-        if (!look(&opening, &found)) continue;
+        if (alive || !find(place, list, entries, entry, &found)) continue;
         state(settled, told, entry, &found);
         stated++;
     }
