@@ -43,6 +43,8 @@ def find_target(reader: Reader, text: str) -> Target:
     if newest is None:
         from provio import slips
 
+        if reason := _gap_of(reader, full):
+            raise NothingKnown(f"nothing is known of what is in {_show(full)}: {reason}")
         raise NothingKnown(f"nothing is recorded of {_show(full)}: {slips.of_file(reader, full)}")
     word = "changed since it was recorded" if iri else "no longer there; recorded"
     return Target(newest[0], f"{word} at {newest[1]}", full.decode("utf-8", "replace"))
@@ -82,6 +84,13 @@ def _newest_of(reader: Reader, files: str) -> tuple[str, str] | None:
         ?version prov:specializationOf ?file ; provio:modified ?modified }} ORDER BY DESC(?modified) ?version LIMIT 1"""
     row = next(iter(reader.rows(query)), None)
     return (row["version"], row["modified"]) if row else None
+
+
+def _gap_of(reader: Reader, path: bytes) -> str:
+    """The gap that says of a file that it was changed before anybody could tell what a run left in it, if one does."""
+    begins = literal(f"{path.decode('utf-8', 'replace')} was changed after the run")
+    query = f"SELECT ?reason {{ ?gap provio:reason ?reason FILTER(STRSTARTS(?reason, {begins})) }} LIMIT 1"
+    return next((row["reason"] for row in reader.rows(f"{PREFIXES} {query}")), "")
 
 
 def files(text: str) -> tuple[str, str | None]:
