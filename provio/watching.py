@@ -113,8 +113,9 @@ def _attended(recording: Recording) -> None:
     captured.leave_collector(str(recording.home.path), recording.run_id, str(recording.trace_folder))
 
 
-def _collected(recording: Recording) -> str:
-    """Bring what was captured into the run folder; return why it cannot be, if so."""
+def _collected(recording: Recording, quiet: bool) -> str:
+    """Bring what was captured into the run folder; return why it cannot be, if so. In a batch job, where that is waited
+    for, it is announced."""
     if recording.trace_folder == recording.folder:
         return ""
     from provio import captured, collect
@@ -122,6 +123,8 @@ def _collected(recording: Recording) -> str:
     here = recording.folder / turtle.segment(environment.host())
     if not (here / captured.MARK).exists():  # in shared memory, which others know of
         return ""
+    if environment.job_id() and not quiet:
+        terminal.complain(f"run {recording.run_id}: collecting what was recorded in {recording.trace_folder}")
     word = collect.collect(recording.home, recording.run_id, recording.trace_folder, wait=True)
     if here.is_dir():
         recording.trace_folder = recording.folder
@@ -173,7 +176,8 @@ def _finish(recording: Recording, end: End, call: Call, settings: Config, note: 
     try:
         when = when_merged(call, settings)
         words.append(_found_lost(recording, end))
-        words.append("" if when == BACKGROUND else _collected(recording))  # said whatever the rest meets with
+        if when != BACKGROUND:
+            words.append(_collected(recording, call.quiet))  # said whatever the rest meets with
         words.append("" if words[0] and not recording.folder.is_dir() else _after(recording, settings, when, note))
     except Exception as error:
         words.append(_kept(recording.run_id, error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import shutil
@@ -10,12 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
+import filesystems
 import pytest
 from conftest import Project, provio_command
 from meanwhile import SIGNALLED, ended, state
+from mergers import at_work, hurry, merger_of, mergers, over, until
 from test_kills import KILLS, MANY, OPEN_MANY
 from test_remove import quads
 
@@ -28,7 +30,6 @@ SENDS = """
 import socket, sys
 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), "\\0" + sys.argv[1])
 """
-MODULE = b"provio.background_merge"
 
 
 @pytest.fixture
@@ -46,51 +47,8 @@ def memory_variables() -> set[str]:
     return set(JOB_IDS)
 
 
-def mergers(project: Project) -> list[int]:
-    """The background merges of a project."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-        except OSError:
-            continue
-        if MODULE in words and os.fsencode(project.path / ".provio") in words:
-            found.append(int(entry.name))
-    return found
-
-
-def merger_of(project: Project) -> int:
-    """The background merge of a project, once it listens."""
-    address = merger_address(project.path / ".provio").replace("\0", "@")
-    until(lambda: address in Path("/proc/net/unix").read_text(), "no background merge was started")
-    return mergers(project)[0]
-
-
-def until(what: Callable[[], object], said: str) -> None:
-    """Wait for something that a background merge does, which has to wait for all others on a busy machine."""
-    deadline = time.monotonic() + (120 if os.geteuid() == 0 else 900)
-    while not what():
-        assert time.monotonic() < deadline, said
-        time.sleep(0.05)
-
-
-def hurry(process: int) -> None:
-    """Give a background merge the priority of others, as root may."""
-    for thread in Path(f"/proc/{process}/task").iterdir() if os.geteuid() == 0 else ():
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(int(thread.name), os.SCHED_OTHER, os.sched_param(0))
-            os.setpriority(os.PRIO_PROCESS, int(thread.name), 0)
-
-
-def over(process: int) -> None:
-    """Wait for the end of a background merge that the test started."""
-
-    def has_ended() -> bool:
-        with contextlib.suppress(OSError):
-            hurry(process)
-        return os.waitpid(process, os.WNOHANG)[0] == process
-
-    until(has_ended, "it goes on")
+def record_of(project: Project) -> Path:
+    return project.path / ".provio"
 
 
 def published(project: Project) -> set[str]:
@@ -107,10 +65,9 @@ def merged(project: Project) -> None:
     """Wait until all is merged, and nobody is there any more."""
 
     def is_over() -> bool:
-        for merger in mergers(project):
-            with contextlib.suppress(OSError):
-                hurry(merger)
-        return published(project) == recorded(project) and not mergers(project)
+        for merger in mergers(record_of(project)):
+            hurry(merger)
+        return published(project) == recorded(project) and not mergers(record_of(project))
 
     until(is_over, "not merged in the background")
 
@@ -120,7 +77,7 @@ def test_runs_are_merged_when_nobody_asks(background: Project) -> None:
     """By one process for all of them, which says nothing and leaves nothing; each run's end is told in one line."""
     background.sh("echo 1 > a")
     said = [background.provio("run", "--", "cp", "a", f"b{number}").stderr for number in range(10)]
-    assert merger_of(background) and len(mergers(background)) == 1
+    assert merger_of(record_of(background)) and len(mergers(record_of(background))) == 1
     assert all(line.startswith("provio: run ") and line.count("\n") == 1 and "recorded in" in line for line in said)
     merged(background)
     assert background.provio("runs").stderr == ""
@@ -131,7 +88,7 @@ def test_runs_are_merged_when_nobody_asks(background: Project) -> None:
 def test_it_has_nothing_of_the_project_and_gives_way(background: Project) -> None:
     """Between merges no descriptor and no folder; the lowest priority for processor, disk and memory."""
     background.watch("true")
-    merger = merger_of(background)
+    merger = merger_of(record_of(background))
     place = Path(f"/proc/{merger}")
     until(lambda: place.exists() and (place / "oom_score_adj").read_text() == "1000\n", "it takes memory as others do")
     assert os.sched_getscheduler(merger) == SCHED_IDLE
@@ -144,11 +101,26 @@ def test_it_has_nothing_of_the_project_and_gives_way(background: Project) -> Non
 
 
 @pytest.mark.slow
+def test_the_project_s_file_system_is_unmounted_right_after_a_run(background: Project, tmp_path: Path) -> None:
+    """Nobody holds anything on it; whoever was to merge ends."""
+    with ExitStack() as undo:
+        filesystems.mount(tmp_path / "disk", "tmpfs", undo)
+        (tmp_path / "disk" / ".provio").mkdir()
+        other = Project(tmp_path / "disk", background.env)
+        other.watch("sh", "-c", "echo 1 > a; cat a > b")
+        subprocess.run(["umount", other.path], check=True)
+        merger = mergers(record_of(other))
+        undo.pop_all()
+    for process in merger:
+        ended(process)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["rm", "mv"])
 def test_the_project_goes_right_after_a_run(background: Project, how: str) -> None:
     """It can be removed or moved; whoever was to merge ends, and a moved project's next run is merged there."""
     background.watch("sh", "-c", "echo 1 > a; cat a > b")
-    merger = merger_of(background)
+    merger = merger_of(record_of(background))
     if how == "rm":
         shutil.rmtree(background.path)
         ended(merger)
@@ -179,34 +151,10 @@ def record(project: Project, number: int) -> None:
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script)
 
 
-def at_work(project: Project) -> int:
-    """Have the background merge of a project begin, and wait until it holds the store's lock; return its process."""
-    command = [sys.executable, "-P", "-m", MODULE.decode(), str(project.path / ".provio")]
-    process = subprocess.Popen(command, cwd="/", env=project.env)
-
-    def has_begun() -> bool:
-        with contextlib.suppress(OSError):
-            hurry(process.pid)
-        return is_locked(project) or process.poll() is not None
-
-    until(has_begun, "it does not begin")
-    assert process.poll() is None
-    return process.pid
-
-
-def is_locked(project: Project) -> bool:
-    """Tell whether somebody holds the lock, without asking anybody to let it go."""
-    inode = (
-        str((project.path / ".provio" / "lock").stat().st_ino) if (project.path / ".provio" / "lock").exists() else ""
-    )
-    lines = Path("/proc/locks").read_text().splitlines()
-    return any(inode and f":{inode} " in line and "FLOCK" in line for line in lines)
-
-
 @pytest.mark.slow
 def test_a_question_takes_over(many: Project) -> None:
     """Asked while the background merges, it has the store soon, and its answer holds every run."""
-    merger = at_work(many)
+    merger = at_work(record_of(many), many.env)
     asked = many.provio("lineage", "f3")
     assert "pending" not in asked.stderr
     assert all(f"f{number}" in asked.stdout for number in range(4))
@@ -218,7 +166,7 @@ def test_a_question_takes_over(many: Project) -> None:
 @pytest.mark.slow
 def test_a_holder_that_is_stopped_holds_up_no_question(many: Project) -> None:
     """After a while the answer is of what is published, and says what is missing; later nothing is lost."""
-    merger = at_work(many)
+    merger = at_work(record_of(many), many.env)
     os.kill(merger, signal.SIGSTOP)
     try:
         asked = many.provio("runs", code=None)
@@ -234,11 +182,11 @@ def test_it_is_killed_many_times(many: Project) -> None:
     chance = random.Random(3)
     for number in range(4, KILLS + 4):
         record(many, number)
-        merger = at_work(many)
+        merger = at_work(record_of(many), many.env)
         time.sleep(chance.random() * 1.5)
         os.kill(merger, signal.SIGKILL)
         over(merger)
-    over(at_work(many))
+    over(at_work(record_of(many), many.env))
     found = quads(many.path / ".provio")
     many.provio("merge", "--rebuild")
     assert sorted(quads(many.path / ".provio")) == sorted(found)
@@ -247,7 +195,7 @@ def test_it_is_killed_many_times(many: Project) -> None:
 @pytest.mark.slow
 def test_who_asks_is_killed_while_it_takes_over(many: Project) -> None:
     """The background merge goes on after it."""
-    merger = at_work(many)
+    merger = at_work(record_of(many), many.env)
     last = sorted(recorded(many))[-1]
     command = [sys.executable, "-c", SIGNALLED, "SIGKILL", last, "merge"]
     done = subprocess.run(command, cwd=many.path, env=many.env, check=False)
@@ -291,7 +239,7 @@ def test_a_batch_job_leaves_its_runs_pending(background: Project) -> None:
     """Where a job ends, all that it started is ended: nobody is started there."""
     background.env["SLURM_JOB_ID"] = "4711"
     assert "pending in" in background.provio("run", "--", "true").stderr
-    assert mergers(background) == []
+    assert mergers(record_of(background)) == []
 
 
 @pytest.fixture
@@ -329,7 +277,7 @@ def test_a_small_control_group(background: Project, group: Path) -> None:
     background.sh(f"mkdir many; touch many/{{0..{MANY - 1}}}")
     script = f'python3 -c "{OPEN_MANY}"; echo 1 > out'
     assert "pending in" in inside(*provio_command(), "run", "--", "bash", "-c", script).stderr
-    assert mergers(background) == []
+    assert mergers(record_of(background)) == []
     assert "echo 1 > out" in inside(*provio_command(), "lineage", "out").stdout
 
 
@@ -341,12 +289,12 @@ def test_what_others_say_is_not_heard(background: Project) -> None:
     evil = background.path.with_name("evil") / ".provio"
     (evil / "runs").mkdir(parents=True)
     background.watch("true")
-    merger, address = merger_of(background), merger_address(background.path / ".provio")
+    merger, address = merger_of(record_of(background)), merger_address(background.path / ".provio")
     words = ["setpriv", "--reuid=64101", "--clear-groups", "/usr/bin/python3", "-c", SENDS]
     subprocess.run([*words, address[1:], f"run {evil}"], cwd="/", check=True)
     background.path.rename(background.path.with_name("other"))
     ended(merger)
-    assert not mergers(Project(evil.parent, background.env))
+    assert not mergers(evil)
     assert [entry.name for entry in evil.iterdir()] == ["runs"]
     background.path.mkdir()
 

@@ -575,3 +575,14 @@ def test_words_that_are_written_twice_agree() -> None:
     assert vocab.NS == captured.BASE + "ns#"
     assert vocab.RUN_BASE == captured.BASE + "run/"
     assert ranks.plain(captured.encoded("a;b%c")) == b"a;b%c"
+
+
+def test_in_a_batch_job_the_collection_is_announced(project: Project, node: Path) -> None:
+    """It is waited for, so one line says what goes on; elsewhere, and where nothing is to be said, none does."""
+    said = [
+        project.provio("run", *options, "--", "cp", "in", "out", env=project.env | more).stderr
+        for options, more in (([], {"SLURM_JOB_ID": "1"}), (["--quiet"], {"SLURM_JOB_ID": "1"}), ([], {}))
+    ]
+    assert ["collecting what was recorded in" in line for line in said] == [True, False, False]
+    assert said[0].count("\n") == 2 and "pending in" in said[0]
+    assert len({path.parent.parent for path in project.trace_files()}) == 3

@@ -12,6 +12,7 @@ from pathlib import Path
 import filesystems
 import pytest
 from conftest import Project, provio_command
+from mergers import over, words_of
 from test_remove import quads, runs
 
 MANY = 2000  # files of a run: so much that processes of their own read it, and that it is loaded as tables
@@ -64,6 +65,20 @@ def test_a_merge_of_much(small: Project, tmp_path: Path, room: int) -> None:
     assert runs(record) == files
     filler.unlink()
     small.provio("merge")
+    assert quads(record) == after
+
+
+@pytest.mark.parametrize("room", [0, 4000])
+@pytest.mark.slow
+def test_a_background_merge(small: Project, tmp_path: Path, room: int) -> None:
+    """It ends, and what is published answers as before; a question merges all once there is room."""
+    record = Path(small.env["PROVIO_HOME"])
+    before, after, files = quads(record), undisturbed(small, tmp_path / "copy"), runs(record)
+    filler = fill(record, room * KB)
+    over(subprocess.Popen(words_of(record), env=small.env).pid)
+    assert (quads(record) in (before, after), runs(record)) == (True, files)
+    filler.unlink()
+    assert "cp a b" in small.provio("runs").stdout
     assert quads(record) == after
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import provio_command
 from meanwhile import SIGNALLED, stopped
+from mergers import at_work, over
 from test_init import ADA, BOB, EVE, GROUP, Users
 from test_init import users as users
 from test_remove import quads, runs
@@ -86,6 +87,18 @@ def test_a_member_asks_while_another_merges_and_is_killed(pending: Users) -> Non
     merging.send_signal(signal.SIGKILL)
     merging.communicate(timeout=60)
     assert named(pending, ADA) == sorted([*ALL, "ada3", "bob3"])
+
+
+@pytest.mark.slow
+def test_a_member_takes_over_from_the_background_merge_of_another(pending: Users) -> None:
+    """It lets go of the store for a member's question; nothing is lost, and nobody waits for it."""
+    home = pending.folder / ".provio"
+    group = ["setpriv", f"--reuid={BOB}", f"--regid={BOB}", f"--groups={GROUP}", "--"]
+    merger = at_work(home, pending.env | {"PROVIO_MERGE": "background"}, *group)
+    asked = pending.provio(ADA, "runs", "--as", "csv")
+    assert (asked.stderr, all(name in asked.stdout for name in ALL)) == ("", True)
+    over(merger)
+    assert named(pending, BOB) == ALL
 
 
 @pytest.mark.slow
