@@ -14,15 +14,16 @@ from provio.shims import NAME
 SYS_IOPRIO_SET, IDLE = 251, 3 << 13  # ioprio_set(2) on x86-64: this process, class idle
 
 
-def begin(module: str, *arguments: str) -> None:
-    """Start a module as a program, and return at once; where no process is to be had, nothing is done."""
+def begin(module: str, *arguments: str, folder: str | None = None) -> None:
+    """Start a module as a program, in a folder or in this one, and return at once; where no process is to be had,
+    nothing is done."""
     import subprocess  # slow to import, and seldom wanted
 
     command = [sys.executable, "-P", "-m", module, *arguments]
     nowhere = subprocess.DEVNULL
     with contextlib.suppress(OSError):
         subprocess.Popen(
-            command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env=unwatched(), start_new_session=True
+            command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env=unwatched(), start_new_session=True, cwd=folder
         )
 
 

@@ -43,7 +43,7 @@ def begin(home: Home, folders: Iterable[Path]) -> None:
     """Start the background merge of a `.provio`, whose settings lie in some folders; one that is there is told."""
     from provio import background
 
-    background.begin("provio.background_merge", str(home.path), *map(str, folders))
+    background.begin("provio.background_merge", str(home.path), *map(str, folders), folder="/")
 
 
 class Merger:

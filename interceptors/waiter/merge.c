@@ -47,5 +47,5 @@ static void begin(const struct told *told) {
 void merge_later(const struct told *told) {
     if (told_of_a_run(told->home)) return;
     put_back_signals(told);
-    if (fork() == 0) begin(told);
+    if (vfork() == 0) begin(told); // this process goes on when that one has let go of all that is in the project
 }
