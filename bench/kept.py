@@ -19,6 +19,8 @@ TABLES = ("what one of them costs", "wall time, ", "what the trace holds", "what
 INSTRUCTIONS = "instructions, "
 BELONGS = "its processor time"  # to the row before it
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
+USUAL, LITTLE = 4, 1.03  # the column of detail `op`; a ratio below which a command takes hardly longer
+SHARE = "Of the commands below, watched at `op`"
 NUMBER = r"[+-]?[\d.]+"
 COST = re.compile(rf"({NUMBER})(?: \(({NUMBER}) to ({NUMBER})\))?")
 
@@ -43,6 +45,20 @@ def costs(page: str, cases: Sequence[Case]) -> Iterator[Drawn]:
             found = [COST.match(cell) for cell in cells[: 1 + len(LEVELS)]]
             spreads = {name: _spread(one) for name, one in zip((PASS, *LEVELS), found, strict=True) if one}
             yield Drawn(case, spreads)
+
+
+def with_share(page: str) -> str:
+    """Return the page with a line on how many commands take hardly longer when they are watched as usual."""
+    table = next((block for block in _blocks(page) if block.removeprefix("| ").startswith(TABLES[1])), "")
+    rows = [entry[0].split(" | ") for entry in _entries(table)]
+    found = [(COST.match(row[USUAL]), row[0].removeprefix("| ")) for row in rows if len(row) > USUAL]
+    times = [(float(cost[1]), title) for cost, title in found if cost]
+    if not times:
+        return page
+    few = sum(cost < LITTLE for cost, _ in times)
+    most, title = max(times)
+    told = f"{few} of {len(times)} take less than 3 % longer by the clock; the longest {most:.2f} times ({title})."
+    return together(page, f"{SHARE}: {told}")
 
 
 @dataclass(frozen=True)

@@ -156,5 +156,6 @@ def write(path: Path, content: str, *, part: bool = False, begin: str = BEGIN) -
     old, after = rest.split(END, 1)
     if part:
         content = kept.together(old.strip().removeprefix("-->").removesuffix("<!--"), content)
+    content = kept.with_share(content) if begin == BEGIN else content
     path.write_text(f"{before}{begin} -->\n\n{content}\n<!-- {END}{after}", encoding="utf-8")
     return content
