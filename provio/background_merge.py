@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import socket
 
 QUIET = 2.0  # seconds without an end before a merge begins,
-LONGEST = 60.0  # unless the first end was so long ago
+LONGEST = 60.0  # unless the first end was so long ago; it waits as long for another process that merges
 LOOK = 0.5  # seconds between two looks at whether `.provio` is still there
 PUBLISH = 2.0  # seconds of work after which what is merged is published: more is not done twice where it has to let go
 ROOM = 1 << 30  # bytes of memory that its control group must have left
@@ -178,6 +178,7 @@ def main() -> None:
         if tell_merger(home.path, RUN + b" " + os.fsencode(home.path)):
             return
     give_way()  # but for the thread that listens
+    begun = time.monotonic()
     while memory_limit.left() >= ROOM:
         merger.wait()
         runs = merger.pending()
@@ -188,7 +189,10 @@ def main() -> None:
             continue
         try:
             merger.merge(runs)
+            begun = time.monotonic()
         except Busy:  # whoever merges may leave some
+            if time.monotonic() - begun > LONGEST:
+                return
             merger.last_end = time.monotonic()
         except (OSError, ProvioError):
             return  # the next question says what is wrong
