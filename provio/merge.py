@@ -73,9 +73,9 @@ def merge(
 ) -> Outcome:
     """Merge run folders (all by default); `known` is a trace already read, `lock` one already held.
 
-    `rebuild` begins a store anew, beside the old one until it is whole. `publish` has a snapshot made even where
-    nothing changed; what takes longer than `between` seconds is published in between. Raises Busy unless `wait`,
-    StoreError.
+    A store that was lost is given all runs, whatever was asked for; `rebuild` begins one anew, beside the old one until
+    it is whole. `publish` has a snapshot made even where nothing changed; what takes longer than `between` seconds is
+    published in between. Raises Busy unless `wait`, StoreError.
     """
     settings = settings or Config()
     home = served(home, settings)
@@ -89,7 +89,8 @@ def merge(
         work.unpublished = removal.forget(home, store)
         work.words()
         work.earlier()
-        work.all(home.run_folders() if asked is None else asked, progress)
+        lost = store.begun and (home.snapshots / "current").exists()  # of a store that was: all is merged again
+        work.all(home.run_folders() if asked is None or lost else asked, progress)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
         if rebuild:

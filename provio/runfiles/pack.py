@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, MOST, RunFile
+from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, MOST, UNCLOSED, RunFile
 
 if TYPE_CHECKING:
     from provio.statx import Record
@@ -51,7 +51,7 @@ class Pack:
         for member in self._members():
             if member.name.endswith(CALLS_ENDING):  # they come last
                 return
-            if member.host or member.name != HEAD:
+            if (member.host or member.name != HEAD) and member.name != UNCLOSED:  # as one has that tar made
                 yield member
 
     def named(self, place: Path, name: str) -> RunFile:
