@@ -329,26 +329,6 @@ for i in range(20):
     assert {one["executable"] for one in images} == {os.path.realpath(sys.executable)}
 
 
-def test_null_device_until_it_is_used(trace: Trace, work: Path) -> None:
-    """An opening of /dev/null is recorded when it is used, as it was made; a process that only opens it has no file."""
-    code = """
-import os
-unused, used = os.open("/dev/null", os.O_WRONLY), os.open("/dev/null", os.O_WRONLY | os.O_CLOEXEC)
-os.close(unused)
-if os.fork() == 0:
-    os.open("/dev/null", os.O_RDONLY)
-    os._exit(0)
-os.wait()
-os.write(used, b"12")
-"""
-    trace.run(sys.executable, "-c", code, cwd=work, check=True)
-    facts = trace.facts()
-    (opening,) = (one for one in facts.values() if one.get("path") == "/dev/null")
-    made = (opening["openApi"], opening["flags"], opening.get("inherited"))
-    assert made == ("open64", str(os.O_WRONLY | os.O_CLOEXEC), None)
-    assert {one["image"] for one in of_class(facts, "Process").values()} == {"exec"}
-
-
 def test_vfork_and_exec(trace: Trace, work: Path) -> None:
     """A child of vfork writes under its own name into its parent's file, and its parent goes on under its own."""
     code = (

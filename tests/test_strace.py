@@ -58,9 +58,8 @@ def recorded(facts: dict[str, Facts]) -> dict[int, set[bytes]]:
 
 
 def outside(names_of: dict[int, set[bytes]], trace: Trace, looked_at: set[bytes]) -> None:
-    """Take out what nobody can see, what the shim opens for itself, and what has another name for each who looks; and
-    the null device, of which an opening is recorded when it is used."""
-    own = (os.fsencode(trace.root), b"/proc/", b"/dev/null")
+    """Take out what nobody can see, what the shim opens for itself, and what has another name for each who looks."""
+    own = (os.fsencode(trace.root), b"/proc/")
     for pid, names in names_of.items():
         names_of[pid] = {one for one in names - looked_at if not INSIDE.fullmatch(one) and not one.startswith(own)}
 

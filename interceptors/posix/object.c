@@ -17,7 +17,6 @@ struct object *object_new(void) {
     if (object == NULL) return NULL;
     object->flags = object->unclosed = 0;
     object->opening = NULL;
-    object->api = -1;
     object->path = NULL;
     object->path_length = 0;
     atomic_store_explicit(&object->put, NULL, memory_order_relaxed);
@@ -134,9 +133,8 @@ static void object_announce(struct thread *thread, struct object *object, int fd
         object->facts.size = facts.size;
     }
     if (S_ISSOCK(object->facts.mode)) connection_read(fd, object);
-    bool own = !object->inherited; // opened by this process
     thread->depth++;
-    access_opened(thread, object, own ? object->api : -1, own ? object->started : started, own ? object->elapsed : 0);
+    access_opened(thread, object, -1, started, 0);
     thread->depth--;
 }
 
@@ -155,12 +153,6 @@ struct object *object_slow(int fd) {
     if (object != &ignored && atomic_load(&object->serial) == 0) object_announce(thread, object, fd);
     object_release(object, 1);
     return object;
-}
-
-// What a shell opens for each command that is to print nothing: until it is used there is nothing to tell of it, and no
-// file for a process that does nothing else.
-static bool is_null_device(const struct object *object) {
-    return S_ISCHR(object->facts.mode) && object->path != NULL && strcmp(object->path, null_device) == 0;
 }
 
 static size_t name_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked) {
@@ -201,16 +193,10 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
         return table_ignore(fd);
     }
     if (peer != 0) object->connection = (struct connection){.family = AF_UNIX, .peer_inode = peer};
-    if (is_null_device(object)) {
-        object->api = api;
-        object->started = started;
-        object->elapsed = elapsed;
-    } else {
-        atomic_store_explicit(&object->serial, serial_next(), memory_order_release);
-        thread->depth++;
-        access_opened(thread, object, api, started, elapsed);
-        thread->depth--;
-    }
+    atomic_store_explicit(&object->serial, serial_next(), memory_order_release);
+    thread->depth++;
+    access_opened(thread, object, api, started, elapsed);
+    thread->depth--;
     object_release(table_set(fd, object), 1);
     return object;
 }

@@ -40,11 +40,9 @@ struct object {
         position; // the file offset, as far as known; of a stream, what only a reposition changes by a leap
     _Atomic uint64_t references; // descriptors, and maps << 32
     uint32_t flags;
-    uint32_t unclosed;         // its entry in the list of what is open for writing, from 1 on; 0: none
-    struct access *opening;    // the access made with it, which has its `closed` counter
-    uint64_t started, elapsed; // of the call that opened it, where it is not announced yet
-    int api;                   // -1: none
-    const char *_Atomic put;   // of a stream: up to here what lies in its buffer is counted
+    uint32_t unclosed;       // its entry in the list of what is open for writing, from 1 on; 0: none
+    struct access *opening;  // the access made with it, which has its `closed` counter
+    const char *_Atomic put; // of a stream: up to here what lies in its buffer is counted
     struct facts facts;
     const char *kind; // its class
     char *path;       // NULL: none
