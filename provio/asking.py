@@ -72,12 +72,14 @@ def files(paths: Sequence[str], which: Which = Which()) -> Asked:
             targets.append(find(confined, path, which.at, run))
             texts.append(path)
         except NothingKnown as error:
-            unknown = error if store is confined else NothingKnown(f"{error}, in the runs that were chosen")
+            unknown = error if store is confined else type(error)(f"{error}, in the runs that were chosen")
             if len(paths) == 1:
                 raise unknown from error
             terminal.complain(str(unknown))
     if not targets:
-        raise NothingKnown("nothing is recorded of any of these files")
+        from provio import slips
+
+        raise slips.nothing_known(store, "any of these files")
     return Asked(confined, targets, texts, unknown)
 
 
@@ -140,7 +142,8 @@ def reader(target: str | None) -> Store:
 
 
 def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> Store:
-    """Return the store of a `.provio`, after what is pending was merged; `say` is told what is not in its answers."""
+    """Return the store of a `.provio`, after what has ended was merged, with what goes on as it is now; `say` is told
+    what is not in its answers."""
     from provio import collect
     from provio.store import Damaged, is_earlier, open_reader, pending
 
@@ -155,14 +158,66 @@ def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
     for word in collect.here(own, setting=configured.capture_dir):
         say(word)
     earlier = not configured.store and is_earlier(home)  # then all is merged again, whether it has a folder or not
-    _merge_pending(home, pending(home, configured), configured, (say, progress), publish=earlier)
+    found = pending(home, configured)
+    ended, live = _divided(found, configured)
+    left = _merge_pending(home, ended, configured, (say, progress), publish=earlier)
     _pack(own, configured)
     try:
-        return open_reader(home, configured)
+        return _with(home, live, left, configured, (say, progress)) or open_reader(home, configured)
     except Damaged as error:
         say(f"{error}; making it anew")
-        _merge_pending(home, home.run_folders(), configured, (say, progress), publish=True)
-        return open_reader(home, configured)
+        ended, live = _divided(home.run_folders(), configured)
+        left = _merge_pending(home, ended, configured, (say, progress), publish=True)
+        return _with(home, live, left, configured, (say, progress)) or open_reader(home, configured)
+
+
+def unmerged(home: Home, configured: Config) -> list[Path]:
+    """Return the runs that go on, and the newest of those that ended and are not merged yet."""
+    from provio import live
+    from provio.store import pending
+
+    ended, going = live.divide(pending(home, configured))
+    return going + live.newest(ended)
+
+
+def _divided(folders: list[Path], configured: Config) -> tuple[list[Path], list[Path]]:
+    """Which runs have ended, and which go on; to a server all are told as they are."""
+    if configured.store or not folders:
+        return folders, []
+    from provio import live
+
+    return live.divide(folders)
+
+
+def _with(
+    home: Home, going: list[Path], left: list[Path], configured: Config, tell: tuple[Say, Callable[[], Say]]
+) -> Store | None:
+    """The store with the runs that go on, and those that are `left` because another process merges; None where there
+    are neither."""
+    if not (going or left):
+        return None
+    from provio import live
+
+    say, progress = tell
+    more = [] if configured.store else live.newest(left)
+    if len(more) < len(left):
+        count = plural(len(left) - len(more), "run")
+        say(f"{count} pending, not in this answer yet: another process is merging; ask again when it ends")
+    if not (going or more):
+        return None
+    try:
+        found = live.overlaid(home, [*going, *more], configured, progress())
+    except (ProvioError, OSError) as error:
+        say(f"{plural(len(going) + len(left), 'run')} not in this answer: {error}")
+        return None
+    for word in found.words:
+        say(word)
+    reader = found.reader()
+    states = list(live.states(going))
+    if states:
+        reader.as_of = live.said(states)
+        say(reader.as_of)
+    return reader
 
 
 def _together(home: Home, configured: Config, say: Say) -> Home:
@@ -210,10 +265,11 @@ def settings(target: Path | None = None) -> Config:
 
 def _merge_pending(
     home: Home, folders: list[Path], configured: Config, tell: tuple[Say, Callable[[], Say]], publish: bool = False
-) -> None:
-    """Merge what is pending; who waits for another process that merges does so only while that goes on."""
+) -> list[Path]:
+    """Merge what has ended; who waits for another process that merges does so only while that goes on. Return what is
+    left to it."""
     if not (folders or publish):
-        return
+        return []
     say, progress = tell
     try:
         note = progress()
@@ -221,22 +277,20 @@ def _merge_pending(
         if waited and not publish:
             from provio.store import pending
 
-            folders = pending(home, configured)
+            folders = _divided(pending(home, configured), configured)[0]
         from provio import hashing
         from provio.merge import merge
 
         hashing.begin(home)
         with stopping.not_counted():
             outcome = merge(home, folders, lock=lock, wait=False, publish=publish, progress=note, settings=configured)
-        if outcome.shut:
-            say(f"{plural(outcome.shut, 'run')} of others cannot be read yet: not in this answer")
-        for damage in outcome.damages:
-            say(f"damaged: {damage}")
+        for word in outcome.words():
+            say(word)
     except Busy:
-        count = plural(len(folders), "run")
-        say(f"{count} pending, not in this answer yet: another process is merging; ask again when it ends")
+        return folders
     except ProvioError as error:
         say(f"{plural(len(folders), 'run')} pending: {error}")
+    return []
 
 
 def _lock(home: Home, note: Say) -> tuple[Lock, bool]:

@@ -55,6 +55,9 @@ def _called() -> NoReturn:
         terminal.complain(f"{what}: {error.strerror or error}: see who may write there, and its room")
         code = 1
     terminal.drop_output()
+    live = sys.modules.get("provio.live")
+    if live:
+        live.clean()
     # All is written: to take modules and store apart, as sys.exit does, would take a tenth of the time of a question.
     os._exit(code if isinstance(code, int) else 0)
 

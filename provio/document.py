@@ -110,7 +110,7 @@ class LineageDocument(TypedDict):
 
     `targets`: all that were asked about, `target` among them, where they are several. `only`: the answer is no whole
     graph but its roots, or what is stale. `paths`: ways from a target to its roots (forward: to what was made in the
-    end), as the nodes on each; `ways` is how many there are.
+    end), as the nodes on each; `ways` is how many there are. `asOf`: of which moment the answer is, while runs go on.
     """
 
     target: str
@@ -121,6 +121,7 @@ class LineageDocument(TypedDict):
     control: int
     direction: Direction
     changed: NotRequired[str]
+    asOf: NotRequired[str]
     targets: NotRequired[list[str]]
     only: NotRequired[Literal["roots", "stale"]]
     paths: NotRequired[list[list[str]]]

@@ -7,6 +7,7 @@
     ├── BadQuery                1   a question that is not SPARQL, or that was refused
     ├── UnknownTerm             1   a word that the ontology does not have
     ├── NothingKnown            3   no `.provio` here, or nothing recorded of the file, run or question asked for
+    │   └── NotYet              4   the same while a run goes on: it may be recorded yet
     ├── TimedOut              124   a question that took longer than `--timeout` allows, as timeout(1) ends
     ├── ConfigError             2   a setting that is misspelt or has a value that is not allowed
     └── CannotRecord          125   `provio run --strict`: the command was not started
@@ -53,6 +54,12 @@ class NothingKnown(ProvioError):
     """Nothing recorded answers the question."""
 
     exit_code = 3
+
+
+class NotYet(NothingKnown):
+    """Nothing recorded by now answers the question, and a run goes on."""
+
+    exit_code = 4
 
 
 class TimedOut(ProvioError):

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import os
 import re
+import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from provio import captured, environment, runfiles, turtle
 if TYPE_CHECKING:
     from provio.statx import Record
 
+HEARD = 3600.0  # seconds after which a run of another host of which nothing is heard is taken to be over
 STARTED_IN = rb"(?:^|\0)PROVIO_TRACE=[^;\0]*;[^;\0]*;[^;\0]*;([0-9a-f-]{36});"
 
 
@@ -45,6 +47,19 @@ def going(folder: Path, record: Record, lost: bool = False, *, started: Collecti
     if not here(record) and "endedNs" not in record and not lost:
         return True
     return may_change(folder, record)
+
+
+def goes_on(folder: Path, record: Record) -> bool:
+    """Tell whether a run goes on as far as its answers are concerned: one that does elsewhere no longer counts when
+    nothing was heard of it for an hour."""
+    if not going(folder, record):
+        return False
+    return held(folder) or may_change(folder, record) or age(folder) < HEARD
+
+
+def age(folder: Path) -> float:
+    """Return for how many seconds nothing has changed in a run folder, as far as times tell."""
+    return time.time() - runfiles.Folder(folder).changed() / 1e9
 
 
 def may_change(folder: Path, record: Record) -> bool:

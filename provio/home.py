@@ -24,7 +24,6 @@ CACHEDIR_TAG = (
 )
 
 
-GOES_ON = "goes on: "  # how the mark of a run begins that went on when it was merged
 LEFT_WORDS = "words of runs that were removed are left in the store's tables"
 
 
@@ -102,6 +101,11 @@ class Home:
         return self.kept / "snapshots"
 
     @property
+    def overlays(self) -> Path:
+        """The folder of what questions make of the published snapshot and of runs that are not in it."""
+        return self.kept / "live"
+
+    @property
     def marks(self) -> Path:
         """The folder of marks: a file for each merged run, as old as what was merged, that names what was damaged."""
         return self.snapshots / "merged"
@@ -127,31 +131,16 @@ class Home:
         now = time.time_ns()  # a later mark is of before the clock was set back: it tells nothing
         return [folder for folder in folders if not changed(folder) <= self._mark_time(folder) <= now]
 
-    def went_on(self) -> dict[Path, str]:
-        """The runs that went on when they were merged, each with what tells of the changes in it by then."""
-        try:
-            marks = [Path(entry.path) for entry in os.scandir(self.marks) if entry.stat().st_size]
-        except OSError:
-            return {}
-        noted = {self.runs / mark.name: (self._mark(mark) or "").partition("\n")[0] for mark in marks}
-        return {run: line.removeprefix(GOES_ON) for run, line in noted.items() if line.startswith(GOES_ON)}
-
-    def mark(self, folder: Path, time: int, damaged: str = "", changes: str = "") -> None:
-        """Note that a run was merged as it was at `time` (ns since 1970), and what of it was `damaged`; of a run that
-        goes on, the `changes` in it by then."""
-        text = (f"{GOES_ON}{changes}\n" if changes else "") + damaged
+    def mark(self, folder: Path, time: int, damaged: str = "") -> None:
+        """Note that a run was merged as it was at `time` (ns since 1970), and what of it was `damaged`."""
         with self.closed():
             self.marks.mkdir(parents=True, exist_ok=True)
             (self.marks / folder.name).unlink(missing_ok=True)  # only an owner sets times
-            (self.marks / folder.name).write_text(text, encoding="utf-8", errors="surrogateescape")
+            (self.marks / folder.name).write_text(damaged, encoding="utf-8", errors="surrogateescape")
         os.utime(self.marks / folder.name, ns=(time, time))
 
     def marked(self, folder: Path) -> str | None:
         """Return what of a merged run was damaged; None where nothing is noted of it."""
-        text = self._mark(folder)
-        return text.partition("\n")[2] if text and text.startswith(GOES_ON) else text
-
-    def _mark(self, folder: Path) -> str | None:
         try:
             return (self.marks / folder.name).read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:

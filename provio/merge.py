@@ -25,7 +25,6 @@ from provio import (
     merge_job,
     owners,
     removal,
-    runfiles,
     trace_hash,
     unattended,
     unbegun,
@@ -39,6 +38,7 @@ from provio.intake import Prepared
 from provio.lock import Lock
 from provio.merge_job import Job, Read
 from provio.plain import field, plain, replace
+from provio.reports.text import plural
 from provio.run_facts import Trace
 from provio.store import Writer, open_writer, served, writing
 from provio.vocab import RUN_BASE, provio
@@ -50,12 +50,18 @@ BETWEEN = 60.0  # seconds after which a long merge publishes what it has: so muc
 @plain()
 class Outcome:
     """What a merge did: the ids of the runs it brought in, how many were there already, what was damaged;
-    how many are of others who have not let us in."""
+    how many are of others who have not let us in, and how many go on."""
 
     merged: list[str] = field(default_factory=list)
     unchanged: int = 0
     damages: list[str] = field(default_factory=list)
     shut: int = 0
+    going: int = 0
+
+    def words(self) -> list[str]:
+        """Return what is to be said of it beside an answer."""
+        shut = f"{plural(self.shut, 'run')} of others cannot be read yet: not in this answer"
+        return [shut] * bool(self.shut) + [f"damaged: {damage}" for damage in self.damages]
 
 
 def merge(
@@ -70,8 +76,10 @@ def merge(
     progress: Callable[[str], None] = lambda _: None,
     settings: Config | None = None,
     between: float = BETWEEN,
+    own: Path | None = None,
 ) -> Outcome:
-    """Merge run folders (all by default); `known` is a trace already read, `lock` one already held.
+    """Merge run folders (all by default); `known` is a trace already read, `lock` one already held, `own` the run that
+    the caller is the end of. What goes on is left out, but for a server.
 
     A store that was lost is given all runs, whatever was asked for; `rebuild` begins one anew, beside the old one until
     it is whole. `publish` has a snapshot made even where nothing changed; what takes longer than `between` seconds is
@@ -84,10 +92,11 @@ def merge(
     asked = None if folders is None else begun
     late = collect.here(home, None if asked is None else (folder.name for folder in asked), settings.capture_dir)
     with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store, _signs_of_life(home, not rebuild):
-        work = _Merge(home, store, settings, known, None if rebuild else between)
+        work = Merge(home, store, settings, known, None if rebuild else between)
+        work.own = own or work.own
         work.outcome.damages += late
         work.unpublished = removal.forget(home, store)
-        work.words()
+        work.unpublished |= words(store, settings)
         work.earlier()
         lost = store.begun and (home.snapshots / "current").exists()  # of a store that was: all is merged again
         work.all(home.run_folders() if asked is None or lost else asked, progress)
@@ -100,10 +109,15 @@ def merge(
     return work.outcome
 
 
-def _changes(folder: Path) -> str:
-    """What tells of the changes in a run of which a process is there; nothing of any other."""
-    record = traces.read_head(folder) if folder.is_dir() else {}
-    return runfiles.Folder(folder).changes(record) if going.may_change(folder, record) else ""
+def words(store: Writer, settings: Config) -> bool:
+    """Keep in the store which classes imply which, and the user's own words as they are now; tell whether these were
+    others. Raises ConfigError for what is wrong with those."""
+    changed = word_graphs.keep(store, implied.CLASSES, implied.lines())
+    if settings.ontology or implied.ONTOLOGY in store.indexed(provio("contentHash")):
+        from provio import own_words  # slow to import, and most have none
+
+        changed |= own_words.keep(store, own_words.of(settings))
+    return changed
 
 
 def _tell(progress: Callable[[str], None], how_far: str, more: str = "") -> None:
@@ -129,29 +143,24 @@ def _signs_of_life(home: Home, wanted: bool) -> Iterator[None]:
         over.set()
 
 
-class _Merge:
-    """A merge at work: what it has done so far, and what is known of the store."""
+class Merge:
+    """A merge at work: what it has done so far, and what is known of the store. One that is not `kept` writes nothing
+    into run folders."""
 
-    def __init__(self, home: Home, store: Writer, settings: Config, known: Trace | None, between: float | None) -> None:
+    def __init__(
+        self, home: Home, store: Writer, settings: Config, known: Trace | None = None, between: float | None = None,
+        kept: bool = True,
+    ) -> None:  # fmt: skip
         self.home, self.store, self.settings, self.known, self.between = home, store, settings, known, between
+        self.kept, self.own = kept, Path()
         self.hashes = store.indexed(provio("contentHash"))
         self.across: tuple[across.Runs, across.Derived] | None = None
         self.outcome = Outcome()
         self.marks: dict[Path, tuple[int, str]] = {}
-        self.changes: dict[Path, str] = {}  # of runs that went on before they were read
         self.seen: set[Path] = set()
         self.unpublished = False
+        self.doing = "merging" if kept else "reading what goes on"
         self.tell: Callable[..., None] = lambda *_: None
-
-    def words(self) -> None:
-        """Keep in the store which classes imply which, and the user's own words as they are now; raises ConfigError for
-        what is wrong with those."""
-        self.unpublished |= word_graphs.keep(self.store, implied.CLASSES, implied.lines())
-        if self.settings.ontology or implied.ONTOLOGY in self.hashes:
-            from provio import own_words  # slow to import, and most have none
-
-            words = own_words.of(self.settings)
-            self.unpublished |= own_words.keep(self.store, words)
 
     def earlier(self) -> None:
         """Take over the runs of an earlier version's store whose folders are gone."""
@@ -174,7 +183,7 @@ class _Merge:
                 self.home.merging.write_text(job.folder.name, encoding="utf-8", errors="surrogateescape")
             with cycles.kept():
                 known = self.known if self.known and self.known.folder == job.folder else None
-                self._one(job, merge_job.read(job, self.home, self.settings, known))
+                self._one(job, merge_job.read(job, self.home, self.settings, known, kept=self.kept))
         self.home.merging.unlink(missing_ok=True)
         progress("")
 
@@ -188,14 +197,16 @@ class _Merge:
     def _jobs(self, folders: list[Path], progress: Callable[[str], None]) -> Iterator[Job]:
         """Yield the runs that the store does not hold as they are."""
         for number, folder in enumerate(folders):
-            self.tell = partial(_tell, progress, f"merging: {number} of {len(folders)} runs")
+            self.tell = partial(_tell, progress, f"{self.doing}: {number} of {len(folders)} runs")
             self.tell()
             moment = digests.moment()
             if owners.is_shut(folder):
                 self.outcome.shut += 1
                 continue
             self.seen.add(folder)
-            self.changes[folder] = _changes(folder)
+            if self.kept and not self.settings.store and self._goes_on(folder):
+                self.outcome.going += 1
+                continue
             job = Job(folder, moment, self.hashes.get(bundle_iri(RUN_BASE + folder.name)))
             try:
                 noted = self.home.marked(folder)
@@ -212,6 +223,13 @@ class _Merge:
             return False
         content = trace_hash.content_hash(job.folder, traces.read_head(job.folder))
         return job.known == intake.hash_of(content, self.settings)
+
+    def _goes_on(self, folder: Path) -> bool:
+        """Whether a run goes on: one that merges itself does where it left processes behind."""
+        if not folder.is_dir():
+            return False
+        record = traces.read_head(folder)
+        return (going.may_change if folder == self.own else going.goes_on)(folder, record)
 
     @staticmethod
     def _has_ended(job: Job) -> bool:
@@ -234,7 +252,7 @@ class _Merge:
         with contextlib.suppress(digests.Changed):
             self._put(job, found, prepared)
             return
-        self._one(job, merge_job.read(job, self.home, self.settings, written=True))
+        self._one(job, merge_job.read(job, self.home, self.settings, written=True, kept=self.kept))
 
     def _put(self, job: Job, found: Read, prepared: Prepared) -> None:
         self.unpublished = True
@@ -262,13 +280,14 @@ class _Merge:
 
     def _note(self, job: Job, found: Read) -> None:
         self.outcome.damages += found.damages
-        moment = 0 if unattended.waits(job.folder) else found.moment()  # the end of processes changes no file
+        # The end of processes changes no file, nor need what one that goes on records.
+        moment = 0 if unattended.waits(job.folder) or self._goes_on(job.folder) else found.moment()
         self.marks[job.folder] = moment, "".join(" ".join(line.split()) + "\n" for line in found.damages)
 
     def mark(self) -> None:
         """Note what was merged, and when it was read; where that cannot be noted it is looked at again."""
         with contextlib.suppress(OSError):
             for folder, (moment, damaged) in self.marks.items():
-                self.home.mark(folder, moment, damaged, self.changes.get(folder, ""))
+                self.home.mark(folder, moment, damaged)
             if set(self.home.run_folders()) <= self.seen:
                 self.home.mark_settings(self.settings.conclusions)

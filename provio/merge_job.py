@@ -62,19 +62,21 @@ class Read:
     moment: Callable[[], int] = int
 
 
-def read(job: Job, home: Home, settings: Config, trace: Trace | None = None, written: bool = False) -> Read:
+def read(
+    job: Job, home: Home, settings: Config, trace: Trace | None = None, *, written: bool = False, kept: bool = True
+) -> Read:
     """Read a run, whose trace may have been read already: a large one in parts, any other as one. The pieces of its
     graph are made as they are taken. Those of a large one raise Changed where its files have changed meanwhile: it is
-    then to be read as one that is `written`."""
+    then to be read as one that is `written`. What is found out about a run is `kept` in its folder, or not."""
     try:
-        large = _surveyed(job, home, settings, written) if trace is None and is_large(job.folder) else None
-        whole = large.whole if large else trace or _trace(job.folder, home)
+        locked = partial(_locked, job.folder, home) if kept else _refused
+        large = _surveyed(job, home, settings, locked, written) if trace is None and is_large(job.folder) else None
+        whole = large.whole if large else trace or _trace(job.folder, home, kept)
         damages = [str(damage) for damage in whole.damages]
         moment = partial(_moment, job, whole.run, whole.digests)
         if job.known == intake.hash_of(whole.content_hash, settings):
             return Read(None, damages, moment=moment)
-        locked = partial(_locked, job.folder, home) if large else None
-        return Read(parts.prepare(large or Parts(whole), settings, locked), damages, moment=moment)
+        return Read(parts.prepare(large or Parts(whole), settings, locked if large else None), damages, moment=moment)
     except FAULTS as error:
         return Read(None, [], fault_of(error))
 
@@ -85,7 +87,7 @@ def _moment(job: Job, record: Record, digests: Digests) -> int:
     return trace_hash.held_since(job.folder, record, digests)
 
 
-def _surveyed(job: Job, home: Home, settings: Config, written: bool) -> Survey | None:
+def _surveyed(job: Job, home: Home, settings: Config, locked: parts.Locked, written: bool) -> Survey | None:
     """Look through a run; one that is packed, or `written` meanwhile, as it is now."""
     from provio import surveying  # slow to import, and most runs are small
 
@@ -95,22 +97,25 @@ def _surveyed(job: Job, home: Home, settings: Config, written: bool) -> Survey |
             source = runfiles.held(source, traces.read_head(job.folder), home.path)
         found = surveying.survey(source, settings.interpreters)
     except Written:
-        return None if written else _surveyed(job, home, settings, written=True)
+        return None if written else _surveyed(job, home, settings, locked, written=True)
     except (Indivisible, OSError):  # or there is no room to hold it
         return None
-    with contextlib.suppress(Busy, NotAllowed), _locked(job.folder, home):
+    with contextlib.suppress(Busy, NotAllowed), locked():
         unattended.conclude(found.whole, ended)
     return found
 
 
-def _trace(folder: Path, home: Home) -> Trace:
+def _trace(folder: Path, home: Home, kept: bool) -> Trace:
     place, ended = runfiles.of(folder).place, unattended.over(folder)
     trace = traces.read_run(folder, lone_of(folder, home))
-    with contextlib.suppress(Busy, NotAllowed), _locked(folder, home):
-        settle.settled(trace)
-        unattended.conclude(trace, ended)
+    if kept:
+        with contextlib.suppress(Busy, NotAllowed), _locked(folder, home):
+            settle.settled(trace)
+            unattended.conclude(trace, ended)
+    else:
+        settle.look(trace, turtle.segment(environment.host()))
     # Runs of another record are read without its lock: one that was packed meanwhile was not read whole.
-    return trace if runfiles.of(folder).place == place else _trace(folder, home)
+    return trace if runfiles.of(folder).place == place else _trace(folder, home, kept)
 
 
 def lone_of(folder: Path, home: Home) -> Lone | None:
@@ -130,6 +135,11 @@ def _locked(folder: Path, home: Home) -> contextlib.AbstractContextManager[objec
     if folder.parent == home.runs:
         return contextlib.nullcontext()
     return contextlib.closing(Lock(Home(folder.parent.parent), wait=False))
+
+
+def _refused() -> contextlib.AbstractContextManager[object]:
+    """Hold nothing: nothing is to be written where a run lies."""
+    raise Busy("it is read only")
 
 
 def fault_of(error: BaseException) -> str:

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Protocol
 
+from provio.errors import NothingKnown, NotYet
 from provio.hosts import UNCOLLECTED
 from provio.settings import suggestion
 from provio.turtle import literal, path_iri
@@ -29,6 +30,20 @@ class Rows(Protocol):
 
     def rows(self, query: str) -> Iterable[dict[str, str]]:
         """Return the solutions of a query as text."""
+
+
+def nothing_known(reader: Rows, what: str, why: str = "") -> NothingKnown:
+    """Return what to raise where nothing is recorded of something, and `why` that may be; while a run goes on, that it
+    may be yet."""
+    as_of = as_of_words(reader)
+    if as_of:
+        return NotYet(f"{what} is not known {as_of}: ask again later")
+    return NothingKnown(f"nothing is recorded of {what}" + (f": {why}" if why else ""))
+
+
+def as_of_words(reader: object) -> str:
+    """Return of which moment answers are, and what goes on, in words; nothing where no run goes on."""
+    return str(getattr(reader, "as_of", ""))
 
 
 def of_file(reader: Rows, path: bytes) -> str:

@@ -45,7 +45,7 @@ def find_target(reader: Reader, text: str) -> Target:
 
         if reason := _gap_of(reader, full):
             raise NothingKnown(f"nothing is known of what is in {_show(full)}: {reason}")
-        raise NothingKnown(f"nothing is recorded of {_show(full)}: {slips.of_file(reader, full)}")
+        raise slips.nothing_known(reader, _show(full), slips.of_file(reader, full))
     word = "changed since it was recorded" if iri else "no longer there; recorded"
     return Target(newest[0], f"{word} at {newest[1]}", full.decode("utf-8", "replace"))
 
@@ -63,7 +63,9 @@ def _check_iri(text: str) -> None:
 def _known_iri(reader: Reader, text: str) -> Target:
     _check_iri(text)
     if next(iter(reader.rows(f"SELECT ?t {{ <{text}> a ?t }} LIMIT 1")), None) is None:
-        raise NothingKnown(f"nothing is recorded of {text}")
+        from provio import slips
+
+        raise slips.nothing_known(reader, text)
     newest = _newest_of(reader, f"VALUES ?file {{ <{text}> }}")
     return Target(newest[0] if newest else text)
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from urllib.parse import unquote
 
+from provio import slips
 from provio.errors import NothingKnown
 from provio.identity import member_iri
 from provio.member_origins import FORMAT, GENERATED, LEADS_TO, PARTS, Origins
@@ -67,9 +68,10 @@ def _object(reader: Reader, target: Target, path: str, inside: str) -> Target:
     names = sorted(_names(known, target.iri))
     shown = f"{path}#{inside}".encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if not names:
-        raise NothingKnown(f"nothing is recorded of {shown}: of the file no object is (provio lineage {path} knows it)")
+        why = f"of the file no object is (provio lineage {path} knows it)"
+        raise slips.nothing_known(known.reader, shown, why)
     near = list(dict.fromkeys([*get_close_matches(inside, names, NEAR, 0.5), *names]))[:NEAR]
-    raise NothingKnown(f"nothing is recorded of {shown}: of the file are {', '.join(near)}{_more(names, near)}")
+    raise slips.nothing_known(known.reader, shown, f"of the file are {', '.join(near)}{_more(names, near)}")
 
 
 def _more(names: list[str], near: list[str]) -> str:

@@ -16,7 +16,7 @@ import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from provio import present, recorded, statx
+from provio import present, recorded, slips, statx
 from provio.content import Unread, sha256
 from provio.identity import BASE
 from provio.recorded import Recorded, Removal
@@ -71,7 +71,8 @@ class Verifier:
         version = present.version(full)
         for one in recorded.names_of(self.reader, version) if version else ():
             return self._compare(replace(one, path=full))
-        return Finding(full, "unknown", "nothing is recorded of it")
+        as_of = slips.as_of_words(self.reader)
+        return Finding(full, "unknown", f"not known {as_of}" if as_of else "nothing is recorded of it")
 
     def _compare(self, one: Recorded, gone: Removal | None = None) -> Finding:
         state, word = self._state(one, gone)

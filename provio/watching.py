@@ -295,7 +295,8 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     share(recording.home, recording.folder)
     count = _counted(trace) if trace else "many processes"
     try:
-        outcome = merge(recording.home, [recording.folder], known=trace, lock=lock, wait=False, settings=settings)
+        runs = [recording.folder]
+        outcome = merge(recording.home, runs, known=trace, lock=lock, wait=False, settings=settings, own=runs[0])
     finally:
         follow = _hashed(recording, settings, WAIT)
     if settings.pack and len(os.listdir(recording.home.runs)) > MANY:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 
+from provio import slips
 from provio.ancestry import Found, Scope, find
 from provio.describe import PREFIXES, RUN, describe, is_member
 from provio.document import PIPES, Gap, Node
-from provio.errors import NothingKnown
+from provio.errors import NothingKnown, NotYet
 from provio.member_origins import Origins
 from provio.nodes import Nodes
 from provio.store import Reader
@@ -54,7 +55,8 @@ def why(reader: Reader, target: Target) -> Reason:
     found = find(reader, [target], Scope(depth=1, inside=inside))
     made = _made(reader, target.iri)
     if made is None:
-        raise NothingKnown(_unmade(reader, target, found))
+        unmade, as_of = _unmade(reader, target, found), slips.as_of_words(reader)
+        raise NotYet(f"{as_of}: {unmade}") if as_of else NothingKnown(unmade)
     if made[0] != target.iri:
         found = find(reader, [Target(made[0])], Scope(depth=1, inside=inside))
     own = next(node for node in describe(reader, {target.iri}))

@@ -74,16 +74,14 @@ def test_two_members_who_merge_at_the_same_time(pending: Users) -> None:
 
 @pytest.mark.slow
 def test_a_member_asks_while_another_merges_and_is_killed(pending: Users) -> None:
-    """The question does not wait, and says in one line what is not in its answer; the next one brings all in."""
+    """The question does not wait for ever, and reads by itself what is not merged; the next one brings all in."""
     pending.provio(ADA, "merge")
     record(pending, ADA, "ada3")
     last = record(pending, BOB, "bob3").name
     merging = started(pending, BOB, sys.executable, "-c", SIGNALLED, "SIGSTOP", last, "merge")
     stopped(merging)
     asked = pending.provio(ADA, "runs", "--as", "csv")
-    assert ("bob2" in asked.stdout, "ada3" in asked.stdout) == (True, False)
-    assert asked.stderr.count("\n") == 1
-    assert "2 runs pending, not in this answer yet: another process is merging; ask again when it ends" in asked.stderr
+    assert (asked.stderr, all(name in asked.stdout for name in ("bob2", "ada3", "bob3"))) == ("", True)
     merging.send_signal(signal.SIGKILL)
     merging.communicate(timeout=60)
     assert named(pending, ADA) == sorted([*ALL, "ada3", "bob3"])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, MOST, RunFile
+from provio.runfiles.files import CALLS_ENDING, GAP_ENDING, HEAD, MOST, UNCLOSED, RunFile
 
 if TYPE_CHECKING:
     from provio.statx import Record
@@ -53,13 +53,13 @@ class Folder:
         return max((found.st_mtime_ns for found in self._all()), default=0)
 
     def changes(self, record: Record) -> str:
-        """Return what differs as soon as something more is recorded or closed. Times do not tell, for a store through a
-        map need not change them."""
-        count = changed = 0
+        """Return what differs as soon as something more is recorded or closed. Of thread files times do not tell, for a
+        store through a map need not change them."""
+        count, changed = 1, os.lstat(self.head().path).st_mtime_ns
         for place in folders_of(self.folder, record):
             for entry in os.scandir(place):
-                if entry.name.endswith(".ttl") and entry.name.count(".") == THREAD_FILE:
-                    count, changed = count + 1, changed + _changes_of(entry.path)
+                if entry.name != UNCLOSED and not entry.name.endswith(CALLS_ENDING):
+                    count, changed = count + 1, changed + _changes_of(entry)
         return f"{count} {changed}"
 
     def extent(self) -> tuple[int, int]:
@@ -96,9 +96,11 @@ class Folder:
                 yield os.lstat(name)
 
 
-def _changes_of(path: str) -> int:
+def _changes_of(entry: os.DirEntry[str]) -> int:
     """The number of changes that a thread file begins with; of what has none, when it last changed."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if entry.name.count(".") != THREAD_FILE or not entry.name.endswith(".ttl"):
+        return entry.stat(follow_symlinks=False).st_mtime_ns
+    fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         digits = os.pread(fd, 32, 0)[16:]
         return int(digits) if digits.isdigit() else os.fstat(fd).st_mtime_ns

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from provio.errors import ProvioError
-from provio.home import Home
 from provio.serve import MISSING, binary, stalled
 from provio.serve.access import Address, Guard
 from provio.serve.front import LARGEST, Front
@@ -20,7 +19,9 @@ CONNECTIONS = 200
 ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 
-def serve(home: Home, what: str, place: Address, secret: str, seconds: float, begun: Callable[[str], None]) -> None:
+def serve(
+    what: str, place: Address, secret: str, keeper_of: Callable[[], Keeper], begun: Callable[[str], None]
+) -> None:
     """Serve a record until KeyboardInterrupt or SIGTERM, under the name `what`; `begun` is told the page's address when
     it answers.
 
@@ -34,8 +35,8 @@ def serve(home: Home, what: str, place: Address, secret: str, seconds: float, be
         try:
             host, port = str(server.effective_host), int(server.effective_port)
             found = Address(place.host or host, port, place.own)
-            keeper = Keeper(home, seconds)
-            server.application = Front(keeper, Guard(place.own, secret, str(port)), seconds, what)
+            keeper = keeper_of()
+            server.application = Front(keeper, Guard(place.own, secret, str(port)), keeper.seconds, what)
             with contextlib.suppress(KeyboardInterrupt):  # which may come before the server waits for it
                 begun(found.url)
                 server.run()

@@ -1,7 +1,8 @@
 """The snapshot that is served: a record in, whoever answers from its newest snapshot out.
 
 A snapshot is held, with Oxigraph's server and provio's own workers over it, for as long as anybody is being answered
-from it. When a merge has published another, that one takes its place for all who ask from then on.
+from it. When a merge has published another, that one takes its place for all who ask from then on. So does, before a
+question is answered, the snapshot with all that runs have recorded since which are not in it.
 """
 
 from __future__ import annotations
@@ -10,43 +11,46 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+from provio import live
+from provio.config import Config
 from provio.errors import ProvioError
 from provio.home import Home
+from provio.live import Overlay
 from provio.serve.binary import Binary
 from provio.serve.worker import KINDS, Worker
 from provio.store import snapshots
 
 LOOKS = 0.5  # seconds between two looks for a newer snapshot
+FRESH = 0.25  # seconds for which an answer needs no new look at the runs that are not in it
 BEGUN = ("found", "lineage")  # before anybody asks: reading all names takes a second or two
 EASE = 5  # so many times as long as making ready took, no newer one is looked for
 
 
 class Served:
-    """A snapshot that is held, and who answers from it. `executor` is the thread that processes end with."""
+    """A snapshot that is held, with more runs where it is an `overlay`, and who answers from it. `executor` is the
+    thread that processes end with."""
 
-    def __init__(self, home: Home, seconds: float, executor: ThreadPoolExecutor) -> None:
-        held = snapshots.hold(home)
+    def __init__(self, home: Home, seconds: float, executor: ThreadPoolExecutor, overlay: Overlay | None) -> None:
+        self.home, self.overlay = overlay.home if overlay else home, overlay
+        held = snapshots.hold(self.home)
         if held is None:
             raise ProvioError(f"nothing is published in {home.path}: provio merge says why")
-        self.home, (self.name, self.fd) = home, held
+        self.name, self.fd = held
         self.seconds, self.executor = seconds, executor
         self.users = 0
         self.lock = threading.Lock()
-        self.workers = {kind: Worker(kind, str(home.path), executor) for kind in KINDS}
+        self.workers = {kind: Worker(kind, str(self.home.path), executor) for kind in KINDS}
+        self.server: Binary | None = None
         try:
-            self.server = self._started()
-            for kind in BEGUN:
+            for kind in () if overlay else BEGUN:  # what changes again and again is made ready for who asks alone
                 self.workers[kind].begin()
         except BaseException:
             self.close()
             raise
-
-    def ready(self, seconds: float) -> bool:
-        """Whether who was begun answers at once; waits so many seconds, for each."""
-        return all(self.workers[kind].ready(seconds) for kind in BEGUN)
 
     def _started(self) -> Binary:
         """A folder's name may be no UTF-8; that of its descriptor is."""
@@ -55,39 +59,50 @@ class Served:
     def binary(self) -> Binary:
         """Return Oxigraph's server, started anew where it has ended."""
         with self.lock:
-            if not self.server.alive:
-                self.server.close()
+            if self.server is None or not self.server.alive:
+                if self.server:
+                    self.server.close()
                 self.server = self._started()
             return self.server
 
     def close(self) -> None:
         """End all processes, and let the snapshot go."""
-        if hasattr(self, "server"):
+        if self.server:
             self.server.close()
         for worker in self.workers.values():
             worker.close()
         snapshots.let_go(self.home, self.name, self.fd)
+        if self.overlay:
+            self.overlay.close()
 
 
 class Keeper:
-    """Keeps what is served up to date, in a thread of its own."""
+    """Keeps what is served up to date, in a thread of its own and before each answer; `unmerged` tells the runs that
+    are to be in answers and are not in the store."""
 
-    def __init__(self, home: Home, seconds: float) -> None:
-        self.home, self.seconds = home, seconds
+    def __init__(self, home: Home, seconds: float, settings: Config, unmerged: Callable[[], list[Path]]) -> None:
+        self.home, self.seconds, self.settings, self.unmerged = home, seconds, settings, unmerged
         self.executor = ThreadPoolExecutor(1)  # its one thread lives as long as this process
-        self.lock = threading.Lock()
+        self.lock, self.renewing = threading.Lock(), threading.Lock()
         self.ended = threading.Event()
         self.old: list[Served] = []
-        self.wait = LOOKS
-        self.now = self._new()
+        self.wait, self.looked = LOOKS, 0.0
+        self.state = self.base = ""
+        self.now: Served | None = None
+        self._renew()
         self.thread = threading.Thread(target=self._look, daemon=True)
         self.thread.start()
 
     @contextlib.contextmanager
     def served(self) -> Iterator[Served]:
         """What is served now; it stays for as long as it is asked."""
+        with self.renewing:
+            if time.monotonic() - self.looked > FRESH:
+                with contextlib.suppress(ProvioError, OSError):  # the one that is served goes on
+                    self._renew()
         with self.lock:
             served = self.now
+            assert served  # noqa: S101 - it was renewed
             served.users += 1
         try:
             yield served
@@ -100,38 +115,31 @@ class Keeper:
         self.ended.set()
         self.thread.join()
         for served in (self.now, *self.old):
-            served.close()
+            if served:
+                served.close()
         self.executor.shutdown()
 
-    def _new(self) -> Served:
+    def _renew(self) -> None:
+        """Have what is served hold all that is recorded by now."""
         begun = time.monotonic()
-        served = Served(self.home, self.seconds, self.executor)
-        self.wait = max(LOOKS, EASE * (time.monotonic() - begun))
-        return served
+        runs = self.unmerged()
+        state = live.state_of(self.home, runs, self.settings)
+        if state != self.state:
+            base = snapshots.published(self.home) or ""
+            overlay = live.overlaid(self.home, runs, self.settings) if runs else None
+            new = Served(self.home, self.seconds, self.executor, overlay)
+            with self.lock:
+                self.old += [self.now] if self.now else []
+                self.now, self.state, self.base = new, state, base
+            self.wait = max(LOOKS, EASE * (time.monotonic() - begun))
+        self.looked = begun
 
     def _look(self) -> None:
         while not self.ended.wait(self.wait):
-            with contextlib.suppress(ProvioError, OSError):  # the one that is served goes on
-                if self._published() not in ("", self.now.name):
-                    new = self._new()
-                    self._await(new)
-                    with self.lock:
-                        self.old.append(self.now)
-                        self.now = new
+            with contextlib.suppress(ProvioError, OSError), self.renewing:  # the one that is served goes on
+                if snapshots.published(self.home) not in (None, self.base):
+                    self._renew()
             self._let_go()
-
-    def _await(self, new: Served) -> None:
-        """Let who asks meanwhile be answered from what was there: from what is new, he would wait until it is read."""
-        begun = time.monotonic()
-        while not self.ended.is_set() and not new.ready(LOOKS):
-            pass
-        self.wait = max(self.wait, EASE * (time.monotonic() - begun))
-
-    def _published(self) -> str:
-        try:
-            return os.readlink(self.home.snapshots / "current")
-        except OSError:
-            return ""
 
     def _let_go(self) -> None:
         with self.lock:

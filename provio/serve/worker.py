@@ -53,17 +53,6 @@ class Worker:
         with self.lock:
             self._running()
 
-    def ready(self, seconds: float) -> bool:
-        """Whether it answers at once; waits so many seconds for that. One that has ended is started when asked."""
-        with self.lock:
-            try:
-                self._stood(self._running(), time.monotonic() + seconds)
-            except TimeoutError:
-                return False
-            except (OSError, EOFError, ProvioError):
-                self.close()
-            return True
-
     def close(self) -> None:
         """End the process, whatever it is at."""
         if self.process:

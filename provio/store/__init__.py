@@ -40,7 +40,9 @@ class Damaged(StoreError):
 
 
 class Reader(Protocol):
-    """What can be asked."""
+    """What can be asked. `as_of` tells, while runs go on, of which moment its answers are."""
+
+    as_of: str
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
@@ -169,6 +171,7 @@ class Confined:
     def __init__(self, store: Store, graphs: Sequence[str]) -> None:
         self.store = store
         self.graphs = graphs
+        self.as_of = store.as_of
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT."""
@@ -183,8 +186,8 @@ class Confined:
         return self.store.about(iri, self.graphs)
 
 
-def open_reader(home: Home, settings: Config | None = None) -> Store:
-    """Open the store of a `.provio` for asking.
+def open_reader(home: Home, settings: Config | None = None, beneath: object = None) -> Store:
+    """Open the store of a `.provio` for asking; what is `beneath` is kept as long as it is open.
 
     Raises NothingKnown where nothing has been merged yet, Damaged where its files are broken, StoreError.
     """
@@ -194,7 +197,7 @@ def open_reader(home: Home, settings: Config | None = None) -> Store:
         return RemoteReader(home, settings)
     from provio.store.embedded import StoreReader
 
-    return StoreReader(home)
+    return StoreReader(home, beneath)
 
 
 def open_writer(
@@ -250,26 +253,9 @@ def is_earlier(home: Home) -> bool:
     return embedded.check_version(home) in embedded.EARLIER
 
 
-def _changed_since(home: Home, pending: Container[Path]) -> list[Path]:
-    """The runs that went on when they were merged, and ended or recorded something since, whatever times tell."""
-    went_on = {run: changes for run, changes in home.went_on().items() if run not in pending and run.is_dir()}
-    if not went_on:
-        return []
-    from provio import going, runfiles
-    from provio.trace import read_head
-
-    found = []
-    for run, changes in went_on.items():
-        record = read_head(run)
-        if not going.may_change(run, record) or runfiles.Folder(run).changes(record) != changes:
-            found.append(run)
-    return found
-
-
 def pending(home: Home, settings: Config) -> list[Path]:
     """Return the run folders that the store does not hold as they are now, as far as times tell."""
     found = served(home, settings).pending(settings.conclusions)
-    found += _changed_since(served(home, settings), found)
     if not settings.store:
         return home.run_folders() if is_earlier(home) else found
     from provio.store.remote import behind

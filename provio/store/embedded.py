@@ -61,6 +61,7 @@ class StoreWriter:
         self.new_lists: dict[str, str] = {}  # of runs that the index does not name yet
         self.changed = self.dropped = False
         self.kept = 0
+        self.large = LARGE
         self.rewritten: Callable[[], None] = lambda: None  # waits until all is that RocksDB does by itself
         try:
             _check_links(home)
@@ -148,7 +149,7 @@ class StoreWriter:
         for data in listed:
             first.append(data)
             size += len(data)
-            if size > LARGE:
+            if size > self.large:
                 held = (first.popleft() for _ in range(len(first)))  # each is let go when it is loaded
                 self._load_apart(chain(held, listed))
                 return
@@ -401,6 +402,17 @@ class StoreWriter:
             self.lists.keep(lists)
         self.changed = self.dropped = False
 
+    def hand_over(self) -> None:
+        """Make what was written the one snapshot, last of all: the store itself, for nobody writes it again."""
+        self.rewritten()
+        self.store.flush()
+        self._close()
+        for log in self._folder.glob("*.log"):
+            log.unlink()
+        self.home.snapshots.mkdir()
+        self._folder.rename(self.home.snapshots / "1")
+        (self.home.snapshots / "current").symlink_to("1")
+
     def _compact(self) -> None:
         """Rewrite the tables without the rows that were removed, where these may be a third of them: the cost of a row
         does not depend on the size of the store."""
@@ -413,12 +425,13 @@ class StoreWriter:
 
 
 class StoreReader(Apart):
-    """The published snapshot, for asking.
+    """The published snapshot, for asking; what is `beneath` it is kept as long.
 
     Raises NothingKnown where nothing has been merged yet, Damaged where the snapshot's files are broken.
     """
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, beneath: object = None) -> None:
+        self.beneath = beneath
         with contextlib.suppress(OSError):  # who asks needs no room
             _check_version(home)
         held = snapshots.hold(home)

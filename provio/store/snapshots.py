@@ -23,7 +23,7 @@ TRIES = 1000  # a link that leads nowhere is broken, not just overtaken, when it
 def hold(home: Home) -> tuple[str, int] | None:
     """Return the name of the published snapshot, and a descriptor that keeps it there; None where there is none."""
     for _ in range(TRIES):
-        name = _published(home)
+        name = published(home)
         if name is None:
             return None
         fd = _held(home.snapshots / name)
@@ -32,7 +32,7 @@ def hold(home: Home) -> tuple[str, int] | None:
     return None
 
 
-def _published(home: Home) -> str | None:
+def published(home: Home) -> str | None:
     """Return the name that `current` has; None where there is none, or it would lead out of the folder."""
     try:
         name = os.readlink(home.snapshots / "current")
@@ -70,7 +70,7 @@ def _lock(fd: int, how: int) -> None:
 def let_go(home: Home, name: str, fd: int) -> None:
     """End what `hold` began; a snapshot that was superseded is deleted, unless somebody else holds it."""
     try:
-        if _published(home) not in (None, name):
+        if published(home) not in (None, name):
             _lock(fd, fcntl.LOCK_EX)
             take_away(home.snapshots / name)
     except BlockingIOError:
@@ -92,6 +92,7 @@ def publish(home: Home, store: Path) -> None:
     link.symlink_to(str(number))
     link.replace(home.snapshots / "current")
     sweep(home)
+    sweep_overlays(home)
 
 
 def _number(name: str) -> int:
@@ -112,6 +113,24 @@ def sweep(home: Home) -> None:
                 take_away(entry.path)
 
 
+def sweep_overlays(home: Home) -> None:
+    """Take away what was made of an earlier snapshot and of runs that are not in it, where nobody asks it."""
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(home.overlays)):
+            take_overlay(Path(entry.path))
+        home.overlays.rmdir()  # where somebody has one, it stays
+
+
+def take_overlay(folder: Path) -> None:
+    """Take one away, unless somebody makes or asks it."""
+    import shutil  # slow to import, and seldom wanted
+
+    with contextlib.suppress(OSError), _alone(folder / "lock"):
+        asked = folder / "snapshots" / "1"
+        with _alone(asked) if asked.exists() else contextlib.nullcontext():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def take_away(folder: str | Path) -> None:
     """Delete what a store keeps in a folder, and it; what cannot go stays."""
     try:
@@ -125,8 +144,9 @@ def take_away(folder: str | Path) -> None:
 
 
 @contextlib.contextmanager
-def _alone(folder: str) -> Iterator[None]:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _alone(place: str | Path) -> Iterator[None]:
+    """Hold a folder or a file that nobody else holds; raises BlockingIOError where somebody does."""
+    fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _lock(fd, fcntl.LOCK_EX)
         yield
@@ -137,10 +157,9 @@ def _alone(folder: str) -> Iterator[None]:
 def restore(home: Home) -> None:
     """Put the store back to what was published last, or to nothing, after a merge that did not end."""
     take_away(home.store)
-    name = _published(home)
-    published = home.snapshots / (name or "none")
-    if name and published.is_dir():
-        _link(published, home.store)
+    name = published(home)
+    if name and (home.snapshots / name).is_dir():
+        _link(home.snapshots / name, home.store)
     sweep(home)
     home.unfinished.unlink()
 
@@ -154,15 +173,37 @@ def _link(source: Path, target: Path) -> None:
     _to_disk(target)
 
 
+def beside(home: Home, name: str, target: Path) -> None:
+    """Make a store of its own of what a snapshot holds, which needs it as long as its tables lie on another disk."""
+    target.mkdir()
+    for entry in os.scandir(home.snapshots / name):
+        if entry.name.endswith(".sst"):
+            second_name(entry.path, target / entry.name)
+        elif entry.name.startswith(LEADING) or entry.name.endswith(".log"):
+            _copy(entry.path, target / entry.name)
+
+
+def second_name(source: str, target: Path) -> None:
+    """Have a file under another name, too, wherever that is."""
+    try:
+        os.link(source, target)
+    except OSError:
+        target.symlink_to(os.path.abspath(source))
+
+
 def _same(source: str, target: str) -> None:
     """A second name for a table, which is never written again; a copy of any other file, which is."""
     if source.endswith(".sst"):
         with contextlib.suppress(OSError):
             return os.link(source, target)
-    import shutil
+    _copy(source, target)
+    return _to_disk(target)
+
+
+def _copy(source: str, target: str | Path) -> None:
+    import shutil  # slow to import, and most of what is asked needs none
 
     shutil.copyfile(source, target)
-    return _to_disk(target)
 
 
 def _to_disk(path: str | Path) -> None:

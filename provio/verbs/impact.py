@@ -50,4 +50,4 @@ def command(files: tuple[str, ...], form: str, fold: bool, **which: Any) -> int:
     else:
         width, unicode = terminal.width(), terminal.unicode()
         terminal.out(report.render(answer, width=width, unicode=unicode, folder=terminal.folder(), fold=fold))
-    return 3 if asked.unknown else 0
+    return asked.unknown.exit_code if asked.unknown else 0

@@ -64,7 +64,7 @@ def command(
         if target.changed and form not in ("tree", "json"):
             terminal.complain(f"{text}: {target.changed}")
     terminal.out(_shown(document, form, fold))
-    return 3 if asked.unknown else 0
+    return asked.unknown.exit_code if asked.unknown else 0
 
 
 def answer(asked: asking.Asked, options: dict[str, Any], *, roots: bool, stale: bool) -> LineageDocument:
@@ -75,6 +75,8 @@ def answer(asked: asking.Asked, options: dict[str, Any], *, roots: bool, stale: 
     asked, inside = leveled(asked, options.pop("level"))
     scope = Scope(**options, until=until, inside=inside)
     document = lineage(asked.reader, asked.targets, scope, _earlier(asked, scope) if stale else ())
+    if asked.reader.as_of:
+        document["asOf"] = asked.reader.as_of
     for pattern in until.unmatched if until else ():
         terminal.complain(f"--until {pattern}: no file on the way matches (a pattern with a slash is the whole path's)")
     if roots:

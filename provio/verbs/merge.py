@@ -52,6 +52,8 @@ def command(runs: tuple[str, ...], rebuild: bool, pack: bool, only_collect: bool
         terminal.complain(f"damaged: {damage}")
     if not quiet:
         shut = f", {outcome.shut} of others cannot be read yet" if outcome.shut else ""
+        shut += f", {outcome.going} left until it ends: it goes on" if outcome.going == 1 else ""
+        shut += f", {outcome.going} left until they end: they go on" if outcome.going > 1 else ""
         terminal.note(f"{plural(len(outcome.merged), 'run')} merged, {outcome.unchanged} unchanged{shut}")
     if pack:
         found = [folder for folder in folders or home.run_folders() if folder.is_dir()]

@@ -8,9 +8,12 @@ import click
 
 from provio import asking, terminal
 from provio.errors import ProvioError
+from provio.plain import replace
 
 if TYPE_CHECKING:
-    from provio.home import Home
+    from collections.abc import Callable
+
+    from provio.serve.keeper import Keeper
 
 SECONDS = 60.0
 
@@ -43,13 +46,13 @@ def command(bind: str, token: str | None, opened: bool, longest: float | None) -
     secret = access.token(token)
     if not place.own and not secret:
         raise click.UsageError(f"others can reach {bind}: say --token FILE, so that not everybody is answered")
-    home, what, seconds = _merged(longest)
-    going.serve(home, what, place, secret, seconds, lambda url: _begun(url, opened))
+    what, keeper_of = _merged(longest)
+    going.serve(what, place, secret, keeper_of, lambda url: _begun(url, opened))
     return 0
 
 
-def _merged(timeout: float | None) -> tuple[Home, str, float]:
-    """The record that is served, all merged that is pending; its name, and how long an answer may take."""
+def _merged(timeout: float | None) -> tuple[str, Callable[[], Keeper]]:
+    """The name of the record that is served, and what keeps it, all merged that has ended."""
     from provio import home as homes
     from provio import together
 
@@ -64,7 +67,11 @@ def _merged(timeout: float | None) -> tuple[Home, str, float]:
     if configured.stores:
         home = type(home)(home.path / together.NAME)
         what = f"{what} and {', '.join(configured.stores)}"
-    return home, what, timeout if timeout is not None else configured.timeout or SECONDS
+    seconds = timeout if timeout is not None else configured.timeout or SECONDS
+    from provio.serve.keeper import Keeper
+
+    configured = replace(configured, store="")
+    return what, lambda: Keeper(home, seconds, configured, lambda: asking.unmerged(home, configured))
 
 
 def _begun(url: str, opened: bool) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provio import asking, terminal
+from provio.errors import NothingKnown, NotYet
 from provio.verbs import FORMS, stoppable, store_option
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ def command(what: tuple[str, ...], contents: bool, form: str) -> int:
     still be there.
 
     A file is the same by its inode, times and size; where these differ and its SHA-256 is recorded, by its content.
-    Exit code 1 on a difference, 3 where nothing is recorded of any file named. Example: provio verify last
+    Exit code 1 on a difference, 3 where nothing is recorded of any file named (4 while a run goes on).
+
+    Example: provio verify last
     """
     from provio.reports import findings
     from provio.verify import DIFFERENCES, Verifier
@@ -42,7 +45,7 @@ def command(what: tuple[str, ...], contents: bool, form: str) -> int:
     terminal.out(findings.render(found, form, every=bool(files), width=width, unicode=unicode, folder=folder))
     states = Counter(one.state for one in found)
     if what and states.total() == states["unknown"] > 0:
-        return 3
+        return NotYet.exit_code if reader.as_of else NothingKnown.exit_code
     return 1 if DIFFERENCES & states.keys() else 0
 
 

@@ -103,7 +103,7 @@ def _of_files(what: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     if not (roots or stale or options["until"]) and walked != "dataset" and _hold_objects(asked):
         inside = answer(asked, {**options, "level": "dataset"}, roots=False, stale=False)
         document = _both(document, inside)
-    return Drawn(document, ", ".join(asked.texts), 3 if asked.unknown else 0, asked.reader)
+    return Drawn(document, ", ".join(asked.texts), asked.unknown.exit_code if asked.unknown else 0, asked.reader)
 
 
 def _hold_objects(asked: asking.Asked) -> bool:

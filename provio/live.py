@@ -1,0 +1,240 @@
+"""What runs have recorded that the store does not hold: a `.provio` and those runs in, a `.provio` that can be asked
+for all of it out.
+
+A run that goes on is never written to the store, and who asks does not take the lock of its writer. The tables of the
+published snapshot get a second name below `.provio/live`, and the runs are put into that. It answers until another
+snapshot is published, or one of the runs records or closes something. Where it cannot lie there (in a shared record it
+would let others read what only its user may), it is made for this process alone, among the temporary files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from provio import going, intake, runfiles
+from provio.config import Config
+from provio.errors import Busy, StoreError
+from provio.home import Home
+from provio.lock import Lock
+from provio.merge import Merge, words
+from provio.plain import field, plain
+from provio.reports.text import plural, span
+from provio.store import Store, open_reader, snapshots
+from provio.store.embedded import StoreWriter
+from provio.trace import read_head
+
+STATE = "state"  # the file that tells which snapshot and which runs are in it,
+WORDS = "words"  # and the one of what is to be said of them
+MOST = 40_000_000  # bytes of the runs that ended and that a question reads without the store's lock
+LARGE = 64_000_000  # bytes of N-Triples of a run; more are loaded by a process of its own
+SHORT = 13  # characters of a run's id, as the list of runs shows them
+TRIES = 3  # somebody may publish meanwhile
+
+
+@plain(frozen=True)
+class Going:
+    """A run that goes on: its id, and the host where it does, if that is another, with the seconds since it was heard
+    of."""
+
+    run: str
+    host: str = ""
+    age: float = 0.0
+
+
+def divide(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    """Return of run folders those that have ended, and those that go on."""
+    ended: list[Path] = []
+    live: list[Path] = []
+    for folder in folders:
+        (live if folder.is_dir() and going.goes_on(folder, read_head(folder)) else ended).append(folder)
+    return ended, live
+
+
+def newest(folders: list[Path]) -> list[Path]:
+    """Return the newest of some runs, as many as a question reads without the store's lock."""
+    found, left = [], MOST
+    for folder in sorted(folders, key=lambda one: one.name, reverse=True):
+        left -= runfiles.of(folder).extent()[0]
+        if left < 0:
+            break
+        found.append(folder)
+    return found
+
+
+def states(runs: Iterable[Path]) -> Iterator[Going]:
+    """Yield where runs go on."""
+    for run in runs:
+        record = read_head(run)
+        here = going.held(run) or going.may_change(run, record)
+        yield Going(run.name) if here else Going(run.name, record.get("host", "another host"), going.age(run))
+
+
+def said(runs: list[Going]) -> str:
+    """Return in words of which moment an answer is, and what goes on."""
+    now = datetime.now(UTC).strftime("%H:%M:%S UTC")
+    if len(runs) > 1 and not any(run.host for run in runs):
+        return f"as of {now}, {plural(len(runs), 'run')} go on"
+    return f"as of {now}, " + ", ".join(
+        f"run {run.run[:SHORT]} goes on" + f" on {run.host}, heard of {span(run.age)} ago" * bool(run.host)
+        for run in runs
+    )
+
+
+@plain()
+class Overlay:
+    """A `.provio` that holds a snapshot and some runs, held until `close`; what is to be said of the runs."""
+
+    home: Home
+    held: list[int]
+    words: list[str] = field(default_factory=list)
+    passing: bool = False
+
+    def reader(self) -> Store:
+        """Open it for asking; it is held as long as that is."""
+        return open_reader(self.home, beneath=self)
+
+    def close(self) -> None:
+        """Let it go; what is for this process alone is taken away."""
+        for fd in self.held:
+            os.close(fd)
+        self.held.clear()
+        if self.passing:
+            shutil.rmtree(self.home.path, ignore_errors=True)
+            _passing.discard(self.home.path)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+_passing: set[Path] = set()  # what this process takes away at its end
+
+
+def clean() -> None:
+    """Take away what is for this process alone."""
+    for place in _passing:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def state_of(home: Home, runs: Iterable[Path], settings: Config) -> str:
+    """Return what tells of the published snapshot, and of the changes in some runs."""
+    base = snapshots.published(home) or ""
+    changes = (f"{run} {_changes(run)}\n" for run in runs)
+    return f"{intake.RULES} {settings.conclusions} {base}\n" + "".join(changes)
+
+
+def _changes(run: Path) -> str:
+    with contextlib.suppress(OSError):
+        if run.is_dir():
+            return runfiles.Folder(run).changes(read_head(run))
+    return str(runfiles.of(run).changed())
+
+
+def overlaid(
+    home: Home, runs: list[Path], settings: Config, progress: Callable[[str], None] = lambda _: None
+) -> Overlay:
+    """Return the published snapshot with some runs, as they are now; raises StoreError, NotAllowed."""
+    for _ in range(TRIES):
+        wanted = state_of(home, runs, settings)
+        for place in _entries(home.overlays):
+            if _read(place / STATE) == wanted and (held := snapshots.hold(Home(place))):
+                return Overlay(Home(place), [held[1]], _read(place / WORDS).splitlines())
+        made = _made(home, runs, settings, wanted, progress)
+        if made:
+            return made
+    raise Busy("other processes publish again and again: ask again later")
+
+
+def _made(
+    home: Home, runs: list[Path], settings: Config, wanted: str, progress: Callable[[str], None]
+) -> Overlay | None:
+    snapshots.sweep_overlays(home)
+    if not home.shared and not home.server:
+        with contextlib.suppress(OSError, StoreError):
+            home.overlays.mkdir(mode=0o700, exist_ok=True)
+            return _built(home, home.overlays, runs, settings, wanted, progress)
+    for left in Path(tempfile.gettempdir()).glob(f"provio-live-{os.geteuid()}.*"):
+        snapshots.take_overlay(left)
+    return _built(home, None, runs, settings, wanted, progress)
+
+
+def _built(
+    home: Home, parent: Path | None, runs: list[Path], settings: Config, wanted: str, progress: Callable[[str], None]
+) -> Overlay | None:
+    """Make it; None where the snapshot was taken away meanwhile."""
+    there = Home(Path(tempfile.mkdtemp(prefix=f"provio-live-{os.geteuid()}.", dir=parent)))
+    lock, base = Lock(there, wait=False), None
+    try:
+        base = snapshots.hold(home)
+        if base:
+            _under(home, base[0], there)
+        with there.closed(), StoreWriter(there, wait=False, lock=lock) as store:
+            store.large = LARGE
+            words(store, settings)
+            merge = Merge(there, store, settings, kept=False)
+            merge.all(runs, progress)
+            store.hand_over()
+            said = merge.outcome.words()
+            for name, lines in ((WORDS, said), (STATE, wanted.splitlines())):
+                text = "".join(f"{line}\n" for line in lines)
+                (there.path / name).write_text(text, encoding="utf-8", errors="surrogateescape")
+            held = snapshots.hold(there)
+        if held is None:
+            return None
+    except FileNotFoundError:  # a list of the snapshot was taken away
+        shutil.rmtree(there.path, ignore_errors=True)
+        return None
+    except BaseException:
+        shutil.rmtree(there.path, ignore_errors=True)
+        raise
+    finally:
+        lock.close()
+        if base and parent is not None:
+            os.close(base[1])
+    if parent is None:
+        _passing.add(there.path)
+    fds = [held[1], *([base[1]] if base and parent is None else [])]
+    return Overlay(there, fds, said, parent is None)
+
+
+def _under(home: Home, name: str, there: Home) -> None:
+    """Give what was published second names: the tables, the lists, and a copy of the index of versions."""
+    snapshots.beside(home, name, there.store)
+    lists, own = home.kept / "statements", there.path / "statements"
+    own.mkdir()
+    for entry in os.scandir(lists) if lists.is_dir() else ():
+        if entry.name.endswith(".gz"):
+            snapshots.second_name(entry.path, own / entry.name)
+    with contextlib.suppress(sqlite3.Error, OSError):  # else it is made of the lists
+        _copy_index(lists / "versions.sqlite", own / "versions.sqlite")
+    shutil.copyfile(home.kept / "store.version", there.path / "store.version")
+
+
+def _copy_index(source: Path, target: Path) -> None:
+    if source.exists():
+        with (
+            contextlib.closing(sqlite3.connect(f"file:{quote(os.fsencode(source))}?mode=ro", uri=True)) as published,
+            contextlib.closing(sqlite3.connect(target)) as copy,
+        ):
+            published.backup(copy)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return [Path(entry.path) for entry in os.scandir(folder)]
+    except OSError:
+        return []
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""
