@@ -144,8 +144,24 @@ def reader(target: str | None) -> Store:
 def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> Store:
     """Return the store of a `.provio`, after what has ended was merged, with what goes on as it is now; `say` is told
     what is not in its answers."""
+    from provio.store import Damaged, open_reader
+
+    home, configured, more = merged(own, configured, say, progress)
+    try:
+        return _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
+    except Damaged as error:
+        say(f"{error}; making it anew")
+        more = _merge_pending(home, home.run_folders(), configured, (say, progress), publish=True)
+        return _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
+
+
+def merged(
+    own: Home, configured: Config, say: Say, progress: Callable[[], Say]
+) -> tuple[Home, Config, tuple[list[Path], list[Path]]]:
+    """Merge what has ended; return the `.provio` to be asked, its settings, and which runs go on or are left to another
+    process."""
     from provio import collect
-    from provio.store import Damaged, is_earlier, open_reader, pending
+    from provio.store import is_earlier, pending
 
     home = own
     if configured.ontology:
@@ -158,17 +174,9 @@ def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
     for word in collect.here(own, setting=configured.capture_dir):
         say(word)
     earlier = not configured.store and is_earlier(home)  # then all is merged again, whether it has a folder or not
-    found = pending(home, configured)
-    ended, live = _divided(found, configured)
-    left = _merge_pending(home, ended, configured, (say, progress), publish=earlier)
+    more = _merge_pending(home, pending(home, configured), configured, (say, progress), publish=earlier)
     _pack(own, configured)
-    try:
-        return _with(home, live, left, configured, (say, progress)) or open_reader(home, configured)
-    except Damaged as error:
-        say(f"{error}; making it anew")
-        ended, live = _divided(home.run_folders(), configured)
-        left = _merge_pending(home, ended, configured, (say, progress), publish=True)
-        return _with(home, live, left, configured, (say, progress)) or open_reader(home, configured)
+    return home, configured, more
 
 
 def unmerged(home: Home, configured: Config) -> list[Path]:
@@ -208,14 +216,14 @@ def _with(
     try:
         found = live.overlaid(home, [*going, *more], configured, progress())
     except (ProvioError, OSError) as error:
-        say(f"{plural(len(going) + len(left), 'run')} not in this answer: {error}")
+        say(f"{plural(len(going) + len(more), 'run')} not in this answer: {error}")
         return None
     for word in found.words:
         say(word)
     reader = found.reader()
     states = list(live.states(going))
     if states:
-        reader.as_of = live.said(states)
+        reader.as_of, reader.going = live.said(states), frozenset(one.run for one in states)
         say(reader.as_of)
     return reader
 
@@ -265,11 +273,12 @@ def settings(target: Path | None = None) -> Config:
 
 def _merge_pending(
     home: Home, folders: list[Path], configured: Config, tell: tuple[Say, Callable[[], Say]], publish: bool = False
-) -> list[Path]:
-    """Merge what has ended; who waits for another process that merges does so only while that goes on. Return what is
-    left to it."""
-    if not (folders or publish):
-        return []
+) -> tuple[list[Path], list[Path]]:
+    """Merge of some runs what has ended; who waits for another process that merges does so only while that goes on.
+    Return which of them go on, and which are left to another process."""
+    ended, going = _divided(folders, configured)
+    if not (ended or publish):
+        return going, []
     say, progress = tell
     try:
         note = progress()
@@ -277,20 +286,20 @@ def _merge_pending(
         if waited and not publish:
             from provio.store import pending
 
-            folders = _divided(pending(home, configured), configured)[0]
-        from provio import hashing
+            ended, going = _divided(pending(home, configured), configured)
+        from provio import hashing, live
         from provio.merge import merge
 
         hashing.begin(home)
         with stopping.not_counted():
-            outcome = merge(home, folders, lock=lock, wait=False, publish=publish, progress=note, settings=configured)
-        for word in outcome.words():
+            outcome = merge(home, ended, lock=lock, wait=False, publish=publish, progress=note, settings=configured)
+        for word in live.words_of(outcome):
             say(word)
     except Busy:
-        return folders
+        return going, ended
     except ProvioError as error:
-        say(f"{plural(len(folders), 'run')} pending: {error}")
-    return []
+        say(f"{plural(len(ended), 'run')} pending: {error}")
+    return going, []
 
 
 def _lock(home: Home, note: Say) -> tuple[Lock, bool]:

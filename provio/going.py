@@ -54,7 +54,7 @@ def goes_on(folder: Path, record: Record) -> bool:
     nothing was heard of it for an hour."""
     if not going(folder, record):
         return False
-    return held(folder) or may_change(folder, record) or age(folder) < HEARD
+    return held(folder) or may_change(folder, record) or ("host" in record and age(folder) < HEARD)
 
 
 def age(folder: Path) -> float:

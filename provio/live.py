@@ -24,7 +24,7 @@ from provio.config import Config
 from provio.errors import Busy, StoreError
 from provio.home import Home
 from provio.lock import Lock
-from provio.merge import Merge, words
+from provio.merge import Merge, Outcome, words
 from provio.plain import field, plain
 from provio.reports.text import plural, span
 from provio.store import Store, open_reader, snapshots
@@ -86,6 +86,12 @@ def said(runs: list[Going]) -> str:
         f"run {run.run[:SHORT]} goes on" + f" on {run.host}, heard of {span(run.age)} ago" * bool(run.host)
         for run in runs
     )
+
+
+def words_of(outcome: Outcome) -> list[str]:
+    """Return what is to be said of a merge beside an answer."""
+    shut = f"{plural(outcome.shut, 'run')} of others cannot be read yet: not in this answer"
+    return [shut] * bool(outcome.shut) + [f"damaged: {damage}" for damage in outcome.damages]
 
 
 @plain()
@@ -181,7 +187,7 @@ def _built(
             merge = Merge(there, store, settings, kept=False)
             merge.all(runs, progress)
             store.hand_over()
-            said = merge.outcome.words()
+            said = words_of(merge.outcome)
             for name, lines in ((WORDS, said), (STATE, wanted.splitlines())):
                 text = "".join(f"{line}\n" for line in lines)
                 (there.path / name).write_text(text, encoding="utf-8", errors="surrogateescape")

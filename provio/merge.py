@@ -38,7 +38,6 @@ from provio.intake import Prepared
 from provio.lock import Lock
 from provio.merge_job import Job, Read
 from provio.plain import field, plain, replace
-from provio.reports.text import plural
 from provio.run_facts import Trace
 from provio.store import Writer, open_writer, served, writing
 from provio.vocab import RUN_BASE, provio
@@ -57,11 +56,6 @@ class Outcome:
     damages: list[str] = field(default_factory=list)
     shut: int = 0
     going: int = 0
-
-    def words(self) -> list[str]:
-        """Return what is to be said of it beside an answer."""
-        shut = f"{plural(self.shut, 'run')} of others cannot be read yet: not in this answer"
-        return [shut] * bool(self.shut) + [f"damaged: {damage}" for damage in self.damages]
 
 
 def merge(

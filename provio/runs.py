@@ -64,7 +64,7 @@ def listing(
             "run": row["run"],
             "start": row.get("start"),
             "seconds": seconds(row["start"], row["end"]) if "start" in row and "end" in row else None,
-            "end": _end(row),
+            "end": _end(row, reader),
             "name": row.get("name"),
             "campaign": row.get("campaign"),
             "size": taken[0],
@@ -81,7 +81,9 @@ def shortest(reader: Reader) -> int:
     return next((n for n in (13, 18, 23) if len({run[:n] for run in ids}) == len(ids)), 36)
 
 
-def _end(row: dict[str, str]) -> str:
+def _end(row: dict[str, str], reader: Reader) -> str:
+    if row["run"] in reader.going:
+        return "goes on"
     if "signal" in row:
         return f"signal {row['signal']}"
     return f"exit {row['exit']}" if "exit" in row else "ended" if "end" in row else "not seen"
@@ -116,7 +118,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o FILTER(isLiteral(?o)) }}"):
         said[re.sub(r".*[#/]", "", row["p"])] = row["o"]
     words = {"signal": "signal", "exitCode": "exit", "endedAtTime": "end"}
-    ended = {word: said[name] for name, word in words.items() if name in said}
+    ended = {"run": run} | {word: said[name] for name, word in words.items() if name in said}
     known = {
         "run": run,
         "name": said.get("name"),
@@ -124,7 +126,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
         "command": command_line({"iri": "", "type": "Run", "label": "", "argv": said.get("commandLine", "")}),
         "start": said.get("startedAtTime"),
         "finish": said.get("endedAtTime"),
-        "end": _end(ended),
+        "end": _end(ended, reader),
         "host": said.get("host"),
         "folder": said.get("cwd"),
         "system": said.get("system"),

@@ -22,6 +22,7 @@ RUN, OTHER = "01a1fe26-0000-7000-8000-000000000001", "01a1fe26-0000-7000-8000-00
 HOST = "node"
 HEAD = f"""@prefix : <{NS}> .
 <{RUN_BASE}{{run}}> a :Run ; :host "{HOST}" ; :user "ada" ; :bootId "boot" ; :startedNs 1795176900000000000 ;
+  :endedNs 1795176901000000000 ;
   :commandLine "true" ; :cwd "/tmp" .
 """
 THREAD = f"""@prefix prov: <http://www.w3.org/ns/prov#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .

@@ -29,7 +29,7 @@ FLOORS = """
     when known_by history slips target target_members earlier paths until
     ancestry whole_run contraction roots stale why impact
     validate recorded notebook verify tracking compared config_of reports known_words show_member said_of_run runs disk
-    configurations best saved stats parameters view exports
+    live configurations best saved stats parameters view exports
     batch containers doctor stopping
     terminal asking run_options lost watching shims_kept
     planned contained ended own_run ranked completion serve verbs api usage cli

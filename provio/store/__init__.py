@@ -40,9 +40,10 @@ class Damaged(StoreError):
 
 
 class Reader(Protocol):
-    """What can be asked. `as_of` tells, while runs go on, of which moment its answers are."""
+    """What can be asked. `as_of` tells, while runs go on, of which moment its answers are; `going` are these runs."""
 
     as_of: str
+    going: frozenset[str]
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
@@ -171,7 +172,7 @@ class Confined:
     def __init__(self, store: Store, graphs: Sequence[str]) -> None:
         self.store = store
         self.graphs = graphs
-        self.as_of = store.as_of
+        self.as_of, self.going = store.as_of, store.going
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT."""

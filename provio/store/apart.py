@@ -25,7 +25,7 @@ class Apart:
 
     def __init__(self, store: ox.Store, lists: statements.Lists) -> None:
         self.store, self.lists = store, lists
-        self.as_of = ""
+        self.as_of, self.going = "", frozenset[str]()
         self._made: tuple[set[str], ox.Store] | None = None
 
     def query(

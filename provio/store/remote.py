@@ -78,7 +78,7 @@ class _Fetched(statements.Lists):
 class RemoteReader:
     """What the index names, for asking; raises NothingKnown where that is nothing."""
 
-    as_of = ""  # what goes on is told to a server as it is when it is merged
+    as_of, going = "", frozenset[str]()  # what goes on is told to a server as it is when it is merged
 
     def __init__(self, home: Home, settings: Config) -> None:
         self.home, self.server = served(home, settings), connect(settings)

@@ -54,7 +54,6 @@ def command(bind: str, token: str | None, opened: bool, longest: float | None) -
 def _merged(timeout: float | None) -> tuple[str, Callable[[], Keeper]]:
     """The name of the record that is served, and what keeps it, all merged that has ended."""
     from provio import home as homes
-    from provio import together
 
     home, configured = homes.find(), asking.settings()
     if configured.store and not configured.stores:
@@ -62,11 +61,8 @@ def _merged(timeout: float | None) -> tuple[str, Callable[[], Keeper]]:
             f"the record is kept by {configured.store}, which answers SPARQL itself: ask it there, or say "
             "PROVIO_STORE= before provio serve to serve what is kept in the folder"
         )
-    asking.opened(home, configured, terminal.complain, terminal.steady_progress)
-    what = str(home.project)
-    if configured.stores:
-        home = type(home)(home.path / together.NAME)
-        what = f"{what} and {', '.join(configured.stores)}"
+    what = " and ".join(filter(None, (str(home.project), ", ".join(configured.stores))))
+    home, configured, _ = asking.merged(home, configured, terminal.complain, terminal.steady_progress)
     seconds = timeout if timeout is not None else configured.timeout or SECONDS
     from provio.serve.keeper import Keeper
 

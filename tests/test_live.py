@@ -1,0 +1,262 @@
+"""Runs that go on: what they recorded is in every answer, as it is by then, and nothing of it is in the store."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Project, provio_command
+from meanwhile import start, tell, wait_for
+from serving import serving
+
+from provio import environment, live
+from provio.home import Home
+
+MOMENTS = int(os.environ.get("MOMENTS", "10"))
+KILLS = int(os.environ.get("KILLS", "10"))
+# Two threads and children of theirs that read, write, rename and remove the same few files, in an order by chance.
+BUSY = """
+import os, random, subprocess, sys, threading, time
+def work(seed):
+    chance = random.Random(seed)
+    while not os.path.exists("enough"):
+        one, other = (f"files/{chance.randrange(8)}" for _ in range(2))
+        act = chance.random()
+        try:
+            if act < 0.5:
+                with open(one) as source, open(other, chance.choice("wa")) as target:
+                    target.write(source.read()[:100])
+                    time.sleep(0.002)
+            elif act < 0.7:
+                os.rename(one, other)
+            elif act < 0.8:
+                subprocess.run(["cp", one, other], stderr=subprocess.DEVNULL)
+            else:
+                with open(one, "w") as target:
+                    target.write(f"{act} ")
+        except OSError:
+            pass
+        time.sleep(0.01)
+threads = [threading.Thread(target=work, args=(int(sys.argv[1]) * 2 + number,)) for number in range(2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+WAITS = "cat a > b; read < end; cat b > c"  # until somebody writes there
+# What the two ways to say of which state a graph is: the hash of the files, and where the index has it.
+NAMED = re.compile(r"contentHash|/derived|ontology/classes")
+
+
+@pytest.fixture
+def waiting(project: Project) -> Iterator[Project]:
+    """A run that goes on, beside one that has ended."""
+    project.run("echo 1 > a")
+    os.mkfifo(project.path / "end")
+    run = start(project, "bash", "-c", WAITS)
+    wait_for(project.path / "b", b"1")
+    yield project
+    if not (project.path / "c").exists():
+        tell(project.path / "end", "\n")
+    assert run.wait(60) == 0
+
+
+def ends(project: Project) -> None:
+    """Have the run end, and be merged."""
+    count = len(in_store(project))
+    tell(project.path / "end", "\n")
+    deadline = time.monotonic() + 60
+    while len(in_store(project)) == count:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def overlays(project: Project) -> set[str]:
+    folder = project.path / ".provio" / "live"
+    return set(os.listdir(folder)) if folder.exists() else set()
+
+
+def in_store(project: Project) -> set[str]:
+    return set(os.listdir(project.path / ".provio" / "snapshots" / "merged")) - {"settings"}
+
+
+def test_it_is_in_answers_and_not_in_the_store(waiting: Project) -> None:
+    """Nor when somebody merges; once it has ended it is, and what questions made meanwhile is gone."""
+    before = in_store(waiting)
+    asked = waiting.provio("why", "b")
+    assert "cat a" in asked.stdout and re.fullmatch(
+        r"provio: as of \d\d:\d\d:\d\d UTC, run [0-9a-f]{8}-[0-9a-f]{4} goes on\n", asked.stderr
+    )
+    assert waiting.data("b") == {"a"}
+    assert waiting.provio("merge").stderr == "0 runs merged, 1 unchanged, 1 left until it ends: it goes on\n"
+    waiting.provio("merge", "--rebuild")
+    assert in_store(waiting) == before
+    ends(waiting)
+    asked = waiting.provio("lineage", "c")
+    assert "goes on" not in asked.stderr and "a" in asked.stdout
+    assert overlays(waiting) == set()
+
+
+def test_a_question_about_it_waits_for_nobody_who_merges(waiting: Project) -> None:
+    """The lock of the store is another's."""
+    waiting.provio("runs")
+    with open(waiting.path / ".provio" / "lock", "r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "cat a" in waiting.provio("why", "b").stdout
+
+
+def test_what_was_made_for_one_question_answers_the_next(waiting: Project) -> None:
+    """Until something more is recorded, or published."""
+    waiting.provio("runs")
+    made = overlays(waiting)
+    assert len(made) == 1
+    waiting.provio("why", "b")
+    assert overlays(waiting) == made
+    waiting.run("echo 2 > d")
+    assert waiting.provio("why", "d").stdout and "cat a" in waiting.provio("why", "b").stdout
+    assert len(overlays(waiting)) == 1 and overlays(waiting) != made
+
+
+def test_what_is_not_known_yet_is_not_said_to_be_unknown(waiting: Project) -> None:
+    """Neither in words nor by the exit code; when the run has ended it is said."""
+    (waiting.path / "x").write_text("1")
+    for words in (["why", "x"], ["lineage", "gone"], ["lineage", "x", "gone"], ["verify", "x"], ["impact", "x"]):
+        asked = waiting.provio(*words, code=4)
+        assert "nothing is" not in asked.stdout + asked.stderr
+        assert "not known" in asked.stdout + asked.stderr and "goes on" in asked.stderr
+    asked = waiting.provio("lineage", "b", "--stale")
+    assert "nothing" not in asked.stdout and "goes on; what it was made from is as it was" in asked.stdout
+    assert "goes on" in waiting.lineage("b")["asOf"]
+    ends(waiting)
+    assert "nothing is recorded of" in waiting.provio("why", "x", code=3).stderr
+    assert "nothing is stale" in waiting.provio("lineage", "b", "--stale").stdout
+
+
+def test_a_run_of_another_host_is_named_with_its_age(waiting: Project) -> None:
+    """As far as this host can tell it goes on, until nothing was heard of it for an hour."""
+    waiting.provio("merge")
+    copy = Project(waiting.path.with_name("copy"), waiting.env)
+    shutil.copytree(waiting.path, copy.path, symlinks=True, ignore=shutil.ignore_patterns("end"))
+    folder = next(path for path in (copy.path / ".provio" / "runs").iterdir() if path.name not in in_store(copy))
+    head = folder / "run.ttl"
+    own = environment.boot_id()
+    head.write_text(re.sub(r':host "[^"]*"', ':host "node3"', head.read_text()).replace(own, "0" * len(own)))
+    next(path for path in folder.iterdir() if path.is_dir()).rename(folder / "node3")
+    asked = copy.provio("why", "nowhere", code=4)
+    assert re.search(r"run \S+ goes on on node3, heard of \S+ m?s ago", asked.stderr)
+    assert folder.name not in in_store(copy)
+    for path in (folder, *folder.rglob("*")):
+        os.utime(path, (time.time() - live.going.HEARD - 60,) * 2)
+    assert "goes on" not in copy.provio("why", "nowhere", code=3).stderr
+    assert folder.name in in_store(copy)
+
+
+@pytest.mark.slow
+def test_where_it_may_not_lie_in_the_record(waiting: Project, tmp_path: Path) -> None:
+    """In a record that others share it is among the temporary files, and is gone when it has answered."""
+    waiting.provio("runs")
+    home, temporary = waiting.path / ".provio", tmp_path / "temporary"
+    temporary.mkdir()
+    shutil.rmtree(home / "live")
+    home.chmod(0o2770)
+    waiting.env["TMPDIR"] = str(temporary)
+    asked = waiting.provio("why", "b")
+    assert "cat a" in asked.stdout and "goes on" in asked.stderr
+    assert overlays(waiting) == set() and list(temporary.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_who_asks_is_killed(waiting: Project) -> None:
+    """At many moments; nothing is lost, no process stays behind, and what was half made is taken away."""
+    chance, killed = random.Random(1), 0
+    waiting.provio("runs")
+    for _ in range(KILLS):
+        shutil.rmtree(waiting.path / ".provio" / "live", ignore_errors=True)
+        asking = subprocess.Popen(
+            [*provio_command(), "why", "b"], cwd=waiting.path, env=waiting.env, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(chance.random() * 0.6)
+        os.kill(asking.pid, signal.SIGKILL)
+        killed += asking.wait() == -signal.SIGKILL
+        session = subprocess.run(["ps", "-o", "pid=", "-s", str(asking.pid)], capture_output=True, text=True)
+        deadline = time.monotonic() + 60
+        while session.stdout.strip() and time.monotonic() < deadline:
+            time.sleep(0.05)
+            session = subprocess.run(["ps", "-o", "pid=", "-s", str(asking.pid)], capture_output=True, text=True)
+        assert session.stdout.strip() == ""
+        assert "cat a" in waiting.provio("why", "b").stdout
+        waiting.run(f"echo {killed} > d")
+        assert "cat a" in waiting.provio("why", "b").stdout
+        assert len(overlays(waiting)) == 1
+    assert killed
+
+
+def graph(project: Project) -> set[str]:
+    """All that a record answers from, but for what names its state."""
+    return {line for line in project.provio("export", "--as", "nquads").stdout.splitlines() if not NAMED.search(line)}
+
+
+@pytest.mark.slow
+def test_it_is_answered_as_a_merge_of_what_is_there_would(project: Project) -> None:
+    """At many moments, the program stopped meanwhile."""
+    project.sh("mkdir files; for n in 0 1 2 3 4 5 6 7; do echo $n > files/$n; done; cat files/* > all")
+    project.run("cat files/* > all")
+    (project.path / "busy.py").write_text(BUSY)
+    chance, own = random.Random(2), environment.boot_id()
+    words = [*provio_command(), "run", "--quiet", "--", sys.executable, "busy.py", "1"]
+    run = subprocess.Popen(words, cwd=project.path, env=project.env, start_new_session=True)
+    for moment in range(MOMENTS):
+        time.sleep(chance.random() * 0.3 + (2 if moment == 0 else 0))
+        os.killpg(run.pid, signal.SIGSTOP)
+        copy = project.path.with_name(f"copy{moment}")
+        shutil.copytree(project.path / ".provio" / "runs", copy / "runs")
+        answered = graph(project)
+        for head in copy.glob("runs/*/run.ttl"):  # as of before this host was booted, so that it has ended
+            head.write_text(head.read_text().replace(own, "0" * len(own)))
+        merged = graph(Project(project.path, project.env | {"PROVIO_HOME": str(copy)}))
+        merged = {line.replace("0" * len(own), own) for line in merged}
+        shutil.rmtree(copy)
+        assert len(answered) > 100 and answered == merged, moment
+        os.killpg(run.pid, signal.SIGCONT)
+    (project.path / "enough").touch()
+    assert run.wait(60) == 0
+
+
+@pytest.mark.slow
+def test_a_server_answers_with_it(project: Project) -> None:
+    """What was closed before a request is in its answer, by SPARQL and by the page, with no merge; nothing is read again
+    where nothing was recorded meanwhile."""
+    project.run("echo 1 > a; mkfifo go")
+    run = start(project, "bash", "-c", "for n in 1 2 3; do cat a > o$n; read < go; done")
+    with serving(project) as site:
+        for number in (1, 2, 3):
+            path = project.path / f"o{number}"
+            wait_for(path, b"1")
+            time.sleep(0.5)
+            query = f'SELECT ?by {{ ?f provio:path "{path}" . ?v prov:specializationOf ?f ; prov:wasGeneratedBy ?by }}'
+            assert len(site.query(query)[1].splitlines()) == 2
+            made = overlays(project)
+            assert site.iri(path) and len(site.query(query)[1].splitlines()) == 2
+            assert overlays(project) <= made
+            tell(project.path / "go", "\n")
+        assert run.wait(60) == 0
+        assert site.api("runs")["count"] == 2
+
+
+def test_only_so_much_is_read_without_the_lock(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the runs that another process has not merged yet, the newest."""
+    for name in ("one", "two", "three"):
+        project.provio("run", "--quiet", "--no-merge", "--", "sh", "-c", f"echo 1 > {name}")
+    runs = Home(project.path / ".provio").run_folders()
+    assert live.newest(runs) == runs[::-1]
+    monkeypatch.setattr(live, "MOST", 2 * live.runfiles.of(runs[0]).extent()[0])
+    assert live.newest(runs) == runs[:0:-1]
