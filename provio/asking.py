@@ -137,8 +137,11 @@ def _folder(target: str | None) -> Path | None:
 
 
 def reader(target: str | None) -> Store:
-    """Return the store that answers for a target, after what is pending was merged."""
-    return opened(_home(target), settings(_folder(target)), terminal.complain, terminal.steady_progress)
+    """Return the store that answers for a target, after what is pending was merged; what goes on is said."""
+    store = opened(_home(target), settings(_folder(target)), terminal.complain, terminal.steady_progress)
+    if store.as_of:
+        terminal.note(store.as_of)
+    return store
 
 
 def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> Store:
@@ -214,17 +217,17 @@ def _with(
     if not (going or more):
         return None
     try:
-        found = live.overlaid(home, [*going, *more], configured, progress())
+        with stopping.not_counted():
+            found = live.overlaid(home, [*going, *more], configured, progress())
     except (ProvioError, OSError) as error:
         say(f"{plural(len(going) + len(more), 'run')} not in this answer: {error}")
         return None
-    for word in found.words:
+    for word in filter(None, found.words):
         say(word)
     reader = found.reader()
     states = list(live.states(going))
     if states:
         reader.as_of, reader.going = live.said(states), frozenset(one.run for one in states)
-        say(reader.as_of)
     return reader
 
 

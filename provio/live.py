@@ -25,9 +25,9 @@ from provio.errors import Busy, StoreError
 from provio.home import Home
 from provio.lock import Lock
 from provio.merge import Merge, Outcome, words
-from provio.plain import field, plain
+from provio.plain import plain
 from provio.reports.text import plural, span
-from provio.store import Store, open_reader, snapshots
+from provio.store import Store, is_earlier, open_reader, snapshots
 from provio.store.embedded import StoreWriter
 from provio.trace import read_head
 
@@ -96,11 +96,13 @@ def words_of(outcome: Outcome) -> list[str]:
 
 @plain()
 class Overlay:
-    """A `.provio` that holds a snapshot and some runs, held until `close`; what is to be said of the runs."""
+    """A `.provio` that holds a snapshot `of` another and some runs, held until `close`; what is to be said of these.
+    One that is `passing` is for this process alone."""
 
     home: Home
+    of: Home
     held: list[int]
-    words: list[str] = field(default_factory=list)
+    words: list[str]
     passing: bool = False
 
     def reader(self) -> Store:
@@ -108,13 +110,15 @@ class Overlay:
         return open_reader(self.home, beneath=self)
 
     def close(self) -> None:
-        """Let it go; what is for this process alone is taken away."""
+        """Let it go; it is taken away where it is for this process alone, or of an earlier snapshot."""
+        if not self.held:
+            return
         for fd in self.held:
             os.close(fd)
         self.held.clear()
-        if self.passing:
-            shutil.rmtree(self.home.path, ignore_errors=True)
-            _passing.discard(self.home.path)
+        _passing.discard(self.home.path)
+        if self.passing or _base(_read(self.home.path / STATE)) != (snapshots.published(self.of) or ""):
+            snapshots.take_overlay(self.home.path)
 
     def __del__(self) -> None:
         self.close()
@@ -136,6 +140,11 @@ def state_of(home: Home, runs: Iterable[Path], settings: Config) -> str:
     return f"{intake.RULES} {settings.conclusions} {base}\n" + "".join(changes)
 
 
+def _base(state: str) -> str:
+    """The snapshot that a state names."""
+    return state.partition("\n")[0].rpartition(" ")[2]
+
+
 def _changes(run: Path) -> str:
     with contextlib.suppress(OSError):
         if run.is_dir():
@@ -147,11 +156,13 @@ def overlaid(
     home: Home, runs: list[Path], settings: Config, progress: Callable[[str], None] = lambda _: None
 ) -> Overlay:
     """Return the published snapshot with some runs, as they are now; raises StoreError, NotAllowed."""
+    if is_earlier(home):
+        raise Busy("another process is making the store of an earlier version anew: ask again when it ends")
     for _ in range(TRIES):
         wanted = state_of(home, runs, settings)
         for place in _entries(home.overlays):
             if _read(place / STATE) == wanted and (held := snapshots.hold(Home(place))):
-                return Overlay(Home(place), [held[1]], _read(place / WORDS).splitlines())
+                return Overlay(Home(place), home, [held[1]], _read(place / WORDS).split("\n"))
         made = _made(home, runs, settings, wanted, progress)
         if made:
             return made
@@ -188,8 +199,7 @@ def _built(
             merge.all(runs, progress)
             store.hand_over()
             said = words_of(merge.outcome)
-            for name, lines in ((WORDS, said), (STATE, wanted.splitlines())):
-                text = "".join(f"{line}\n" for line in lines)
+            for name, text in ((WORDS, "\n".join(said)), (STATE, wanted)):
                 (there.path / name).write_text(text, encoding="utf-8", errors="surrogateescape")
             held = snapshots.hold(there)
         if held is None:
@@ -207,7 +217,7 @@ def _built(
     if parent is None:
         _passing.add(there.path)
     fds = [held[1], *([base[1]] if base and parent is None else [])]
-    return Overlay(there, fds, said, parent is None)
+    return Overlay(there, home, fds, said, parent is None)
 
 
 def _under(home: Home, name: str, there: Home) -> None:

@@ -93,7 +93,7 @@ def test_it_is_in_answers_and_not_in_the_store(waiting: Project) -> None:
     before = in_store(waiting)
     asked = waiting.provio("why", "b")
     assert "cat a" in asked.stdout and re.fullmatch(
-        r"provio: as of \d\d:\d\d:\d\d UTC, run [0-9a-f]{8}-[0-9a-f]{4} goes on\n", asked.stderr
+        r"as of \d\d:\d\d:\d\d UTC, run [0-9a-f]{8}-[0-9a-f]{4} goes on\n", asked.stderr
     )
     assert waiting.data("b") == {"a"}
     assert waiting.provio("merge").stderr == "0 runs merged, 1 unchanged, 1 left until it ends: it goes on\n"
@@ -233,8 +233,8 @@ def test_it_is_answered_as_a_merge_of_what_is_there_would(project: Project) -> N
 
 @pytest.mark.slow
 def test_a_server_answers_with_it(project: Project) -> None:
-    """What was closed before a request is in its answer, by SPARQL and by the page, with no merge; nothing is read again
-    where nothing was recorded meanwhile."""
+    """What was closed before a request is in its answer, by SPARQL and by the page, with no merge. Nothing is read
+    again where nothing was recorded meanwhile."""
     project.run("echo 1 > a; mkfifo go")
     run = start(project, "bash", "-c", "for n in 1 2 3; do cat a > o$n; read < go; done")
     with serving(project) as site:

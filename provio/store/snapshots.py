@@ -187,6 +187,8 @@ def second_name(source: str, target: Path) -> None:
     """Have a file under another name, too, wherever that is."""
     try:
         os.link(source, target)
+    except FileNotFoundError:
+        raise
     except OSError:
         target.symlink_to(os.path.abspath(source))
 
