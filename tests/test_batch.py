@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 import pytest
 from conftest import ROOT, Project, provio_command
+from mergers import mergers
 from slurm import HOST
 from slurm import slurm as slurm
 
@@ -376,12 +377,13 @@ def test_a_job_that_cannot_join(project: Project, slurm: dict[str, str], why: st
 
 @pytest.mark.slow
 def test_a_job_that_is_cancelled(project: Project, slurm: dict[str, str]) -> None:
-    """Told to end, and killed where it does not: what it did until then is in the record."""
+    """Told to end, and killed where it does not: what it did until then is in the record, and in answers before that.
+    No background merge is started there, whatever is set."""
     (project.path / "in").write_text("1")
     (project.path / "job.sh").write_text(
         "#!/bin/bash\nprovio run -- bash -c 'trap \"\" TERM; cp in out; touch there; sleep 100; sleep 100'\n"
     )
-    environment = project.env | slurm
+    environment = project.env | slurm | {"PROVIO_MERGE": "background"}
     done = subprocess.run(
         ["sbatch", "--parsable", "job.sh"],
         cwd=project.path,
@@ -391,8 +393,11 @@ def test_a_job_that_is_cancelled(project: Project, slurm: dict[str, str]) -> Non
         check=True,
     )
     until("its command is at work", (project.path / "there").exists)
+    asked = project.provio("why", "out")
+    assert "cp in out" in asked.stdout and "goes on" in asked.stderr
     subprocess.run(["scancel", done.stdout.strip()], env=environment, check=True)
     jobs_end(slurm)
+    assert mergers(project.path / ".provio") == []
     assert project.ancestors("out")["data"] == {"in"}
 
 
@@ -428,6 +433,8 @@ def test_what_a_cancelled_job_captured_is_collected(project: Project, slurm: dic
     asked = {"cwd": project.path, "env": project.env | slurm, "capture_output": True, "text": True, "check": True}
     number = subprocess.run(["sbatch", "--parsable", "job.sh"], **asked).stdout.strip()  # type: ignore[call-overload]
     until("its command is at work", (project.path / "there").exists)
+    asked = project.provio("why", "out")
+    assert "cp in out" in asked.stdout and "goes on" in asked.stderr
     subprocess.run(["scancel", number], env=project.env | slurm, check=True)
     until("it is collected", lambda: not notes(project))
     jobs_end(slurm)
