@@ -50,11 +50,15 @@ def going(folder: Path, record: Record, lost: bool = False, *, started: Collecti
 
 
 def goes_on(folder: Path, record: Record) -> bool:
-    """Tell whether a run goes on as far as its answers are concerned: one that does elsewhere no longer counts when
-    nothing was heard of it for an hour."""
-    if not going(folder, record):
+    """Tell whether a run goes on as far as answers are concerned: what other hosts may be at work on no longer counts
+    when nothing was heard of it for an hour."""
+    if not folder.is_dir():  # packed
         return False
-    return held(folder) or may_change(folder, record) or ("host" in record and age(folder) < HEARD)
+    if held(folder) or may_change(folder, record):
+        return True
+    if "host" not in record or ("endedNs" in record and "unattended" not in record):
+        return False
+    return bool(elsewhere(folder, record)) and age(folder) < HEARD
 
 
 def age(folder: Path) -> float:

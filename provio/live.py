@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from provio import going, intake, runfiles
 from provio.config import Config
@@ -41,7 +41,7 @@ TRIES = 3  # somebody may publish meanwhile
 
 @plain(frozen=True)
 class Going:
-    """A run that goes on: its id, and the host where it does, if that is another, with the seconds since it was heard
+    """A run that goes on: its id, and the hosts where it does, if these are others, with the seconds since it was heard
     of."""
 
     run: str
@@ -74,7 +74,8 @@ def states(runs: Iterable[Path]) -> Iterator[Going]:
     for run in runs:
         record = read_head(run)
         here = going.held(run) or going.may_change(run, record)
-        yield Going(run.name) if here else Going(run.name, record.get("host", "another host"), going.age(run))
+        hosts = [] if here else going.elsewhere(run, record) or [record.get("host", "another host")]
+        yield Going(run.name, ", ".join(map(unquote, hosts)), going.age(run) if hosts else 0.0)
 
 
 def said(runs: list[Going]) -> str:

@@ -640,7 +640,7 @@ def test_a_run_that_is_packed_takes_no_more_commands(project: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("collected", "end"), [(False, "not seen"), (True, "ended")])
+@pytest.mark.parametrize(("collected", "end"), [(False, "goes on"), (True, "ended")])
 def test_ranks_of_other_hosts_end_where_all_is_collected(project: Project, collected: bool, end: str) -> None:
     """Nobody here can see whether they go on; the run waits for no answer then."""
     assert started(project, "provio run -- touch out", PMI_RANK="0") == ""
