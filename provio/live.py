@@ -54,8 +54,15 @@ def divide(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     ended: list[Path] = []
     live: list[Path] = []
     for folder in folders:
-        (live if folder.is_dir() and going.goes_on(folder, read_head(folder)) else ended).append(folder)
+        (live if _goes_on(folder) else ended).append(folder)
     return ended, live
+
+
+def _goes_on(folder: Path) -> bool:
+    try:
+        return going.goes_on(folder, read_head(folder))
+    except OSError:  # it is another's who has not let us in
+        return False
 
 
 def newest(folders: list[Path]) -> list[Path]:

@@ -17,7 +17,7 @@ import pytest
 from conftest import Project, provio_command
 from meanwhile import state, tell, wait_for
 
-from provio import merge_job, parts, runfiles, survey, surveying, watching
+from provio import live, merge_job, parts, runfiles, survey, surveying, watching
 from provio.across.versions import notes_in
 from provio.config import Config
 from provio.home import Home
@@ -279,8 +279,9 @@ def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.Mo
         with monkeypatch.context() as patch:
             patch.setattr(merge_job, "is_large", lambda _: True)
             patch.setattr(merge_job, "_trace", None)  # nothing is read as a whole
-            assert merge(home).merged == [folder.name]
-            before = quads(home)
+            overlay = live.overlaid(home, [folder], Config())
+            before = quads(overlay.home)
+            overlay.close()
             end()
             assert merge(home).merged == [folder.name]
     kept = quads(home)
