@@ -23,9 +23,10 @@ BUNDLE = ox.NamedNode(PROV + "Bundle")
 class Apart:
     """A store and the lists of its runs, for asking."""
 
+    as_of, going = "", frozenset[str]()
+
     def __init__(self, store: ox.Store, lists: statements.Lists) -> None:
         self.store, self.lists = store, lists
-        self.as_of, self.going = "", frozenset[str]()
         self._made: tuple[set[str], ox.Store] | None = None
 
     def query(
