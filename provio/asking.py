@@ -147,24 +147,13 @@ def reader(target: str | None) -> Store:
 def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> Store:
     """Return the store of a `.provio`, after what has ended was merged, with what goes on as it is now; `say` is told
     what is not in its answers."""
-    from provio.store import Damaged, open_reader
-
-    home, configured, more = merged(own, configured, say, progress)
-    try:
-        return _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
-    except Damaged as error:
-        say(f"{error}; making it anew")
-        more = _merge_pending(home, home.run_folders(), configured, (say, progress), publish=True)
-        return _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
+    return merged(own, configured, say, progress)[2]
 
 
-def merged(
-    own: Home, configured: Config, say: Say, progress: Callable[[], Say]
-) -> tuple[Home, Config, tuple[list[Path], list[Path]]]:
-    """Merge what has ended; return the `.provio` to be asked, its settings, and which runs go on or are left to another
-    process."""
+def merged(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> tuple[Home, Config, Store]:
+    """Merge what has ended; return the `.provio` to be asked, its settings, and its store as `opened` does."""
     from provio import collect
-    from provio.store import is_earlier, pending
+    from provio.store import Damaged, is_earlier, open_reader, pending
 
     home = own
     if configured.ontology:
@@ -179,7 +168,13 @@ def merged(
     earlier = not configured.store and is_earlier(home)  # then all is merged again, whether it has a folder or not
     more = _merge_pending(home, pending(home, configured), configured, (say, progress), publish=earlier)
     _pack(own, configured)
-    return home, configured, more
+    try:
+        store = _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
+    except Damaged as error:
+        say(f"{error}; making it anew")
+        more = _merge_pending(home, home.run_folders(), configured, (say, progress), publish=True)
+        store = _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
+    return home, configured, store
 
 
 def unmerged(home: Home, configured: Config) -> list[Path]:
