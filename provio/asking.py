@@ -177,13 +177,19 @@ def merged(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
     return home, configured, store
 
 
-def unmerged(home: Home, configured: Config) -> list[Path]:
-    """Return the runs that go on, and the newest of those that ended and are not merged yet."""
+def unmerged(home: Home, configured: Config) -> tuple[list[Path], list[Path], str]:
+    """Return the runs that go on, the newest of those that ended and are not merged yet, and what to say of others."""
     from provio import live
     from provio.store import pending
 
     ended, going = live.divide(pending(home, configured))
-    return going + live.newest(ended)
+    newest = live.newest(ended)
+    return going, newest, _left_out(len(ended) - len(newest))
+
+
+def _left_out(count: int) -> str:
+    what = f"{plural(count, 'run')} pending, not in this answer yet"
+    return f"{what}: another process is merging; ask again when it ends" if count else ""
 
 
 def _divided(folders: list[Path], configured: Config) -> tuple[list[Path], list[Path]]:
@@ -206,9 +212,8 @@ def _with(
 
     say, progress = tell
     more = [] if configured.store else live.newest(left)
-    if len(more) < len(left):
-        count = plural(len(left) - len(more), "run")
-        say(f"{count} pending, not in this answer yet: another process is merging; ask again when it ends")
+    if missing := _left_out(len(left) - len(more)):
+        say(missing)
     if not (going or more):
         return None
     try:
@@ -220,9 +225,7 @@ def _with(
     for word in filter(None, found.words):
         say(word)
     reader = found.reader()
-    states = list(live.states(going))
-    if states:
-        reader.as_of, reader.going = live.said(states), frozenset(one.run for one in states)
+    reader.as_of, reader.going = live.said(going)
     return reader
 
 

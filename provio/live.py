@@ -76,7 +76,7 @@ def newest(folders: list[Path]) -> list[Path]:
     return found
 
 
-def states(runs: Iterable[Path]) -> Iterator[Going]:
+def _states(runs: Iterable[Path]) -> Iterator[Going]:
     """Yield where runs go on."""
     for run in runs:
         record = read_head(run)
@@ -85,8 +85,13 @@ def states(runs: Iterable[Path]) -> Iterator[Going]:
         yield Going(run.name, ", ".join(map(unquote, hosts)), going.age(run) if hosts else 0.0)
 
 
-def said(runs: list[Going]) -> str:
-    """Return in words of which moment an answer is, and what goes on."""
+def said(folders: Iterable[Path]) -> tuple[str, frozenset[str]]:
+    """Return of which moment an answer is, with what goes on, in words, and the ids of these runs."""
+    runs = list(_states(folders))
+    return _moment(runs) if runs else "", frozenset(one.run for one in runs)
+
+
+def _moment(runs: list[Going]) -> str:
     now = datetime.now(UTC).strftime("%H:%M:%S UTC")
     if len(runs) > 1 and not any(run.host for run in runs):
         return f"as of {now}, {plural(len(runs), 'run')} go on"

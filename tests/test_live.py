@@ -247,9 +247,16 @@ def test_a_server_answers_with_it(project: Project) -> None:
             made = overlays(project)
             assert site.iri(path) and len(site.query(query)[1].splitlines()) == 2
             assert overlays(project) <= made
+            answer = site.api("runs")
+            assert re.search("^as of .* goes on$", answer["asOf"]) and answer["runs"][0]["end"] == "goes on"
+            status, said, _ = site.ask("/api/lineage?target=https://w3id.org/provio/version/none")
+            assert status == 404 and "is not known as of" in said
+            said = site.ask("/query?query=ASK%7B%7D")[2]["Provio-As-Of"]
+            assert re.search("^as of .* goes on$", said)
             tell(project.path / "go", "\n")
         assert run.wait(60) == 0
-        assert site.api("runs")["count"] == 2
+        answer = site.api("runs")
+        assert (answer["count"], answer["runs"][0]["end"], "asOf" in answer) == (2, "exit 0", False)
 
 
 def test_only_so_much_is_read_without_the_lock(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

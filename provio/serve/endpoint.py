@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from provio import class_patterns, implied, sparql
 from provio.errors import ProvioError, TimedOut
@@ -146,6 +146,7 @@ class _Going:
         self.deadline = time.monotonic() + seconds if seconds else None
         self.stack = contextlib.ExitStack()
         self.stack.callback(places.release)
+        self.keeper = keeper
         self.served: Served = self.stack.enter_context(keeper.served())
         self.connection: http.client.HTTPConnection | None = None
         self.response: http.client.HTTPResponse | None = None
@@ -191,6 +192,8 @@ class _Going:
         if response.status == HTTPStatus.BAD_REQUEST:
             head = _placed(head)
         kept = [(name, value) for name in ("Content-Type",) if (value := response.headers.get(name))]
+        if beside := self.keeper.beside():
+            kept.append(("Provio-As-Of", quote(beside, safe=" ,:;")))
         if response.isclosed():
             self.close()
             return Reply(response.status, [*kept, ("Content-Length", str(len(head)))], [head])

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl
 from provio.errors import NothingKnown, ProvioError, TimedOut
 from provio.serve.access import Guard
 from provio.serve.endpoint import Endpoint, Refused, Reply
-from provio.serve.keeper import Keeper
+from provio.serve.keeper import Keeper, Served
 from provio.view import component
 
 LARGEST = 1 << 20  # bytes of a request
@@ -113,15 +113,22 @@ class Front:
     def _asked(self, what: str, said: dict[str, str]) -> Any:
         """The answer to one of the explorer's questions."""
         with self.keeper.served() as served:
-            if what == "about":
-                return {"record": self.record, "snapshot": served.name, "seconds": self.seconds}
-            kind = {"search": "found", "statistics": "statistics"}.get(what, "lineage")
-            if what not in ASKED:
-                raise Refused(404, "the explorer asks no such thing")
-            try:
-                return served.workers[kind].ask({"what": what, **ASKED[what](said)}, self.seconds)
-            except (KeyError, ValueError):
-                raise Refused(400, f"{what}: something is missing, or no number") from None
+            as_of = self.keeper.beside()
+            return self._answered(served, what, said) | ({"asOf": as_of} if as_of else {})
+
+    def _answered(self, served: Served, what: str, said: dict[str, str]) -> dict[str, Any]:
+        if what == "about":
+            return {"record": self.record, "snapshot": served.name, "seconds": self.seconds}
+        if what not in ASKED:
+            raise Refused(404, "the explorer asks no such thing")
+        try:
+            request = {"what": what, **ASKED[what](said)}
+        except (KeyError, ValueError):
+            raise Refused(400, f"{what}: something is missing, or no number") from None
+        now = {"asOf": self.keeper.as_of, "going": sorted(self.keeper.going)}
+        kind = {"search": "found", "statistics": "statistics"}.get(what, "lineage")
+        answer: dict[str, Any] = served.workers[kind].ask(request | now, self.seconds)
+        return answer
 
 
 def _walk(said: dict[str, str]) -> dict[str, Any]:

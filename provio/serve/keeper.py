@@ -24,6 +24,7 @@ from provio.serve.binary import Binary
 from provio.serve.worker import KINDS, Worker
 from provio.store import snapshots
 
+Unmerged = tuple[list[Path], list[Path], str]  # runs that go on, runs that ended, what to say of others
 LOOKS = 0.5  # seconds between two looks for a newer snapshot
 FRESH = 0.25  # seconds for which an answer needs no new look at the runs that are not in it
 BEGUN = ("found", "lineage")  # before anybody asks: reading all names takes a second or two
@@ -80,14 +81,15 @@ class Keeper:
     """Keeps what is served up to date, in a thread of its own and before each answer; `unmerged` tells the runs that
     are to be in answers and are not in the store."""
 
-    def __init__(self, home: Home, seconds: float, settings: Config, unmerged: Callable[[], list[Path]]) -> None:
+    def __init__(self, home: Home, seconds: float, settings: Config, unmerged: Callable[[], Unmerged]) -> None:
         self.home, self.seconds, self.settings, self.unmerged = home, seconds, settings, unmerged
         self.executor = ThreadPoolExecutor(1)  # its one thread lives as long as this process
         self.lock, self.renewing = threading.Lock(), threading.Lock()
         self.ended = threading.Event()
         self.old: list[Served] = []
         self.wait, self.looked = LOOKS, 0.0
-        self.state = self.base = ""
+        self.state = self.base = self.as_of = self.missing = ""
+        self.going = frozenset[str]()
         self.now: Served | None = None
         self._renew()
         self.thread = threading.Thread(target=self._look, daemon=True)
@@ -110,6 +112,10 @@ class Keeper:
             with self.lock:
                 served.users -= 1
 
+    def beside(self) -> str:
+        """Return what is to be said beside an answer: its moment, while runs go on, and what is not in it."""
+        return "; ".join(filter(None, (self.as_of, self.missing)))
+
     def close(self) -> None:
         """End all that was started."""
         self.ended.set()
@@ -122,7 +128,8 @@ class Keeper:
     def _renew(self) -> None:
         """Have what is served hold all that is recorded by now."""
         begun = time.monotonic()
-        runs = self.unmerged()
+        goes_on, ended, missing = self.unmerged()
+        runs, said = goes_on + ended, live.said(goes_on)
         state = live.state_of(self.home, runs, self.settings)
         if state != self.state:
             base = snapshots.published(self.home) or ""
@@ -132,7 +139,7 @@ class Keeper:
                 self.old += [self.now] if self.now else []
                 self.now, self.state, self.base = new, state, base
             self.wait = max(LOOKS, EASE * (time.monotonic() - begun))
-        self.looked = begun
+        (self.as_of, self.going), self.missing, self.looked = said, missing, begun
 
     def _look(self) -> None:
         while not self.ended.wait(self.wait):

@@ -17,10 +17,11 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
-from provio.errors import NothingKnown, ProvioError, TimedOut
+from provio.errors import NothingKnown, NotYet, ProvioError, TimedOut
 
 ENDED = "the question was ended (memory ran out, or it nests too deeply): ask for less"
 UNREAD = "the record cannot be read: where it is there still, provio merge says why"
+KNOWN: dict[int, type[ProvioError]] = {kind.exit_code: kind for kind in (NothingKnown, NotYet)}
 KINDS = ("found", "lineage", "statistics")
 
 
@@ -45,7 +46,7 @@ class Worker:
             self.lock.release()
         answer = json.loads(line)
         if "error" in answer:
-            raise (NothingKnown if answer["code"] == NothingKnown.exit_code else ProvioError)(answer["error"])
+            raise KNOWN.get(answer["code"], ProvioError)(answer["error"])
         return answer["answer"]
 
     def begin(self) -> None:
@@ -126,11 +127,14 @@ def main() -> None:
         from provio import own_words
 
         own_words.of(configured)
-    answer = _answerer(kind, open_reader(Home(Path(folder))), asking.question_folders(configured))
+    reader = open_reader(Home(Path(folder)))
+    answer = _answerer(kind, reader, asking.question_folders(configured))
     out.write(b"ready\n")
     out.flush()
     for line in sys.stdin.buffer:
-        out.write(json.dumps(_answered(answer, json.loads(line))).encode() + b"\n")
+        request = json.loads(line)
+        reader.as_of, reader.going = request.get("asOf", ""), frozenset(request.get("going", ()))
+        out.write(json.dumps(_answered(answer, request)).encode() + b"\n")
         out.flush()
 
 

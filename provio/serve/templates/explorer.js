@@ -31,7 +31,13 @@
     if (answer.status === 401) location.reload();
     const said = await answer.json();
     if (!answer.ok) throw new Error(said.error);
+    sayAsOf(said.asOf || "");
     return said;
+  }
+
+  function sayAsOf(line) { // of which moment the answer is, while runs go on
+    by("as-of").textContent = line;
+    by("as-of").hidden = !line;
   }
 
   function say(line) {
@@ -339,6 +345,7 @@
       const body = await answer.text();
       if (mine !== going) return;
       if (!answer.ok) throw new Error(body.trim());
+      sayAsOf(decodeURIComponent(answer.headers.get("Provio-As-Of") || ""));
       answered((answer.headers.get("Content-Type") || "").includes("json") ? JSON.parse(body) : body, performance.now() - began);
       say("");
     } catch (error) {
