@@ -24,7 +24,7 @@ for line in sys.stdin:
         file.write(line)
     print(line, end="", flush=True)
 """
-COUNT = 40
+COUNT = int(os.environ.get("COUNT", "40"))
 PERIOD = 0.1  # seconds from one file to the next
 STEADY = f"""
 import time
