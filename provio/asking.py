@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provio import stopping, terminal
-from provio.errors import Busy, NothingKnown, ProvioError
+from provio.errors import Busy, NotAllowed, NothingKnown, ProvioError, StoreError
 from provio.plain import replace
 from provio.reports.text import plural
 
@@ -189,7 +189,7 @@ def unmerged(home: Home, configured: Config) -> tuple[list[Path], list[Path], st
 
 def _left_out(count: int) -> str:
     what = f"{plural(count, 'run')} pending, not in this answer yet"
-    return f"{what}: another process is merging; ask again when it ends" if count else ""
+    return f"{what}: ask again when they are merged" if count else ""
 
 
 def _divided(folders: list[Path], configured: Config) -> tuple[list[Path], list[Path]]:
@@ -204,8 +204,7 @@ def _divided(folders: list[Path], configured: Config) -> tuple[list[Path], list[
 def _with(
     home: Home, going: list[Path], left: list[Path], configured: Config, tell: tuple[Say, Callable[[], Say]]
 ) -> Store | None:
-    """The store with the runs that go on, and those that are `left` because another process merges; None where there
-    are neither."""
+    """The store with the runs that go on, and those that are `left` unmerged; None where there are neither."""
     if not (going or left):
         return None
     from provio import live
@@ -276,7 +275,7 @@ def _merge_pending(
     home: Home, folders: list[Path], configured: Config, tell: tuple[Say, Callable[[], Say]], publish: bool = False
 ) -> tuple[list[Path], list[Path]]:
     """Merge of some runs what has ended; who waits for another process that merges does so only while that goes on.
-    Return which of them go on, and which are left to another process."""
+    Return which of them go on, and which are left: to another process, or where the store cannot be written."""
     ended, going = _divided(folders, configured)
     if not (ended or publish):
         return going, []
@@ -300,6 +299,7 @@ def _merge_pending(
         return going, ended
     except ProvioError as error:
         say(f"{plural(len(ended), 'run')} pending: {error}")
+        return going, ended if isinstance(error, (StoreError, NotAllowed)) else []
     return going, []
 
 

@@ -169,18 +169,16 @@ def test_a_disk_that_is_full(pending: Project, small_disk: Path, tmp_path: Path,
 
 @pytest.mark.slow
 def test_a_disk_that_is_full_before_anything_was_merged(project: Project, small_disk: Path) -> None:
-    """Who asks is told what is pending and why, and nothing half-made is left."""
+    """Who asks is told what is pending and why, and answered from it; nothing half-made is left."""
     env = project.env | {"PROVIO_HOME": str(small_disk / "provio")}
     subprocess.run([*provio_command(), "run", "--no-merge", "--quiet", "--", "true"], env=env, check=True)
     with open(small_disk / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
         while True:
             filler.write(bytes(1024))
     asked = subprocess.run([*provio_command(), "runs"], env=env, cwd="/", capture_output=True, text=True)
-    assert asked.returncode == 3
-    why, what = asked.stderr.splitlines()
-    assert "1 run pending: cannot write the store" in why
-    assert "No space left on device): make room" in why
-    assert what == f"provio: 1 recorded in {small_disk}/provio, none merged: provio merge says why"
+    assert (asked.returncode, "exit 0" in asked.stdout, asked.stderr.count("\n")) == (0, True, 1)
+    assert "1 run pending: cannot write the store" in asked.stderr
+    assert "No space left on device): make room" in asked.stderr
     assert [name for name in os.listdir(small_disk / "provio") if name.startswith("store.version")] == []
 
 

@@ -125,7 +125,7 @@ def test_a_member_removes_a_run_of_another(pending: Users) -> None:
 
 @pytest.mark.slow
 def test_a_record_without_the_right_to_write(users: Users) -> None:
-    """One's own, with the modes taken away: questions are answered and say what is pending; whoever merges, rebuilds or
+    """One's own, with the modes taken away: questions are answered, of what is pending too, and say so; whoever merges, rebuilds or
     removes is told where the right is missing; a command runs unrecorded. With the right again all is there."""
     folder = users.folder / "mine"
     folder.mkdir()
@@ -137,7 +137,7 @@ def test_a_record_without_the_right_to_write(users: Users) -> None:
     record = folder / ".provio"
     before, files = quads(record), runs(record)
     subprocess.run(["chmod", "-R", "a-w", record], check=True)
-    asked = users.provio(ADA, "lineage", "a", "--as", "table")
+    asked = users.provio(ADA, "lineage", "b", "--as", "table")
     assert f"{folder}/a" in asked.stdout
     assert asked.stderr.count("\n") == 1 and "1 run pending" in asked.stderr
     for words in (["merge"], ["merge", "--rebuild"], ["rm", "--yes", "before"]):
