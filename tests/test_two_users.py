@@ -125,8 +125,8 @@ def test_a_member_removes_a_run_of_another(pending: Users) -> None:
 
 @pytest.mark.slow
 def test_a_record_without_the_right_to_write(users: Users) -> None:
-    """One's own, with the modes taken away: questions are answered, of what is pending too, and say so; whoever merges, rebuilds or
-    removes is told where the right is missing; a command runs unrecorded. With the right again all is there."""
+    """One's own, with the modes taken away: questions are answered, of what is pending too, and say so; whoever merges,
+    rebuilds or removes is told where the right is missing; a command runs unrecorded. With it all is there."""
     folder = users.folder / "mine"
     folder.mkdir()
     os.chown(folder, ADA, ADA)
