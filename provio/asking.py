@@ -208,6 +208,7 @@ def _with(
     if not (going or left):
         return None
     from provio import live
+    from provio.store import Damaged
 
     say, progress = tell
     more = [] if configured.store else live.newest(left)
@@ -218,6 +219,8 @@ def _with(
     try:
         with stopping.not_counted():
             found = live.overlaid(home, [*going, *more], configured, progress())
+    except Damaged:
+        raise
     except (ProvioError, OSError) as error:
         say(f"{plural(len(going) + len(more), 'run')} not in this answer: {error}")
         return None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from provio.statx import Record
 
 HEARD = 3600.0  # seconds after which a run of another host of which nothing is heard is taken to be over
+LOOKS, MOMENT = 3, 0.001  # at a lock, and seconds between them
 STARTED_IN = rb"(?:^|\0)PROVIO_TRACE=[^;\0]*;[^;\0]*;[^;\0]*;([0-9a-f-]{36});"
 
 
@@ -133,17 +134,20 @@ def here(record: Record) -> bool:
 
 
 def held(folder: Path) -> bool:
-    """Tell whether the `provio run` that began a run is there."""
+    """Tell whether the `provio run` that began a run is there. Who else asks this has the lock for a moment."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        for _ in range(LOOKS):
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return False
+            except BlockingIOError:
+                time.sleep(MOMENT)
         return True
     except OSError:
         return False  # a file system without locks: its processes tell
     finally:
         os.close(fd)
-    return False
 
 
 def images(folder: Path, record: Record) -> set[tuple[str, str]]:

@@ -139,6 +139,11 @@ class Home:
             (self.marks / folder.name).write_text(damaged, encoding="utf-8", errors="surrogateescape")
         os.utime(self.marks / folder.name, ns=(time, time))
 
+    def unmark(self, folder: Path) -> None:
+        """Have a run be merged again."""
+        with contextlib.suppress(OSError):
+            (self.marks / folder.name).unlink()
+
     def marked(self, folder: Path) -> str | None:
         """Return what of a merged run was damaged; None where nothing is noted of it."""
         try:

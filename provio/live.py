@@ -9,11 +9,15 @@ would let others read what only its user may), it is made for this process alone
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import hashlib
 import os
 import shutil
 import sqlite3
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +31,7 @@ from provio.lock import Lock
 from provio.merge import Merge, Outcome, words
 from provio.plain import plain
 from provio.reports.text import plural, span
-from provio.store import Store, is_earlier, open_reader, snapshots
+from provio.store import Damaged, Store, is_earlier, open_reader, snapshots, statements
 from provio.store.embedded import StoreWriter
 from provio.trace import read_head
 
@@ -36,6 +40,7 @@ WORDS = "words"  # and the one of what is to be said of them
 MOST = 40_000_000  # bytes of the runs that ended and that a question reads without the store's lock
 LARGE = 64_000_000  # bytes of N-Triples of a run; more are loaded by a process of its own
 SHORT = 13  # characters of a run's id, as the list of runs shows them
+PATIENCE = 2.0  # seconds to copy the index of versions
 TRIES = 3  # somebody may publish meanwhile
 
 
@@ -79,10 +84,11 @@ def newest(folders: list[Path]) -> list[Path]:
 def _states(runs: Iterable[Path]) -> Iterator[Going]:
     """Yield where runs go on."""
     for run in runs:
-        record = read_head(run)
-        here = going.held(run) or going.may_change(run, record)
-        hosts = [] if here else going.elsewhere(run, record) or [record.get("host", "another host")]
-        yield Going(run.name, ", ".join(map(unquote, hosts)), going.age(run) if hosts else 0.0)
+        with contextlib.suppress(OSError):  # it was removed meanwhile
+            record = read_head(run)
+            here = going.held(run) or going.may_change(run, record)
+            hosts = [] if here else going.elsewhere(run, record) or [record.get("host", "another host")]
+            yield Going(run.name, ", ".join(map(unquote, hosts)), going.age(run) if hosts else 0.0)
 
 
 def said(folders: Iterable[Path]) -> tuple[str, frozenset[str]]:
@@ -134,15 +140,17 @@ class Overlay:
             snapshots.take_overlay(self.home.path)
 
     def __del__(self) -> None:
-        self.close()
+        if not sys.is_finalizing():
+            self.close()
 
 
 _passing: set[Path] = set()  # what this process takes away at its end
 
 
+@atexit.register
 def clean() -> None:
     """Take away what is for this process alone."""
-    for place in _passing:
+    for place in list(_passing):
         shutil.rmtree(place, ignore_errors=True)
 
 
@@ -150,7 +158,18 @@ def state_of(home: Home, runs: Iterable[Path], settings: Config) -> str:
     """Return what tells of the published snapshot, and of the changes in some runs."""
     base = snapshots.published(home) or ""
     changes = (f"{run} {_changes(run)}\n" for run in runs)
-    return f"{intake.RULES} {settings.conclusions} {base}\n" + "".join(changes)
+    return f"{intake.RULES} {_chosen(settings)} {base}\n" + "".join(changes)
+
+
+def _chosen(settings: Config) -> str:
+    """Tell apart what is set, by the project or the user, and conclusions turn on."""
+    words = []
+    if settings.ontology:
+        from provio import own_words  # slow to import, and most have none
+
+        words = own_words.of(settings).lines
+    chosen = settings.conclusions, sorted(map(repr, settings.interpreters.items())), words
+    return hashlib.sha256(repr(chosen).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _base(state: str) -> str:
@@ -174,24 +193,41 @@ def overlaid(
     for _ in range(TRIES):
         wanted = state_of(home, runs, settings)
         for place in _entries(home.overlays):
-            if _read(place / STATE) == wanted and (held := snapshots.hold(Home(place))):
-                return Overlay(Home(place), home, [held[1]], _read(place / WORDS).split("\n"))
+            if _read(place / STATE) == wanted and (fds := _both(home, place, _base(wanted))):
+                return Overlay(Home(place), home, fds, _read(place / WORDS).split("\n"))
         made = _made(home, runs, settings, wanted, progress)
         if made:
             return made
     raise Busy("other processes publish again and again: ask again later")
 
 
+def _both(home: Home, place: Path, base: str) -> list[int]:
+    """Hold what lies in `place` and the snapshot that it is of, whose tables it may need; none where one is gone."""
+    held, beneath = snapshots.hold(Home(place)), snapshots.hold(home)
+    found = [one[1] for one in (held, beneath) if one]
+    if held and (beneath[0] if beneath else "") == base:
+        return found
+    for fd in found:
+        os.close(fd)
+    return []
+
+
 def _made(
     home: Home, runs: list[Path], settings: Config, wanted: str, progress: Callable[[str], None]
 ) -> Overlay | None:
     snapshots.sweep_overlays(home)
-    if not home.shared and not home.server:
-        with contextlib.suppress(OSError, StoreError):
+    if not home.shared:
+        try:
             home.overlays.mkdir(mode=0o700, exist_ok=True)
             return _built(home, home.overlays, runs, settings, wanted, progress)
+        except Damaged:
+            raise
+        except (OSError, StoreError):  # no right, no room
+            pass
     for left in Path(tempfile.gettempdir()).glob(f"provio-live-{os.geteuid()}.*"):
-        snapshots.take_overlay(left)
+        with contextlib.suppress(OSError):
+            if left.lstat().st_uid == os.geteuid() and left.is_dir():
+                snapshots.take_overlay(left)
     return _built(home, None, runs, settings, wanted, progress)
 
 
@@ -200,12 +236,14 @@ def _built(
 ) -> Overlay | None:
     """Make it; None where the snapshot was taken away meanwhile."""
     there = Home(Path(tempfile.mkdtemp(prefix=f"provio-live-{os.geteuid()}.", dir=parent)))
-    lock, base = Lock(there, wait=False), None
+    lock, base, held = Lock(there, wait=False), None, None
     try:
         base = snapshots.hold(home)
         if base:
             _under(home, base[0], there)
         with there.closed(), StoreWriter(there, wait=False, lock=lock) as store:
+            if base and store.begun:
+                raise Damaged(f"what is published in {home.path} is damaged")
             store.large = LARGE
             words(store, settings)
             merge = Merge(there, store, settings, kept=False)
@@ -225,12 +263,11 @@ def _built(
         raise
     finally:
         lock.close()
-        if base and parent is not None:
+        if base and held is None:
             os.close(base[1])
     if parent is None:
         _passing.add(there.path)
-    fds = [held[1], *([base[1]] if base and parent is None else [])]
-    return Overlay(there, home, fds, said, parent is None)
+    return Overlay(there, home, [held[1], *([base[1]] if base else [])], said, parent is None)
 
 
 def _under(home: Home, name: str, there: Home) -> None:
@@ -239,20 +276,29 @@ def _under(home: Home, name: str, there: Home) -> None:
     lists, own = home.kept / "statements", there.path / "statements"
     own.mkdir()
     for entry in os.scandir(lists) if lists.is_dir() else ():
-        if entry.name.endswith(".gz"):
+        if entry.name.endswith(statements.ENDING) and not entry.name.endswith(statements.NEW + statements.ENDING):
             snapshots.second_name(entry.path, own / entry.name)
-    with contextlib.suppress(sqlite3.Error, OSError):  # else it is made of the lists
+    try:
         _copy_index(lists / "versions.sqlite", own / "versions.sqlite")
+    except (sqlite3.Error, OSError):  # it is made of the lists
+        (own / "versions.sqlite").unlink(missing_ok=True)
     shutil.copyfile(home.kept / "store.version", there.path / "store.version")
 
 
 def _copy_index(source: Path, target: Path) -> None:
+    until = time.monotonic() + PATIENCE
+
+    def waiting(*_: int) -> None:
+        if time.monotonic() > until:
+            raise OSError("a merge has the index for itself")
+
     if source.exists():
+        name = f"file:{quote(os.fsencode(source))}?mode=ro"
         with (
-            contextlib.closing(sqlite3.connect(f"file:{quote(os.fsencode(source))}?mode=ro", uri=True)) as published,
+            contextlib.closing(sqlite3.connect(name, uri=True, timeout=0)) as published,
             contextlib.closing(sqlite3.connect(target)) as copy,
         ):
-            published.backup(copy)
+            published.backup(copy, pages=10_000, progress=waiting)
 
 
 def _entries(folder: Path) -> list[Path]:

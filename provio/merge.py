@@ -200,6 +200,7 @@ class Merge:
             self.seen.add(folder)
             if self.kept and not self.settings.store and self._goes_on(folder):
                 self.outcome.going += 1
+                self.home.unmark(folder)  # its part in a store that was begun anew
                 continue
             job = Job(folder, moment, self.hashes.get(bundle_iri(RUN_BASE + folder.name)))
             try:
@@ -220,10 +221,18 @@ class Merge:
 
     def _goes_on(self, folder: Path) -> bool:
         """Whether a run goes on: one that merges itself does where it left processes behind."""
-        if not folder.is_dir():
+        with contextlib.suppress(OSError):  # it was removed meanwhile
+            if folder.is_dir():
+                record = traces.read_head(folder)
+                return (going.may_change if folder == self.own else going.goes_on)(folder, record)
+        return False
+
+    def _left_pending(self, folder: Path) -> bool:
+        """Have a run that goes on be merged when it has ended; tell whether it is one."""
+        if self.settings.store or not self._goes_on(folder):
             return False
-        record = traces.read_head(folder)
-        return (going.may_change if folder == self.own else going.goes_on)(folder, record)
+        self.home.unmark(folder)
+        return True
 
     @staticmethod
     def _has_ended(job: Job) -> bool:
@@ -283,5 +292,5 @@ class Merge:
         with contextlib.suppress(OSError):
             for folder, (moment, damaged) in self.marks.items():
                 self.home.mark(folder, moment, damaged)
-            if set(self.home.run_folders()) <= self.seen:
+            if all(folder in self.seen or self._left_pending(folder) for folder in self.home.run_folders()):
                 self.home.mark_settings(self.settings.conclusions)

@@ -267,3 +267,46 @@ def test_only_so_much_is_read_without_the_lock(project: Project, monkeypatch: py
     assert live.newest(runs) == runs[::-1]
     monkeypatch.setattr(live, "MOST", 2 * live.runfiles.of(runs[0]).extent()[0])
     assert live.newest(runs) == runs[:0:-1]
+
+
+def test_a_damaged_snapshot_is_made_anew(waiting: Project) -> None:
+    """While a run goes on, too: the answer is never of that run alone."""
+    for manifest in (waiting.path / ".provio" / "snapshots").glob("*/MANIFEST-*"):
+        manifest.write_bytes(b"")
+    done = waiting.provio("runs")
+    assert "making it anew" in done.stderr
+    assert "echo 1" in done.stdout and "goes on" in done.stdout
+
+
+def test_what_another_writes_is_left_alone(waiting: Project) -> None:
+    """The list of a run that another process is writing is no part of what is asked."""
+    name = Home(waiting.path / ".provio").run_folders()[-1].name
+    written = waiting.path / ".provio" / "statements" / f"{name}.new.gz"
+    written.write_bytes(b"half")
+    assert "goes on" in waiting.provio("runs").stdout
+    assert written.read_bytes() == b"half"
+
+
+def test_a_store_made_anew_is_given_what_went_on_when_it_ends(project: Project) -> None:
+    """A run that was merged before and goes on, for all that can be seen, is in answers then and later."""
+    project.run("echo 1 > a")
+    (folder,) = Home(project.path / ".provio").run_folders()
+    fd = os.open(folder, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_SH)
+    assert "it goes on" in project.provio("merge", "--rebuild").stderr
+    assert "goes on" in project.provio("runs").stdout
+    os.close(fd)
+    assert "exit 0" in project.provio("runs").stdout
+
+
+@pytest.mark.slow
+def test_a_folder_that_lost_its_lock_is_taken_away(waiting: Project) -> None:
+    """It was left by who was killed while it was taken away; one that is young may be begun just now."""
+    waiting.provio("runs")
+    live = waiting.path / ".provio" / "live"
+    old, young = live / "provio-live-0.old", live / "provio-live-0.young"
+    old.mkdir()
+    young.mkdir()
+    os.utime(old, (1, 1))
+    waiting.provio("run", "true")
+    assert young.exists() and not old.exists()

@@ -146,7 +146,6 @@ class _Going:
         self.deadline = time.monotonic() + seconds if seconds else None
         self.stack = contextlib.ExitStack()
         self.stack.callback(places.release)
-        self.keeper = keeper
         self.served: Served = self.stack.enter_context(keeper.served())
         self.connection: http.client.HTTPConnection | None = None
         self.response: http.client.HTTPResponse | None = None
@@ -192,7 +191,7 @@ class _Going:
         if response.status == HTTPStatus.BAD_REQUEST:
             head = _placed(head)
         kept = [(name, value) for name in ("Content-Type",) if (value := response.headers.get(name))]
-        if beside := self.keeper.beside():
+        if beside := self.served.beside():
             kept.append(("Provio-As-Of", quote(beside, safe=" ,:;")))
         if response.isclosed():
             self.close()

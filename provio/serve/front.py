@@ -113,7 +113,7 @@ class Front:
     def _asked(self, what: str, said: dict[str, str]) -> Any:
         """The answer to one of the explorer's questions."""
         with self.keeper.served() as served:
-            as_of = self.keeper.beside()
+            as_of = served.beside()
             return self._answered(served, what, said) | ({"asOf": as_of} if as_of else {})
 
     def _answered(self, served: Served, what: str, said: dict[str, str]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Front:
             request = {"what": what, **ASKED[what](said)}
         except (KeyError, ValueError):
             raise Refused(400, f"{what}: something is missing, or no number") from None
-        now = {"asOf": self.keeper.as_of, "going": sorted(self.keeper.going)}
+        now = {"asOf": served.as_of, "going": sorted(served.going)}
         kind = {"search": "found", "statistics": "statistics"}.get(what, "lineage")
         answer: dict[str, Any] = served.workers[kind].ask(request | now, self.seconds)
         return answer

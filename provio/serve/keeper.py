@@ -43,6 +43,8 @@ class Served:
         self.name, self.fd = held
         self.seconds, self.executor = seconds, executor
         self.users = 0
+        self.as_of = self.missing = ""
+        self.going = frozenset[str]()
         self.lock = threading.Lock()
         self.workers = {kind: Worker(kind, str(self.home.path), executor) for kind in KINDS}
         self.server: Binary | None = None
@@ -66,6 +68,10 @@ class Served:
                 self.server = self._started()
             return self.server
 
+    def beside(self) -> str:
+        """Return what is to be said beside an answer: its moment, while runs go on, and what is not in it."""
+        return "; ".join(filter(None, (self.as_of, self.missing)))
+
     def close(self) -> None:
         """End all processes, and let the snapshot go."""
         if self.server:
@@ -88,8 +94,7 @@ class Keeper:
         self.ended = threading.Event()
         self.old: list[Served] = []
         self.wait, self.looked = LOOKS, 0.0
-        self.state = self.base = self.as_of = self.missing = ""
-        self.going = frozenset[str]()
+        self.state = self.base = ""
         self.now: Served | None = None
         self._renew()
         self.thread = threading.Thread(target=self._look, daemon=True)
@@ -98,8 +103,9 @@ class Keeper:
     @contextlib.contextmanager
     def served(self) -> Iterator[Served]:
         """What is served now; it stays for as long as it is asked."""
+        asked = time.monotonic()
         with self.renewing:
-            if time.monotonic() - self.looked > FRESH:
+            if asked - self.looked > FRESH:
                 with contextlib.suppress(ProvioError, OSError):  # the one that is served goes on
                     self._renew()
         with self.lock:
@@ -111,10 +117,6 @@ class Keeper:
         finally:
             with self.lock:
                 served.users -= 1
-
-    def beside(self) -> str:
-        """Return what is to be said beside an answer: its moment, while runs go on, and what is not in it."""
-        return "; ".join(filter(None, (self.as_of, self.missing)))
 
     def close(self) -> None:
         """End all that was started."""
@@ -139,13 +141,19 @@ class Keeper:
                 self.old += [self.now] if self.now else []
                 self.now, self.state, self.base = new, state, base
             self.wait = max(LOOKS, EASE * (time.monotonic() - begun))
-        (self.as_of, self.going), self.missing, self.looked = said, missing, begun
+        if self.now:
+            (self.now.as_of, self.now.going), self.now.missing = said, missing
+        self.looked = begun
 
     def _look(self) -> None:
         while not self.ended.wait(self.wait):
-            with contextlib.suppress(ProvioError, OSError), self.renewing:  # the one that is served goes on
-                if snapshots.published(self.home) not in (None, self.base):
-                    self._renew()
+            if self.renewing.acquire(blocking=False):  # else somebody does it already
+                try:
+                    with contextlib.suppress(ProvioError, OSError):  # the one that is served goes on
+                        if snapshots.published(self.home) not in (None, self.base):
+                            self._renew()
+                finally:
+                    self.renewing.release()
             self._let_go()
 
     def _let_go(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from provio.home import Home
 
 KEPT = frozenset({"current", "merged"})
 LEADING = ("CURRENT", "MANIFEST-")  # the files by which RocksDB finds the tables
+YOUNG = 60.0  # seconds for which somebody may be about to lock what he has begun
 TRIES = 1000  # a link that leads nowhere is broken, not just overtaken, when it does so again and again
 
 
@@ -125,7 +127,10 @@ def take_overlay(folder: Path) -> None:
     """Take one away, unless somebody makes or asks it."""
     import shutil  # slow to import, and seldom wanted
 
-    with contextlib.suppress(OSError), _alone(folder / "lock"):
+    lock = folder / "lock"
+    with contextlib.suppress(OSError), _alone(lock if lock.exists() else folder):
+        if not lock.exists() and time.time() - folder.stat().st_mtime < YOUNG:
+            return  # somebody begins one
         asked = folder / "snapshots" / "1"
         with _alone(asked) if asked.exists() else contextlib.nullcontext():
             shutil.rmtree(folder, ignore_errors=True)
@@ -146,7 +151,7 @@ def take_away(folder: str | Path) -> None:
 @contextlib.contextmanager
 def _alone(place: str | Path) -> Iterator[None]:
     """Hold a folder or a file that nobody else holds; raises BlockingIOError where somebody does."""
-    fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         _lock(fd, fcntl.LOCK_EX)
         yield

@@ -82,7 +82,8 @@ class Lists:
         """Begin a list; raises OSError."""
         self.folder.mkdir(exist_ok=True)
         name = f"{run}.{NEW}"
-        return List(run, name, open(self.path(name), "wb"))
+        self.path(name).unlink(missing_ok=True)  # another record may know the same file by another name
+        return List(run, name, open(self.path(name), "xb"))
 
     def settle(self, new: str, name: str) -> None:
         """Give a list that was begun its final name."""
