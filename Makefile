@@ -59,7 +59,7 @@ instructions: $(VENV)/test $(SHIM)  ## count what a call costs in instructions, 
 	$(BIN)/python bench/instructions.py --keep
 
 vocab: $(VENV)/test  ## write the C header of the ontology's words
-	$(BIN)/python -m provio.vocab --header > interceptors/posix/vocab.h
+	$(BIN)/python -m provio.base.vocab --header > interceptors/posix/vocab.h
 
 transcript: $(VENV)/test $(SHIM)  ## carry out a new user's first half hour, write docs/first-half-hour.md
 	$(BIN)/python tests/half_hour.py > docs/.first-half-hour && mv docs/.first-half-hour docs/first-half-hour.md
@@ -70,11 +70,11 @@ screenshots: $(VENV)/test $(SHIM)  ## take the pictures of the pages, write docs
 
 calls:  ## write the pages of calls, questions, words, commands, settings and columns
 	$(PYTHON) interceptors/posix/calls.py > docs/calls.md
-	$(PYTHON) -m provio.reports.question > docs/queries.md
-	$(PYTHON) -m provio.reports.words > docs/words.md
-	$(PYTHON) -m provio.reports.records > docs/output.md
-	$(PYTHON) -m provio.manual > docs/commands.md
-	$(PYTHON) -m provio.settings_page > docs/settings.md
+	$(PYTHON) -m provio.render.queries > docs/queries.md
+	$(PYTHON) -m provio.render.vocabulary_list > docs/words.md
+	$(PYTHON) -m provio.render.records > docs/output.md
+	$(PYTHON) -m provio.cli.manual > docs/commands.md
+	$(PYTHON) -m provio.cli.settings_manual > docs/settings.md
 	PYTHONPATH=. $(PYTHON) interceptors/hdf5/hdf5_calls.py > docs/calls-hdf5.md
 	$(PYTHON) interceptors/mpiio/mpiio_calls.py > docs/calls-mpiio.md
 

@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
-from provio.config import Config
-from provio.digests import Digests
-from provio.facts import Access, Opening, Process, Thread
-from provio.graph import Whole, triples
-from provio.graph_lines import bundle_iri
-from provio.home import Home, make
-from provio.identity import Identity
-from provio.intake import index_of
+from provio.graph.lines import bundle_iri
+from provio.graph.run import Whole, triples
 from provio.lineage import conclude
-from provio.packed import Packed
-from provio.run_facts import Trace
-from provio.statx import Facts
+from provio.lineage.identity import Identity
+from provio.merge.intake import index_of
+from provio.settings.home import Home, make
+from provio.settings.schema import Config
 from provio.store.embedded import StoreWriter
+from provio.system.statx import Facts
+from provio.trace.compact_record import Packed
+from provio.trace.digests import Digests
+from provio.trace.facts import Access, Opening, Process, Thread
+from provio.trace.run_facts import Trace
 
 WORKERS, OUTPUTS, INPUTS = 100, 10, 6
 MADE, USED = WORKERS * OUTPUTS, WORKERS * INPUTS

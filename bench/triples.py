@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pyoxigraph as ox
 
-from provio.graph_calls import INFLUENCES
-from provio.vocab import RDF, provio
+from provio.base.vocab import RDF, provio
+from provio.graph.calls import INFLUENCES
 
 _TOUCHED = frozenset(map(provio, INFLUENCES.values()))
 _FILES = frozenset(map(provio, ("File", "FileVersion")))

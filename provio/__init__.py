@@ -1,15 +1,16 @@
 """provio: where did this data come from, and what was it made into?
 
-The data's way, a module a step:
+The path of the data, package by package:
 
-    run        watches a command: sets the preload, passes its end on, leaves a run folder of Turtle files
-    settle     looks at what only the time after the run can tell
-    trace      reads a run folder: files to facts (`facts` has their types)
-    identity   facts to IRIs
-    lineage    facts with identities to conclusions: phases, pipes, copies, revisions
-    merge      brings it all into the store, which holds each fact once
-    store      Oxigraph, behind one interface
-    query · ancestry · exports · view · reports    ask, and show
+    record     runs a command under the preload library and leaves a run folder of Turtle files
+    trace      reads a run folder: Turtle files to facts (`trace.facts` has their types)
+    lineage    facts to conclusions: identities, phases, pipes, copies, revisions
+    graph      conclusions to triples
+    merge      adds the graphs of runs to the store, which holds each fact once
+    store      Oxigraph, or a SPARQL server, behind one interface
+    ask        answers questions: plain documents
+    render     shows them: trees, tables, JSON, pages
+    cli        the command line, a verb a file
 
 `provio.open()` asks all of it from Python; `provio.activity()` and the others of `SAID` are what a program says of
 itself (`docs/api.md`).
@@ -32,14 +33,19 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _loaded = os.getpid()  # a fork of it is of its run
 SAID = frozenset("activity task configuration metric checkpoint entity used generated".split())
+ERRORS = frozenset(
+    "ProvioError NotAllowed StoreError Busy BadQuery UnknownTerm NothingKnown NotYet TimedOut ConfigError".split()
+)
 
 
 def __getattr__(name: str) -> Any:
+    if name in ERRORS:
+        from provio.base import errors
+
+        return getattr(errors, name)
     if name not in SAID:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    for _ in range(
-        3
-    ):  # a handler of a signal that loads something may undo what Python notes of the load it interrupts
+    for _ in range(3):  # a signal handler that imports may undo what Python notes of the import it interrupts
         try:
             globals().update(_said())
             return globals()[name]
@@ -91,9 +97,9 @@ def _nothing(*_: Any, **__: Any) -> int:
 
 
 def _begin() -> str | None:
-    from provio import own_run
+    from provio.record import implicit_run
 
-    return own_run.begin(_loaded)
+    return implicit_run.begin(_loaded)
 
 
 def open(path: str | os.PathLike[str] | None = None, *, timeout: float | None = None) -> Store:  # noqa: A001
@@ -103,8 +109,8 @@ def open(path: str | os.PathLike[str] | None = None, *, timeout: float | None = 
     one, the `.provio` that the command line finds from here (`PROVIO_HOME`, or the nearest above). `timeout`, in
     seconds, is for each question that names none of its own; None: as long as it takes.
 
-    Raises `provio.errors.NothingKnown` where nothing was recorded, `NotAllowed` where it is somebody else's, and
-    `ConfigError` for a wrong setting or URL; all are `provio.errors.ProvioError`, and name the remedy.
+    Raises `provio.NothingKnown` where nothing was recorded, `NotAllowed` where it is somebody else's, and
+    `ConfigError` for a wrong setting or URL; all are `provio.ProvioError`, and name the remedy.
     """
     from provio.api import Store
 

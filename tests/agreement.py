@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from conftest import Project
 
-from provio.ancestry import Scope, lineage
-from provio.home import Home
-from provio.named_questions import named
-from provio.parameters import bound
-from provio.query import ask
-from provio.roots import only_roots
+from provio.ask.filters import only_roots
+from provio.ask.lineage import Scope, lineage
+from provio.ask.parameters import bound
+from provio.ask.queries import named
+from provio.ask.query import ask
+from provio.ask.target import find_target
+from provio.settings.home import Home
 from provio.store import Store, open_reader
-from provio.target import find_target
 
 
 def assert_agreement(project: Project, back: Iterable[str], into: Iterable[str]) -> None:

@@ -17,12 +17,12 @@ from pathlib import Path
 
 # What the two verbs load; one that is missing here is loaded later.
 LOADED = """
-    provio.cli provio.terminal provio.asking provio.run_options provio.verbs.lineage provio.verbs.query provio.query
-    provio.ancestry provio.document provio.describe provio.configured provio.saved_as provio.member_origins
-    provio.target_members provio.named_questions provio.parameters provio.packing provio.redact provio.collect
-    provio.facts provio.slips provio.store.embedded provio.store.snapshots provio.reports.document_json
-    provio.reports.rows provio.reports.text provio.reports.dot provio.reports.ttl provio.store.csv_answer provio.sparql
-    provio.usage ctypes csv glob
+    provio.cli.main provio.base.terminal provio.ask.session provio.record.options provio.cli.verbs.lineage
+    provio.cli.verbs.query provio.ask.query provio.ask.lineage provio.ask.document provio.ask.describe
+    provio.ask.checkpoints provio.ask.member_origins provio.ask.target provio.ask.queries provio.ask.parameters
+    provio.merge.archive_runs provio.trace.redact provio.trace.collect provio.trace.facts provio.ask.suggestions
+    provio.store.embedded provio.store.embedded.snapshots provio.render.json provio.render.rows provio.base.text
+    provio.render.dot provio.render.ttl provio.store.csv_answer provio.store.sparql provio.cli.usage ctypes csv glob
 """.split()
 LEFT_OUT = ("PROVIO", "LD_PRELOAD", "XDG_")  # of a project's environment
 _context: ForkServerContext | None = None
@@ -70,6 +70,6 @@ def _verb(arguments: tuple[str, ...], folder: Path, env: dict[str, str], out: st
     os.environ.update(env)
     os.chdir(folder)
     sys.argv = ["provio", *arguments]
-    from provio.cli import main
+    from provio.cli.main import main
 
     sys.exit(main())

@@ -6,7 +6,7 @@ import random
 
 from told import STEP, File, Plain, Run
 
-from provio.home import Home
+from provio.settings.home import Home
 
 FILES, ACTS = 3, 60
 INODE = 900  # of the first file: the same in each process that tells the runs

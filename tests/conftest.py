@@ -25,8 +25,8 @@ from servers import virtuoso as virtuoso
 from servers import virtuoso_at_work as virtuoso_at_work
 from workers import common_folder, keep_sockets_short, made_once, turn
 
-from provio.errors import ProvioError
-from provio.home import Home
+from provio.base.errors import ProvioError
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
 from provio.validate.check import check
 from provio.validate.rules import VIOLATION, Graph
@@ -51,7 +51,7 @@ SHIM = ROOT / "provio" / "libprovio.so"
 def provio_command() -> list[str]:
     """The command line that starts provio in this very environment."""
     beside = Path(sys.executable).with_name("provio")
-    return [str(beside)] if beside.exists() else [sys.executable, "-c", "from provio.cli import main; main()"]
+    return [str(beside)] if beside.exists() else [sys.executable, "-c", "from provio.cli.main import main; main()"]
 
 
 def _same_content(document: dict[str, Any]) -> set[str]:

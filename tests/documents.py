@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provio.document import Edge, Gap, LineageDocument, Node
+from provio.ask.document import Edge, Gap, LineageDocument, Node
 
 NS = "https://w3id.org/provio/ns#"
 PROV = "http://www.w3.org/ns/prov#"

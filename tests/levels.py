@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from provio.ancestry import Scope, lineage
-from provio.home import Home
+from provio.ask.lineage import Scope, lineage
+from provio.ask.target import Target
+from provio.base.vocab import NS, PROV
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
-from provio.target import Target
-from provio.vocab import NS, PROV
 
 # A link is a name, and no entity that anything comes from.
 ENTITIES = f"""SELECT DISTINCT ?v {{ {{ ?v a <{NS}FileVersion> }} UNION {{ ?w <{PROV}hadMember> ?v }}

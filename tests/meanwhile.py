@@ -28,14 +28,14 @@ out.write(open("b", "rb").read())
 # A merge that sends itself a signal when it comes to a run: the signal's name and the run's, then provio's own words.
 SIGNALLED = """
 import os, signal, sys
-from provio import merge_job
-number, run, read = signal.Signals[sys.argv.pop(1)], sys.argv.pop(1), merge_job.read
+from provio.merge import job
+number, run, read = signal.Signals[sys.argv.pop(1)], sys.argv.pop(1), job.read
 def signalled(job, *of, **how):
     if job.folder.name == run:
         os.kill(os.getpid(), number)
     return read(job, *of, **how)
-merge_job.read = signalled
-from provio.cli import main
+job.read = signalled
+from provio.cli.main import main
 main()
 """
 

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from provio.lock import merger_address
+from provio.settings.lock import merger_address
 
-MODULE = "provio.background_merge"
+MODULE = "provio.merge.background"
 
 
 def mergers(record: Path) -> list[int]:

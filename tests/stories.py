@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from told import File, Process, Run
 
-from provio.home import Home
-from provio.vocab import PROV, XSD
+from provio.base.vocab import PROV, XSD
+from provio.settings.home import Home
 
 
 def project(home: Home) -> None:

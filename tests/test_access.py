@@ -16,8 +16,8 @@ import pytest
 from conftest import Project
 from posix_trace import Trace, name_of, of_class
 
-from provio import facts, run_facts
-from provio.trace import read_run
+from provio.trace import facts, run_facts
+from provio.trace.read import read_run
 
 
 def read(trace: Trace) -> run_facts.Trace:

@@ -19,8 +19,8 @@ from servers import Server
 
 import provio
 from provio.api import IRI, Rows
-from provio.errors import BadQuery, ConfigError, NothingKnown, TimedOut
-from provio.view.offline import check_offline
+from provio.base.errors import BadQuery, ConfigError, NothingKnown, TimedOut
+from provio.render.page.lineage import check_offline
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m"
 

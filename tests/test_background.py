@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from provio import background
+from provio.system import child
 
 PROGRAM = """
 import os, sys
@@ -31,7 +31,7 @@ def test_what_the_user_preloads_stays(monkeypatch: pytest.MonkeyPatch, preloads:
     monkeypatch.setenv("PROVIO_TRACE", "1;op")
     monkeypatch.setenv("LD_PRELOAD", preloads)
     others = {name: value for name, value in os.environ.items() if name not in ("PROVIO_TRACE", "LD_PRELOAD")}
-    assert background.unwatched() == others | ({"LD_PRELOAD": left} if left else {})
+    assert child.unwatched() == others | ({"LD_PRELOAD": left} if left else {})
 
 
 def test_a_program_has_nothing_of_the_caller_s(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shim: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_program_has_nothing_of_the_caller_s(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("PROVIO_TRACE", "1;op")
     monkeypatch.setenv("LD_PRELOAD", str(shim))
     found = tmp_path / "found"
-    background.begin("a_program", str(found), "more")
+    child.begin("a_program", str(found), "more")
     until = time.monotonic() + 60
     while not found.exists() and time.monotonic() < until:
         time.sleep(0.01)

@@ -21,9 +21,9 @@ from mergers import at_work, hurry, merger_of, mergers, over, until
 from test_kills import KILLS, MANY, OPEN_MANY
 from test_remove import quads
 
-from provio import background_merge, memory_limit
-from provio.home import Home
-from provio.lock import Lock, merger_address
+from provio.merge import background as background_merge
+from provio.settings.home import Home
+from provio.settings.lock import Lock, merger_address
 
 SCHED_IDLE = 5
 SENDS = """
@@ -42,7 +42,7 @@ def background(project: Project) -> Project:
 
 def memory_variables() -> set[str]:
     """The variables by which a batch job is known."""
-    from provio.environment import JOB_IDS
+    from provio.trace.environment import JOB_IDS
 
     return set(JOB_IDS)
 
@@ -225,15 +225,15 @@ def test_where_it_may_start(monkeypatch: pytest.MonkeyPatch, name: str, chosen: 
     """Under CI and in a container only where a setting says so."""
     for variable in {*memory_variables(), "CI"}:
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr("provio.environment.in_container", lambda: "")
-    monkeypatch.setattr(memory_limit, "left", lambda: float("inf"))
+    monkeypatch.setattr("provio.trace.environment.in_container", lambda: "")
+    monkeypatch.setattr(background_merge, "left", lambda: float("inf"))
     if name:
         monkeypatch.setenv(name, "true")
     assert background_merge.may_start(chosen) is starts
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     assert not background_merge.may_start(True)
     monkeypatch.delenv("SLURM_JOB_ID")
-    monkeypatch.setattr(memory_limit, "left", lambda: float(1 << 29))
+    monkeypatch.setattr(background_merge, "left", lambda: float(1 << 29))
     assert not background_merge.may_start(True)
 
 
@@ -275,7 +275,7 @@ def test_a_small_control_group(background: Project, group: Path) -> None:
             [*command, *words], cwd=background.path, env=background.env, capture_output=True, text=True, check=True
         )
 
-    left = inside(sys.executable, "-c", "from provio import memory_limit; print(memory_limit.left())").stdout
+    left = inside(sys.executable, "-c", "from provio.merge import background; print(background.left())").stdout
     assert 0 < float(left) <= 256 << 20
     background.sh(f"mkdir many; touch many/{{0..{MANY - 1}}}")
     script = f'python3 -c "{OPEN_MANY}"; echo 1 > out'

@@ -20,8 +20,9 @@ from mergers import mergers
 from slurm import HOST
 from slurm import slurm as slurm
 
-from provio import batch, jobs
-from provio.verbs import batch as verb
+from provio.cli.verbs import batch as verb
+from provio.record import batch
+from provio.system import jobs
 
 LONGEST = 300  # seconds
 JOBS = {

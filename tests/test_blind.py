@@ -15,9 +15,9 @@ import pytest
 from conftest import Project
 from posix_trace import PROGRAMS, Trace, counts, name_of, of_class
 
-from provio import run
-from provio.executable import unwatchable
-from provio.recording import SHIM, End, prepare, write_run
+from provio.record import run
+from provio.system.executable import unwatchable
+from provio.trace.recording import SHIM, End, prepare, write_run
 
 WAYS = ["execv", "execve", "execl", "fexecve", "posix_spawn", "execvp", "posix_spawnp"]
 Needs = Callable[..., None]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provio import blocks
-from provio.trace_records import records_in
-from provio.vocab import vocabulary
+from provio.base.vocab import vocabulary
+from provio.trace.fast import blocks
+from provio.trace.records import records_in
 
 TRACES = Path(__file__).parent / "traces"
 PROLOGUE = (

@@ -18,10 +18,12 @@ import pytest
 from conftest import Project, provio_command
 from filesystems import mount
 
-from provio import captured, collect, ranks, vocab
-from provio.config import Config
-from provio.errors import ConfigError
-from provio.home import Home
+from provio.base import vocab
+from provio.base.errors import ConfigError
+from provio.settings.home import Home
+from provio.settings.schema import Config
+from provio.system import node_local, ranks
+from provio.trace import collect, run_source
 
 LONGEST = 60  # seconds
 
@@ -74,10 +76,10 @@ def test_at_the_end_all_is_in_the_run_folder(project: Project, node: Path) -> No
     """And nothing is left on the node; while it goes on, the run folder has the mark of the host alone."""
     seen = project.run('cp in out; ls -R "$NODE"; ls .provio/runs/*/*')
     assert ".0.0.ttl" in seen
-    assert seen.endswith(f"{captured.MARK}\n")
+    assert seen.endswith(f"{node_local.MARK}\n")
     assert files_in(node) == []
     names = [file.name for file in project.trace_files()]
-    assert captured.MARK in names
+    assert node_local.MARK in names
     assert len(names) > 2
     assert project.data("out") == {"in"}
     assert gaps_of(project) == []
@@ -164,7 +166,7 @@ def test_to_collect_merges_nothing(project: Project, node: Path) -> None:
         assert "--collect merges nothing" in project.provio("merge", "--collect", more, code=2).stderr
     assert project.provio("merge", "--collect").stderr == ""
     assert files_in(node) == []
-    assert Home(project.path / ".provio").pending(Config().conclusions) != []
+    assert run_source.pending(Home(project.path / ".provio"), Config().conclusions) != []
     assert project.data("out") == {"in"}
 
 
@@ -188,7 +190,7 @@ def test_a_lost_node_is_a_gap(project: Project, node: Path) -> None:
     project.run("cp out further")
     assert any("is not collected: run provio merge there" in reason for reason in gaps_of(project))
     (node / "lost").rename(left)
-    note = project.path / ".provio" / captured.NOTES / os.uname().nodename / left.name
+    note = project.path / ".provio" / node_local.NOTES / os.uname().nodename / left.name
     assert not note.is_symlink()  # who looked found it gone
 
 
@@ -205,7 +207,7 @@ def test_another_job_that_sees_nothing_there_does_no_harm(project: Project, node
 def test_what_a_private_tmp_holds_is_found_without_a_note(project: Project, node: Path, first: list[str]) -> None:
     """Another job looked, found nothing, and took the note away; the next that sees the folder brings it in."""
     left = killed_with_its_node(project, node)
-    (note,) = (project.path / ".provio" / captured.NOTES).glob("*/*")
+    (note,) = (project.path / ".provio" / node_local.NOTES).glob("*/*")
     note.unlink()
     project.provio(*first)
     assert not left.exists()
@@ -279,7 +281,7 @@ def test_to_be_cut_short_or_to_do_it_again_does_no_harm(project: Project, node: 
     whole = {path.name: path.read_bytes() for path in (left / host).glob("*.ttl")}
     assert collect.collect(home, left.name) == ""
     assert collect.collect(home, left.name) == ""
-    found = {path.name: path.read_bytes() for path in target.iterdir() if path.name != captured.MARK}
+    found = {path.name: path.read_bytes() for path in target.iterdir() if path.name != node_local.MARK}
     assert found == whole
     assert project.data("out") == {"in"}
 
@@ -337,7 +339,7 @@ def test_a_rank_that_comes_while_all_is_taken_away(project: Project, node: Path,
     os.kill(collectors(place)[0], signal.SIGKILL)
     until("nobody waits", lambda: not collectors(place))
     kind, _, end = step.format(run=place.name, note=f"{os.uname().nodename}/{place.name}").partition("|")
-    words = [captured.COLLECT, str(project.path / ".provio"), place.name, str(place), "9"]
+    words = [node_local.COLLECT, str(project.path / ".provio"), place.name, str(place), "9"]
     collector = subprocess.Popen([sys.executable, "-P", "-c", *words], env=project.env | waiting(project, kind, end))
     (project.path / "go").touch()
     assert first.wait(LONGEST) == 0
@@ -452,7 +454,7 @@ def test_ranks_without_an_input_leave_one_process_too(project: Project, node: Pa
     (place,) = (node / f"provio-{os.geteuid()}").iterdir()
     until("somebody waits", lambda: collectors(place))
     one = len(collectors(place))
-    (note,) = (project.path / ".provio" / captured.NOTES).glob("*/*")
+    (note,) = (project.path / ".provio" / node_local.NOTES).glob("*/*")
     note.unlink()
     (project.path / "go").touch()
     assert [rank.wait(LONGEST) for rank in begun] == [0, 0]
@@ -471,7 +473,7 @@ def collectors(place: Path) -> list[int]:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if captured.COLLECT.encode() in words and place.name.encode() in words:
+            if node_local.COLLECT.encode() in words and place.name.encode() in words:
                 found.append(int(entry.name))
     return found
 
@@ -492,11 +494,11 @@ def test_a_mark_is_whole_or_not_there(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
     try:
         with pytest.raises(OSError, match="File too large"):
-            captured.mark(str(tmp_path), "run", "host", taken=True)
+            node_local.mark(str(tmp_path), "run", "host", taken=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    captured.mark(str(tmp_path), "run", "host", taken=True)
-    assert ":captured true .\n" in (tmp_path / captured.MARK).read_text()
+    node_local.mark(str(tmp_path), "run", "host", taken=True)
+    assert ":captured true .\n" in (tmp_path / node_local.MARK).read_text()
 
 
 @pytest.mark.slow
@@ -505,7 +507,7 @@ def test_of_a_group_each_captures_and_collects_their_own(project: Project, node:
     home = project.path / ".provio"
     home.chmod(0o2770)
     project.run("cp in out; sleep 0.1")
-    notes = home / captured.NOTES
+    notes = home / node_local.NOTES
     assert {folder.stat().st_mode & 0o7777 for folder in (notes, *notes.iterdir())} == {0o2770}
     left = killed_with_its_node(project, node)
     assert collect.runs_here(Home(home)) == [left.name]
@@ -519,7 +521,7 @@ def test_another_users_folder_is_not_used(tmp_path: Path) -> None:
     """Nor a link in its place."""
     (tmp_path / f"provio-{os.geteuid()}").symlink_to("/")
     with pytest.raises(ValueError, match="is another user's"):
-        captured.place_of(str(tmp_path), "run")
+        node_local.place_of(str(tmp_path), "run")
 
 
 def test_a_run_that_is_removed_takes_its_captured_files_along(project: Project, node: Path) -> None:
@@ -534,18 +536,18 @@ def test_a_run_that_is_removed_takes_its_captured_files_along(project: Project, 
 def test_the_environment_stays_as_it_was(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
     """An empty `TMPDIR`, too, which counts as none."""
     monkeypatch.delenv("TMPDIR", raising=False) if value is None else monkeypatch.setenv("TMPDIR", value)
-    assert captured.folder_of("$TMPDIR/x") == "/tmp/x"
+    assert node_local.folder_of("$TMPDIR/x") == "/tmp/x"
     assert os.environ.get("TMPDIR") == value
 
 
 def test_what_is_no_folder_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A folder of one host would be another's where it is relative."""
-    from provio import config_layers
+    from provio.settings import load
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("PROVIO_CAPTURE_DIR", "scratch")
     with pytest.raises(ConfigError, match=r"^PROVIO_CAPTURE_DIR: capture_dir: 'scratch' is not allowed"):
-        config_layers.load([])
+        load.load([])
 
 
 @pytest.mark.slow
@@ -572,9 +574,9 @@ def examined(project: Project) -> list[dict[str, str]]:
 
 def test_words_that_are_written_twice_agree() -> None:
     """What is loaded by every rank does not load the modules that have them."""
-    assert vocab.NS == captured.BASE + "ns#"
-    assert vocab.RUN_BASE == captured.BASE + "run/"
-    assert ranks.plain(captured.encoded("a;b%c")) == b"a;b%c"
+    assert vocab.NS == node_local.BASE + "ns#"
+    assert vocab.RUN_BASE == node_local.BASE + "run/"
+    assert ranks.plain(node_local.encoded("a;b%c")) == b"a;b%c"
 
 
 def test_in_a_batch_job_the_collection_is_announced(project: Project, node: Path) -> None:

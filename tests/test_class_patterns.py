@@ -10,9 +10,9 @@ import pyoxigraph as ox
 import pytest
 from conftest import Project
 
-from provio import implied
-from provio.class_patterns import widened
-from provio.vocab import NS, PREFIXES, PROV, RDF, RDFS
+from provio.base.vocab import NS, PREFIXES, PROV, RDF, RDFS
+from provio.store import implied
+from provio.store.sparql_patterns import widened
 
 STEP = f"<{implied.IMPLIES}>"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Project, provio_command
 
-from provio import verbs
+from provio.cli import verbs
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> str:
@@ -279,12 +279,20 @@ def test_nothing_of_the_project_is_left_after_rm(recorded: Project) -> None:
 def test_a_question_loads_only_what_it_needs(recorded: Project) -> None:
     """What takes long to load, and a question about one file has no use for, is not loaded."""
     recorded.provio("lineage", "b")  # what is pending is merged
-    script = "import sys; sys.argv[1:] = ['lineage', 'b']; from provio.cli import main; main()"
+    script = "import sys; sys.argv[1:] = ['lineage', 'b']; from provio.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", script], cwd=recorded.path, env=recorded.env, text=True,
         capture_output=True, check=True,
     )  # fmt: skip
     loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
-    assert {"provio.ancestry", "provio.reports.tree"} <= loaded
-    dear = {"provio.facts", "provio.merge", "provio.graph", "provio.reports.table", "subprocess", "socket", "rdflib"}
+    assert {"provio.ask.lineage", "provio.render.tree"} <= loaded
+    dear = {
+        "provio.trace.facts",
+        "provio.merge.runs",
+        "provio.graph.run",
+        "provio.render.table",
+        "subprocess",
+        "socket",
+        "rdflib",
+    }
     assert dear & loaded == set()

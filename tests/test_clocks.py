@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from told import HOST, STEP, File, Process, Run
 
-from provio import captured, hosts, merge_job
-from provio.home import Home
 from provio.lineage.clocks import Clocks
-from provio.merge import merge
+from provio.merge import job
+from provio.merge.runs import merge
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
+from provio.system import node_local
+from provio.trace import hosts
 
 ANCESTORS = """PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://www.w3.org/ns/prov#>
 SELECT DISTINCT ?path { ?out prov:specializationOf/provio:path "/data/out" . FILTER(STRENDS(STR(?out), "%s"))
@@ -47,8 +49,8 @@ class Hosts:
         (place / file.name).write_text(_put_ahead(file.read_text(), ahead))
         file.unlink()
         for host in (HOST, "other"):
-            mark = self.run.folder / host / captured.MARK
-            captured.mark(str(mark.parent), self.run.id, host)
+            mark = self.run.folder / host / node_local.MARK
+            node_local.mark(str(mark.parent), self.run.id, host)
             said = re.sub(r"Offset \S+ ; :clockWithin \S+", f"Offset 0 ; :clockWithin {within}", mark.read_text())
             mark.write_text(said)
         assert merge(self.home).damages == []
@@ -169,7 +171,7 @@ def test_the_same_where_a_run_is_told_in_portions(tmp_path: Path, monkeypatch: p
     """What clocks leave open is of the whole run."""
     found = []
     for large in (False, True):
-        monkeypatch.setattr(merge_job, "is_large", lambda _, large=large: large)
+        monkeypatch.setattr(job, "is_large", lambda _, large=large: large)
         (tmp_path / str(large)).mkdir()
         run = Hosts(tmp_path / str(large), 0)
         true = opened_before(run)

@@ -13,7 +13,7 @@ import pexpect
 import pytest
 from conftest import Project, provio_command
 
-from provio import completion, verbs
+from provio.cli import completion, verbs
 
 # Each shell without files of its user's, with a prompt of its own; what prints the words it has, once Tab is pressed.
 SHELLS = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from provio.components import components
+from provio.base.algorithms import components
 
 GRAPHS = some.dictionaries(some.integers(0, 7), some.lists(some.integers(0, 7), max_size=4), max_size=8)
 

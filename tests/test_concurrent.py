@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from conftest import Project, provio_command
 
-from provio.errors import NothingKnown
-from provio.home import Home
+from provio.base.errors import NothingKnown
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
 
 OUTPUTS = 10

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from conftest import Project
 
-from provio import config, settings_page, switches
-from provio.config import KEYS, Config
-from provio.config_layers import load
-from provio.errors import ConfigError
-from provio.settings import Interpreter
+from provio.base.errors import ConfigError
+from provio.cli import settings_manual
+from provio.settings import record_classes, schema
+from provio.settings.load import load
+from provio.settings.schema import KEYS, Config
+from provio.settings.types import Interpreter
 
 DOCS = Path(__file__).parent.parent / "docs" / "settings.md"
 
@@ -22,7 +23,7 @@ DOCS = Path(__file__).parent.parent / "docs" / "settings.md"
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user without settings; returns the folder of a project without any."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
-    for variable in (*config.VARIABLES, "PROVIO_CONFIG", "PROVIO_HOME"):
+    for variable in (*schema.VARIABLES, "PROVIO_CONFIG", "PROVIO_HOME"):
         monkeypatch.delenv(variable, raising=False)
     (tmp_path / "user" / "provio").mkdir(parents=True)
     (tmp_path / "settings").mkdir()
@@ -159,7 +160,7 @@ KNOWN = "(provio config lists all)"
         ),
         ('detail = "ops"\n', ":1: detail: 'ops' is not allowed: did you mean 'op'? (allowed: file, op, call)"),
         ("detail = true\n", ":1: detail: true is not allowed (allowed: file, op, call)"),
-        ('record = "stat"\n', f":1: record: 'stat' is not allowed (allowed: {switches.ALLOWED})"),
+        ('record = "stat"\n', f":1: record: 'stat' is not allowed (allowed: {record_classes.ALLOWED})"),
         ('record = ["lst"]\n', f":1: record: 'lst' is not allowed: did you mean 'list'? {KNOWN}"),
         (
             "[record]\nstat = true\nenviroment = false\n",
@@ -254,7 +255,7 @@ def test_a_file_of_another_user_is_used_only_where_it_is_named(alone: Path, monk
 
 def test_every_key_has_a_row_in_the_documentation() -> None:
     """Name, variable and default of each key stand in docs/settings.md, which is what `make calls` writes."""
-    assert DOCS.read_text(encoding="utf-8") == settings_page.page(), "make calls"
+    assert DOCS.read_text(encoding="utf-8") == settings_manual.page(), "make calls"
     rows = [line.split(" | ") for line in DOCS.read_text(encoding="utf-8").splitlines() if " | `PROVIO_" in line]
     assert [(row[0].strip("| `"), row[1].strip("`")) for row in rows] == [(k.name, k.variable) for k in KEYS.values()]
 

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 from conftest import Project, provio_command
 
-from provio import config, config_file, config_layers, switches
-from provio.config import KEYS, Config
-from provio.errors import ConfigError
+from provio.base.errors import ConfigError
+from provio.settings import edit, load, record_classes, schema
+from provio.settings.schema import KEYS, Config
 
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user without settings; returns the path of a project's file."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
-    for variable in (*config.VARIABLES, "PROVIO_CONFIG", "PROVIO_HOME"):
+    for variable in (*schema.VARIABLES, "PROVIO_CONFIG", "PROVIO_HOME"):
         monkeypatch.delenv(variable, raising=False)
     return tmp_path / "provio.toml"
 
@@ -120,18 +120,18 @@ def test_a_setting_of_the_user_s_own_is_for_nobody_else_to_read(project: Project
 def test_what_is_wrong_is_refused_and_nothing_is_written(alone: Path, key: str, value: str, said: str) -> None:
     """The key, the nearest right one, what is allowed."""
     with pytest.raises(ConfigError) as raised:
-        config_file.change(alone, False, key, value)
+        edit.change(alone, False, key, value)
     assert (str(raised.value), alone.exists()) == (said, False)
 
 
 @pytest.mark.slow
 def test_what_is_set_at_once_is_all_set(project: Project) -> None:
     """By as many as there are classes; nothing is left beside the file."""
-    calls = [[*provio_command(), "config", "set", f"record.{word}", "false"] for word in switches.SWITCHES]
+    calls = [[*provio_command(), "config", "set", f"record.{word}", "false"] for word in record_classes.SWITCHES]
     setting = [subprocess.Popen(call, cwd=project.path, env=project.env, stderr=subprocess.PIPE) for call in calls]
     assert [one.communicate(timeout=120)[1] and one.returncode for one in setting] == [0] * len(setting)
     found = tomllib.loads((project.path / "provio.toml").read_text())
-    assert found == {"record": dict.fromkeys(switches.SWITCHES, False)}
+    assert found == {"record": dict.fromkeys(record_classes.SWITCHES, False)}
     assert [path.name for path in project.path.glob(".*toml*")] == []
 
 
@@ -147,9 +147,9 @@ def test_what_is_no_plain_file_is_neither_read_nor_written(alone: Path, kind: st
         os.truncate(alone, 1 << 40)
     said = "is larger than 64 MiB" if kind == "large" else "is no plain file"
     with pytest.raises(ConfigError, match=rf"provio.toml: {said}"):
-        config_layers.load([alone.parent])
+        load.load([alone.parent])
     with pytest.raises(ConfigError, match=rf"provio.toml: cannot be read \({said}\)"):
-        config_file.change(alone, False, "name", "x")
+        edit.change(alone, False, "name", "x")
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(alone: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(alone: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (4, limit[1]))
     try:
         with pytest.raises(ConfigError, match=r"provio.toml: cannot be written \(File too large\)"):
-            config_file.change(alone, False, "name", "x")
+            edit.change(alone, False, "name", "x")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         signal.signal(signal.SIGXFSZ, before)
@@ -170,45 +170,45 @@ def test_a_full_disk_leaves_the_file_as_it_was(alone: Path) -> None:
 def test_a_project_s_file_takes_nothing_that_is_the_user_s(alone: Path) -> None:
     """As when it is read."""
     with pytest.raises(ConfigError, match=r"provio.toml:2: redact.keep: is for .*config.toml"):
-        config_file.change(alone, False, "redact.keep", "X_TOKEN")
+        edit.change(alone, False, "redact.keep", "X_TOKEN")
     alone.write_text("hash = = 1\n")
     with pytest.raises(ConfigError, match=r"provio.toml:1: not TOML: mend it first"):
-        config_file.change(alone, False, "name", "x")
+        edit.change(alone, False, "name", "x")
 
 
 def test_a_list_of_classes_becomes_a_table(alone: Path) -> None:
     """What was set stays set."""
     alone.write_text('record = ["stat", "-pipe"]\n')
-    config_file.change(alone, False, "record.environment", "false")
+    edit.change(alone, False, "record.environment", "false")
     assert tomllib.loads(alone.read_text()) == {"record": {"stat": True, "pipe": False, "environment": False}}
 
 
 def test_names_with_dots_are_entries_of_tables(alone: Path) -> None:
     """A pattern is one name, whatever is in it."""
-    config_file.change(alone, False, "interpreters.oct*.8", '{no-script = ["--eval"]}')
+    edit.change(alone, False, "interpreters.oct*.8", '{no-script = ["--eval"]}')
     assert tomllib.loads(alone.read_text()) == {"interpreters": {"oct*.8": {"no-script": ["--eval"]}}}
-    config_file.remove(alone, False, "interpreters.oct*.8")
+    edit.remove(alone, False, "interpreters.oct*.8")
     assert tomllib.loads(alone.read_text()).get("interpreters", {}) == {}
 
 
 @pytest.mark.parametrize("user", [True, False])
 def test_a_new_file_tells_every_key_and_sets_none(alone: Path, user: bool) -> None:
     """Each taken from its comment is allowed and means what nothing meant."""
-    text = config_file.template(user)
+    text = edit.template(user)
     assert tomllib.loads(text) == {}
-    keys = [key for key in KEYS if user or key not in config.USERS_OWN]
+    keys = [key for key in KEYS if user or key not in schema.USERS_OWN]
     assert re.findall(r"(?m)^# (\S+) = ", text) == keys
     uncommented = re.sub(r"(?m)^# (\S+ = .*)$", r"\1", text)
-    empty = [key for key in keys if KEYS[key].kind in (config.TEXT, config.SERVER)]  # a text may not be empty
-    said = config_layers.mistakes(alone, uncommented, user)
+    empty = [key for key in keys if KEYS[key].kind in (schema.TEXT, schema.SERVER)]  # a text may not be empty
+    said = load.mistakes(alone, uncommented, user)
     assert [line.split(": ")[1] for line in said if ": credentials: " not in line] == empty
-    config_file.begin(alone, user)
+    edit.begin(alone, user)
     assert alone.read_text() == text
     with pytest.raises(ConfigError, match="is there already: provio config set changes it"):
-        config_file.begin(alone, user)
+        edit.begin(alone, user)
 
 
 def test_what_is_shown_of_every_default_can_be_set(alone: Path) -> None:
     """`shown` writes what TOML reads."""
-    for row in config_file.settings(Config()):
-        assert tomllib.loads(f"value = {config_file.shown(row.value)}")["value"] == row.value
+    for row in edit.settings(Config()):
+        assert tomllib.loads(f"value = {edit.shown(row.value)}")["value"] == row.value

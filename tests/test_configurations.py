@@ -11,9 +11,10 @@ from conftest import Project, new_project
 from terminals import on_a_terminal
 from told import File, Run
 
-from provio import compared, config_of
-from provio.home import Home
-from provio.redact import Redaction
+from provio.ask import comparison
+from provio.cli.verbs import checkpoint
+from provio.settings.home import Home
+from provio.trace.redact import Redaction
 
 
 @pytest.fixture(scope="module")
@@ -56,19 +57,19 @@ def rows(project: Project, *arguments: str, code: int = 0) -> list[dict[str, obj
     ("one", "other"), [(256, 256.0), (256, "2.56e2"), ("256", "256.0"), (0.001, "1E-3"), (True, "yes"), ("x", "x"),
                        (float("nan"), "NaN"), (float("-inf"), "-INF"), (True, "1")],
 )  # fmt: skip
-def test_numbers_are_compared_as_numbers(one: compared.Value, other: compared.Value) -> None:
-    assert compared.same(one, other) and compared.same(other, one)
+def test_numbers_are_compared_as_numbers(one: comparison.Value, other: comparison.Value) -> None:
+    assert comparison.same(one, other) and comparison.same(other, one)
 
 
 @pytest.mark.parametrize(("one", "other"), [(10, 9), ("10", "9"), (True, "no"), ("x", "X"), (1, "one"), ("nan", 1)])
-def test_what_is_not_the_same(one: compared.Value, other: compared.Value) -> None:
-    assert not compared.same(one, other) and not compared.same(other, one)
+def test_what_is_not_the_same(one: comparison.Value, other: comparison.Value) -> None:
+    assert not comparison.same(one, other) and not comparison.same(other, one)
 
 
 def test_ten_is_more_than_nine() -> None:
     """Also as text; what is no number is the last."""
-    every: list[compared.Value] = ["10", 9, "x", float("nan"), 9.5]
-    assert sorted(every, key=compared.rank)[:3] == [9, 9.5, "10"]
+    every: list[comparison.Value] = ["10", 9, "x", float("nan"), 9.5]
+    assert sorted(every, key=comparison.rank)[:3] == [9, 9.5, "10"]
 
 
 @pytest.mark.slow
@@ -156,7 +157,7 @@ def test_secrets_in_a_configuration_are_as_a_record_has_them(tmp_path: Path) -> 
     (tmp_path / "own.json").write_text(
         '{"db": {"password": "ada", "url": "http://ada:lovelace@db/x"}, "pad_token_id": 7, "salt": 1.5, "token": ""}'
     )
-    assert config_of.read(str(tmp_path / "own.json"), Redaction(("SALT",), ("PASSWORD",))) == {
+    assert checkpoint.read(str(tmp_path / "own.json"), Redaction(("SALT",), ("PASSWORD",))) == {
         "db.password": "REDACTED", "db.url": "http://ada:REDACTED@db/x", "pad_token_id": 7, "salt": "REDACTED",
         "token": "",
     }  # fmt: skip

@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 from told import Run
 
-from provio import config
-from provio.across import configurations
-from provio.across.known import CONTENT
-from provio.across.latest import Latest
-from provio.across.uses import ENTITY
-from provio.graph_lines import bundle_iri
-from provio.home import Home
-from provio.merge import merge
-from provio.removal import remove
+from provio.base.vocab import RUN_BASE
+from provio.graph.lines import bundle_iri
+from provio.merge.cross_run import configurations
+from provio.merge.cross_run.configurations import ENTITY, Latest
+from provio.merge.cross_run.known import CONTENT
+from provio.merge.removal import remove
+from provio.merge.runs import merge
+from provio.settings import schema
+from provio.settings.home import Home
 from provio.store import Writer, open_writer
-from provio.vocab import RUN_BASE
 
 Statements = set[tuple[str, str, str]]
 
@@ -77,7 +76,7 @@ def test_whatever_the_order_versions_follow_each_other_alike(home: Home, seed: i
         assert merge(home).damages == []
         held, wanted = said(home)
         assert held == wanted
-    remove(home, [folder.name for folder in sorted(home.run_folders())[2:4]], config.Config())
+    remove(home, [folder.name for folder in sorted(home.run_folders())[2:4]], schema.Config())
     held, wanted = said(home)
     assert held == wanted
 

@@ -17,8 +17,8 @@ from roots import cache as cache
 from roots import debian as debian
 from roots import ordinary as ordinary
 
-from provio import containers, image, recipes
-from provio.containers import ADDRESS, FOLDER, NAME, SIF, Start
+from provio.containers import image, recipes, runtimes
+from provio.containers.runtimes import ADDRESS, FOLDER, NAME, SIF, Start
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "containers.md").read_text(encoding="utf-8")
@@ -55,14 +55,14 @@ OTHER = {  # what `run` and `shell` say behind the working directory
 
 
 def line(name: str, mode: str, *command: str, options: tuple[str, ...] = ("--nv",)) -> str:
-    module = containers.load(name)
+    module = runtimes.load(name)
     image, form = IMAGES[name]
     start = Start(module.PROGRAMS[0], mode, image, form, command, options, ("/b",), VARIABLES, "/c")
     words: list[str] = module.command(start)
     return " ".join(words).replace(f"{os.geteuid()}:{os.getegid()}", "ME")
 
 
-@pytest.mark.parametrize("name", containers.names())
+@pytest.mark.parametrize("name", runtimes.names())
 def test_a_command_line_is_as_the_runtime_documents(name: str) -> None:
     """Every word of it, in each of the three modes; one's own working directory stays."""
     assert line(name, "exec", "cat", "x") == EXEC[name]
@@ -75,23 +75,23 @@ def test_a_command_line_is_as_the_runtime_documents(name: str) -> None:
         assert own.count(option.partition("=")[0]) == 1 or "/c" in own
 
 
-@pytest.mark.parametrize("name", containers.names())
+@pytest.mark.parametrize("name", runtimes.names())
 def test_each_runtime_has_a_paragraph_and_a_test(name: str) -> None:
     """docs/containers.md tells of it, and its command line stands above."""
     assert re.search(rf"(?m)^\*\*{name}\*\*.* \S", PAGE)
     assert name in EXEC and name in OTHER
-    assert containers.load(name).PROGRAMS and containers.load(name).TAKES
+    assert runtimes.load(name).PROGRAMS and runtimes.load(name).TAKES
 
 
 def test_values_that_a_runtime_would_split_go_another_way() -> None:
     """Apptainer's --env splits at a comma, ch-run expands what begins with a dollar sign."""
     said = {"PROVIO_TRACE": "1;op,stat;/a"}
     start = Start("apptainer", "exec", "x.sif", SIF, ("cat",), (), (), said)
-    assert "--env" not in containers.load("apptainer").command(start)
-    assert containers.load("apptainer").surroundings(start) == {"APPTAINERENV_PROVIO_TRACE": "1;op,stat;/a"}
-    assert containers.load("singularity").surroundings(start) == {"SINGULARITYENV_PROVIO_TRACE": "1;op,stat;/a"}
+    assert "--env" not in runtimes.load("apptainer").command(start)
+    assert runtimes.load("apptainer").surroundings(start) == {"APPTAINERENV_PROVIO_TRACE": "1;op,stat;/a"}
+    assert runtimes.load("singularity").surroundings(start) == {"SINGULARITYENV_PROVIO_TRACE": "1;op,stat;/a"}
     start = Start("ch-run", "exec", "/i", FOLDER, ("cat",), (), (), {"A": "1;$x"})
-    assert containers.load("charliecloud").command(start)[1] == "--env-no-expand"
+    assert runtimes.load("charliecloud").command(start)[1] == "--env-no-expand"
 
 
 # ---- refused, before anything starts

@@ -9,7 +9,7 @@ import pytest
 from conftest import Project, assert_valid, new_project
 from servers import account
 
-from provio import sparql
+from provio.store import sparql
 
 INDEX, DERIVED = "https://w3id.org/provio/index", "https://w3id.org/provio/derived"
 BOTH = "{ { ?f a provio:File BIND('plain' AS ?g) } UNION { GRAPH ?g { ?f a provio:File } } }"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from provio import digests
-from provio.digests import FEW, Digests
+from provio.trace import digests
+from provio.trace.digests import FEW, Digests
 
 
 def test_few_files_and_many() -> None:

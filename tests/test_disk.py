@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 from conftest import Project, provio_command
 
-from provio import disk
-from provio.home import Home
-from provio.reports.text import size
+from provio.ask import disk_usage
+from provio.base.text import size
+from provio.settings.home import Home
 from provio.store.embedded import LITTLE, WASTE, StoreReader, StoreWriter
 
 GRAPH = "http://example.org/graph"
 REWRITE = 'for i in {1..200}; do echo "$0 $i" > "file$i"; done'
 READ = """import sys
 from pathlib import Path
-from provio.home import Home
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
 reader = StoreReader(Home(Path(sys.argv[1])))
 print("reads", flush=True)
@@ -159,7 +159,7 @@ def test_what_is_shown_is_what_there_is(project: Project) -> None:
     project.provio("runs")
     (home.path / "else").mkdir()
     (home.path / "else" / "more").write_bytes(bytes(3_000_000))
-    taken = disk.taken(home)
+    taken = disk_usage.taken(home)
     both = summed(home.store, home.snapshots)
     assert len(snapshots(home)) == 2
     stored = summed(home.store, home.path / "statements")
@@ -175,5 +175,5 @@ def test_what_is_shown_is_what_there_is(project: Project) -> None:
     del reader
     (home.path / "else" / "more").unlink()
     shown = project.sh(f"COLUMNS=80 script -qec '{shlex.join(provio_command())} runs' /dev/null").splitlines()
-    assert " ".join(shown).endswith(disk.taken(home).line())
+    assert " ".join(shown).endswith(disk_usage.taken(home).line())
     assert max(map(len, shown)) <= 80

@@ -11,9 +11,9 @@ import pytest
 from conftest import ROOT, Project, provio_command
 from doc_pages import commands_of, setup_of
 
-from provio import manual
-from provio.reports import words
-from provio.vocab import vocabulary
+from provio.base.vocab import vocabulary
+from provio.cli import manual
+from provio.render import vocabulary_list
 
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
@@ -81,6 +81,6 @@ def test_the_reference_of_commands_is_todays() -> None:
 
 def test_the_page_of_words_is_todays() -> None:
     """docs/words.md is what `make calls` writes; each word of the ontology is in it, and says what it means."""
-    assert (DOCS / "words.md").read_text(encoding="utf-8") == words.page(), "make calls"
-    assert {word.name.removeprefix("provio:") for word in words.words()} == set(vocabulary().terms)
-    assert [word.name for word in words.words() if not word.says.get("comment")] == []
+    assert (DOCS / "words.md").read_text(encoding="utf-8") == vocabulary_list.page(), "make calls"
+    assert {word.name.removeprefix("provio:") for word in vocabulary_list.words()} == set(vocabulary().terms)
+    assert [word.name for word in vocabulary_list.words() if not word.says.get("comment")] == []

@@ -184,7 +184,7 @@ def test_a_shim_on_a_file_system_without_programs(project: Project, mounted: Exi
     subprocess.run(["mount", "-o", "remount,noexec", folder], check=True)
     project.env["PYTHONPATH"] = str(folder)
     done = subprocess.run(
-        [sys.executable, "-c", "from provio.cli import main; main()", "doctor", "--as", "json"],
+        [sys.executable, "-c", "from provio.cli.main import main; main()", "doctor", "--as", "json"],
         cwd=project.path, env=project.env, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     problems = {one["about"] for one in json.loads(done.stdout) if one["level"] == "problem"}
@@ -200,7 +200,7 @@ def test_a_shim_older_than_its_sources(project: Project, tmp_path: Path) -> None
     os.utime(copy / "provio" / SHIM.name, ns=(0, 10**18))
     project.env["PYTHONPATH"] = str(copy)
     done = subprocess.run(
-        [sys.executable, "-c", "from provio.cli import main; main()", "doctor"],
+        [sys.executable, "-c", "from provio.cli.main import main; main()", "doctor"],
         cwd=project.path, env=project.env, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 1

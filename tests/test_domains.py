@@ -13,13 +13,14 @@ import pytest
 from conftest import Project
 from filesystems import mount
 
-from provio import environment, storage
-from provio.digests import Digests
-from provio.errors import ConfigError
-from provio.identity import Identity
-from provio.run_facts import Trace
-from provio.settings import DOMAINS
-from provio.statx import Facts
+from provio.base.errors import ConfigError
+from provio.lineage.identity import Identity
+from provio.settings.types import DOMAINS
+from provio.system import mounts as storage
+from provio.system.statx import Facts
+from provio.trace import environment
+from provio.trace.digests import Digests
+from provio.trace.run_facts import Trace
 
 
 def identity(run: str, device: str, point: str, domain: str) -> Identity:
@@ -77,14 +78,14 @@ def test_what_is_no_name_or_folder_is_said(value: object, said: str) -> None:
 
 def test_a_variable_holds_a_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As in a file."""
-    from provio import config_layers
+    from provio.settings import load
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("PROVIO_DOMAINS", '{"/s/" = "lab"}')
-    assert config_layers.load([]).domains == {"/s": "lab"}
+    assert load.load([]).domains == {"/s": "lab"}
     monkeypatch.setenv("PROVIO_DOMAINS", '{"/s/" = 3}')
     with pytest.raises(ConfigError, match=r"^PROVIO_DOMAINS: domains: /s/: 3 is not allowed"):
-        config_layers.load([])
+        load.load([])
 
 
 CEPH = "2de6b8a4-1f0c-4e5e-9c3b-9f3a1d0e7c11.cephfs=/volumes/lab"

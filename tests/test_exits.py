@@ -15,7 +15,8 @@ import pytest
 from conftest import ROOT, Project, provio_command
 from filesystems import mount
 
-from provio import errors, verbs
+from provio.base import errors
+from provio.cli import verbs
 
 PAGE = (ROOT / "docs" / "exit-codes.md").read_text(encoding="utf-8")
 # Of a project in which `cp data/in.txt out.txt` was recorded as `first`, and once more.
@@ -212,7 +213,7 @@ def test_somebody_at_a_terminal_sees_that_it_works(recorded: Project) -> None:
 @pytest.mark.slow
 def test_long_answers_end_on_a_terminal(recorded: Project) -> None:
     """1,000 lines and a word about the rest; a pipe gets all. Of the runs the newest are shown."""
-    script = "from provio import terminal; terminal.out('line\\n' * 1500)"
+    script = "from provio.base import terminal; terminal.out('line\\n' * 1500)"
     child = pexpect.spawn(
         sys.executable, ["-c", script], cwd=recorded.path, env=recorded.env, encoding="utf-8", timeout=60
     )

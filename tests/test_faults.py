@@ -22,7 +22,7 @@ import pyoxigraph
 import pytest
 from conftest import Project, provio_command
 
-from provio.home import Home
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
 
 RUNS = 5
@@ -38,7 +38,7 @@ def hook(event, arguments):
         if left == 0:
             os.kill(os.getpid(), 9)
 sys.addaudithook(hook)
-from provio.cli import main
+from provio.cli.main import main
 main()
 """
 

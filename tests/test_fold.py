@@ -10,9 +10,11 @@ from conftest import Project, new_project
 from documents import document, edge, file, gap, phase, program
 from terminals import on_a_terminal
 
-from provio.document import LineageDocument, Node
-from provio.impact import Impact
-from provio.reports import fold, impact, text, tree
+from provio.ask import fold
+from provio.ask.document import LineageDocument, Node
+from provio.ask.impact import Impact
+from provio.base import text
+from provio.render import impact, tree
 
 GATHER = program("/home/ada/gather.py")
 START, END = "2026-11-20T08:00:00.000000Z", "2026-11-20T08:20:00.000000Z"

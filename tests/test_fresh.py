@@ -12,9 +12,9 @@ import pytest
 from conftest import Project, provio_command
 from meanwhile import start, wait_for
 
-from provio.home import Home
-from provio.runfiles import Folder
-from provio.trace import read_head
+from provio.settings.home import Home
+from provio.trace.read import read_head
+from provio.trace.run_source import Folder
 
 # Writes a file for each line that it is given, all recorded in one page of its thread file.
 WRITES = """

@@ -16,16 +16,16 @@ from conftest import Project, assert_valid
 from servers import Server, account
 from stories import STORIES
 
-from provio import config, config_layers
-from provio.graph_lines import bundle_iri
-from provio.home import Home
-from provio.merge import merge
-from provio.named_questions import named, questions
-from provio.parameters import bound
-from provio.query import ask
-from provio.reports import rows
+from provio.ask.parameters import bound
+from provio.ask.queries import named, questions
+from provio.ask.query import ask
+from provio.base.vocab import RUN_BASE
+from provio.graph.lines import bundle_iri
+from provio.merge.runs import merge
+from provio.render import rows
+from provio.settings import load, schema
+from provio.settings.home import Home
 from provio.store import Store, open_reader
-from provio.vocab import RUN_BASE
 
 FOLDER = Path(__file__).parent / "queries"
 CASES = {path.stem: tomllib.loads(path.read_text())["case"] for path in sorted(FOLDER.glob("*.toml"))}
@@ -101,7 +101,7 @@ def assert_golden(project: Project, stories: Callable[[str], Home], url: str) ->
     """Story by story: all answers are the embedded store's."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOME", str(project.path.parent))
-        settings = config_layers.load(flags={"store": url})
+        settings = load.load(flags={"store": url})
         for story in dict.fromkeys(case["story"] for cases in CASES.values() for case in cases):
             home = stories(story)
             merge(home, settings=settings)
@@ -114,7 +114,7 @@ def assert_golden(project: Project, stories: Callable[[str], Home], url: str) ->
             forget(home, settings)
 
 
-def forget(home: Home, settings: config.Config) -> None:
+def forget(home: Home, settings: schema.Config) -> None:
     """Take the story's runs off the server, and what follows from them."""
     from provio.store import open_writer
 

@@ -11,16 +11,16 @@ from random import Random
 import pytest
 from told import File, Run
 
-from provio.facts import Opening, Stretch
-from provio.home import Home
-from provio.lineage import growing, spans
-from provio.lineage.growing import Courses
+from provio.lineage import reads, spans
 from provio.lineage.model import Span
-from provio.merge import merge
-from provio.run_facts import Trace
-from provio.statx import Facts
+from provio.lineage.reads import Courses
+from provio.merge.runs import merge
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
-from provio.trace import read_run
+from provio.system.statx import Facts
+from provio.trace.facts import Opening, Stretch
+from provio.trace.read import read_run
+from provio.trace.run_facts import Trace
 
 ANCESTORS = """PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://www.w3.org/ns/prov#>
 SELECT DISTINCT ?path { ?out prov:specializationOf/provio:path "/data/out" .
@@ -123,7 +123,7 @@ def test_many_readers_of_what_many_write_are_no_product(tmp_path: Path, monkeypa
 
         sys.setprofile(count)
         try:
-            met = list(growing.read_on_the_way(trace, written))
+            met = list(reads.read_on_the_way(trace, written))
         finally:
             sys.setprofile(None)
         found[len(written)] = len(met)

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from provio.facts import Access, Event, Opening, Process, Thread
-from provio.folders import Tree
-from provio.identity import Identity
+from provio.base.folders import Tree
 from provio.lineage import conclude
+from provio.lineage.identity import Identity
 from provio.lineage.model import SECOND, TICK, Span, Version
-from provio.lineage.writing import Writing
-from provio.packed import Packed
-from provio.run_facts import Trace
-from provio.settle import _Names
-from provio.statx import Facts
+from provio.lineage.spans import Writing
+from provio.system.statx import Facts
+from provio.trace.compact_record import Packed
+from provio.trace.facts import Access, Event, Opening, Process, Thread
+from provio.trace.post_run import _Names
+from provio.trace.run_facts import Trace
 
 BEGAN = 1_795_000_000 * SECOND
 EACH = SECOND // 100

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from conftest import Project, provio_command
 
-from provio import hashing
-from provio.config import Config
-from provio.home import Home
+from provio.merge import hashing
+from provio.settings.home import Home
+from provio.settings.schema import Config
 
 PATH = "?v prov:specializationOf/provio:path ?n OPTIONAL { ?v provio:path ?own } BIND(COALESCE(?own, ?n) AS ?path)"
 HASHES = f"SELECT DISTINCT ?path ?hash {{ ?v provio:sha256 ?hash . {PATH} }}"

@@ -14,7 +14,7 @@ from conftest import Project
 from hdf5_project import ancestors, held, moved, sources
 from levels import disagreements
 
-from provio.home import Home
+from provio.settings.home import Home
 
 CLIENTS = Path(__file__).parent / "clients"
 Needs = Callable[..., None]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio.hdf5_signs import hdf5_inside, is_hdf5
+from provio.system.elf import hdf5_inside, is_hdf5
 
 CLIENTS = Path(__file__).parent / "clients"
 PAST = "HDF5 was called past all that watches it: datasets that it wrote are not seen (see docs/hdf5.md)"

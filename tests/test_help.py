@@ -8,7 +8,8 @@ import pexpect
 import pytest
 from conftest import Project, provio_command
 
-from provio import named_questions, usage, verbs
+from provio.ask import queries
+from provio.cli import usage, verbs
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -28,7 +29,7 @@ def on_terminal(project: Project, *arguments: str, **variables: str) -> str:
 def test_what_a_question_asks_is_listed_whole(project: Project) -> None:
     """On 80 columns too: what can be filled in is told elsewhere."""
     shown = on_terminal(project, "query", "--list")
-    assert all(one.title in shown for one in named_questions.questions())
+    assert all(one.title in shown for one in queries.questions())
     assert "…" not in shown and "provio query NAME --show" in shown
     assert "parameters" in on_terminal(project, "query", "--list", COLUMNS="200").splitlines()[0]
 

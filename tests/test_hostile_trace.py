@@ -12,11 +12,11 @@ import pyoxigraph as ox
 import pytest
 from conftest import Project
 
-from provio.home import Home
-from provio.merge import Outcome, merge
+from provio.base.vocab import NS, RUN_BASE
+from provio.merge.runs import Outcome, merge
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
-from provio.trace_records import parse
-from provio.vocab import NS, RUN_BASE
+from provio.trace.records import parse
 
 RUN, OTHER = "01a1fe26-0000-7000-8000-000000000001", "01a1fe26-0000-7000-8000-000000000002"
 HOST = "node"
@@ -149,8 +149,8 @@ def test_a_damaged_file_costs_itself_and_little_time(home: Home, more: bytes) ->
     """The good part is kept: in 20 s of processor time and 4 GiB of address space, where all of it takes far less."""
     record(home, RUN, more)
     limited = "import resource as r; r.setrlimit(r.RLIMIT_CPU, (20, 20)); r.setrlimit(r.RLIMIT_AS, (4 << 30, 4 << 30));"
-    script = f"{limited} from provio.home import Home; from provio.merge import merge; from pathlib import Path;"
-    script += f" print(merge(Home(Path({str(home.path)!r}))).merged)"
+    script = f"{limited} from provio.settings.home import Home; from provio.merge.runs import merge;"
+    script += f" from pathlib import Path; print(merge(Home(Path({str(home.path)!r}))).merged)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == (f"['{RUN}']\n", 0), done.stderr[-2000:]
     assert any(fact[3] == f"{NS}Write" for fact in said(home))
@@ -200,15 +200,15 @@ def test_a_folder_that_a_trace_names_is_read_only_where_it_is_the_runs(home: Hom
 
 def test_nothing_is_written_through_a_link(home: Home, tmp_path: Path) -> None:
     """What settling writes replaces a link that waits for it."""
-    from provio import settle
-    from provio.trace import read_run
+    from provio.trace import post_run
+    from provio.trace.read import read_run
 
     victim = tmp_path / "victim"
     victim.write_text("kept", encoding="utf-8")
     folder = record(home, RUN)
     for name in ("settled.new", "settled.ttl"):
         (folder / HOST / name).symlink_to(victim)
-    settle.settle(read_run(folder), HOST)
+    post_run.settle(read_run(folder), HOST)
     assert victim.read_text(encoding="utf-8") == "kept"
     assert isinstance(merge(home), Outcome)
 

@@ -17,7 +17,7 @@ import pytest
 from conftest import Project, provio_command
 from meanwhile import wait_for
 
-from provio import captured
+from provio.system import node_local
 
 LONGEST = 60  # seconds
 APART = ["unshare", "--uts", "--mount", "--net", "--propagation", "private"]
@@ -50,7 +50,7 @@ def on(project: Project, hosts: dict[str, Path], host: str, command: list[str], 
 
 def until_collected(project: Project, hosts: dict[str, Path]) -> None:
     """Wait until no host has anything that is not in the run folder, and who collected has tidied up."""
-    begun, notes = time.monotonic(), project.path / ".provio" / captured.NOTES
+    begun, notes = time.monotonic(), project.path / ".provio" / node_local.NOTES
     places = [
         *(notes.iterdir() if notes.is_dir() else ()),
         *(disk / f"provio-{os.geteuid()}" for disk in hosts.values()),
@@ -222,7 +222,8 @@ def test_a_clock_is_compared_with_that_which_dates_files(tmp_path: Path, ahead: 
     """Of a process whose clock is another than the kernel's: within what is said."""
     if shutil.which("faketime") is None:
         pytest.skip("faketime is not installed (make test installs it where it may)")
-    program = "import os, sys; from provio import captured; fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT); "
+    program = "import os, sys; from provio.system import node_local as captured; "
+    program += "fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT); "
     program += "print(*captured.clock(fd))"
     command = ["faketime", "-f", f"{ahead:+d}s", sys.executable, "-c", program, tmp_path / "mark"]
     real = os.environ | {"NO_FAKE_STAT": "1", "FAKE_UTIME": "1"}  # the times of files are not its own

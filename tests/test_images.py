@@ -22,8 +22,11 @@ from roots import Ordinary, small
 from roots import ordinary as ordinary
 from test_mount_tables import namespaces
 
-from provio import config_layers, image, image_digest, packing, statx
-from provio.home import Home
+from provio.containers import image
+from provio.merge import archive_runs
+from provio.settings import load
+from provio.settings.home import Home
+from provio.system import statx
 
 RECIPE, LABELS = "Bootstrap: docker\nFrom: debian\n", '{"org.label-schema.version": "1", "é": "ü"}'
 DEFINITION, LABELLING, PARTITION = 0x4001, 0x4003, 0x4004  # of descriptors, as sylabs/sif has them
@@ -68,13 +71,13 @@ def test_what_a_sif_says(tmp_path: Path) -> None:
     assert (known.machine, known.recipe, known.path) == ("x86_64", RECIPE, str(path))
     assert known.labels == ("org.label-schema.version=1", "é=ü")
     digest = "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    assert image_digest.digest_of(str(path), tmp_path / "kept") == digest
+    assert image.digest_of(str(path), tmp_path / "kept") == digest
     (note,) = (tmp_path / "kept").iterdir()
     note.write_text("sha256:kept")
-    assert image_digest.digest_of(str(path), tmp_path / "kept") == "sha256:kept"
+    assert image.digest_of(str(path), tmp_path / "kept") == "sha256:kept"
     sif(path, b"04\0")
     assert image.of_file(str(path)).machine == "aarch64"
-    assert image_digest.digest_of(str(path), tmp_path / "kept") not in (digest, "sha256:kept")
+    assert image.digest_of(str(path), tmp_path / "kept") not in (digest, "sha256:kept")
 
 
 def test_a_sif_that_is_cut_short_says_what_it_has(tmp_path: Path) -> None:
@@ -150,17 +153,17 @@ def test_one_process_at_a_time_computes_a_digest(tmp_path: Path) -> None:
     """Of ranks that start together in containers; the others leave it to what follows their ends."""
     home, path = Home(tmp_path), tmp_path / "image"
     path.write_bytes(b"1")
-    kept = tmp_path / image_digest.KEPT
+    kept = tmp_path / image.KEPT
     kept.mkdir()
     held = os.open(kept, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     with pytest.raises(BlockingIOError):
-        image_digest.digest_of(str(path), kept)
-    assert image_digest.Digesting(home, str(path)).stopped() == ""
+        image.digest_of(str(path), kept)
+    assert image.Digesting(home, str(path)).stopped() == ""
     os.close(held)
-    digest = image_digest.digest_of(str(path), kept, wait=True)
+    digest = image.digest_of(str(path), kept, wait=True)
     assert digest == "sha256:" + hashlib.sha256(b"1").hexdigest()
-    assert image_digest.digest_of(str(path), kept) == digest
+    assert image.digest_of(str(path), kept) == digest
 
 
 @pytest.mark.slow
@@ -179,22 +182,22 @@ def test_a_run_that_waits_for_its_images_digest_is_not_packed(project: Project, 
     for text in ("first", "second"):
         path.write_text(text)
         project.run(f"echo {text} > {text}")
-        run, key = max(folder.name for folder in home.run_folders()), image_digest.key_of(statx.facts(bytes(path)))
+        run, key = max(folder.name for folder in home.run_folders()), image.key_of(statx.facts(bytes(path)))
         with (home.runs / run / "run.ttl").open("a") as head:
             head.write(f'<{image.iri(run)}> a :Image ; :name "x" .\n')
-        image_digest.ask(home, run, str(path), key)
+        image.ask(home, run, str(path), key)
     project.provio("merge")
-    assert packing.pack(home, config_layers.load([project.path]), home.run_folders()) == 0
+    assert archive_runs.pack(home, load.load([project.path]), home.run_folders()) == 0
     assert {note.read_text() for note in (home.path / "unpacked").iterdir()} == {"the digest of its image follows\n"}
     head = home.runs / run / "run.ttl"
     ended = head.read_text()
     head.write_text(re.sub(r" ; :endedNs \d+", "", ended))  # as it is until the command that asked has written its end
-    stating = [sys.executable, "-m", "provio.image_digest", str(home.path)]
+    stating = [sys.executable, "-m", "provio.containers.image", str(home.path)]
     subprocess.run(stating, check=True, env=project.env)
-    assert image_digest.waited_for(home) == [run] and "sha256:" not in head.read_text()
+    assert image.waited_for(home) == [run] and "sha256:" not in head.read_text()
     head.write_text(ended)
     subprocess.run(stating, check=True, env=project.env)
-    assert image_digest.waited_for(home) == []
+    assert image.waited_for(home) == []
     digests = [row["d"] for row in project.rows("SELECT ?d { ?i a provio:Image ; provio:digest ?d }")]
     assert digests == ["sha256:" + hashlib.sha256(b"second").hexdigest()]
 

@@ -8,8 +8,10 @@ import pyoxigraph as ox
 import pytest
 from conftest import Project
 
-from provio import implied, kinds, vocab
-from provio.vocab import NS, PROV
+from provio.base import vocab
+from provio.base.vocab import NS, PROV
+from provio.graph import declarations
+from provio.store import implied
 
 HEAD = f"@prefix : <{NS}> . @prefix prov: <{PROV}> . @prefix x: <urn:x:> . "
 
@@ -48,7 +50,7 @@ def test_these_classes_of_prov_are_implied() -> None:
 def test_one_class_of_a_node_implies_what_it_is(general: str) -> None:
     """Of whatever kind a program calls it: else it would be found twice."""
     for kind in ("", "no kind", *vocab.vocabulary().terms):
-        found, _ = kinds.types(general, kind)
+        found, _ = declarations.types_of_kind(general, kind)
         assert len([one for one in found if one in implied.classes()]) == 1, (general, kind, found)
 
 

@@ -12,8 +12,8 @@ from conftest import Project
 from posix_trace import Trace, name_of
 
 from interceptors.python import surroundings
-from provio import limits
-from provio.errors import ConfigError
+from provio.base.errors import ConfigError
+from provio.record import driver
 
 NAMES = """
 a.tmp ab abc a/b/c.tmp a/bc/d x[1] x1 x-y B Z.h5 deep/er/a.tmp 'q' h é.dat éé.dat ünder/x !a ]x -
@@ -119,7 +119,7 @@ def test_more_than_the_shim_takes_is_refused(project: Project) -> None:
     assert (done.stdout, said in done.stderr, "not recording" in done.stderr) == ("ran\n", True, True)
     assert project.provio("run", "--strict", "--", "echo", "ran", code=125).stdout == ""
     with pytest.raises(ConfigError, match="of 40001 bytes"):
-        limits.limits((), ("/" + "x" * 39_999,), Path("/"))
+        driver.recorded_paths((), ("/" + "x" * 39_999,), Path("/"))
 
 
 def test_better_no_record_than_one_that_holds_what_was_to_be_kept_out(project: Project) -> None:
@@ -135,6 +135,6 @@ def test_a_folder_goes_out_by_all_its_names(tmp_path: Path) -> None:
     project = tmp_path / "p[1]"
     (project / "real").mkdir(parents=True)
     (project / "link").symlink_to("real")
-    told = limits.limits(("link", "*.h5"), ("/tmp/x/",), project)
+    told = driver.recorded_paths(("link", "*.h5"), ("/tmp/x/",), project)
     where = str(project).replace("[", "[[]")
     assert told == ("-/tmp/x", f"+{project}/link", f"+{project}/real", f"+{where}/*.h5")

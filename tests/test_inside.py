@@ -11,12 +11,12 @@ import pytest
 from conftest import Project
 from told import File, Process, Run
 
-from provio import config_layers
-from provio.home import Home
-from provio.member_origins import Origins
-from provio.nodes import Nodes
+from provio.ask.member_origins import Origins
+from provio.ask.nodes import Nodes
+from provio.base.vocab import PROV
+from provio.settings import load
+from provio.settings.home import Home
 from provio.store import open_reader, open_writer
-from provio.vocab import PROV
 
 
 class Folder:
@@ -257,7 +257,7 @@ def test_an_object_is_followed_through_any_number_of_versions(folder: Folder) ->
     version = "https://w3id.org/provio/version/v/1.2.{}.4".format
     lines = [f"<{version(n + 1)}> <{PROV}wasRevisionOf> <{version(n)}> .\n" for n in range(10_050)]
     lines.append(f"<{version(0)}#/d> <{PROV}wasGeneratedBy> <urn:test:process> .\n")
-    with open_writer(folder.home, config_layers.load(), wait=True) as writer:
+    with open_writer(folder.home, load.load(), wait=True) as writer:
         writer.replace("urn:test:graph", ["".join(lines)])
         writer.publish()
     reader = open_reader(folder.home)

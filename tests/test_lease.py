@@ -12,12 +12,12 @@ from conftest import Project, provio_command
 from servers import Server, account
 from test_remote import quads, record
 
-from provio import config_layers
-from provio.errors import Busy, StoreError
-from provio.home import Home
-from provio.store import lease, terms
-from provio.store.places import record_of
-from provio.store.remote import connect
+from provio.base.errors import Busy, StoreError
+from provio.settings import load
+from provio.settings.home import Home
+from provio.store.remote import lease, terms
+from provio.store.remote.places import record_of
+from provio.store.remote.reader import connect
 
 ELSEWHERE = f"{lease.GRAPH}/another-boot.4026531836/4711/1"
 
@@ -30,14 +30,14 @@ def waiting(server: Server, who: str, seconds: float) -> None:
 
 
 def holders(server: Server) -> list[str]:
-    there = connect(config_layers.load(flags={"store": server.url}))
+    there = connect(load.load(flags={"store": server.url}))
     answer = there.ask(f"SELECT ?who {{ GRAPH <{lease.GRAPH}> {{ ?who <{lease.SINCE}> ?t }} }}", (), [lease.GRAPH])
     return [row["who"] for row in terms.rows(answer)]
 
 
 def test_a_lease_of_another_machine(oxigraph: Server) -> None:
     """It counts for ten minutes of the server's time, and is forgotten after them."""
-    there = connect(config_layers.load(flags={"store": oxigraph.url}))
+    there = connect(load.load(flags={"store": oxigraph.url}))
     waiting(oxigraph, ELSEWHERE, lease.EXPIRES - 60)
     with pytest.raises(Busy):
         lease.Lease(there, wait=False)
@@ -52,7 +52,7 @@ def test_a_lease_of_another_machine(oxigraph: Server) -> None:
 
 def test_one_that_let_others_merge(oxigraph: Server) -> None:
     """Who was away for too long, and was forgotten, writes nothing any more."""
-    there = connect(config_layers.load(flags={"store": oxigraph.url}))
+    there = connect(load.load(flags={"store": oxigraph.url}))
     mine = lease.Lease(there, wait=False)
     oxigraph.update(f"CLEAR GRAPH <{lease.GRAPH}>")
     mine.renewed -= lease.EXPIRES
@@ -96,7 +96,7 @@ def test_what_a_killed_merge_left_is_asked_by_nobody(project: Project, oxigraph:
     assert quads(project, "--store", oxigraph.url) == quads(project)
     project.provio("run", "--quiet", "--", "true", env={**project.env, "PROVIO_STORE": oxigraph.url})
     assert quads(project, "--store", oxigraph.url) == quads(project)
-    there = connect(config_layers.load(flags={"store": oxigraph.url}))
+    there = connect(load.load(flags={"store": oxigraph.url}))
     found = {row["g"] for row in terms.rows(there.own("SELECT DISTINCT ?g { GRAPH ?g { <urn:a> ?p ?o } }", []))}
     assert found == {"urn:mine"}
 

@@ -8,14 +8,14 @@ import sys
 import pytest
 from conftest import Project
 
-from provio import leaves
-from provio.ancestry import Scope, Via, lineage
-from provio.document import LineageDocument
-from provio.home import Home
-from provio.reports import document_json
+from provio.ask import walk
+from provio.ask.document import LineageDocument
+from provio.ask.lineage import Scope, Via, lineage
+from provio.ask.target import find_target
+from provio.ask.why import why
+from provio.render import json
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
-from provio.target import find_target
-from provio.why import why
 
 SCRIPT = """
 ln b two-names; cat a b c,d "$(printf 'e\\351')" f > first; cp f same; cat same first a > second; echo x >> second
@@ -48,12 +48,12 @@ def answers(project: Project, reader: StoreReader) -> list[object]:
     ]
     documents = [lineage(reader, [target], scope) for target in targets for scope in scopes]
     documents += [lineage(reader, targets, scope) for scope in scopes]
-    return [*map(document_json.render, documents), *(why(reader, target) for target in targets)]
+    return [*map(json.render, documents), *(why(reader, target) for target in targets)]
 
 
 def many(monkeypatch: pytest.MonkeyPatch, *, most: int) -> None:
-    monkeypatch.setattr(leaves, "MANY", -1)
-    monkeypatch.setattr(leaves, "MOST", most)
+    monkeypatch.setattr(walk, "MANY", -1)
+    monkeypatch.setattr(walk, "MOST", most)
 
 
 def test_leaves_are_what_is_looked_up(project: Project, asked: StoreReader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_leaves_are_found(project: Project, asked: StoreReader, monkeypatch: pyt
     maker = lineage(asked, [find_target(asked, str(project.path / "first"))], Scope(depth=1))
     [phase] = {edge["subject"] for edge in maker["edges"] if edge["predicate"].endswith("#used")}
     many(monkeypatch, most=1_000)
-    found = leaves.inputs(asked, [phase], 1)
+    found = walk.inputs(asked, [phase], 1)
     assert found is not None
     assert {node["label"] for node in found.leaves[phase].values()} == {"a", "c,d", "f"}
     assert len(found.others) == 2

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, note, settings
 from levels import disagreements
 from told import File, Handle, Process, Run
 
-from provio.home import Home
-from provio.merge import merge
+from provio.merge.runs import merge
+from provio.settings.home import Home
 
 NAMES = ["/a", "/b", "/g/a", "/g/b", "/g"]
 ACTS = "read write whole create attribute wrote copy copies move delete shows link plain printed fork close".split()

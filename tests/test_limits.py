@@ -15,9 +15,9 @@ from conftest import Project
 from servers import INI, Server, port, started
 from test_remote import record
 
-from provio.endpoints import Account
-from provio.errors import StoreError
-from provio.store import server, terms
+from provio.base.errors import StoreError
+from provio.settings.types import Account
+from provio.store.remote import server, terms
 
 ROW = b'{"a":{"type":"literal","value":"%s"}},' % (b"x" * 1000)
 HEAD = b'{"head":{"vars":["a"]},"results":{"bindings":['

@@ -19,8 +19,9 @@ from conftest import Project, provio_command
 from meanwhile import start, tell, wait_for
 from serving import serving
 
-from provio import environment, live
-from provio.home import Home
+from provio.ask import live
+from provio.settings.home import Home
+from provio.trace import environment, liveness, run_source
 
 MOMENTS = int(os.environ.get("MOMENTS", "10"))
 KILLS = int(os.environ.get("KILLS", "10"))
@@ -154,7 +155,7 @@ def test_a_run_of_another_host_is_named_with_its_age(waiting: Project) -> None:
     assert re.search(r"run \S+ goes on on node3, heard of \S+ m?s ago", asked.stderr)
     assert folder.name not in in_store(copy)
     for path in (folder, *folder.rglob("*")):
-        os.utime(path, (time.time() - live.going.HEARD - 60,) * 2)
+        os.utime(path, (time.time() - liveness.HEARD - 60,) * 2)
     assert "goes on" not in copy.provio("why", "nowhere", code=3).stderr
     assert folder.name in in_store(copy)
 
@@ -265,7 +266,7 @@ def test_only_so_much_is_read_without_the_lock(project: Project, monkeypatch: py
         project.provio("run", "--quiet", "--no-merge", "--", "sh", "-c", f"echo 1 > {name}")
     runs = Home(project.path / ".provio").run_folders()
     assert live.newest(runs) == runs[::-1]
-    monkeypatch.setattr(live, "MOST", 2 * live.runfiles.of(runs[0]).extent()[0])
+    monkeypatch.setattr(live, "MOST", 2 * run_source.of(runs[0]).extent()[0])
     assert live.newest(runs) == runs[:0:-1]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from provio.facts import Event, Process, Thread
-from provio.lineage.lives import lives
-from provio.packed import Packed
-from provio.run_facts import Trace
+from provio.lineage.versions import lives
+from provio.trace.compact_record import Packed
+from provio.trace.facts import Event, Process, Thread
+from provio.trace.run_facts import Trace
 
 
 def process(number: int, pid: int, started: int) -> Process:

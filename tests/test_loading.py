@@ -17,17 +17,17 @@ import pytest
 from conftest import Project
 from meanwhile import state, stopped
 
-from provio.errors import StoreError
-from provio.home import Home
-from provio.store import embedded, loading
-from provio.store.embedded import StoreWriter
+from provio.base.errors import StoreError
+from provio.settings.home import Home
+from provio.store import embedded
+from provio.store.embedded import StoreWriter, loading
 
 RUN = "https://w3id.org/provio/run/01936b2e-7c00-7abc-8def-0123456789ab"
 GRAPH = RUN + "/bundle"
-APART = "from provio.store import embedded, loading as l; embedded.LARGE = 0; l.PROGRAM = {!r}; "
-APART += "from provio.cli import main; main()"
+APART = "from provio.store import embedded; from provio.store.embedded import loading as l; "
+APART += "embedded.LARGE = 0; l.PROGRAM = {!r}; from provio.cli.main import main; main()"
 # A loader that stops before it opens the store (`_load`), or when it has (`_calm`).
-STOPS = "import os, signal; from provio.store import loading as l; go_on = l.{0}; "
+STOPS = "import os, signal; from provio.store.embedded import loading as l; go_on = l.{0}; "
 STOPS += "l.{0} = lambda *of: (os.kill(os.getpid(), signal.SIGSTOP), go_on(*of)); l.main()"
 
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_made_leaves_nothing(
 def test_what_the_store_does_by_itself_waits(tmp_path: Path) -> None:
     """Its threads have what is left over of one processor."""
     program = (
-        "import os; import pyoxigraph as ox; from provio.store import loading as l; "
+        "import os; import pyoxigraph as ox; from provio.store.embedded import loading as l; "
         f"s = ox.Store({str(tmp_path / 'store')!r}); l._calm(); own = l._own_threads(); "
         "print(len(own), {os.sched_getscheduler(one) == os.SCHED_IDLE for one in own},"
         " {len(os.sched_getaffinity(one)) for one in [*own, 0]})"
@@ -120,7 +120,7 @@ def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         loading.load("/proc/none/store", triples(10), ())
     with pytest.raises(ValueError, match="line 1"):
         loading.load(str(tmp_path / "store"), [b"<http://example.org/a> is no triple\n"], ())
-    killed = "import os, signal; from provio.store import loading as l; "
+    killed = "import os, signal; from provio.store.embedded import loading as l; "
     killed += "l._calm = lambda: os.kill(os.getpid(), signal.SIGKILL); l.main()"
     monkeypatch.setattr(loading, "PROGRAM", killed)
     with pytest.raises(StoreError, match="ended by SIGKILL"):
@@ -131,7 +131,7 @@ def test_ctrl_c_while_it_loads_what_came_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
     """Who waits for it is interrupted, and it has ended: the lock and the store are free."""
-    waits = "import os, signal; from provio.store import loading as l; "
+    waits = "import os, signal; from provio.store.embedded import loading as l; "
     waits += "l._load = lambda path, file: (file.read(), os.kill(os.getppid(), 2), signal.pause()); l.main()"
     monkeypatch.setattr(loading, "PROGRAM", waits)
     with pytest.raises(KeyboardInterrupt):

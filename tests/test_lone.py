@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio import merge_job, parts, trace_lone
-from provio.config import Config
-from provio.home import Home
-from provio.lone import Lone
-from provio.runfiles import folder as run_folder
-from provio.settle import settled
-from provio.survey import Parts
-from provio.trace import read_run
+from provio.merge import job
+from provio.merge.large import parts
+from provio.merge.large.survey import Parts
+from provio.settings.home import Home
+from provio.settings.schema import Config
+from provio.trace import read_lone, run_folder
+from provio.trace.lone import Lone
+from provio.trace.post_run import settled
+from provio.trace.read import read_run
 
 # What a program does to files at random: to a few again and again, to most once. Two threads, and a fork.
 PROGRAM = """
@@ -104,9 +105,9 @@ SEEDS = int(os.environ.get("PROVIO_SEEDS", "5"))
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small runs have lone files, in several batches."""
-    monkeypatch.setattr(trace_lone, "FIRST", 3)
-    monkeypatch.setattr(trace_lone, "BATCH", 7)
-    monkeypatch.setattr(trace_lone, "WINDOW", 5)
+    monkeypatch.setattr(read_lone, "FIRST", 3)
+    monkeypatch.setattr(read_lone, "BATCH", 7)
+    monkeypatch.setattr(read_lone, "WINDOW", 5)
     monkeypatch.setattr(run_folder, "LARGE", 2_000)
 
 
@@ -127,7 +128,7 @@ def assert_same(run: Path, held: Lone) -> None:
 
 
 def held_by(project: Project, run: Path) -> Lone:
-    found = merge_job.lone_of(run, Home(project.path / ".provio"))
+    found = job.lone_of(run, Home(project.path / ".provio"))
     assert found is not None
     return found
 
@@ -233,7 +234,7 @@ os.rename("in", "moved")
 
 def test_a_small_run_has_none(project: Project) -> None:
     run = record(project, "for number in range(60): open(f'in/{number}').read()")
-    assert merge_job.lone_of(run, Home(project.path / ".provio")) is None
+    assert job.lone_of(run, Home(project.path / ".provio")) is None
 
 
 @pytest.mark.usefixtures("few")

@@ -10,10 +10,10 @@ import many_ranks
 import pytest
 from conftest import ROOT
 
-from provio import parts
-from provio.config import Config
-from provio.survey import Parts
-from provio.trace import read_run
+from provio.merge.large import parts
+from provio.merge.large.survey import Parts
+from provio.settings.schema import Config
+from provio.trace.read import read_run
 
 pytestmark = pytest.mark.slow
 

@@ -13,14 +13,15 @@ from conftest import assert_valid
 from test_prov_package import lost
 from told import File, Process, Run
 
-from provio import implied, parts
-from provio.config import Config
-from provio.graph_lines import bundle_iri
-from provio.home import Home
-from provio.merge import merge
+from provio.graph.lines import bundle_iri
+from provio.merge.large import parts
+from provio.merge.large.survey import Parts
+from provio.merge.runs import merge
+from provio.settings.home import Home
+from provio.settings.schema import Config
+from provio.store import implied
 from provio.store.embedded import StoreReader
-from provio.survey import Parts
-from provio.trace import read_run
+from provio.trace.read import read_run
 
 PREFIXES = "PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://www.w3.org/ns/prov#> "
 

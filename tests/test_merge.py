@@ -16,13 +16,15 @@ import pytest
 from conftest import Project
 from meanwhile import SIGNALLED, state
 
-from provio import intake, parts
-from provio.config import Config
-from provio.home import Home
-from provio.merge import merge
+from provio.base.vocab import NS
+from provio.merge import intake
+from provio.merge.large import parts
+from provio.merge.runs import merge
+from provio.settings.home import Home
+from provio.settings.schema import Config
 from provio.store.embedded import StoreReader
-from provio.trace import read_run
-from provio.vocab import NS
+from provio.trace import run_source
+from provio.trace.read import read_run
 
 
 def quads(project: Project) -> set[str]:
@@ -341,9 +343,9 @@ def test_what_changed_in_the_second_of_its_merge_is_pending(project: Project) ->
         os.utime(path, ns=(second, second), follow_symlinks=False)
     os.utime(home.marks / folder.name, ns=(second, second))
     settings = Config().conclusions
-    assert home.pending(settings) == [folder]
+    assert run_source.pending(home, settings) == [folder]
     os.utime(home.marks / folder.name, ns=(second + 1, second + 1))
-    assert home.pending(settings) == []
+    assert run_source.pending(home, settings) == []
 
 
 def test_what_is_written_between_reading_and_merging_is_pending(project: Project) -> None:
@@ -356,5 +358,5 @@ def test_what_is_written_between_reading_and_merging_is_pending(project: Project
     thread = next(path for path in folder.rglob("*.0.ttl"))
     thread.write_bytes(thread.read_bytes() + b"# more\n")
     merge(home, known=trace)
-    assert home.pending() == [folder]
+    assert run_source.pending(home) == [folder]
     assert merge(home).merged == [folder.name]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio.home import Home
-from provio.merge import merge
+from provio.merge.runs import merge
+from provio.settings.home import Home
 from provio.store import embedded
 from provio.store.embedded import VERSION
 
@@ -80,6 +80,6 @@ def test_it_is_published_whole(first: Project, monkeypatch: pytest.MonkeyPatch) 
         publish(writer)
 
     monkeypatch.setattr(embedded.StoreWriter, "publish", counted)
-    monkeypatch.setattr("provio.merge.BETWEEN", -1.0)
+    monkeypatch.setattr("provio.merge.runs.BETWEEN", -1.0)
     merge(Home(first.path / ".provio"))
     assert published == [3]

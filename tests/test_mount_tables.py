@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from conftest import Project
 
-from provio import environment
-from provio.mount_tables import UNKNOWN, MountTables, Table, _Outside
+from provio.trace import environment
+from provio.trace.mount_names import UNKNOWN, MountTables, Table, _Outside
 
 HOST = "https://w3id.org/provio/run/r/h/"
 INSIDE = rb"""45 66 254:0 /images/deb / ro,relatime - ext4 /dev/vda rw

@@ -9,13 +9,13 @@ import pytest
 from conftest import Project
 from pyoxigraph import Literal, Store
 
-from provio.errors import BadQuery
-from provio.named_questions import ANY, FOLDER, KINDS, PLACES, filled, named, of_text, questions
-from provio.parameters import TERMS, bound
-from provio.query import find
-from provio.reports import rows
-from provio.reports.question import page
-from provio.vocab import XSD
+from provio.ask.parameters import TERMS, bound
+from provio.ask.queries import ANY, FOLDER, KINDS, PLACES, filled, named, of_text, questions
+from provio.ask.query import find
+from provio.base.errors import BadQuery
+from provio.base.vocab import XSD
+from provio.render import rows
+from provio.render.queries import page
 
 NAMES = [question.name for question in questions()]
 
@@ -47,7 +47,7 @@ def test_each_answer_fits_80_columns(name: str) -> None:
 
 
 def test_the_page_of_questions_is_fresh() -> None:
-    """It is what `python -m provio.reports.question` prints; each question is in it."""
+    """It is what `python -m provio.render.queries` prints; each question is in it."""
     written = (FOLDER.parent.parent / "docs" / "queries.md").read_text()
     assert written == page(questions())
     assert all(f"\n## {name}\n" in written for name in NAMES)

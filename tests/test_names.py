@@ -8,7 +8,7 @@ import os
 import pytest
 from conftest import Project
 
-from provio.identity import domain_segment
+from provio.lineage.identity import domain_segment
 
 NAMES = {
     "space": b"two words",

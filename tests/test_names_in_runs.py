@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio import known_by
-from provio import runs as summaries
-from provio.home import Home
+from provio.ask import run_uses
+from provio.ask import runs as summaries
+from provio.settings.home import Home
 from provio.store import open_reader
 
 RUNS = ["echo 1 > a", "cat a", "mv a b; cat b", "cat b", "mv b c; cat c", "cat c"]
@@ -32,7 +32,7 @@ def test_a_run_is_told_with_the_names_that_it_found_or_gave(project: Project, mo
     reader = open_reader(Home(project.path / ".provio"))
     told = []
     for most in (0, 1_000_000):  # each activity is looked at; all activities are read
-        monkeypatch.setattr(known_by, "MOST", most)
+        monkeypatch.setattr(run_uses, "MOST", most)
         told.append([summaries.facts(reader, run) for run in runs])
     assert told[0] == told[1]
     answer = project.provio("query", "files-of-program", "cat", "--as", "csv").stdout.splitlines()[1:]

@@ -7,10 +7,10 @@ from datetime import datetime
 import pytest
 from conftest import Project
 
-from provio.home import Home
-from provio.nodes import FEW, Nodes
+from provio.ask.nodes import FEW, Nodes
+from provio.base.vocab import NS, RDF
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
-from provio.vocab import NS, RDF
 
 
 def recorded(project: Project) -> tuple[StoreReader, list[str]]:

@@ -12,20 +12,17 @@ import pytest
 from stories import STORIES
 from test_golden_questions import CASES, answer
 
-from provio import history, known_by, recorded, runs, whole_run
-from provio.home import Home
-from provio.merge import merge
-from provio.stale import Names
+from provio.ask import earlier, run_uses, runs, verify, whole_run
+from provio.ask.stale import Names
+from provio.merge.runs import merge
+from provio.settings.home import Home
 from provio.store import Store, open_reader
 from provio.store.embedded import StoreReader
 
 PACKAGE = Path(__file__).resolve().parent.parent / "provio"
-APART = {"store", "across", "validate", "exports", "queries", "interceptors", "ontology"}
+APART = {"store", "merge", "validate", "queries", "interceptors", "ontology"}
 NO_QUESTION = {
-    "sparql.py": "what it reads are the user's own questions",
-    "class_patterns.py": "reads questions that users write",
-    "sparql_patterns.py": "reads questions that users write",
-    "question.py": "the page about questions says what GRAPH finds",
+    "queries.py": "the page about questions says what GRAPH finds",
 }
 
 
@@ -78,29 +75,29 @@ def test_named_questions_give_the_same_rows(layouts: tuple[str, Store, Store]) -
 def test_what_names_held_is_the_same(layouts: tuple[str, Store, Store]) -> None:
     """Of all, of each run, of each path; what was removed; the history of each name."""
     _, graphs, one = layouts
-    assert recorded.last_held(one) == recorded.last_held(graphs) != []
-    assert recorded.removals(one) == recorded.removals(graphs)
+    assert verify.last_held(one) == verify.last_held(graphs) != []
+    assert verify.removals(one) == verify.removals(graphs)
     for run in ids(graphs):
-        assert recorded.last_held(one, run) == recorded.last_held(graphs, run)
+        assert verify.last_held(one, run) == verify.last_held(graphs, run)
     for path in paths(graphs):
         asked = [path.encode()]
-        assert recorded.last_held(one, paths=asked) == recorded.last_held(graphs, paths=asked)
+        assert verify.last_held(one, paths=asked) == verify.last_held(graphs, paths=asked)
         pattern = f'?file provio:path "{path}" .'
-        assert history.held(one, pattern, [path]) == history.held(graphs, pattern, [path]) != []
+        assert earlier.held(one, pattern, [path]) == earlier.held(graphs, pattern, [path]) != []
 
 
 def test_what_is_known_of_versions_is_the_same(layouts: tuple[str, Store, Store]) -> None:
     """The runs that know them, their makers, their names as each run used them."""
     _, graphs, one = layouts
     versions = column(graphs, "v", "?v a provio:FileVersion")
-    assert known_by.runs(one, versions) == known_by.runs(graphs, versions)
+    assert run_uses.runs(one, versions) == run_uses.runs(graphs, versions)
     names = [Names(one), Names(graphs)]
     for each in names:
         each.load(versions)
     assert names[0].known == names[1].known
     for version in versions:
-        assert recorded.names_of(one, version) == recorded.names_of(graphs, version)
-        assert recorded.makers(one, version) == recorded.makers(graphs, version)
+        assert verify.names_of(one, version) == verify.names_of(graphs, version)
+        assert verify.recorded_makers(one, version) == verify.recorded_makers(graphs, version)
         for run in ids(graphs):
             assert names[0].used_as(version, run) == names[1].used_as(version, run)
 
@@ -117,6 +114,6 @@ def test_a_run_is_shown_the_same(layouts: tuple[str, Store, Store]) -> None:
 def test_no_question_asks_which_graph_states_something() -> None:
     """A fact stands in the store once, however many runs state it: what belongs to a run its IRI tells."""
     modules = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in APART]
-    asked = [path for path in modules if not path.name.startswith("merge")] + [*(PACKAGE / "queries").glob("*.rq")]
+    asked = [*modules, *(PACKAGE / "queries").glob("*.rq")]
     found = {path.name for path in asked if re.search(r"\bGRAPH\b", path.read_text(encoding="utf-8"))}
     assert found == set(NO_QUESTION)

@@ -14,9 +14,9 @@ import pytest
 from conftest import Project, new_project
 from told import Run
 
-from provio import verbs
-from provio.home import Home
-from provio.reports.records import TABLES, page, render
+from provio.cli import verbs
+from provio.render.records import TABLES, page, render
+from provio.settings.home import Home
 
 # How each is asked, and whether its JSON is the rows themselves.
 ASKED = {
@@ -107,14 +107,14 @@ def test_where_json_is_more_than_rows_the_page_says_so(recorded: Project, name: 
 
 
 def test_the_page_is_fresh() -> None:
-    """docs/output.md is what `python -m provio.reports.records` prints."""
+    """docs/output.md is what `python -m provio.render.records` prints."""
     assert (Path(__file__).parent.parent / "docs" / "output.md").read_text() == page()
 
 
 def test_whoever_prints_a_table_prints_it_for_programs_too() -> None:
     """A verb that has `--as table` has json, csv and tsv; its columns are documented, and asked above."""
     for name in verbs.names():
-        command = import_module(f"provio.verbs.{name}").command
+        command = import_module(f"provio.cli.verbs.{name}").command
         options = [option for option in command.params if "--as" in option.opts]
         forms: set[Any] = {form for option in options for form in getattr(option.type, "choices", ())}
         if "table" in forms or "csv" in forms:

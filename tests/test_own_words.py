@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio import named_questions, own_words, vocab
-from provio.config import Config
-from provio.errors import BadQuery, ConfigError
+from provio.ask import queries
+from provio.base import vocab
+from provio.base.errors import BadQuery, ConfigError
+from provio.settings.schema import Config
+from provio.store import user_vocabulary
 
 PREFIXES = """@prefix lab: <https://lab.example/terms#> .
 @prefix provio: <https://w3id.org/provio/ns#> .
@@ -38,7 +40,7 @@ def test_a_class_of_one_s_own_is_what_it_lies_below(tmp_path: Path) -> None:
     """Through another of one's own, and in another file."""
     (tmp_path / "a.ttl").write_text(TERMS)
     (tmp_path / "b.ttl").write_text(f"{PREFIXES} lab:Finest rdfs:subClassOf lab:Fine .")
-    own_words.of(Config(ontology=(str(tmp_path / "b.ttl"), str(tmp_path / "a.ttl"))))
+    user_vocabulary.of(Config(ontology=(str(tmp_path / "b.ttl"), str(tmp_path / "a.ttl"))))
     assert {vocab.NS + "Configuration", vocab.PROV + "Entity"} < vocab.superclasses(LAB + "Finest")
     assert vocab.most_specific([vocab.PROV + "Entity", vocab.NS + "Configuration", LAB + "Fine"]) == LAB + "Fine"
 
@@ -59,7 +61,7 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str | No
     if text is not None:
         (tmp_path / "my.ttl").write_text(PREFIXES + text)
     with pytest.raises(ConfigError) as raised:
-        own_words.of(Config(ontology=(str(tmp_path / "my.ttl"),)))
+        user_vocabulary.of(Config(ontology=(str(tmp_path / "my.ttl"),)))
     assert str(raised.value).startswith("ontology: ") and said in str(raised.value), str(raised.value)
 
 
@@ -76,16 +78,16 @@ def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path, kind: str) -> N
         os.truncate(path, 1 << 40)
     said = "is larger than 64 MiB" if kind == "large" else "is no plain file"
     with pytest.raises(ConfigError, match=f"ontology: {path}: {said}: name a Turtle file"):
-        own_words.of(Config(ontology=(str(path),)))
+        user_vocabulary.of(Config(ontology=(str(path),)))
     path.rename(tmp_path / "my.rq")
     with pytest.raises(BadQuery, match=f"my.rq: {said}"):
-        named_questions.questions([str(tmp_path)])
+        queries.questions([str(tmp_path)])
 
 
 @pytest.mark.slow
 def test_questions_and_validation_know_them(project: Project) -> None:
     """In the store from the next question on, as they are by then; gone with the setting."""
-    asked = f"SELECT ?c {{ GRAPH <{own_words.ONTOLOGY}> {{ ?c rdfs:subClassOf+ provio:Configuration }} }}"
+    asked = f"SELECT ?c {{ GRAPH <{user_vocabulary.ONTOLOGY}> {{ ?c rdfs:subClassOf+ provio:Configuration }} }}"
     (project.path / "terms.ttl").write_text(TERMS)
     (project.path / "provio.toml").write_text('ontology = ["terms.ttl"]\n')
     project.run("echo x > out")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from provio.packed import Packed
-from provio.vocab import vocabulary
+from provio.base.vocab import vocabulary
+from provio.trace.compact_record import Packed
 
 texts = some.dictionaries(some.sampled_from(["path", "api", "readApi", "a", "from"]), some.text())
 numbers = some.dictionaries(

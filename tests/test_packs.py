@@ -17,16 +17,17 @@ from conftest import Project
 from meanwhile import tell, wait_for
 from servers import Server
 
-from provio import hashing, packing, runfiles
-from provio.config import Config
-from provio.home import Home
-from provio.lock import Lock
-from provio.merge import merge
-from provio.runfiles import folder as run_folders
+from provio.ask.federated import Together
+from provio.merge import archive_runs, hashing
+from provio.merge.runs import merge
+from provio.settings.home import PACKED, Home
+from provio.settings.lock import Lock
+from provio.settings.schema import Config
 from provio.store import open_reader
-from provio.together import Together
-from provio.trace import read_head, read_run
-from provio.trace_hash import content_hash
+from provio.trace import run_folder as run_folders
+from provio.trace import run_source
+from provio.trace.digests import content_hash
+from provio.trace.read import read_head, read_run
 
 
 def quads(project: Project) -> set[str]:
@@ -35,7 +36,7 @@ def quads(project: Project) -> set[str]:
 
 def run_folder(project: Project) -> Path:
     """The folder of the one run there is, packed or not."""
-    (found,) = {entry.name.removesuffix(runfiles.ENDING) for entry in (project.path / ".provio" / "runs").iterdir()}
+    (found,) = {entry.name.removesuffix(PACKED) for entry in (project.path / ".provio" / "runs").iterdir()}
     return project.path / ".provio" / "runs" / found
 
 
@@ -43,7 +44,7 @@ def pack_by_hand(folder: Path) -> Path:
     """What `tar` makes of a run folder: `run.ttl` first, then by name."""
     (host,) = (entry for entry in folder.iterdir() if entry.is_dir())
     names = [f"{folder.name}/run.ttl", *sorted(f"{folder.name}/{host.name}/{name}" for name in os.listdir(host))]
-    packed = runfiles.pack_of(folder)
+    packed = run_source.pack_of(folder)
     subprocess.run(["tar", "-cJf", packed, "-C", folder.parent, *names], check=True)
     shutil.rmtree(folder)
     return packed
@@ -98,7 +99,7 @@ def test_a_finished_run_is_packed_and_nothing_else_changes(project: Project) -> 
     files = {
         str(path.relative_to(folder.parent))
         for path in folder.rglob("*")
-        if path.is_file() and path.name != runfiles.UNCLOSED
+        if path.is_file() and path.name != run_source.UNCLOSED
     }
     assert "2 runs packed" in project.provio("merge", "--pack").stderr
     left = sorted(path.name for path in (project.path / ".provio" / "runs").rglob("*"))
@@ -123,8 +124,8 @@ def test_a_question_has_packed_what_is_due(project: Project, stores: str) -> Non
     project.watch("cp", "a", "b")
     home, folder = Home(project.path / ".provio"), run_folder(project)
     now = time.time()
-    assert packing.due(home, now) == []
-    assert packing.due(home, now + 2 * packing.AGE) == [folder]
+    assert archive_runs.due(home, now) == []
+    assert archive_runs.due(home, now + 2 * archive_runs.AGE) == [folder]
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "c")
     (late,) = (found for found in home.run_folders() if found != folder)
     old = late.rename(late.with_name("00000000" + late.name[8:]))
@@ -132,14 +133,14 @@ def test_a_question_has_packed_what_is_due(project: Project, stores: str) -> Non
         path.write_bytes(path.read_bytes().replace(late.name.encode(), old.name.encode()))
     (project.path / "provio.toml").write_text("pack = false\n")
     project.provio("runs")
-    assert packing.due(home, now) == [old]
+    assert archive_runs.due(home, now) == [old]
     (project.path / "provio.toml").write_text("pack = true\n" + stores)
     project.provio("runs")
-    wait_for(runfiles.pack_of(old))
+    wait_for(run_source.pack_of(old))
     deadline = time.monotonic() + 60
     while old.exists() or list(home.runs.glob("*.packed")):
         assert time.monotonic() < deadline
-    assert packing.due(home, now) == []
+    assert archive_runs.due(home, now) == []
     assert folder.is_dir()
 
 
@@ -167,9 +168,9 @@ def test_what_is_not_finished_is_not_packed(project: Project, how: str) -> None:
         os.utime(victim, ns=(times, times))
     home = Home(project.path / ".provio")
     try:
-        assert packing.pack(home, Config(), [folder]) == 0
+        assert archive_runs.pack(home, Config(), [folder]) == 0
         assert folder.is_dir()
-        assert not runfiles.pack_of(folder).exists()
+        assert not run_source.pack_of(folder).exists()
         assert (home.path / "unpacked" / folder.name).read_text()
     finally:
         if how in daemons:
@@ -182,7 +183,7 @@ def test_a_run_waits_for_the_job_that_it_submitted(project: Project) -> None:
     project.watch("./sbatch", "job.sh")
     home = Home(project.path / ".provio")
     [folder] = home.run_folders()
-    assert packing.pack(home, Config(), [folder]) == 0
+    assert archive_runs.pack(home, Config(), [folder]) == 0
     assert "job" in (home.path / "unpacked" / folder.name).read_text()
 
 
@@ -200,7 +201,7 @@ def hook(event, arguments):
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(hook)
-from provio.cli import main
+from provio.cli.main import main
 sys.exit(main())
 """
 
@@ -249,7 +250,7 @@ def test_what_is_in_shared_memory_is_collected(project: Project) -> None:
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
     folder = run_folder(project)
-    elsewhere = runfiles.shared_memory() / folder.name
+    elsewhere = run_source.shared_memory() / folder.name
     elsewhere.parent.mkdir(mode=0o700, exist_ok=True)
     elsewhere.mkdir()
     try:
@@ -277,10 +278,10 @@ def test_a_record_that_nobody_asks_is_packed_when_there_are_many_runs(project: P
     """The end of a run has it done: of all but the newest that are merged."""
     project.run("echo 1 > a")
     home, folder = Home(project.path / ".provio"), run_folder(project)
-    for number in range(packing.KEPT):
+    for number in range(archive_runs.KEPT):
         (home.runs / f"ffffffff-0000-7000-8000-{number:012x}").mkdir()
     project.run("echo 2 > b")
-    wait_for(runfiles.pack_of(folder))
+    wait_for(run_source.pack_of(folder))
 
 
 @pytest.mark.slow
@@ -307,9 +308,9 @@ def test_what_was_never_merged_is_not_due(project: Project) -> None:
     """However old: a record whose runs are in the store of several alone starts no packer with each question."""
     project.provio("run", "--quiet", "--no-merge", "--", "true")
     home = Home(project.path / ".provio")
-    assert packing.due(home, time.time() + 2 * packing.AGE) == []
+    assert archive_runs.due(home, time.time() + 2 * archive_runs.AGE) == []
     project.provio("merge")
-    assert len(packing.due(home, time.time() + 2 * packing.AGE)) == 1
+    assert len(archive_runs.due(home, time.time() + 2 * archive_runs.AGE)) == 1
 
 
 def test_another_record_writes_into_a_run_only_with_its_lock(project: Project) -> None:
@@ -345,7 +346,7 @@ def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
     def packed_then(path: Path) -> bytes:
         data = read(path)
         monkeypatch.undo()
-        assert packing.pack(home, Config(), [folder]) == 1
+        assert archive_runs.pack(home, Config(), [folder]) == 1
         return data
 
     (home.path / "together").mkdir()

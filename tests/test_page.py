@@ -14,7 +14,7 @@ import pytest
 from browsers import Browser
 from conftest import Project
 
-from provio.view import render
+from provio.render.page import render
 
 pytestmark = pytest.mark.slow
 ITEMS = "given.handle.items()"
@@ -75,7 +75,7 @@ def test_a_packed_document_is_the_very_document(browser):
         document["nodes"][0]["source"] = "0 00 1 01 " * 700
         document["nodes"][0]["iri"] += "/0012.1795296625900658661.007"
         document["target"] = document["nodes"][0]["iri"]
-        from provio.view.packing import packed
+        from provio.render.page.compact import packed
 
         browser.open(render(documents.lone_document(), "x"))
         found = browser.ask(f"JSON.stringify(await provioLineage.unpack({json.dumps(packed(document))}))")

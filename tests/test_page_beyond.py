@@ -14,7 +14,7 @@ import documents
 import pytest
 from browsers import Browser
 
-from provio.view import render
+from provio.render.page import render
 
 pytestmark = pytest.mark.slow
 ITEMS = "given.handle.items()"

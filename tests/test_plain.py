@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from provio.plain import field, plain
+from provio.base.records import field, plain
 
 
 @plain(frozen=True, slots=True)

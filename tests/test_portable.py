@@ -19,7 +19,7 @@ from hostile import NAMES
 from portable import LOADER, TARGETS, as_installed, compiled, made_shims, needed, of_one_size
 from posix_trace import POSIX, Trace, assert_held, counts, name_of, of_class
 
-from provio import needs
+from provio.system import elf
 
 pytestmark = pytest.mark.slow
 KINDS = tuple(TARGETS)
@@ -62,9 +62,9 @@ def test_what_a_shim_asks_for(preload: Path, kind: str) -> None:
     said = subprocess.run(["readelf", "-W", "-d", shim], capture_output=True, text=True, check=True).stdout
     if kind.endswith("glibc"):
         assert glibc_versions(shim) and max(glibc_versions(shim)) <= (2, 17)
-        assert needs.needed(shim) == ["libc.so.6"]
+        assert elf.needed(shim) == ["libc.so.6"]
     else:
-        assert not glibc_versions(shim) and not needs.needed(shim)
+        assert not glibc_versions(shim) and not elf.needed(shim)
         assert asked_for(shim) <= OF_MUSL
     assert "RPATH" not in said and "RUNPATH" not in said
     assert re.search(r"FLAGS_1.*NOW INITFIRST", said)
@@ -260,8 +260,8 @@ def test_threads_that_come_with_a_library_that_is_loaded_later(preload: Path, tm
     ):
         (tmp_path / f"{name}.c").write_text(text)
         subprocess.run([*zig, "-o", tmp_path / name, tmp_path / f"{name}.c", *options], check=True)
-    assert "libpthread.so.0" in needs.needed(tmp_path / "late.so")
-    assert "libpthread.so.0" not in needs.needed(tmp_path / "loads")
+    assert "libpthread.so.0" in elf.needed(tmp_path / "late.so")
+    assert "libpthread.so.0" not in elf.needed(tmp_path / "loads")
     folder = next((OLDER.parent / "lib").glob("*-linux-gnu"))
     command = [next(folder.glob("ld-2*.so")), "--library-path", folder, tmp_path / "loads", tmp_path / "late.so"]
     trace = Trace(tmp_path / "trace", shim_of(preload, "x86_64-glibc"))
@@ -353,7 +353,7 @@ def test_provio_run_takes_the_shim_of_the_program(
     command = [
         sys.executable,
         "-c",
-        "from provio.cli import main; main()",
+        "from provio.cli.main import main; main()",
         "run",
         "--quiet",
         "--",

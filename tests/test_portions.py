@@ -17,19 +17,23 @@ import pytest
 from conftest import Project, provio_command
 from meanwhile import state, tell, wait_for
 
-from provio import live, merge_job, parts, runfiles, survey, surveying, watching
-from provio.across.versions import notes_in
-from provio.config import Config
-from provio.home import Home
-from provio.intake import Prepared
-from provio.lock import Lock
-from provio.merge import merge
-from provio.recording import Recording
-from provio.run_facts import Trace
-from provio.settle import settled
+from provio.ask import live
+from provio.merge import job
+from provio.merge.intake import Prepared
+from provio.merge.large import parts, survey
+from provio.merge.large.survey import Indivisible, Parts
+from provio.merge.runs import merge
+from provio.record import driver
+from provio.settings.home import Home
+from provio.settings.lock import Lock
+from provio.settings.schema import Config
 from provio.store.embedded import StoreReader
-from provio.survey import Indivisible, Parts
-from provio.trace import read_head, read_run
+from provio.store.versions import notes_in
+from provio.trace import run_folder, run_source
+from provio.trace.post_run import settled
+from provio.trace.read import read_head, read_run
+from provio.trace.recording import Recording
+from provio.trace.run_facts import Trace
 
 # Each of these has to do with no other, or by what they read alone; the pipes with each other and their shell.
 ALONE = "for i in 1 2 3 4; do sort in > out$i; done"
@@ -113,8 +117,9 @@ MOVED = "mkdir d; cp in d/a; cp in d/b; mkdir e; mv d e/f; cp e/f/a a; sort e/f/
 # A merge that reads every run in portions, and is killed as it comes to the n-th of them.
 KILLED = """
 import os, sys
-from provio import merge_job, survey, surveying
-surveying.PORTION, merge_job.is_large, read = 1, lambda _: True, survey.Survey.read
+from provio.merge import job
+from provio.merge.large import survey
+survey.PORTION, job.is_large, read = 1, lambda _: True, survey.Survey.read
 left = int(sys.argv.pop(1))
 def killed(found, portion):
     global left
@@ -123,7 +128,7 @@ def killed(found, portion):
         os.kill(os.getpid(), 9)
     return read(found, portion)
 survey.Survey.read = killed
-from provio.cli import main
+from provio.cli.main import main
 main()
 """
 KINDS = {"objects": INSIDE, "tasks": TASKS, "checkpoints": SAVED, "folders": MOVED, "paths": PATHS}
@@ -147,12 +152,12 @@ def told(prepared: Prepared) -> tuple[set[str], dict[str, int | None], set[str],
 
 
 def divided(folder: Path) -> survey.Survey:
-    return surveying.survey(runfiles.of(folder), {})
+    return survey.survey(run_source.of(folder), {})
 
 
 def held(folder: Path) -> survey.Survey:
     """Divide a run as it was once."""
-    return surveying.survey(runfiles.held(runfiles.of(folder), read_head(folder), folder.parent), {})
+    return survey.survey(run_source.held(run_source.of(folder), read_head(folder), folder.parent), {})
 
 
 @pytest.mark.parametrize(
@@ -162,7 +167,7 @@ def test_the_same_graph(project: Project, monkeypatch: pytest.MonkeyPatch, scrip
     """Told in as many portions as there are, all that is said is what is said of the whole, and so is what it leaves
     open and what the index says."""
     folder = folder_of(project, script)
-    monkeypatch.setattr(surveying, "PORTION", 1)
+    monkeypatch.setattr(survey, "PORTION", 1)
     assert len(divided(folder).portions) >= 5
     assert_same(folder)
 
@@ -170,9 +175,9 @@ def test_the_same_graph(project: Project, monkeypatch: pytest.MonkeyPatch, scrip
 def assert_same(folder: Path, look: Callable[[Path], survey.Survey] = divided) -> None:
     """Tell a run in portions, twice (once with what is found after it, once with what was), and whole; and so where
     each file that can be is told before the processes are."""
-    for wide in (surveying.WIDE, surveying.WIDE, 1):
+    for wide in (survey.WIDE, survey.WIDE, 1):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(surveying, "WIDE", wide)
+            patch.setattr(survey, "WIDE", wide)
             found = look(folder)
         divided = told(parts.prepare(found, Config(), contextlib.nullcontext))
         whole = settled(read_run(folder))
@@ -190,7 +195,7 @@ def test_the_same_of_every_kind(project: Project, monkeypatch: pytest.MonkeyPatc
             common["x"], common["g/y"] = [1.0, 2.0, 3.0], [4]
             common["x"].attrs["unit"] = "m"
     folder = folder_of(project, KINDS[kind] + "\n" + ALONE)
-    monkeypatch.setattr(surveying, "PORTION", 1)
+    monkeypatch.setattr(survey, "PORTION", 1)
     assert len(divided(folder).portions) >= 4
     assert_same(folder)
 
@@ -221,7 +226,7 @@ def test_the_same_of_ranks(project: Project, monkeypatch: pytest.MonkeyPatch) ->
     finally:
         process.kill()
         process.wait()
-    monkeypatch.setattr(surveying, "PORTION", 1)
+    monkeypatch.setattr(survey, "PORTION", 1)
     assert len(divided(folder).portions) >= 5
     assert_same(folder)
 
@@ -268,8 +273,8 @@ def going_on(project: Project) -> Iterator[tuple[Path, Callable[[], None]]]:
 @pytest.mark.parametrize("large", [1 << 40, 1 << 10], ids=["whole files", "files in parts"])
 def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     """It is told as it was once, though it is read twice; and anew when it has ended."""
-    monkeypatch.setattr(surveying, "PORTION", 1)
-    monkeypatch.setattr(runfiles.folder, "LARGE", large)
+    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(run_folder, "LARGE", large)
     home = Home(project.path / ".provio")
     with going_on(project) as (folder, end):
         with pytest.raises(Indivisible):
@@ -277,8 +282,8 @@ def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.Mo
         assert len(held(folder).portions) >= 4
         assert_same(folder, held)
         with monkeypatch.context() as patch:
-            patch.setattr(merge_job, "is_large", lambda _: True)
-            patch.setattr(merge_job, "_trace", None)  # nothing is read as a whole
+            patch.setattr(job, "is_large", lambda _: True)
+            patch.setattr(job, "_trace", None)  # nothing is read as a whole
             overlay = live.overlaid(home, [folder], Config())
             before = quads(overlay.home)
             overlay.close()
@@ -293,8 +298,8 @@ def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.Mo
 @pytest.mark.slow
 def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is open for writing is what it was found to be at first, for all who have to do with it."""
-    monkeypatch.setattr(surveying, "PORTION", 1)
-    monkeypatch.setattr(surveying, "WIDE", 1)
+    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(survey, "WIDE", 1)
     read = survey.Survey.read
 
     def changed(found: survey.Survey, portion: list[survey.Files]) -> Trace:
@@ -322,7 +327,7 @@ def test_the_same_of_programs_that_cannot_be_watched(
     if made.returncode:
         pytest.skip("needs a static C library")
     folder = folder_of(project, "./blind > blind.out; sort blind.out > seen\n" + ALONE)
-    monkeypatch.setattr(surveying, "PORTION", 1)
+    monkeypatch.setattr(survey, "PORTION", 1)
     assert len(divided(folder).portions) >= 4
     assert read_run(folder).unwatched
     assert_same(folder)
@@ -337,7 +342,7 @@ def test_the_same_where_mounts_differ(project: Project, monkeypatch: pytest.Monk
     (project.path / "data").mkdir()
     inside = "mount --bind data /mnt; cd /mnt; cp ../$PWD0/in a; sort a > b".replace("../$PWD0", str(project.path))
     folder = folder_of(project, f"unshare -m sh -c '{inside}'; cp data/b c; " + ALONE)
-    monkeypatch.setattr(surveying, "PORTION", 1)
+    monkeypatch.setattr(survey, "PORTION", 1)
     assert len(divided(folder).portions) >= 4
     assert read_run(folder).contained
     assert_same(folder)
@@ -352,9 +357,9 @@ def test_the_same_of_what_was_packed(project: Project, monkeypatch: pytest.Monke
     whole = quads(home)
     project.provio("merge", "--pack")
     assert not folder.exists()
-    monkeypatch.setattr(surveying, "PORTION", 1)
-    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
-    found = merge_job.read(merge_job.Job(folder, 0, None), home, Config())
+    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(job, "is_large", lambda _: True)
+    found = job.read(job.Job(folder, 0, None), home, Config())
     assert isinstance(found.prepared.pieces, Generator)
     before = set(home.path.iterdir())
     assert merge(home, rebuild=True).merged == [folder.name]
@@ -366,8 +371,8 @@ def test_the_same_of_what_was_packed(project: Project, monkeypatch: pytest.Monke
 def test_a_run_that_changes_between_its_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was told of it is not kept: it is read as it is then, held, and is so in the store."""
     folder = folder_of(project, ALONE)
-    monkeypatch.setattr(surveying, "PORTION", 1)
-    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
+    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(job, "is_large", lambda _: True)
     read, last = survey.Survey.read, max(folder.rglob("*.0.ttl"))
     late = f"<{last.stem.rsplit('.', 1)[0]}/late> a <https://w3id.org/provio/ns#Gap> .\n"
 
@@ -378,7 +383,7 @@ def test_a_run_that_changes_between_its_readings(project: Project, monkeypatch: 
         return read(found, portion)
 
     monkeypatch.setattr(survey.Survey, "read", changed)
-    monkeypatch.setattr(merge_job, "_trace", None)  # nothing is read as a whole
+    monkeypatch.setattr(job, "_trace", None)  # nothing is read as a whole
     home = Home(project.path / ".provio")
     assert merge(home).merged == [folder.name]
     assert merge(home).unchanged == 1
@@ -395,8 +400,8 @@ def test_the_same_store(project: Project, monkeypatch: pytest.MonkeyPatch) -> No
     home = Home(project.path / ".provio")
     merge(home)
     whole = quads(home)
-    monkeypatch.setattr(surveying, "PORTION", 1)
-    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
+    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(job, "is_large", lambda _: True)
     assert len(merge(home, rebuild=True).merged) == 1
     assert quads(home) == whole
     assert merge(home).unchanged == 1
@@ -409,8 +414,8 @@ def test_killed_between_portions(project: Project, monkeypatch: pytest.MonkeyPat
     project.sh("echo 0 > before; echo b > in")
     project.provio("run", "--quiet", "--", "sort", "before", "-o", "after")
     project.provio("merge", "--quiet")
-    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
-    monkeypatch.setattr(surveying, "PORTION", 1)
+    monkeypatch.setattr(job, "is_large", lambda _: True)
+    monkeypatch.setattr(survey, "PORTION", 1)
     before = quads(home)
     project.provio("run", "--quiet", "--no-merge", "--name", "large", "--", "bash", "-c", ALONE)
     for number in (1, 3, 5):
@@ -438,7 +443,7 @@ def test_what_cannot_be_divided(project: Project, monkeypatch: pytest.MonkeyPatc
     folder = folder_of(project, f"{MOVED}; {said}")
     with pytest.raises(Indivisible):
         divided(folder)
-    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
+    monkeypatch.setattr(job, "is_large", lambda _: True)
     home = Home(project.path / ".provio")
     assert merge(home).merged == [folder.name]
 
@@ -450,10 +455,10 @@ def test_a_damaged_file_is_named(project: Project, monkeypatch: pytest.MonkeyPat
     lost, *_, damaged = sorted(folder.rglob("*.0.ttl"))
     damaged.write_bytes(damaged.read_bytes() + b" <a1> what is this .\n")
     lost.write_bytes(b"what is this\n")
-    monkeypatch.setattr(surveying, "PORTION", 1)
+    monkeypatch.setattr(survey, "PORTION", 1)
     assert_same(folder)
     assert_same(folder, held)
-    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
+    monkeypatch.setattr(job, "is_large", lambda _: True)
     outcome = merge(Home(project.path / ".provio"))
     assert outcome.merged == [folder.name]
     assert lost.name in outcome.damages[0]
@@ -465,11 +470,11 @@ def test_a_large_run_is_merged_at_its_end(project: Project, monkeypatch: pytest.
     """Its end does not read all of it: merge does, in portions."""
     folder = folder_of(project, ALONE)
     home = Home(project.path / ".provio")
-    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
+    monkeypatch.setattr(job, "is_large", lambda _: True)
     recording = Recording(home, folder.name, [], None, 0, folder)
-    said = watching._merged(recording, Lock(home, wait=True), Config())
+    said = driver._merged(recording, Lock(home, wait=True), Config())
     assert said.startswith(f"run {folder.name}: many processes, recorded in")
-    assert home.pending() == []
+    assert run_source.pending(home) == []
     assert len(list(StoreReader(home).rows("SELECT ?p { ?p a provio:Process }"))) >= 5
 
 
@@ -477,22 +482,22 @@ def test_text_alone_makes_a_run_large(tmp_path: Path, monkeypatch: pytest.Monkey
     """What fills a thread's file up takes nothing to hold."""
     host = tmp_path / "run" / "host"
     host.mkdir(parents=True)
-    monkeypatch.setattr(merge_job, "MANY", 1)
-    monkeypatch.setattr(merge_job, "WHOLE", 100_000)
+    monkeypatch.setattr(job, "MANY", 1)
+    monkeypatch.setattr(job, "WHOLE", 100_000)
     for number in range(3):
         (host / f"{number}.ttl").write_text("<> a 1 .\n" * 3_000 + "#" * 50_000 + "\n")
         (host / f"{number}.calls.ttl").write_text("<> a 1 .\n" * 3_000)
-    assert not merge_job.is_large(host.parent)
+    assert not job.is_large(host.parent)
     (host / "3.ttl").write_text("<> a 1 .\n" * 3_000)
-    assert merge_job.is_large(host.parent)
+    assert job.is_large(host.parent)
 
 
 def test_the_files_of_all_hosts_make_a_run_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of ranks may have left a few on each host."""
-    monkeypatch.setattr(merge_job, "MANY", 2)
-    monkeypatch.setattr(merge_job, "WHOLE", 50_000)
+    monkeypatch.setattr(job, "MANY", 2)
+    monkeypatch.setattr(job, "WHOLE", 50_000)
     for number in range(3):
-        assert not merge_job.is_large(tmp_path)
+        assert not job.is_large(tmp_path)
         (tmp_path / f"host{number}").mkdir()
         (tmp_path / f"host{number}" / "0.ttl").write_text("<> a 1 .\n" * 3_000)
-    assert merge_job.is_large(tmp_path)
+    assert job.is_large(tmp_path)

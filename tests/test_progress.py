@@ -11,13 +11,13 @@ import sys
 
 import pytest
 
-from provio import terminal
+from provio.base import terminal
 
 # A question that is asked until the line of progress stands: then it answers (`answer`), or it never does.
 QUESTION = """
 import os, signal, sys
-from provio import stopping, terminal
-stopping.TICK, terminal.AT_ONCE = 0.01, 0.0
+from provio.base import terminal, time_limit
+time_limit.TICK, terminal.AT_ONCE = 0.01, 0.0
 leave, give = os.pipe()
 line = terminal.progress()
 
@@ -25,7 +25,7 @@ def note(text):
     line(text)
     os.write(give, b".")
 
-code = stopping.apart(0, note)
+code = time_limit.apart(0, note)
 if code is None:
     os.read(leave, 1 if sys.argv[1] == "answer" else 0)
     while sys.argv[1] != "answer":

@@ -14,7 +14,7 @@ from prov.identifier import Identifier
 from prov.model import Literal, ProvDocument, ProvElement, ProvRecord
 from pyoxigraph import NamedNode, Quad, RdfFormat
 
-from provio.vocab import NS, PREFIXES, PROV, RDF, RDFS, XSD
+from provio.base.vocab import NS, PREFIXES, PROV, RDF, RDFS, XSD
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "ontology" / "example.ttl"
 BUNDLE = "https://w3id.org/provio/run/01936b2e-7c00-7abc-8def-0123456789ab/bundle"

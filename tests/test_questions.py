@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from conftest import Project, provio_command
 
-from provio import paths, when
-from provio.document import Lineage, LineageDocument
-from provio.history import held
-from provio.home import Home
+from provio.ask import paths
+from provio.ask.document import Lineage, LineageDocument
+from provio.ask.earlier import held
+from provio.base import times
+from provio.base.turtle import literal
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
-from provio.turtle import literal
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +82,7 @@ def test_times(monkeypatch: pytest.MonkeyPatch, text: str, found: str) -> None:
     monkeypatch.setenv("TZ", "Etc/GMT-1")
     time.tzset()
     try:
-        assert when.moment(text, NOW) == datetime.fromisoformat(found + "+00:00")
+        assert times.moment(text, NOW) == datetime.fromisoformat(found + "+00:00")
     finally:
         monkeypatch.undo()
         time.tzset()

@@ -19,15 +19,19 @@ import pytest
 from conftest import ROOT, Project, new_project, provio_command
 from meanwhile import start, wait_for
 
-from provio import captured, merge_job, ranked, ranks, surveying
-from provio.config import Config
-from provio.facts import Access
-from provio.home import Home
 from provio.interceptors.python import rank as layer
-from provio.lock import Lock
-from provio.merge import merge
-from provio.ranks import Contradiction
-from provio.trace import read_head, read_run
+from provio.merge import job
+from provio.merge.large import survey
+from provio.merge.runs import merge
+from provio.record import ranks as ranked
+from provio.settings.home import Home
+from provio.settings.lock import Lock
+from provio.settings.schema import Config
+from provio.system import node_local, ranks
+from provio.system.ranks import Contradiction
+from provio.trace import run_source
+from provio.trace.facts import Access
+from provio.trace.read import read_head, read_run
 
 LAST = re.compile(rb":(lastRead|lastWrite|closed|closedNs)\s+\d+")
 
@@ -320,7 +324,7 @@ def hook(event, arguments):
             os.write(2, b"failed here\\n")
             raise OSError(28, os.strerror(28))
 sys.addaudithook(hook)
-from provio.cli import main
+from provio.cli.main import main
 sys.exit(main())
 """
 
@@ -472,7 +476,7 @@ def test_ranks_end_with_the_last_of_them(project: Project) -> None:
         "?p a provio:Process ; prov:endedAtTime ?last } GROUP BY ?end"
     )[0]
     assert row["end"] == row["late"]
-    assert Home(project.path / ".provio").pending(Config().conclusions) == []
+    assert run_source.pending(Home(project.path / ".provio"), Config().conclusions) == []
     assert "1 run packed" in project.provio("merge", "--pack").stderr
     assert ends(project) == ["ended"]
 
@@ -493,8 +497,8 @@ def test_the_end_of_ranks_that_are_read_in_portions(project: Project, monkeypatc
     """It is noted before the first portion is told, and merging again finds nothing new."""
     script = "for rank in 0 1; do PMI_RANK=$rank provio run --quiet -- touch out$rank; done"
     assert started(project, script) == ""
-    monkeypatch.setattr(surveying, "PORTION", 1)
-    monkeypatch.setattr(merge_job, "is_large", lambda _: True)
+    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(job, "is_large", lambda _: True)
     home = Home(project.path / ".provio")
     assert len(merge(home).merged) == 1
     assert merge(home).merged == []
@@ -623,7 +627,7 @@ def collects(entry: Path, project: Project) -> bool:
         left = b"killed.py" in words and os.readlink(entry / "cwd") == str(project.path)
     except OSError:
         return False
-    return left or (captured.COLLECT.encode() in words and any(os.fsencode(project.path) in word for word in words))
+    return left or (node_local.COLLECT.encode() in words and any(os.fsencode(project.path) in word for word in words))
 
 
 @pytest.mark.slow
@@ -646,13 +650,13 @@ def test_ranks_of_other_hosts_end_where_all_is_collected(project: Project, colle
     assert started(project, "provio run -- touch out", PMI_RANK="0") == ""
     [run] = (project.path / ".provio" / "runs").iterdir()
     (run / "other").mkdir()
-    captured.mark(str(run / "other"), run.name, "other", taken=True)
-    mark = run / "other" / captured.MARK
+    node_local.mark(str(run / "other"), run.name, "other", taken=True)
+    mark = run / "other" / node_local.MARK
     if collected:
-        mark.write_text(mark.read_text().removesuffix(" .\n") + f"{captured.COLLECTED}{time.time_ns()} .\n")
+        mark.write_text(mark.read_text().removesuffix(" .\n") + f"{node_local.COLLECTED}{time.time_ns()} .\n")
     assert ends(project) == [end]
     assert ends(project) == [end]
-    assert Home(project.path / ".provio").pending(Config().conclusions) == ([] if collected else [run])
+    assert run_source.pending(Home(project.path / ".provio"), Config().conclusions) == ([] if collected else [run])
     packed = project.provio("merge", "--pack").stderr
     assert ("1 run packed" in packed) is collected
 
@@ -690,10 +694,19 @@ def test_a_rank_loads_next_to_nothing(project: Project) -> None:
     for rank in ("0", "1"):
         said = started(project, "provio run -- true", PMI_RANK=rank, PMI_SIZE="2", PROVIO_RUN="one", PYTHONVERBOSE="1")
         loaded = set(re.findall(r"^import '([\w.]+)'", said, re.MULTILINE))
-        assert "provio.ranks" in loaded
+        assert "provio.system.ranks" in loaded
         assert loaded & {"click", "pyoxigraph"} == set()
     more = loaded - set(re.findall(r"^import '([\w.]+)'", bare.stderr, re.MULTILINE))
-    assert more == {"__future__", "fcntl", "provio", "provio.cli", "provio.ranks", "warnings"}
+    assert more == {
+        "__future__",
+        "fcntl",
+        "warnings",
+        "provio",
+        "provio.cli",
+        "provio.cli.main",
+        "provio.system",
+        "provio.system.ranks",
+    }
 
 
 def test_the_run_is_pending_and_makes_no_mess(tmp_path: Path) -> None:

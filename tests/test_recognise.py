@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT
 from posix_trace import Facts, Trace
 
-from provio.recording import SHIM
+from provio.trace.recording import SHIM
 
 RECOGNISERS = sorted(path.stem for path in (ROOT / "interceptors" / "recognise").glob("[!_]*.py"))
 

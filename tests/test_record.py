@@ -15,8 +15,8 @@ import rdflib
 from conftest import Project
 from posix_trace import NS, Count, Trace, counts, of_class, parsed
 
-from provio import blocks
-from provio.trace_records import records_in
+from provio.trace.fast import blocks
+from provio.trace.records import records_in
 
 
 def one(facts: dict[str, dict[str, str]], kind: str, **words: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio.redact import REDACTED, Redaction
+from provio.trace.redact import REDACTED, Redaction
 
 SECRET = "hunter2hunter2"
 
@@ -195,6 +195,6 @@ def test_only_the_owner_reads_what_is_recorded_whatever_the_umask(recorded: Proj
 @pytest.mark.slow
 def test_a_text_that_is_meant_to_take_long_does_not(text: str) -> None:
     """In minutes where a pattern looks at each part of it again and again; the test's own limit ends it."""
-    code = f"from provio.redact import Redaction; Redaction().arguments([{text.encode()!r}])"
+    code = f"from provio.trace.redact import Redaction; Redaction().arguments([{text.encode()!r}])"
     script = f"import resource as r; r.setrlimit(r.RLIMIT_CPU, (20, 20)); {code}"
     assert subprocess.run([sys.executable, "-"], input=script.encode(), check=False).returncode == 0

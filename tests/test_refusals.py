@@ -18,12 +18,14 @@ from conftest import Project
 from servers import Server, account
 from test_remote import quads, record
 
-from provio import across, config, config_layers, intake, parts
-from provio.home import Home
+from provio.merge import cross_run, intake
+from provio.merge.large import parts
+from provio.merge.large.survey import Parts
+from provio.settings import load, schema
+from provio.settings.home import Home
 from provio.store import Writer, open_writer
-from provio.store import server as speaking
-from provio.survey import Parts
-from provio.trace import read_run
+from provio.store.remote import server as speaking
+from provio.trace.read import read_run
 
 Refusal = Callable[[int], str]
 
@@ -226,11 +228,11 @@ def test_a_run_whose_merge_fails_in_the_middle_is_forgotten(project: Project, ox
     aside = last.rename(project.path / last.name)
     before = quads(project, *options)
     aside.rename(last)
-    settings = config_layers.load(flags={"store": oxigraph.url}) if options else config.Config()
+    settings = load.load(flags={"store": oxigraph.url}) if options else schema.Config()
     with open_writer(Home(project.path / ".provio"), settings, wait=True) as writer:
         failing = Failing(writer)
         with pytest.raises(ValueError, match="in the middle"):
-            known = across.Runs.of(failing), across.Derived(failing)  # type: ignore[arg-type]
+            known = cross_run.Runs.of(failing), cross_run.Derived(failing)  # type: ignore[arg-type]
             intake.put(failing, parts.prepare(Parts(read_run(last)), settings), *known)  # type: ignore[arg-type]
         assert failing.failed == 1
         writer.publish()

@@ -15,8 +15,8 @@ from conftest import Project, new_project
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
 
-from provio import sparql
-from provio.vocab import PREFIXES
+from provio.base.vocab import PREFIXES
+from provio.store import sparql
 
 
 class Server:

@@ -25,15 +25,16 @@ from conftest import Project, provio_command
 from meanwhile import growing, while_one_runs
 from servers import Server, account, serve
 
-from provio import config_layers
-from provio.across.known import DERIVED
-from provio.errors import NothingKnown, StoreError
-from provio.home import Home
+from provio.base.errors import NothingKnown, StoreError
+from provio.base.vocab import PROV, RDF, RUN_BASE
+from provio.merge.cross_run.known import DERIVED
+from provio.settings import load
+from provio.settings.home import Home
 from provio.stats import figures
-from provio.store import INDEX, open_reader, open_writer, terms
-from provio.store.places import record_of
-from provio.store.remote import connect
-from provio.vocab import PROV, RDF, RUN_BASE
+from provio.store import INDEX, open_reader, open_writer
+from provio.store.remote import terms
+from provio.store.remote.places import record_of
+from provio.store.remote.reader import connect
 
 requests = pytest.importorskip("requests")
 
@@ -99,7 +100,7 @@ def assert_same_rows(project: Project, url: str) -> None:
     home = Home(project.path / ".provio")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOME", str(project.path.parent))
-        here, there = open_reader(home), open_reader(home, config_layers.load(flags={"store": url}))
+        here, there = open_reader(home), open_reader(home, load.load(flags={"store": url}))
     start = next(here.rows("SELECT ?x { ?x provio:launchedBy ?y } ORDER BY DESC(?x) LIMIT 1"))["x"]
     for query in QUERIES:
         asked = query.replace("START", start)
@@ -194,7 +195,7 @@ def test_a_reader_never_sees_half_a_run(
         { ?x provio:partOf ?run } UNION { ?x provio:partOf/provio:partOf ?run . ?v prov:wasGeneratedBy ?x } }
         GROUP BY ?run"""
     whole = {tuple(row.items()) for row in project.rows(count)}
-    settings, home = config_layers.load(flags={"store": url}), Home(project.path / ".provio")
+    settings, home = load.load(flags={"store": url}), Home(project.path / ".provio")
     command = [*provio_command(), "merge", "--rebuild", "--store", url]
     seen: set[int] = set()
     for _ in range(3):
@@ -315,7 +316,7 @@ def test_what_was_put_on_a_server_is_lost_here(project: Project, oxigraph: Serve
 
 def test_texts_with_line_separators_reach_a_server(oxigraph: Server, tmp_path: Path) -> None:
     """However many there are, and wherever an update is divided."""
-    home, settings = Home(tmp_path / ".provio"), config_layers.load(flags={"store": oxigraph.url})
+    home, settings = Home(tmp_path / ".provio"), load.load(flags={"store": oxigraph.url})
     home.path.mkdir()
     lines = ["<urn:s> <urn:p> <urn:o> .\n"] + [f'<urn:s> <urn:p> "{n}\u2028\x85" .\n' for n in range(600)]
     with open_writer(home, settings, wait=True) as writer:
@@ -337,7 +338,7 @@ def test_a_reader_never_sees_half_of_what_is_renewed(
     account(project)
     monkeypatch.setenv("HOME", str(project.path.parent))
     home, many = Home(project.path / ".provio"), 3000
-    settings = config_layers.load(flags={"store": request.getfixturevalue(server).url})
+    settings = load.load(flags={"store": request.getfixturevalue(server).url})
     bundle = [f"<{DERIVED}> <{RDF}type> <{PROV}Bundle> .\n"]
 
     def renew() -> None:

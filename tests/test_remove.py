@@ -21,14 +21,14 @@ from conftest import Project, provio_command
 from filesystems import mount
 from meanwhile import children, growing, shell, start, wait_for, while_one_runs
 
-from provio import going
-from provio.config import Config
-from provio.errors import StoreError
-from provio.home import Home
-from provio.merge import merge
-from provio.removal import remove
+from provio.base.errors import StoreError
+from provio.base.vocab import RUN_BASE
+from provio.merge.removal import remove
+from provio.merge.runs import merge
+from provio.settings.home import Home
+from provio.settings.schema import Config
 from provio.store import open_reader
-from provio.vocab import RUN_BASE
+from provio.trace import liveness
 
 
 def quads(home: Path) -> set[str]:
@@ -160,7 +160,8 @@ def test_the_words_of_a_removed_run_are_gone_from_the_disk(project: Project) -> 
     assert holding(home, "xylophone2") == set()
 
 
-KILLED = "import os, sys; from provio import cli, removal; removal._take_words = lambda *_: os.kill(os.getpid(), 9); "
+KILLED = "import os, sys; from provio.cli import main as cli; from provio.merge import removal; "
+KILLED += "removal._take_words = lambda *_: os.kill(os.getpid(), 9); "
 KILLED += "sys.argv = ['provio', 'rm', '--yes', 'last']; cli.main()"
 
 
@@ -252,10 +253,10 @@ def test_a_process_that_ended_unwaited_for_is_not_there() -> None:
     """As in a container whose first process waits for nobody: its run does not go on for that."""
     with subprocess.Popen(["sleep", "60"]) as child:
         image = str(child.pid), Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19]
-        assert going.alive(image)
+        assert liveness.alive(image)
         child.kill()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert not going.alive(image)
+        assert not liveness.alive(image)
 
 
 @pytest.mark.slow

@@ -11,8 +11,10 @@ import documents
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, QueryResultsFormat, Store, Variable
 
-from provio.document import Lineage, arguments, command_line, flow
-from provio.reports import document_json, dot, rows, table, text, tree
+from provio.ask.document import Lineage, arguments, command_line, flow
+from provio.base import text
+from provio.render import dot, rows, table, tree
+from provio.render import json as document_json
 
 CHAIN = """\
 xcorr.h5  812.0 kB

@@ -190,8 +190,8 @@ def test_a_run_folder_that_cannot_be_filled_is_taken_away(project: Project) -> N
 def test_a_missing_shim_is_said_and_harmless(project: Project, tmp_path: Path) -> None:
     """Without the shim the command runs untracked; --strict refuses."""
     code = (
-        f"import provio.recording; provio.recording.SHIM = provio.recording.Path({str(tmp_path / 'none.so')!r}); "
-        "from provio.cli import main; main()"
+        f"import provio.trace.recording as r; r.SHIM = r.Path({str(tmp_path / 'none.so')!r}); "
+        "from provio.cli.main import main; main()"
     )
     for strict, expected in (([], 0), (["--strict"], 125)):
         command = [sys.executable, "-c", code, "run", *strict, "--", "true"]
@@ -303,7 +303,9 @@ def test_an_interrupt_sent_to_provio_alone_reaches_the_command(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
 def test_a_signal_after_the_end_of_the_command_does_as_before(number: signal.Signals) -> None:
     """While a run is merged nothing is passed on: provio ends by what it was sent, as any program."""
-    script = "import os, signal; from provio.signals import Signals; signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+    script = (
+        "import os, signal; from provio.system.signals import Signals; signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+    )
     script += f"with Signals(): pass\nos.kill(os.getpid(), {int(number)}); print('still here')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (-number, b"")

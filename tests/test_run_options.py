@@ -10,8 +10,8 @@ import click
 import pytest
 from conftest import Project
 
-from provio.run_options import OPTIONS, Call, read
-from provio.verbs import load
+from provio.cli.verbs import load
+from provio.record.options import OPTIONS, Call, read
 
 PLAIN = (
     "true",
@@ -84,16 +84,15 @@ def test_what_is_left_to_click_is_no_call(line: str) -> None:
 @pytest.mark.parametrize("options", [["--no-merge"], []])
 def test_a_run_loads_only_what_it_needs(project: Project, options: list[str]) -> None:
     """What takes long to load, and a run or its merge has no use for, is not loaded."""
-    script = (
-        f"import sys; sys.argv[1:] = ['run', '--quiet', *{options}, '--', 'true']; from provio.cli import main; main()"
-    )
+    script = f"import sys; sys.argv[1:] = ['run', '--quiet', *{options}, '--', 'true']; "
+    script += "from provio.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", script], cwd=project.path, env=project.env, text=True,
         capture_output=True, check=True,
     )  # fmt: skip
     loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
-    assert {"provio.run", "provio.watching"} <= loaded
-    assert ("provio.merge" in loaded) is (not options)
+    assert {"provio.record.run", "provio.record.driver"} <= loaded
+    assert ("provio.merge.runs" in loaded) is (not options)
     dear = {
         "click",
         "dataclasses",
@@ -106,4 +105,7 @@ def test_a_run_loads_only_what_it_needs(project: Project, options: list[str]) ->
         "tempfile",
     }
     assert dear & loaded == set()
-    assert not options or {"pyoxigraph", "provio.facts", "provio.trace", "datetime", "hashlib"} & loaded == set()
+    assert (
+        not options
+        or {"pyoxigraph", "provio.trace.facts", "provio.trace.read", "datetime", "hashlib"} & loaded == set()
+    )

@@ -10,15 +10,15 @@ import pytest
 from conftest import Project, assert_valid
 from told import File, Process, Run
 
-from provio import config
-from provio.ancestry import Scope, lineage
-from provio.document import ACTIVITIES, AGENTS
-from provio.home import Home
-from provio.merge import merge
-from provio.removal import remove
+from provio.ask.document import ACTIVITIES, AGENTS
+from provio.ask.lineage import Scope, lineage
+from provio.ask.target import find_target
+from provio.base.vocab import NS
+from provio.merge.removal import remove
+from provio.merge.runs import merge
+from provio.settings import schema
+from provio.settings.home import Home
 from provio.store import open_reader
-from provio.target import find_target
-from provio.vocab import NS
 
 Ask = Callable[[str], list[tuple[str, ...]]]
 REVISIONS = """SELECT DISTINCT ?late ?early { ?l prov:wasRevisionOf ?e ; prov:wasDerivedFrom ?e .
@@ -96,7 +96,7 @@ def test_a_changed_version_revises_the_one_before(home: Home, order: tuple[int, 
 def test_a_run_that_is_removed_leaves_what_would_have_been(home: Home) -> None:
     runs = [configured(home, 1, 1, 2), configured(home, 2, 2, 3), configured(home, 3, 1, 3)]
     asked(home, *runs)
-    remove(home, [runs[0].id], config.Config())
+    remove(home, [runs[0].id], schema.Config())
     reader = open_reader(home)
     found = sorted(tuple(row.values()) for row in reader.rows(REVISIONS))
     assert found == [("1", "3"), ("3", "2")]
@@ -258,7 +258,7 @@ def test_a_thing_with_an_identifier_is_one_in_all_runs(home: Home, order: tuple[
     for number in order:
         asked(home, runs[number])
     assert ancestors(home, "/data/out") == {"patients", "/data/0"}
-    remove(home, [runs[0].id], config.Config())
+    remove(home, [runs[0].id], schema.Config())
     assert ancestors(home, "/data/out") == {"patients"}
 
 
@@ -297,7 +297,7 @@ def test_users_subclasses_are_what_programs_name(home: Home, tmp_path: Path) -> 
     process.entity("7", "https://lab.example/Row")
     process.entity("8", "LearningRate")
     run.write()
-    assert merge(home, settings=config.Config(ontology=(str(words),))).damages == []
+    assert merge(home, settings=schema.Config(ontology=(str(words),))).damages == []
     rows = open_reader(home).rows("SELECT ?c { ?x a ?c FILTER(STRSTARTS(STR(?c), 'https://lab.example/')) }")
     assert sorted(row["c"] for row in rows) == ["https://lab.example/LearningRate", "https://lab.example/Row"]
     assert_valid(home.path)

@@ -10,10 +10,10 @@ import pytest
 from conftest import assert_valid
 from told import File, Process, Run
 
-from provio import config
-from provio.home import Home
-from provio.merge import merge
-from provio.removal import remove
+from provio.merge.removal import remove
+from provio.merge.runs import merge
+from provio.settings import schema
+from provio.settings.home import Home
 from provio.store import open_reader
 
 
@@ -115,7 +115,7 @@ def test_after_one_was_removed_and_came_back_and_built_anew(
         put(home, folder)
     for folder in (first, third):
         put(fewer, folder)
-    remove(home, [second.name], config.Config())
+    remove(home, [second.name], schema.Config())
     assert quads(home) == quads(fewer)
     put(home, second)
     assert quads(home) == expected

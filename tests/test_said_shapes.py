@@ -9,11 +9,11 @@ import pytest
 from conftest import Project, new_project
 from told import File, Run
 
-from provio import own_words
-from provio.home import Home
+from provio.base.vocab import NS, PROV, RDF, XSD
+from provio.settings.home import Home
+from provio.store import user_vocabulary
 from provio.validate import shapes
 from provio.validate.rules import Graph, findings
-from provio.vocab import NS, PROV, RDF, XSD
 
 N_QUADS = ox.RdfFormat.N_QUADS
 LAB = "https://lab.example/terms#"
@@ -93,7 +93,7 @@ def merged(told: Project) -> ox.Store:
     told.provio("export", "--as", "nquads", "-o", "all.nq")
     store = ox.Store()
     for quad in ox.parse(path=str(told.path / "all.nq"), format=N_QUADS):
-        if quad.graph_name != ox.NamedNode(own_words.ONTOLOGY):
+        if quad.graph_name != ox.NamedNode(user_vocabulary.ONTOLOGY):
             store.add(ox.Quad(quad.subject, quad.predicate, quad.object))
     return store
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from provio.interceptors.python import documents, said, sayings, words
 from provio.interceptors.python.values import LONGEST, MOST, Taken
-from provio.redact import without_passwords
+from provio.trace.redact import without_passwords
 
 
 class Heard:

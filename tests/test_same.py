@@ -22,7 +22,7 @@ from conftest import ROOT, provio_command
 from posix_trace import Facts, Trace, counts, name_of, of_class
 from test_table import rows
 
-from provio.trace import read_run
+from provio.trace.read import read_run
 
 SAME = ROOT / "tests" / "same"
 SUFFIXES = {".sh", ".py", ".js", ".java", ".c"}

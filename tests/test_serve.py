@@ -20,9 +20,9 @@ from conftest import Project, assert_valid, new_project
 from hostile import NAMES
 from serving import Site, gone, serving
 
-from provio.across.known import DERIVED
-from provio.errors import ProvioError, TimedOut
-from provio.serve.binary import Binary
+from provio.base.errors import ProvioError, TimedOut
+from provio.merge.cross_run.known import DERIVED
+from provio.serve.oxigraph import Binary
 from provio.serve.worker import Worker
 
 pytest.importorskip("waitress")

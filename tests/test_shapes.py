@@ -8,10 +8,12 @@ from pyshacl import validate
 from rdflib import RDF, Graph, Literal, Namespace, URIRef
 from test_prov_package import FORMATS, lost, quads
 
-from provio import implied, parts, vocab
-from provio.config import Config
-from provio.survey import Parts
-from provio.trace import read_run
+from provio.base import vocab
+from provio.merge.large import parts
+from provio.merge.large.survey import Parts
+from provio.settings.schema import Config
+from provio.store import implied
+from provio.trace.read import read_run
 
 ONTOLOGY = Path(__file__).resolve().parent.parent / "ontology"
 RUN = Path(__file__).resolve().parent / "traces" / "good" / "01936b2e-7c00-7abc-8def-0123456789ab"

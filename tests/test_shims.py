@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from provio import shims
-from provio.errors import ProvioError
+from provio.base.errors import ProvioError
+from provio.system import shims
 
 
 def program(path: Path, loader: bytes = b"", machine: int = 62, ident: bytes = b"\x7fELF\2\1\1", at: int = 120) -> Path:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import Project, provio_command
 
-from provio import shims_kept
-from provio.home import Home
+from provio.containers import shim_copies
+from provio.settings.home import Home
 
 OWN, OTHER = f"{os.geteuid()}-0000000000000000", f"{os.geteuid() + 1}-0000000000000000"
 
@@ -39,16 +39,16 @@ def test_a_copy_of_an_older_provio_goes_with_the_last_run(project: Project, shim
     while not (project.path / "begun").exists():
         assert run.poll() is None
     (folder,) = home.runs.iterdir()
-    kept = shims_kept.made(home, shim, folder.name)
+    kept = shim_copies.made(home, shim, folder.name)
     assert names(older(home)) == {kept.name, OWN, OTHER}
-    assert shims_kept.made(home, shim, "another") == kept
+    assert shim_copies.made(home, shim, "another") == kept
     assert names(kept.parent) == {kept.name, OWN, OTHER}
-    shims_kept.made(home, shim, folder.name)  # the run that goes on is the caller's
+    shim_copies.made(home, shim, folder.name)  # the run that goes on is the caller's
     assert names(kept.parent) == {kept.name, OTHER}
     older(home)
     os.write(gate, b"\n")
     assert run.wait(60) == 0
     os.close(gate)
-    assert shims_kept.made(home, shim, "another") == kept
+    assert shim_copies.made(home, shim, "another") == kept
     assert names(kept.parent) == {kept.name, OTHER}
     assert (kept / "libprovio.so").exists()

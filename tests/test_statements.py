@@ -14,16 +14,18 @@ from chance import runs
 from conftest import Project, provio_command
 from stories import STORIES
 
-from provio import parts, removal, trace
-from provio.config import Config
-from provio.errors import StoreError
-from provio.graph_lines import bundle_iri
-from provio.home import Home
-from provio.merge import merge
+from provio.base.errors import StoreError
+from provio.base.vocab import NS, RDF, RUN_BASE
+from provio.graph.lines import bundle_iri
+from provio.merge import removal
+from provio.merge.large import parts
+from provio.merge.large.survey import Parts
+from provio.merge.runs import merge
+from provio.settings.home import Home
+from provio.settings.schema import Config
 from provio.store.embedded import StoreReader, StoreWriter
 from provio.store.statements import Lists, run_of
-from provio.survey import Parts
-from provio.vocab import NS, RDF, RUN_BASE
+from provio.trace import read
 
 ID = "01936b2e-7c00-7abc-8def-0123456789ab"
 
@@ -58,7 +60,7 @@ def told(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
 
 def stated(folder: Path) -> set[ox.Triple]:
     """What a run folder's graph holds by itself, as a store gives it back."""
-    run = trace.read_run(folder)
+    run = read.read_run(folder)
     lines = "".join(parts.prepare(Parts(run), Config()).pieces)
     store = ox.Store()
     store.load(lines.encode(), ox.RdfFormat.N_TRIPLES)

@@ -17,17 +17,16 @@ from io_patterns import PAIRS
 from meanwhile import start, wait_for
 from workers import made_once
 
-from provio.graph_lines import bundle_iri
-from provio.home import Home
-from provio.reports.text import binary, elapsed
-from provio.runs import LISTING
-from provio.stats import BY, Figures, bottlenecks, figures, habits, patterns
-from provio.stats.activity import SIZES, Activity
-from provio.stats.recorded import File, Recorded
+from provio.ask.runs import LISTING
+from provio.base.text import binary, elapsed
+from provio.base.vocab import RUN_BASE
+from provio.graph.lines import bundle_iri
+from provio.settings.home import Home
+from provio.stats import BY, Figures, bottlenecks, figures
+from provio.stats.activity import SIZES, Activity, File, Recorded
 from provio.stats.tally import Tally
 from provio.store import Confined, csv_answer
 from provio.store.embedded import StoreReader
-from provio.vocab import RUN_BASE
 
 ROOT = Path(__file__).parent.parent
 DATA = 1 << 20
@@ -178,7 +177,7 @@ def test_of_many_files_those_that_little_was_done_to_are_left_out() -> None:
         recorded.activities.append(Activity(f"a{number}", "Read", "read", 1, 8, 50, target=f"v{number}"))
     recorded.activities.append(Activity("b", "Write", "write", 2, 16, 50, sizes=(2, *[0] * (SIZES - 1)), target="v1"))
     recorded.activities.append(Activity("c", "Read", "read", errors=100, target="v0"))
-    found = {(key[0], key[2], one.calls, one.bytes) for (key, _), one in patterns.gathered(recorded).items()}
+    found = {(key[0], key[2], one.calls, one.bytes) for (key, _), one in bottlenecks.gathered(recorded).items()}
     assert found == {("/often", "Read", 200, 1600), ("/often", "Write", 2, 16)}
     assert [group.tally.of("calls") for group in Figures(recorded).by("operation")] == [300, 2]
     assert {group.key[0]: group.tally.errors for group in Figures(recorded).by("file") if group.tally.errors} == {
@@ -355,10 +354,9 @@ def test_each_bottleneck_is_said_of_what_shows_it(watched: Project, rule: str) -
 def test_every_rule_has_its_programs_and_its_line_in_the_docs() -> None:
     page = (ROOT / "docs" / "statistics.md").read_text()
     assert set(re.findall(r"^\| \*\*(.*?)\*\* \|", page, re.MULTILINE)) == set(PAIRS)
-    assert len(PAIRS) == len(patterns.RULES) + len(habits.RULES)
-    for module in (patterns, habits):
-        for rule in module.RULES:
-            assert rule.__doc__
+    assert len(PAIRS) == len(bottlenecks.PATTERN_RULES) + len(bottlenecks.PROGRAM_RULES)
+    for rule in (*bottlenecks.PATTERN_RULES, *bottlenecks.PROGRAM_RULES):
+        assert rule.__doc__
     assert bottlenecks.found.__doc__
 
 

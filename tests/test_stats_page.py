@@ -13,11 +13,11 @@ from conftest import Project
 from servers import Server, account
 from test_view import CHROMIUM, Page
 
-from provio.stats import Figures, calls, timeline
-from provio.stats.recorded import Recorded
+from provio.render.page import statistics
+from provio.render.page.lineage import check_offline
+from provio.stats import Figures, timeline
+from provio.stats.activity import Recorded
 from provio.stats.timeline import COLUMNS, LANES, SPANS, Span
-from provio.view import statistics
-from provio.view.offline import check_offline
 
 HOSTILE = "<img src=x onerror=alert(1)>&amp;'\"\u202e{{ 7 * 7 }}"
 BACKWARDS = """
@@ -29,7 +29,7 @@ for place in (0, 1, 2, 5, 6, 3, 0, 9): os.pread(file, 100, place * 100)
 
 @pytest.mark.slow
 def test_single_calls_say_which_way_they_go(project: Project) -> None:
-    """Of eight reads one is the first, three go on, two leap ahead, two go back; times are those of the calls."""
+    """Of eight reads one is the first, three go on, two leap ahead, two go back; times are those of the timeline."""
     (project.path / "in").write_bytes(b"x" * 1000)
     project.provio("run", "--quiet", "--detail", "call", "--", sys.executable, "-S", "-c", BACKWARDS)
     rows = list(csv.DictReader(project.provio("stats", "--by", "latency", "--as", "csv").stdout.splitlines()))
@@ -63,9 +63,9 @@ def test_single_calls_without_durations_are_counted(project: Project) -> None:
 
 
 def test_percentiles_are_the_nearest_ranks() -> None:
-    assert [calls.percentile(list(range(1, 101)), share) for share in (50, 95, 99)] == [50, 95, 99]
-    assert [calls.percentile([7], share) for share in (50, 99)] == [7, 7]
-    assert calls.percentile([15, 20, 35, 40, 50], 30) == 20
+    assert [timeline.percentile(list(range(1, 101)), share) for share in (50, 95, 99)] == [50, 95, 99]
+    assert [timeline.percentile([7], share) for share in (50, 99)] == [7, 7]
+    assert timeline.percentile([15, 20, 35, 40, 50], 30) == 20
 
 
 @pytest.mark.slow

@@ -18,10 +18,10 @@ from conftest import Project, assert_valid, new_project
 from posix_trace import NS, Trace, parsed
 from pyoxigraph import NamedNode
 
-from provio.graph_lines import bundle_iri
-from provio.home import Home
+from provio.graph.lines import bundle_iri
+from provio.settings.home import Home
+from provio.settings.record_classes import SWITCHES
 from provio.store.embedded import StoreReader
-from provio.switches import SWITCHES
 
 # Something of every class but those inside HDF5 files. The first argument is the folder that it works in.
 EVERYTHING = """

@@ -9,7 +9,7 @@ import pytest
 from conftest import Project
 from triples import Count, count
 
-from provio.home import Home
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
 
 FILES = 200

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio import recording
-from provio.errors import NotAllowed
-from provio.home import Home, find, find_or_make
-from provio.store import snapshots
+from provio.base.errors import NotAllowed
+from provio.settings.home import Home, find, find_or_make
+from provio.store.embedded import snapshots
+from provio.trace import recording
 
 OTHER = 12345
 others = pytest.mark.skipif(os.geteuid() != 0, reason="not root: nothing can be made another user's")
@@ -117,6 +117,6 @@ def test_shared_memory_that_somebody_made_before_is_not_used(
     else:
         place.write_text("", encoding="utf-8")
     monkeypatch.setattr(recording, "SAFE_FOR_MAPS", frozenset())
-    monkeypatch.setattr(recording.runfiles, "shared_memory", lambda: place)
+    monkeypatch.setattr(recording.run_source, "shared_memory", lambda: place)
     begun = recording.prepare([b"true"], None)
     assert begun.trace_folder == begun.folder

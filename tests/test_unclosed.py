@@ -13,7 +13,7 @@ import pytest
 from conftest import Project
 from meanwhile import ended, tell
 
-from provio.runfiles import UNCLOSED
+from provio.trace.run_source import UNCLOSED
 
 LISTED = struct.Struct("<IIIIQQQ24x")  # an entry: docs/trace-format.md
 KILLED = "kill -9 $$"

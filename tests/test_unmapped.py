@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, provio_command
 
-from provio.captured import MARK
+from provio.system.node_local import MARK
 
 FORKS = """
 import os, threading

@@ -22,7 +22,7 @@ from conftest import Project, provio_command
 from meanwhile import start, wait_for
 from test_hostile_paths import on_a_terminal
 
-from provio.home import Home
+from provio.settings.home import Home
 
 
 def ids(project: Project) -> list[str]:
@@ -166,7 +166,8 @@ def test_a_backup_that_is_killed_is_begun_anew(recorded: Project, tmp_path: Path
     stays."""
     target, new = tmp_path / "copy", tmp_path / "copy.new"
     killing = (
-        "import os, signal; from pathlib import Path; from provio import backup, home; "
+        "import os, signal; from pathlib import Path; from provio.merge import backup; "
+        "from provio.settings import home; "
         "backup._copy_store = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
         f"backup.backup(home.Home(Path({str(recorded.path / '.provio')!r})), Path({str(target)!r}))"
     )

@@ -12,7 +12,7 @@ from conftest import ROOT, Project, provio_command
 from levels import disagreements
 from pages import Step, pattern, run, steps
 
-from provio.home import Home
+from provio.settings.home import Home
 
 PAGES = sorted((ROOT / "docs" / "use-cases").glob("*.md"))
 NEEDS = {"h5bench": ("h5pcc", "mpirun")}

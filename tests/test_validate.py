@@ -12,12 +12,11 @@ import pyoxigraph as ox
 import pytest
 from conftest import Project
 
-from provio.errors import NothingKnown, ProvioError
+from provio.base.errors import NothingKnown, ProvioError
+from provio.base.vocab import NS, PROV, RDF, XSD
 from provio.validate import documents, shapes
 from provio.validate.check import check
-from provio.validate.order import loops
-from provio.validate.rules import VIOLATION, Finding, Graph, findings, onward, rules
-from provio.vocab import NS, PROV, RDF, XSD
+from provio.validate.rules import VIOLATION, Finding, Graph, findings, loops, onward, rules
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "ontology" / "example.ttl"
 HEAD = f"""@prefix : <http://example.org/> . @prefix prov: <{PROV}> . @prefix provio: <{NS}> . @prefix xsd: <{XSD}> .

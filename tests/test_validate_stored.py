@@ -8,11 +8,11 @@ import pyoxigraph as ox
 import pytest
 from test_validate import EXAMPLE, damaged
 
-from provio import implied
+from provio.base.vocab import PREFIXES, RDF
+from provio.store import implied
 from provio.validate import documents
 from provio.validate.check import check
 from provio.validate.rules import Graph
-from provio.vocab import PREFIXES, RDF
 
 MENDED = (17, 20)  # damages that documents are mended of: a plain relation beside a narrower or qualified one
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio.across.versions import Versions, notes_in
-from provio.config import Config
-from provio.home import Home
-from provio.merge import merge
+from provio.merge.runs import merge
+from provio.settings.home import Home
+from provio.settings.schema import Config
 from provio.store.embedded import StoreWriter
+from provio.store.versions import Versions, notes_in
 
 DISK = "https://w3id.org/provio/version/disk"
 

@@ -20,14 +20,13 @@ import pytest
 from browsers import CHROMIUM
 from conftest import Project
 
-from provio import nodes, runs, sweep, whole_run
-from provio.errors import ProvioError
-from provio.home import Home
+from provio.ask import nodes, runs, whole_run
+from provio.base.errors import ProvioError
+from provio.render.page import compact, render
+from provio.render.page.compact import carried, packed
+from provio.render.page.lineage import check_offline
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
-from provio.view import packing, render
-from provio.view.offline import check_offline
-from provio.view.packing import packed
-from provio.view.shortened import carried
 
 
 class Page(HTMLParser):
@@ -129,7 +128,7 @@ def test_hostile_names_stay_text():
 def test_page_is_the_same_in_any_locale(tmp_path):
     """Under LC_ALL=C, without UTF-8 mode, the very same bytes."""
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import documents; from provio.view import render\n"
+        "import sys; sys.path.insert(0, sys.argv[1]); import documents; from provio.render.page import render\n"
         "open(sys.argv[2], 'w', encoding='utf-8').write(render(documents.hostile_document(), '\\xe9\\u65e5'))"
     )
     pages = []
@@ -142,8 +141,8 @@ def test_page_is_the_same_in_any_locale(tmp_path):
 
 
 def test_import_is_cheap():
-    """`provio.view` itself brings neither pyvis nor networkx: most commands draw nothing."""
-    code = "import sys, provio.view; print(sorted({'pyvis', 'networkx', 'IPython'} & set(sys.modules)))"
+    """`provio.render.page` itself brings neither pyvis nor networkx: most commands draw nothing."""
+    code = "import sys, provio.render.page; print(sorted({'pyvis', 'networkx', 'IPython'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
@@ -165,12 +164,12 @@ browser = functools.partial(
 
 def test_names_that_have_no_form_in_common_are_packed_as_they_are():
     """Nothing is worked out for each of them that only their like would use."""
-    packing._pattern.cache_clear()
+    compact._pattern.cache_clear()
     names = [hashlib.md5(str(number).encode()).hexdigest() for number in range(400)]
-    packing._texts(names)
-    assert packing._pattern.cache_info().misses < 10
-    packing._texts([f"shot-{number}.h5" for number in range(400)])
-    assert packing._pattern.cache_info().misses < 12
+    compact._texts(names)
+    assert compact._pattern.cache_info().misses < 10
+    compact._texts([f"shot-{number}.h5" for number in range(400)])
+    assert compact._pattern.cache_info().misses < 12
 
 
 @pytest.mark.parametrize("number", [7, 2001])
@@ -234,7 +233,7 @@ def test_what_is_swept_is_what_is_looked_up(project: Project, monkeypatch: pytes
     run = runs.find(reader, "last")
     one = whole_run.document(reader, run)
     monkeypatch.setattr(nodes, "MANY", 0)
-    monkeypatch.setattr(sweep, "MOST", 1_000_000)
+    monkeypatch.setattr(nodes, "MOST", 1_000_000)
     again = whole_run.document(reader, run)
     assert again == one
     assert {"out", "end", "b,c"} <= {node["label"] for node in one["nodes"]}
@@ -244,7 +243,8 @@ def test_what_is_swept_is_what_is_looked_up(project: Project, monkeypatch: pytes
 def test_a_page_loads_of_pyvis_what_it_needs():
     """What is left out is there for whoever uses pyvis beside it."""
     code = (
-        "import sys; from provio.view import carrier; network = carrier.network(); import pyvis.network as one; "
+        "import sys; from provio.render.page import lineage; network = lineage.network_class(); "
+        "import pyvis.network as one; "
         "loaded = [name for name in sys.modules if name.startswith(('IPython', 'networkx', 'jsonpickle'))]; "
         "print(loaded, type(one.IFrame('x.html', 5, 5)).__module__, one.nx.path_graph(3).number_of_edges())"
     )

@@ -8,8 +8,8 @@ import pyoxigraph
 import pytest
 from rdflib import OWL, RDF, RDFS, XSD, BNode, Graph, Namespace, URIRef
 
-from provio import vocab
-from provio.errors import UnknownTerm
+from provio.base import vocab
+from provio.base.errors import UnknownTerm
 
 ROOT = Path(__file__).resolve().parent.parent
 NS = Namespace(vocab.NS)

@@ -18,7 +18,7 @@ import pytest
 from conftest import Project, provio_command
 from meanwhile import children, state
 
-from provio.waiter import WAITER
+from provio.record.waiter import WAITER
 
 COUNTS = """
 import os, signal, sys
@@ -248,8 +248,8 @@ def test_python_waits_where_there_is_no_waiter(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The same end, the same record."""
-    change = "import sys; from pathlib import Path; from provio import waiter; waiter.WAITER = Path('{}'); "
-    change += "from provio.cli import main; sys.argv[1:] = ['run', '--', 'sh', '-c', 'sleep 0.5; exit 7']; main()"
+    change = "import sys; from pathlib import Path; from provio.record import waiter; waiter.WAITER = Path('{}'); "
+    change += "from provio.cli.main import main; sys.argv[1:] = ['run', '--', 'sh', '-c', 'sleep 0.5; exit 7']; main()"
     no_program = tmp_path / "waiter"
     no_program.write_text("no program")
     for place in (tmp_path / "none", no_program):
@@ -265,7 +265,7 @@ def test_no_python_can_be_started_any_more(project: Project, tmp_path: Path) -> 
     python = tmp_path / "python3"
     python.symlink_to(sys.executable)
     env = {**project.env, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    call = [python, "-c", "from provio.cli import main; main()", "run", "--", "sh", "-c"]
+    call = [python, "-c", "from provio.cli.main import main; main()", "run", "--", "sh", "-c"]
     taken = f'until [ "$(readlink /proc/$PPID/exe)" = {WAITER.resolve()} ]; do sleep 0.05; done'
     call += [f"{taken}; rm {python}; exit 7"]
     done = subprocess.run(call, cwd=project.path, env=env, capture_output=True, text=True, timeout=120)

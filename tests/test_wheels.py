@@ -17,7 +17,7 @@ from conftest import Project
 from packages import ROOT, build, copied
 from portable import made_shims, needed
 
-from provio import shims
+from provio.system import shims
 
 pytestmark = pytest.mark.slow
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]

@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass, field
 from itertools import count
 
-from provio import turtle
-from provio.home import Home
-from provio.vocab import NS, RUN_BASE
+from provio.base import turtle
+from provio.base.vocab import NS, RUN_BASE
+from provio.settings.home import Home
 
 HOST, EPOCH, STEP = "node", 1_795_176_900_000_000_000, 1_000_000
 O_RDWR, O_CREAT, O_TRUNC = 2, 0o100, 0o1000

@@ -137,7 +137,7 @@ def _mergers(folder: Path) -> set[str]:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 words = Path(entry.path, "cmdline").read_bytes().split(b"\0")
-                if b"provio.background_merge" in words and wanted in words:
+                if b"provio.merge.background" in words and wanted in words:
                     found.add(entry.name)
     return found
 

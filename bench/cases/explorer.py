@@ -21,8 +21,8 @@ from case import Place
 from measure import Spread
 from question import Figure, Question
 
-from provio.home import Home
-from provio.identity import version_iri
+from provio.lineage.identity import version_iri
+from provio.settings.home import Home
 
 STEPS = 56  # runs: 1,000,000 quads
 PROVIO = Path(sys.executable).with_name("provio")

@@ -15,7 +15,7 @@ from measure import Spread, sample
 from question import Figure, Question
 from variants import plain_environment
 
-from provio.home import Home
+from provio.settings.home import Home
 from provio.store.embedded import StoreReader
 
 PROVIO = Path(sys.executable).with_name("provio")

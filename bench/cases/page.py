@@ -72,7 +72,7 @@ def _page(place: Place, rounds: int) -> Sequence[Figure]:
     import browsers
     import documents
 
-    from provio.view import render
+    from provio.render.page import render
 
     frames: list[float] = []
     made: list[float] = []

@@ -17,12 +17,12 @@ from question import Figure, Question
 from triples import count
 from variants import plain_environment
 
-from provio.ancestry import Scope, lineage
-from provio.identity import version_iri
+from provio.ask.lineage import Scope, lineage
+from provio.ask.target import Target
+from provio.ask.walk import follow
+from provio.lineage.identity import version_iri
 from provio.store import open_reader
-from provio.target import Target
 from provio.validate import rules, shapes
-from provio.walk import follow
 
 TENTH, WHOLE = (100, 15), (1_000, invented.STEPS)  # runs in the store, and steps that lead to what is asked about
 LONG = 200

@@ -6,12 +6,12 @@
 
 enum { LARGEST_LIST = 64 << 10 };
 
-// The number of a job, and which of an array it is: as provio/jobs.py has them.
+// The number of a job, and which of an array it is: as provio/system/jobs.py has them.
 static const char numbers[JOB_WORDS][6][20] = {
     {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID"},
     {"SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX", "FLUX_JOB_CC"},
 };
-// All that provio/jobs.py looks at, but for Grid Engine's: no other names are so plain.
+// All that provio/system/jobs.py looks at, but for Grid Engine's: no other names are so plain.
 static const char said[][24] = {
     "SLURM_JOB_ID",
     "SLURM_ARRAY_TASK_ID",
@@ -81,7 +81,7 @@ void job_keep(const char *values[JOB_WORDS]) {
     }
 }
 
-// As provio/jobs.py names it.
+// As provio/system/jobs.py names it.
 static void text_key(struct text *text) {
     text_string(text, settings.job[JOB]);
     if (settings.job[JOB_INDEX][0] == '\0') return;

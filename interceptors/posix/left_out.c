@@ -46,7 +46,7 @@ bool kind_left_out(uint32_t mode) {
 
 // ---- paths
 
-enum { LIMITS = 64 }; // provio/limits.py refuses more
+enum { LIMITS = 64 }; // provio/record/driver.py refuses more
 
 static struct limit {
     const char *text;

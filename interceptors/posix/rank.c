@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// As provio/ranks.py has them: the variable of the number, that of how many there are, who says so.
+// As provio/system/ranks.py has them: the variable of the number, that of how many there are, who says so.
 #define RANK_NAMES(name)                                                                                               \
     name("OMPI_COMM_WORLD_RANK") name("PMIX_RANK") name("PMI_RANK") name("PALS_RANKID") name("FLUX_TASK_RANK")         \
         name("SLURM_PROCID")

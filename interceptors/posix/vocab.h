@@ -1,4 +1,4 @@
-/* The words of ontology/provio.ttl. Written by `python -m provio.vocab --header`; do not edit. */
+/* The words of ontology/provio.ttl. Written by `python -m provio.base.vocab --header`; do not edit. */
 #ifndef PROVIO_VOCAB_H
 #define PROVIO_VOCAB_H
 

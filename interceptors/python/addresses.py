@@ -1,4 +1,4 @@
-"""Passwords in addresses: a text in, the same without them out, for programs and for `provio/redact.py` alike.
+"""Passwords in addresses: a text in, the same without them out, for programs and for `provio/trace/redact.py` alike.
 
 A user without a password stays, unless it is a web address's: there it is a token.
 """

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from . import text
 
-# As provio/ranks.py has them: who numbers ranks, its variable of the number, that of how many there are; what names the
-# job, and the step of it or the program.
+# As provio/system/ranks.py has them: who numbers ranks, its variable of the number, that of how many there are; what
+# names the job, and the step of it or the program.
 RANKS = (
     ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMIx", "PMIX_RANK", ""),
     ("PMI", "PMI_RANK", "PMI_SIZE"), ("PALS", "PALS_RANKID", ""), ("Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),

@@ -1,7 +1,7 @@
 // Has a store merged by a process in the background: told of another run where it is there, else started.
 //
 // It listens at an address that is no file, named after the device and inode of `.provio`, so that the kernel lets the
-// name go with the process, and an unmounted or removed project is in nobody's way (provio/background_merge.py).
+// name go with the process, and an unmounted or removed project is in nobody's way (provio/merge/background.py).
 
 #include "waiter.h"
 
@@ -39,7 +39,7 @@ static void begin(const struct told *told) {
     if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
         for (int fd = 3; fd < 1024; fd++) close(fd);
     if (chdir("/") != 0) _exit(127);
-    execl(told->python, told->python, "-P", "-m", "provio.background_merge", told->home, told->settings, told->checkout,
+    execl(told->python, told->python, "-P", "-m", "provio.merge.runs.background", told->home, told->settings, told->checkout,
           (char *)NULL);
     _exit(127);
 }

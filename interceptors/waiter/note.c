@@ -1,4 +1,4 @@
-// Notes in `run.ttl` that a run ended, and how: as a whole or not at all, as provio/runfiles/folder.py puts a file.
+// Notes in `run.ttl` that a run ended, and how: as a whole or not at all, as provio/trace/run_folder.py puts a file.
 
 #include "waiter.h"
 

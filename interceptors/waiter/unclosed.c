@@ -1,7 +1,7 @@
 // What files are, right after the run, whose close nobody saw: the list that the shim keeps in, `settled.ttl` out.
 //
 // No trace is read but for one block of each entry. What is not as the shim writes it, and what does not lead to that
-// file any more, is left to merge, which looks at all openings once more (provio/settle.py).
+// file any more, is left to merge, which looks at all openings once more (provio/trace/post_run.py).
 
 #include "../posix/unclosed.h"
 #include "waiter.h"

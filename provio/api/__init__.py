@@ -7,7 +7,7 @@ shown      rows and lineages as a notebook shows them
 apart      a question that is stopped when its time is over
 """
 
+from provio.api.record import ProvioWarning, Store
 from provio.api.rows import IRI, Row, Rows
-from provio.api.store import ProvioWarning, Store
 
 __all__ = ["IRI", "ProvioWarning", "Row", "Rows", "Store"]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
-from provio.document import Lineage as Indexed
-from provio.document import targets
+from provio.ask.document import Lineage as Indexed
+from provio.ask.document import targets
 
 if TYPE_CHECKING:
-    from provio.document import LineageDocument
+    from provio.ask.document import LineageDocument
 
 
 class Lineage(nx.DiGraph):  # type: ignore[misc,unused-ignore]
@@ -54,11 +54,11 @@ class Lineage(nx.DiGraph):  # type: ignore[misc,unused-ignore]
         }  # fmt: skip
 
     def __str__(self) -> str:
-        from provio.reports import tree
+        from provio.render import tree
 
         return tree.render(self.document, width=None, folder=os.getcwd())
 
     def _repr_html_(self) -> str:
-        from provio.api import shown
+        from provio.api import rows
 
-        return shown.lineage(self.document)
+        return rows.lineage(self.document)

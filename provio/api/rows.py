@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from html import escape
 from typing import TYPE_CHECKING, Any, overload
+
+from provio.base.text import printable
+from provio.render import tree
 
 if TYPE_CHECKING:
     import pyoxigraph as ox
+
+    from provio.ask.document import LineageDocument
 
 Value = str | int | float | bool | Decimal | datetime | None
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -141,6 +148,45 @@ class Rows(Sequence[Row]):
         return pd.DataFrame([list(row) for row in self], columns=list(self.columns))
 
     def _repr_html_(self) -> str:
-        from provio.api import shown
+        return table(self)
 
-        return shown.table(self)
+
+# Answers as a notebook shows them: rows or a lineage document in, HTML without an address out.
+
+
+MOST = 60  # rows
+LONGEST = 400  # characters of a value
+
+
+def _cell(value: object) -> str:
+    text = "" if value is None else str(value)
+    text = text if len(text) <= LONGEST else text[:LONGEST] + " …"
+    align = ' style="text-align:right"' if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    return f"<td{align}>{escape(printable(text))}</td>"
+
+
+def table(rows: Rows) -> str:
+    """Return rows as a table; of many, the first ones and how many more there are."""
+    head = "".join(f"<th>{escape(printable(name))}</th>" for name in rows.columns)
+    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows[:MOST])
+    more = f"<p>and {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
+    return f'<table class="provio-rows"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}'
+
+
+def lineage(document: LineageDocument) -> str:
+    """Return a lineage as the page of `provio view` in a frame that may ask and touch nothing around it; behind it, and
+    where a notebook that is not trusted leaves frames out, the tree that `provio lineage` prints."""
+    from provio.ask.document import targets
+    from provio.render import page
+
+    asked = set(targets(document))
+    title = ", ".join(node["label"] for node in document["nodes"] if node["iri"] in asked) or document["target"]
+    frame = "width:100%;height:520px;border:1px solid #8886;border-radius:8px"
+    source = escape(page.render(document, title))
+    text = escape(tree.render(document, width=None, folder=os.getcwd()))
+    style = "line-height:1.35;white-space:pre;overflow-x:auto"
+    return (
+        f'<div class="provio-lineage-shown"><iframe title="Lineage" sandbox="allow-scripts" style="{frame}" '
+        f'srcdoc="{source}"></iframe><details><summary>As text</summary><pre '
+        f'style="{style}">{text}</pre></details></div>'
+    )

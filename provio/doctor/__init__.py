@@ -15,8 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
-from provio.home import Home
-from provio.plain import plain
+from provio.base.records import plain
+from provio.settings.home import Home
 
 Level = Literal["ok", "note", "problem"]
 LEVELS: tuple[Level, ...] = ("ok", "note", "problem")

@@ -31,31 +31,28 @@
 
 from __future__ import annotations
 
-from provio import hosts
-from provio.config import Config
-from provio.identity import Identity
-from provio.lineage import submitted
-from provio.lineage.answers import answers
-from provio.lineage.blind import hide, suspect
+from provio.base.records import plain
+from provio.lineage import unwatched
 from provio.lineage.channels import channels_of
 from provio.lineage.clocks import Clocks
 from provio.lineage.code import Noise, programs
-from provio.lineage.launchers import unseen
-from provio.lineage.lives import lives
+from provio.lineage.declarations import save, say
+from provio.lineage.identity import Identity
 from provio.lineage.members import members
 from provio.lineage.model import FOREVER, Conclusions, ProgramFacts
 from provio.lineage.names import name
 from provio.lineage.phases import Origin, cut, tie
-from provio.lineage.pipes import connect
-from provio.lineage.reigns import part
-from provio.lineage.said import say
-from provio.lineage.saved import save
-from provio.lineage.shared import Shared
+from provio.lineage.pipes import answers, connect
+from provio.lineage.ranks import unseen
+from provio.lineage.same_key import part
+from provio.lineage.shared_inodes import Shared
 from provio.lineage.spans import gather, gather_lone
-from provio.lineage.strands import begin, join, strands
-from provio.lineage.versions import attribute
-from provio.plain import plain
-from provio.run_facts import Trace
+from provio.lineage.tasks import begin, join, strands
+from provio.lineage.unwatched import hide, suspect
+from provio.lineage.versions import attribute, lives
+from provio.settings.schema import Config
+from provio.trace import hosts
+from provio.trace.run_facts import Trace
 
 __all__ = ["Conclusions", "Known", "conclude", "conclude_lone", "hashed"]
 
@@ -77,7 +74,7 @@ class Known:
     def of(trace: Trace, identity: Identity, settings: Config) -> Known:
         """Tell it from a whole run's trace; of its openings those of scripts and of `pyvenv.cfg` are asked for."""
         return Known(
-            programs(trace, identity, settings), lives(trace), Noise(trace, settings), alone=submitted.alone(trace)
+            programs(trace, identity, settings), lives(trace), Noise(trace, settings), alone=unwatched.alone(trace)
         )
 
 
@@ -112,7 +109,7 @@ def conclude(
     suspect(whole, conclusions, ends)
     hide(whole, identity, conclusions)
     unseen(whole, conclusions)
-    submitted.unseen(whole, known.alone, conclusions)
+    unwatched.unseen(whole, known.alone, conclusions)
     answers(trace, channels, noise, conclusions)
     hashed(whole, conclusions)
     conclusions.gaps += conclusions.clocks.gaps(without=conclusions.elsewhere)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from urllib.parse import unquote
 
-from provio.plain import field, plain
+from provio.base.records import field, plain
 
 
 @plain(slots=True)

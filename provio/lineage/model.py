@@ -7,16 +7,16 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from provio.facts import Opening, Process
-from provio.identity import member_iri
+from provio.base.records import field, plain
 from provio.lineage.clocks import Clocks
-from provio.lineage.sayings import Sayings
-from provio.plain import field, plain
-from provio.statx import Facts, Record
+from provio.lineage.declared import Sayings
+from provio.lineage.identity import member_iri
+from provio.system.statx import Facts, Record
+from provio.trace.facts import Opening, Process
 
 if TYPE_CHECKING:
     from provio.lineage.code import Noise
-    from provio.lone import Moments
+    from provio.trace.lone import Moments
 
 # A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
 TICK = 20_000_000

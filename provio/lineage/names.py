@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 
-from provio.facts import Event
-from provio.folders import Tree
-from provio.identity import Identity
+from provio.base.folders import Tree
+from provio.lineage.identity import Identity
 from provio.lineage.model import Conclusions, Version, inode_of
-from provio.run_facts import Trace
-from provio.statx import Facts
+from provio.system.statx import Facts
+from provio.trace.facts import Event
+from provio.trace.run_facts import Trace
 
 Inode = tuple[str, int, int]
 

@@ -12,13 +12,13 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from provio.facts import Event, Process
-from provio.identity import without_task
+from provio.base.records import plain
 from provio.lineage.channels import Channel, Part, circles
+from provio.lineage.identity import without_task
 from provio.lineage.model import Conclusions, Phase, inode_of
-from provio.lineage.writing import writings
-from provio.plain import plain
-from provio.run_facts import Trace
+from provio.lineage.spans import writings
+from provio.trace.facts import Event, Process
+from provio.trace.run_facts import Trace
 
 LAUNCHES = frozenset({"Fork", "Spawn"})
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from provio.facts import Process
-from provio.identity import contribution, without_task
+from provio.lineage.identity import contribution, without_task
 from provio.lineage.model import TICK, Conclusions, Copy, Span, Version, inode_of
-from provio.lineage.writing import Writing, writings
+from provio.lineage.spans import Writing, writings
+from provio.trace.facts import Process
+from provio.trace.run_facts import Trace
 
 OUR_CLOCK = 100_000  # by how much our clock may lag behind the kernel's
 
@@ -216,3 +217,28 @@ def _contribute(
         revisions.append(made.iri)
         yield made, None
     version.revision_of += tuple(revisions)
+
+
+# Until when each image of a run may have written: the events of processes in, a moment for each out.
+
+
+def lives(trace: Trace) -> dict[str, int]:
+    """Return until when each image may have written: its exec, its parent's word of its end, or the end of the run."""
+    waited: dict[tuple[str, int], list[int]] = {}
+    for process in trace.processes.values():
+        for event in process.events:
+            if event.kind == "ChildEnd":
+                ends = waited.setdefault((process.host, event.number("childPid")), [])
+                ends.append(event.at + event.number("elapsed"))
+    last = int(trace.run.get("endedNs", 0)) or max((p.ended for p in trace.processes.values()), default=0)
+    return {process.iri: _life(process, waited, last) for process in trace.processes.values()}
+
+
+def _life(process: Process, waited: dict[tuple[str, int], list[int]], last: int) -> int:
+    """Pids recur: the end is the first that was told of this one after the image began."""
+    failed = {event.record.get("exec") for event in process.events if event.kind == "ExecFailed"}
+    replaced = [event.at for event in process.events if event.kind == "Exec" and event.iri not in failed]
+    if replaced:
+        return max(replaced)
+    ends = [end for end in waited.get((process.host, process.pid), ()) if end >= process.started]
+    return min(ends, default=max(last, process.ended))

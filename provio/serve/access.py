@@ -21,8 +21,8 @@ from http import cookies
 from pathlib import Path
 from typing import NamedTuple
 
-from provio import given_file
-from provio.errors import ProvioError
+from provio.base.errors import ProvioError
+from provio.settings import load
 
 PORT = 7878
 VARIABLE = "PROVIO_TOKEN"
@@ -78,7 +78,7 @@ def _of_file(path: Path) -> str:
                 new.write(secrets.token_urlsafe(32) + "\n")
         if path.stat().st_mode & 0o077:
             raise ProvioError(f"others can read {path}, the token: chmod 600 {path}, or name a new file")
-        return given_file.content(path).decode("ascii").strip()
+        return load.content(path).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ProvioError(f"{path}: {getattr(error, 'strerror', None) or 'is not ASCII text'}: name a file") from error
 

@@ -18,11 +18,11 @@ from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
-from provio import class_patterns, implied, sparql
-from provio.errors import ProvioError, TimedOut
-from provio.serve.binary import Binary
-from provio.serve.keeper import Keeper, Served
-from provio.vocab import PREFIXES, RUN_BASE
+from provio.base.errors import ProvioError, TimedOut
+from provio.base.vocab import PREFIXES, RUN_BASE
+from provio.serve.oxigraph import Binary
+from provio.serve.snapshot_holder import Keeper, Served
+from provio.store import implied, sparql, sparql_patterns
 
 AT_ONCE = 8  # queries
 WHOLE = 1 << 20  # bytes of an answer that are had before any is sent: what fails by then fails plainly
@@ -103,7 +103,7 @@ def _refuse_runs(text: str, graphs: list[str]) -> None:
 def _bodies(fields: list[tuple[str, str]]) -> list[bytes]:
     """What is posted: asked through the classes of PROV that the stored ones imply, then as it stands."""
     (name, text), *graphs = fields
-    wide = class_patterns.widened(text)
+    wide = sparql_patterns.widened(text)
     plain = urlencode(fields).encode()
     if wide == text:
         return [plain]

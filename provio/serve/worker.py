@@ -17,7 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
-from provio.errors import NothingKnown, NotYet, ProvioError, TimedOut
+from provio.base.errors import NothingKnown, NotYet, ProvioError, TimedOut
 
 ENDED = "the question was ended (memory ran out, or it nests too deeply): ask for less"
 UNREAD = "the record cannot be read: where it is there still, provio merge says why"
@@ -67,7 +67,7 @@ class Worker:
     def _running(self) -> subprocess.Popen[bytes]:
         if self.process is None or self.process.poll() is not None:
             self.close()
-            from provio.serve.binary import tethered
+            from provio.serve.oxigraph import tethered
 
             command = [sys.executable, "-P", "-c", "from provio.serve.worker import main; main()", self.kind, self.home]
             self.rest, self.stands = b"", False
@@ -115,20 +115,20 @@ def main() -> None:
     """Answer what is asked on standard input, until that ends."""
     from pathlib import Path
 
-    from provio import asking
-    from provio.home import Home
+    from provio.ask import session
+    from provio.settings.home import Home
     from provio.store import open_reader
 
     kind, folder = sys.argv[1:3]
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else is to be read as an answer
-    configured = asking.settings()
+    configured = session.settings()
     if configured.ontology:
-        from provio import own_words
+        from provio.store import user_vocabulary
 
-        own_words.of(configured)
+        user_vocabulary.of(configured)
     reader = open_reader(Home(Path(folder)))
-    answer = _answerer(kind, reader, asking.question_folders(configured))
+    answer = _answerer(kind, reader, session.question_folders(configured))
     out.write(b"ready\n")
     out.flush()
     for line in sys.stdin.buffer:
@@ -140,10 +140,10 @@ def main() -> None:
 
 def _answerer(kind: str, reader: Any, folders: list[str]) -> Callable[[dict[str, Any]], Any]:
     if kind == "found":
-        from provio.serve.found import Names
+        from provio.serve.explorer import Names
 
         return Names(reader).answer
-    from provio.serve.answers import Answers
+    from provio.serve.explorer import Answers
 
     return Answers(reader, folders).answer
 

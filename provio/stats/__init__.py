@@ -19,15 +19,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provio.stats.activity import Activity
+from provio.base.text import plural
+from provio.settings.record_classes import SWITCHES, left_out
+from provio.stats.activity import Activity, Recorded, Run
 from provio.stats.bottlenecks import Bottleneck
-from provio.stats.groups import BY, Group
-from provio.stats.recorded import Recorded
-from provio.stats.tally import Tally
+from provio.stats.tally import BY, Group, Tally
 
 if TYPE_CHECKING:
-    from provio.home import Home
-    from provio.stats.across import Spread
+    from provio.settings.home import Home
+    from provio.stats.spread import Spread
     from provio.store import Reader
 
 __all__ = ["BY", "Activity", "Bottleneck", "Figures", "Group", "Recorded", "Tally", "figures"]
@@ -43,16 +43,16 @@ class Figures:
 
     def __str__(self) -> str:
         """Return what is summed up, and by operation, as `provio stats` begins."""
-        from provio.stats import shown
+        from provio.stats import formatting
 
-        return shown.whole(self)
+        return formatting.whole(self)
 
     def by(self, *ways: str) -> list[Group]:
         """Return a tally for each value of one of `BY`, or of several, layers apart, the longest time first."""
-        from provio.stats import groups
+        from provio.stats import tally
 
         if ways not in self._by:
-            self._by[ways] = groups.by(self.recorded, ways)
+            self._by[ways] = tally.by(self.recorded, ways)
         return self._by[ways]
 
     def totals(self) -> list[Group]:
@@ -70,21 +70,19 @@ class Figures:
     def across(self, *ways: str) -> list[Spread]:
         """Return how each group's calls, bytes, time and bandwidth differ from run to run; without `ways`, the
         totals'."""
-        from provio.stats import across
+        from provio.stats import spread
 
-        return across.spreads(self, ways)
+        return spread.spreads(self, ways)
 
     def unknown(self) -> list[str]:
         """Return in words what was not recorded, so that no figure speaks of it."""
-        from provio.stats import unknown
-
-        return unknown.words(self.recorded)
+        return words(self.recorded)
 
     def rows(self, *ways: str) -> list[dict[str, str | int | float | bool | None]]:
         """Return what `provio stats --by … --as json` says, a dictionary a row."""
-        from provio.stats import rows
+        from provio.stats import columns
 
-        return rows.of(self, ways or ("operation",))
+        return columns.of(self, ways or ("operation",))
 
 
 def figures(reader: Reader, times: bool = False, home: Home | None = None) -> Figures:
@@ -99,10 +97,41 @@ def figures(reader: Reader, times: bool = False, home: Home | None = None) -> Fi
 
 
 def _still_going(recorded: Recorded, home: Home) -> None:
-    from provio import going, trace
+    from provio.trace import liveness, read
 
     open_ended = [run for run in recorded.runs.values() if not run.end and (home.runs / run.id).is_dir()]
-    watched = going.watched() if open_ended else set()
+    watched = liveness.watched() if open_ended else set()
     for run in open_ended:
         folder = home.runs / run.id
-        run.going = going.going(folder, trace.read_head(folder), started=watched)
+        run.going = liveness.going(folder, read.read_head(folder), started=watched)
+
+
+# What the figures of some runs do not tell, in words: what was recorded in, one line for each reason out.
+
+
+OTHER = frozenset({"environment", "link", "datatype", "stat", "list"})  # of which no figure speaks
+
+
+def words(recorded: Recorded) -> list[str]:
+    """Return what was not recorded, or not seen; nothing where figures are whole."""
+    said = []
+    runs = list(recorded.runs.values())
+    going = [run for run in runs if run.going]
+    if going:
+        said.append(f"still going on{_of(going, runs)}: figures are of what was done until now")
+    gaps = sum(recorded.gaps.values())
+    if gaps:
+        said.append(f"{plural(gaps, 'gap')}{_of(list(recorded.gaps), runs)}: what could not be seen is in no figure")
+    bare = [run for run in runs if run.detail.split(",")[0] == "file"]
+    if bare:
+        said.append(f"calls, bytes and times{_of(bare, runs)} were not recorded (--detail file)")
+    for name, (_, what, _lost) in SWITCHES.items():
+        without = [run for run in runs if name in left_out(run.detail)]
+        if without and name not in OTHER:
+            said.append(f"not recorded{_of(without, runs)}: {what} (--no-record {name})")
+    return said
+
+
+def _of(some: list[Run] | list[str], runs: list[Run]) -> str:
+    """Of how many runs, where there are several."""
+    return f" of {len(some)} of {plural(len(runs), 'run')}" if len(runs) > 1 else ""

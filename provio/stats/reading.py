@@ -13,10 +13,9 @@ from sys import intern
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
-from provio.facts import SIZE_LIMITS
-from provio.graph_calls import INFLUENCES, SINGLE_CALLS
-from provio.stats.activity import SIZES, Activity
-from provio.stats.recorded import File, Process, Recorded, Run, process_of
+from provio.graph.calls import INFLUENCES, SINGLE_CALLS
+from provio.stats.activity import SIZES, Activity, File, Process, Recorded, Run, process_of
+from provio.trace.facts import SIZE_LIMITS
 
 if TYPE_CHECKING:
     from provio.store import Reader

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from provio.plain import plain
-from provio.stats.groups import what_file
-from provio.stats.recorded import Recorded
+from provio.base.records import plain
+from provio.stats.activity import Activity, Recorded
+from provio.stats.tally import what_file
+from provio.trace import read, run_source
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LANES, SPANS = 60, 12_000  # of one picture: more threads are left out, more spans become one where they touch
 COLUMNS = 1000  # of a picture at its finest
@@ -97,3 +104,125 @@ def _name(recorded: Recorded, thread: str) -> str:
     rank = f"rank {process.rank}, " if process.rank is not None else ""
     own = f", thread {tid}" if tid and tid != process.pid else ""
     return f"{rank}{process.program or 'process'} {process.pid}{own}"
+
+
+# Single calls, which a run at detail `call` keeps in files beside its trace: run folders in, calls out, and what they
+# come to: percentiles of their times, and which way they went through their file.
+
+
+BASE = re.compile(rb"@base <([^>\s]{1,4000})>|:epochNs ([0-9]{1,19})\b")
+LINE = re.compile(
+    rb"@base <([^>\s]{1,4000})>|<(a[0-9]{1,18})/([rw])[0-9]{1,18}> :offset ([0-9]{1,19});:bytes ([0-9]{1,19});"
+    rb":at ([0-9]{1,19})(?:;:elapsed ([0-9]{1,19}))? \."
+)
+SIDES = {b"r": "read", b"w": "write"}
+
+
+class Call(NamedTuple):
+    """One read or write: the IRI of the I/O activity that it is part of; when, in ns since 1970; for how long, where
+    that was recorded."""
+
+    activity: str
+    offset: int
+    bytes: int
+    at: int
+    elapsed: int | None
+
+
+def of_run(folder: Path) -> Iterator[Call]:
+    """Yield the single calls that a run folder, or its pack, keeps; none where there are none."""
+    if not run_source.exists(folder):
+        return
+    head, epochs = read.read_head(folder), dict[str, int]()
+    for file in run_source.of(folder).files(head):
+        if file.gap is None:
+            _epochs(file.load(), epochs)
+    for file in run_source.of(folder).calls(head):
+        yield from _lines(file.load(), epochs)
+
+
+def _epochs(data: bytes, epochs: dict[str, int]) -> None:
+    """Note when each thread's clock began."""
+    base = ""
+    for found in BASE.finditer(data):
+        if found[1]:
+            base = found[1].decode(errors="replace")
+        else:
+            epochs.setdefault(base, int(found[2]))
+
+
+def _lines(data: bytes, epochs: dict[str, int]) -> Iterator[Call]:
+    base, epoch = "", 0
+    for found in LINE.finditer(data):
+        declared, access, side, offset, size, at, took = found.groups()
+        if declared:
+            base = declared.decode(errors="replace")
+            epoch = epochs.get(base, 0)
+        elif epoch:
+            lasted = int(took) if took else None
+            yield Call(f"{base}{access.decode()}/{SIDES[side]}", int(offset), int(size), epoch + int(at), lasted)
+
+
+def spans(recorded: Recorded, calls: Iterable[Call]) -> list[Span]:
+    """Return a span of time for each call of an activity that is recorded."""
+    known = {one.iri: one for one in recorded.activities if one.layer == "POSIX"}
+    found = []
+    for call in calls:
+        one = known.get(call.activity)
+        if one and (one.thread or one.process):
+            thread, file = one.thread or one.process or "", what_file(recorded, one.target)[0] or ""
+            write = one.kind == "Write"
+            found.append(Span(thread, call.at, call.at + (call.elapsed or 0), call.bytes, write, 1, file))
+    return found
+
+
+@plain()
+class Latency:
+    """Of the calls of one function: percentiles of their times in ns, where recorded; the shares of them that began
+    where the one before ended, further on, and further back (the first of each opening is none of these)."""
+
+    api: str | None
+    layer: str
+    calls: int
+    median: int | None
+    percentile_95: int | None
+    percentile_99: int | None
+    longest: int | None
+    consecutive: float | None
+    forward: float | None
+    backward: float | None
+
+
+def latencies(recorded: Recorded, calls: Iterable[Call]) -> list[Latency]:
+    """Return what the calls of each function come to, those that took longest in all first, or are the most."""
+    known: dict[str, Activity] = {one.iri: one for one in recorded.activities}
+    counts = Counter[tuple[str | None, str]]()
+    times: dict[tuple[str | None, str], list[int]] = {}
+    ways: dict[tuple[str | None, str], list[int]] = {}
+    ends: dict[str, int] = {}
+    for call in calls:
+        one = known.get(call.activity)
+        if one is None:
+            continue
+        place = one.api, one.layer
+        counts[place] += 1
+        if call.elapsed is not None:
+            times.setdefault(place, []).append(call.elapsed)
+        way = ways.setdefault(place, [0, 0, 0])
+        end = ends.get(call.activity)
+        if end is not None:
+            way[0 if call.offset == end else 1 if call.offset > end else 2] += 1
+        ends[call.activity] = call.offset + call.bytes
+    order = sorted(counts, key=lambda place: (-sum(times.get(place, ())), -counts[place]))
+    return [_latency(place, counts[place], sorted(times.get(place, ())), ways[place]) for place in order]
+
+
+def _latency(place: tuple[str | None, str], count: int, times: list[int], ways: list[int]) -> Latency:
+    shares = [round(number / sum(ways), 4) if sum(ways) else None for number in ways]
+    middle, most, nearly, longest = (percentile(times, share) if times else None for share in (50, 95, 99, 100))
+    return Latency(*place, count, middle, most, nearly, longest, *shares)
+
+
+def percentile(values: list[int], share: int) -> int:
+    """Return the nearest-rank percentile of sorted values: the least that `share` per cent of them do not exceed."""
+    return values[bisect_left(range(1, len(values) + 1), share * len(values) / 100)]

@@ -18,16 +18,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from provio.errors import Busy as Busy
-from provio.errors import StoreError
-from provio.home import Home
+from provio.base.errors import Busy as Busy
+from provio.base.errors import StoreError
+from provio.settings.home import Home
+from provio.trace import run_source
 
 if TYPE_CHECKING:
     import pyoxigraph as ox
 
-    from provio.across.versions import Versions
-    from provio.config import Config
-    from provio.lock import Lock
+    from provio.settings.lock import Lock
+    from provio.settings.schema import Config
+    from provio.store.versions import Versions
 
     Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 
@@ -193,7 +194,7 @@ def open_reader(home: Home, settings: Config | None = None, beneath: object = No
     Raises NothingKnown where nothing has been merged yet, Damaged where its files are broken, StoreError.
     """
     if settings and settings.store:
-        from provio.store.remote import RemoteReader
+        from provio.store.remote.reader import RemoteReader
 
         return RemoteReader(home, settings)
     from provio.store.embedded import StoreReader
@@ -214,8 +215,8 @@ def open_writer(
     holds it and `wait` is false, StoreError where it cannot be opened.
     """
     if settings and settings.store:
-        from provio.lock import Lock
-        from provio.store.remote_writer import RemoteWriter
+        from provio.settings.lock import Lock
+        from provio.store.remote.writer import RemoteWriter
 
         return RemoteWriter(served(home, settings), settings, wait, lock or Lock(home, wait), anew)
     from provio.store.embedded import StoreWriter
@@ -256,9 +257,9 @@ def is_earlier(home: Home) -> bool:
 
 def pending(home: Home, settings: Config) -> list[Path]:
     """Return the run folders that the store does not hold as they are now, as far as times tell."""
-    found = served(home, settings).pending(settings.conclusions)
+    found = run_source.pending(served(home, settings), settings.conclusions)
     if not settings.store:
         return home.run_folders() if is_earlier(home) else found
-    from provio.store.remote import behind
+    from provio.store.remote.reader import behind
 
     return home.run_folders() if behind(home, settings) else found

@@ -22,9 +22,9 @@ from typing import IO, BinaryIO, cast
 
 import pyoxigraph as ox
 
-from provio import graph_lines
-from provio.errors import StoreError
-from provio.vocab import NS, PROV, RDF, RUN_BASE
+from provio.base.errors import StoreError
+from provio.base.vocab import NS, PROV, RDF, RUN_BASE
+from provio.graph import lines as graph_lines
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OF_RUN = re.compile(

@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 
 import pyoxigraph as ox
 
-from provio.errors import NothingKnown, ProvioError
+from provio.base.errors import NothingKnown, ProvioError
+from provio.base.vocab import PREFIXES, PROV
 from provio.validate import statements
 from provio.validate.rules import Graph
-from provio.vocab import PREFIXES, PROV
 
 FORMATS = {
     ".ttl": ox.RdfFormat.TURTLE,

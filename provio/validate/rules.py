@@ -9,18 +9,64 @@ variables, the activities whose clocks are compared), `order` (two variables: wh
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pyoxigraph as ox
 
-from provio import implied
-from provio.class_patterns import widened
-from provio.validate.order import loops
-from provio.vocab import NS, PREFIXES, PROV
+from provio.base.algorithms import components
+from provio.base.vocab import NS, PREFIXES, PROV
+from provio.store import implied
+from provio.store.sparql_patterns import widened
+
+# What must come before what in, the steps that close a loop out.
+
+
+Node = TypeVar("Node")
+
+
+def loops(steps: Iterable[tuple[Node, Node, bool]]) -> list[tuple[Node, Node]]:
+    """Return the strict steps (before, after, strict) that lie on a loop."""
+    numbers: dict[Node, int] = {}
+    edges: set[tuple[int, int]] = set()
+    strict: set[tuple[int, int]] = set()
+    for before, after, is_strict in steps:
+        edge = numbers.setdefault(before, len(numbers)), numbers.setdefault(after, len(numbers))
+        edges.add(edge)
+        if is_strict:
+            strict.add(edge)
+    left = _peeled(edges) if strict else set()
+    if not left:
+        return []
+    onward: dict[int, list[int]] = defaultdict(list)
+    for one, other in left:
+        onward[one].append(other)
+    part = components(onward)
+    names = list(numbers)
+    return [(names[a], names[b]) for a, b in sorted(strict & left) if part[a] == part[b]]
+
+
+def _peeled(edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Return the edges that are left when every node that nothing leads to was taken away, again and again."""
+    leads: dict[int, list[int]] = defaultdict(list)
+    arrivals: dict[int, int] = defaultdict(int)
+    for before, after in edges:
+        leads[before].append(after)
+        arrivals[after] += 1
+    free = [node for node in leads if not arrivals[node]]
+    gone = set(free)
+    while free:
+        for after in leads.get(free.pop(), ()):
+            arrivals[after] -= 1
+            if not arrivals[after]:
+                gone.add(after)
+                free.append(after)
+    return {edge for edge in edges if edge[0] not in gone}
+
 
 QUERIES = Path(__file__).parent.parent / "queries"
 FOLDERS = ("constraints", "lints")
@@ -80,7 +126,7 @@ def _read(path: Path) -> Rule:
 
 class Graph:
     """What is asked: one graph of a store, or the union of all; where it holds the classes of PROV that others imply
-    (`provio.implied`), each pattern goes through them."""
+    (`provio.store.implied`), each pattern goes through them."""
 
     def __init__(self, store: ox.Store, name: str | None = None, *, union: bool = False) -> None:
         self.store = store

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
-from provio.errors import ProvioError
+from provio.base.errors import ProvioError
+from provio.base.vocab import RDF, superclasses, vocabulary
 from provio.validate.rules import VIOLATION, Finding, Graph, Rule, shown
-from provio.vocab import RDF, superclasses, vocabulary
 
 SH = "http://www.w3.org/ns/shacl#"
 SHAPES = Path(__file__).parent.parent / "ontology" / "shapes.ttl"

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 import pyoxigraph as ox
 
-from provio.vocab import PROV, RDF, XSD
+from provio.base.vocab import PROV, RDF, XSD
 
 NONE = ox.NamedNode("urn:provio:none")
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}"

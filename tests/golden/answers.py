@@ -28,7 +28,7 @@ from asked import LEFT_OUT, asked
 from golden.questions import questions, sparql
 from golden.recorded import EARLIER, FILES, HERE, IDS, INSIDE, PROJECT, RUN
 
-from provio.home import Home
+from provio.settings.home import Home
 from provio.store import open_reader
 
 LARGE = 60_000  # characters of an answer; one that has more is kept compressed

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 
 from golden.recorded import FILES, IDS, INSIDE, PROJECT, RUN
 
-from provio.errors import ProvioError
-from provio.named_questions import named
-from provio.parameters import bound
-from provio.query import ask
-from provio.reports import rows
+from provio.ask.parameters import bound
+from provio.ask.queries import named
+from provio.ask.query import ask
+from provio.ask.target import find_target
+from provio.base.errors import ProvioError
+from provio.render import rows
 from provio.store import Store
-from provio.target import find_target
 
 TRAINED = [RUN[name] for name in ("slow", "fast", "long", "stack")]
 Cases = Iterable[dict[str, str]]

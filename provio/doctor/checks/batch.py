@@ -6,8 +6,8 @@ import os
 import shutil
 from collections.abc import Iterator
 
-from provio import environment
 from provio.doctor import Finding, Place, note, ok
+from provio.trace import environment
 
 ABOUT = "batch system"
 SYSTEMS = {"SLURM": "sbatch", "PBS": "qsub", "LSF": "bsub", "Flux": "flux"}

@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from provio import captured, config_layers, environment, storage
-from provio import home as homes
+from provio.base.errors import ProvioError
+from provio.base.text import size
 from provio.doctor import Finding, Place, maps, note, ok, problem
 from provio.doctor.checks.room import NOTHING
-from provio.errors import ProvioError
-from provio.reports.text import size
+from provio.settings import home as homes
+from provio.settings import load
+from provio.system import mounts, node_local
+from provio.trace import environment
 
 ABOUT = "capture_dir"
 REMEDY = "name a folder of each node's own disk, such as $TMPDIR"
@@ -20,13 +22,13 @@ REMEDY = "name a folder of each node's own disk, such as $TMPDIR"
 def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
     """Yield what is to be said of it, where it is set."""
     try:
-        setting = config_layers.load(homes.project_folders(), {}, lambda _: None).capture_dir
+        setting = load.load(homes.project_folders(), {}, lambda _: None).capture_dir
     except ProvioError:  # which another check says
         return
     if not setting:
         return
     try:
-        folder = captured.folder_of(setting)
+        folder = node_local.folder_of(setting)
         room = os.statvfs(folder)
     except (OSError, ValueError) as error:
         yield problem(f"{setting}: {getattr(error, 'strerror', None) or error}", REMEDY)
@@ -36,7 +38,7 @@ def look(place: Place) -> Iterator[Finding]:  # noqa: ARG001
         yield problem(f"{folder} cannot be written", REMEDY)
     elif room.f_bavail * room.f_frsize < NOTHING:
         yield problem(f"{folder}: {size(room.f_bavail * room.f_frsize)} free", f"make room there, or {REMEDY}")
-    elif mount and mount.file_system in storage.SHARED:
+    elif mount and mount.file_system in mounts.SHARED:
         yield note(f"{folder} is on a network file system ({mount.file_system}): nothing is gained", REMEDY)
         yield from maps.refused(folder)
     else:

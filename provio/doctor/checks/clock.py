@@ -7,9 +7,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from provio import packing
 from provio.doctor import Finding, Place, note, ok
-from provio.run import clock_source
+from provio.merge import archive_runs
+from provio.record.run import clock_source
 
 ABOUT = "clock"
 APART = 1.0  # seconds
@@ -25,7 +25,7 @@ def look(place: Place) -> Iterator[Finding]:
             word = "ahead of" if apart > 0 else "behind"
             yield note(f"the clock of {place.folder}'s server is {abs(apart):.0f} s {word} this host's", REMEDY)
     runs = place.home.run_folders()
-    ahead = packing.began(runs[-1].name) - time.time() if runs else 0.0
+    ahead = archive_runs.began(runs[-1].name) - time.time() if runs else 0.0
     if ahead > APART:
         yield note(f"the newest run began {ahead:.0f} s from now: this clock was set back, or is behind", REMEDY)
     source = clock_source()

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 
 from provio.doctor import Finding, Place, note, ok
-from provio.environment import CONTAINER_SIGNS
+from provio.trace.environment import CONTAINER_SIGNS
 
 ABOUT = "containers"
 RUNTIMES = ("apptainer", "singularity", "ch-run", "podman", "docker", "enroot", "shifter", "sarus")

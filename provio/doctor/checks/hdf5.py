@@ -6,11 +6,12 @@ import os
 import subprocess
 from collections.abc import Iterator
 
-from provio import config_layers, executable
-from provio import home as homes
 from provio.doctor import Finding, Place, note, ok
-from provio.executable import found_program
-from provio.hdf5_signs import SYSTEM, hdf5_inside
+from provio.settings import home as homes
+from provio.settings import load
+from provio.system import executable
+from provio.system.elf import SYSTEM, hdf5_inside
+from provio.system.executable import found_program
 
 ABOUT = "HDF5"
 LAYERS = {
@@ -24,7 +25,7 @@ OLDEST = (1, 10)
 
 def look(place: Place) -> Iterator[Finding]:
     """Yield what would be recorded of HDF5 files."""
-    layer = config_layers.load(homes.project_folders(), forgive=lambda _: None, shown=True).hdf5
+    layer = load.load(homes.project_folders(), forgive=lambda _: None, shown=True).hdf5
     path = found_program(place.command[0]) if place.command else b""
     program = list(executable.chain(path))[-1] if path else b""
     if program and os.path.basename(program).startswith(b"python"):

@@ -7,9 +7,9 @@ import platform
 import re
 from collections.abc import Iterator
 
-from provio import shims
 from provio.doctor import Finding, Place, ok, problem
-from provio.recording import SHIM
+from provio.system import shims
+from provio.trace.recording import SHIM
 
 ABOUT = "C library"
 

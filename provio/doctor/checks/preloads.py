@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from provio.doctor import Finding, Place, note, ok
-from provio.recording import SHIM
+from provio.trace.recording import SHIM
 
 ABOUT = "preloads"
 

@@ -6,11 +6,11 @@ import os
 import subprocess
 from collections.abc import Iterator
 
-from provio import executable, shims
 from provio.doctor import Finding, Place, note, ok, problem
-from provio.executable import FOREIGN, GO, OTHER, PRIVILEGED, STATIC, found_program, unwatchable
-from provio.recording import SHIM
-from provio.run import preloads
+from provio.record.run import preloads
+from provio.system import executable, shims
+from provio.system.executable import FOREIGN, GO, OTHER, PRIVILEGED, STATIC, found_program, unwatchable
+from provio.trace.recording import SHIM
 
 ABOUT = "program"
 OPEN = "what it is started with open (`<`, `>`, pipes) is still tied to it"

@@ -7,12 +7,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from provio import environment, storage
-from provio import home as homes
+from provio.base.errors import NothingKnown, ProvioError
 from provio.doctor import Finding, Place, maps, note, ok, problem
-from provio.errors import NothingKnown, ProvioError
-from provio.recording import SAFE_FOR_MAPS
-from provio.runfiles import shared_memory
+from provio.settings import home as homes
+from provio.system import mounts
+from provio.trace import environment
+from provio.trace.recording import SAFE_FOR_MAPS
+from provio.trace.run_source import shared_memory
 
 ABOUT = "record"
 ELSEWHERE = "set PROVIO_HOME to a folder of yours"
@@ -47,7 +48,7 @@ def _kind(folder: Path) -> Iterator[Finding]:
     mount = environment.mount_of(folder)
     if mount is None or mount.file_system in SAFE_FOR_MAPS:
         return
-    network = mount.file_system in storage.SHARED
+    network = mount.file_system in mounts.SHARED
     what = f"{os.fsdecode(mount.point)} is {'a network file system' if network else 'of a kind'} ({mount.file_system})"
     shared = shared_memory().parent
     if os.access(shared, os.W_OK):

@@ -7,9 +7,9 @@ import resource
 from collections.abc import Iterator
 from pathlib import Path
 
+from provio.base.text import size
 from provio.doctor import Finding, Place, note, ok, problem
-from provio.reports.text import size
-from provio.runfiles import shared_memory
+from provio.trace.run_source import shared_memory
 
 ABOUT = "room"
 LITTLE, NOTHING = 1 << 30, 16 << 20  # bytes

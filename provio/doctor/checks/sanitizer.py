@@ -6,9 +6,9 @@ import mmap
 import os
 from collections.abc import Iterator
 
-from provio import executable
 from provio.doctor import Finding, Place, ok
-from provio.executable import found_program
+from provio.system import executable
+from provio.system.executable import found_program
 
 ABOUT = "sanitizer"
 SIGNS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from provio.doctor import Finding, Place, ok, problem
-from provio.recording import SHIM
+from provio.trace.recording import SHIM
 
 ABOUT = "shim"
 AGAIN = "install provio again with a C compiler (pip install --force-reinstall provio; in a checkout: make shim)"

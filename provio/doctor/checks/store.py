@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from provio import config_layers, disk, owners, removal
-from provio import home as homes
+from provio.ask import disk_usage
+from provio.base.errors import ProvioError
+from provio.base.text import plural, size
 from provio.doctor import Finding, Place, note, ok, problem
-from provio.errors import ProvioError
-from provio.reports.text import plural, size
+from provio.merge import removal
+from provio.settings import home as homes
+from provio.settings import load
+from provio.system import owners
+from provio.trace import run_source
 
 ABOUT = "store"
 
@@ -35,15 +39,15 @@ def look(place: Place) -> Iterator[Finding]:
         yield note(homes.LEFT_WORDS, "provio merge")
     waiting = f", {pending} to be merged by the next question" if pending else ""
     yield ok(f"{plural(count, 'run')}{waiting}")
-    yield ok(disk.taken(place.home).line())
+    yield ok(disk_usage.taken(place.home).line())
 
 
 def _asked(place: Place) -> int:
     """How many runs are pending; opens what is published, where there is anything."""
     from provio.store import open_reader, served
 
-    settings = config_layers.load(homes.project_folders(Path.cwd()), forgive=lambda _: None, shown=True)
+    settings = load.load(homes.project_folders(Path.cwd()), forgive=lambda _: None, shown=True)
     home = served(place.home, settings)
     if not home.server and (home.snapshots / "current").exists():
         open_reader(home, settings)
-    return len(home.pending(settings.conclusions))
+    return len(run_source.pending(home, settings.conclusions))

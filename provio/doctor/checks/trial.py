@@ -10,11 +10,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from provio import runfiles
 from provio.doctor import Finding, Place, note, ok, problem
+from provio.trace import run_source
 
 ABOUT = "trial"
-PROVIO = (sys.executable, "-P", "-c", "from provio.cli import main; main()")
+PROVIO = (sys.executable, "-P", "-c", "from provio.cli.main import main; main()")
 TRIED = b"provio doctor tries whether this is seen\n"
 LONGEST = 60  # seconds
 
@@ -52,10 +52,10 @@ def _tried(cat: str, folder: Path) -> Finding:
 
 def _seen(home: Path) -> set[bytes]:
     """The names of the files that were seen; what lies in shared memory goes here, the rest with its folder."""
-    from provio.trace import read_run
+    from provio.trace.read import read_run
 
     names: set[bytes] = set()
     for folder in (home / "runs").iterdir():
         names |= {os.path.basename(opening.path) for opening in read_run(folder).openings() if opening.path}
-        shutil.rmtree(runfiles.shared_memory() / folder.name, ignore_errors=True)
+        shutil.rmtree(run_source.shared_memory() / folder.name, ignore_errors=True)
     return names

@@ -1,0 +1,309 @@
+"""A record that is open: a path or a server's URL in, answers out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
+
+from provio.api.rows import Rows, value
+from provio.ask import session
+from provio.base import errors
+from provio.base.errors import BadQuery, ConfigError, NothingKnown, ProvioError, TimedOut
+from provio.settings import home as homes
+
+if TYPE_CHECKING:
+    from provio.api.lineage import Lineage
+    from provio.settings.home import Home
+    from provio.settings.schema import Config
+    from provio.stats import Figures
+    from provio.store import Answer, Reader
+    from provio.store import Store as Open
+
+Via = Literal["data", "carried", "control"]
+Level = Literal["file", "dataset"]
+RUN_COLUMNS = ("run", "start", "seconds", "end", "name", "campaign", "size", "files", "command")
+
+
+class ProvioWarning(UserWarning):
+    """Something that is not in an answer, and why."""
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, ProvioWarning, stacklevel=5)
+
+
+class Store:
+    """What provio has recorded in one place, as `provio.open()` gives it; a context manager with nothing to close.
+
+    Each question sees all that was recorded until then: runs that are not merged yet are merged first, those that are
+    still going on as far as they got, and others may write meanwhile. `timeout` is in seconds; None: never.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, timeout: float | None = None) -> None:
+        self.timeout = timeout
+        self._url = ""
+        if isinstance(path, str) and path.startswith(("http://", "https://")):
+            self._url, path = _checked(path), None
+        place = None if path is None else Path(path).absolute()
+        if place is not None and place.name == homes.NAME:
+            place = place.parent
+        self._place = place
+        self._home = self._found()
+
+    def _found(self) -> Home:
+        if self._url and not homes.recording().path.is_dir():
+            return homes.recording()
+        if self._place is None:
+            return homes.find()
+        nearest = homes.above(self._place)
+        if nearest is None and not os.environ.get("PROVIO_HOME"):
+            what = "provio.open() takes the one that is found from here"
+            raise NothingKnown(f"no .provio in {self._place} or above: {what}")
+        return nearest or homes.find(self._place)
+
+    def _settings(self) -> Config:
+        from provio.settings import load
+
+        folders = [self._home.project] if self._place else homes.project_folders()
+        flags = {"store": self._url} if self._url else {}
+        return load.load(folders, flags)
+
+    def _open(self) -> Open:
+        configured = self._settings()
+        if self._url and not self._home.path.is_dir():
+            from provio.store import open_reader
+
+            return open_reader(self._home, configured)
+        return session.opened(self._home, configured, _warn, lambda: lambda _: None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"<provio record {self._url or self._home.path}>"
+
+    @property
+    def path(self) -> Path:
+        """The `.provio` that is open."""
+        return self._home.path
+
+    def query(self, question: str, /, *, timeout: float | None = None, **parameters: object) -> Rows:
+        """Ask a SELECT: SPARQL, or the name of a question (`provio query --list`) with its parameters by name.
+
+        Returns a sequence of rows. Values are `IRI` (a str), str, int, float, Decimal, bool, datetime in UTC, or None
+        for what is unbound; sizes are bytes, durations nanoseconds. Raises BadQuery for what is no SELECT, has a
+        mistake or a wrong parameter, NothingKnown for a file or run that is not recorded, TimedOut.
+        """
+        import pyoxigraph as ox
+
+        seconds = self.timeout if timeout is None else timeout
+        values = {name: _text(one) for name, one in parameters.items()}
+        with _answering():
+            if seconds is None:
+                answer = self._answer(question, values)
+            else:
+                given = [part for name, one in values.items() for part in ("-p", f"{name}={one}")]
+                said = self._apart(["query", "--as", "json", *given, "--", question], seconds)
+                answer = cast("Answer", ox.parse_query_results(said, format=ox.QueryResultsFormat.JSON))
+            if not isinstance(answer, ox.QuerySolutions):
+                what = "ask()" if isinstance(answer, ox.QueryBoolean) else "construct()"
+                raise BadQuery(f"the question is no SELECT, and has no rows: ask it by {what}")
+            names = [variable.value for variable in answer.variables]
+            return Rows(names, ([value(solution[name]) for name in names] for solution in answer))
+
+    def ask(self, question: str, /) -> bool:
+        """Ask an ASK: whether there is what a pattern says. Raises BadQuery for anything else."""
+        import pyoxigraph as ox
+
+        with _answering():
+            answer = self._answer(question, {})
+            if not isinstance(answer, ox.QueryBoolean):
+                raise BadQuery("the question is no ASK: ask it by query() or construct()")
+            return bool(answer)
+
+    def construct(self, question: str, /) -> Any:
+        """Ask a CONSTRUCT or DESCRIBE; return an `rdflib.Graph`. Raises BadQuery for anything else."""
+        import pyoxigraph as ox
+
+        with _answering():
+            answer = self._answer(question, {})
+            if not isinstance(answer, ox.QueryTriples):
+                raise BadQuery("the question is no CONSTRUCT: ask it by query() or ask()")
+            return _rdflib(ox.serialize(answer, format=ox.RdfFormat.N_TRIPLES) or b"", "nt")
+
+    def _answer(self, question: str, values: dict[str, str]) -> Answer:
+        from provio.ask import parameters, query
+
+        asked = query.find(question, session.question_folders(self._settings()))
+        store = self._open()
+        bound = parameters.bound(asked, values, store)
+        for note in bound.notes:
+            _warn(note)
+        return query.ask(store, bound.text)
+
+    def _apart(self, arguments: list[str], seconds: float) -> bytes:
+        return ask_apart(str(self._home.path), self._url, arguments, seconds)
+
+    def lineage(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        forward: bool = False,
+        level: Level | None = None,
+        depth: int | None = None,
+        via: Via = "carried",
+        everything: bool = False,
+        code: bool = False,
+        timeout: float | None = None,
+    ) -> Lineage:
+        """Return where a file, or FILE#/DATASET, came from (`forward`: what was made from it).
+
+        The answer is a `networkx.DiGraph` of IRIs; see `provio.api.lineage.Lineage`. The options are those of `provio
+        lineage`: at most `depth` steps, ties at least as strong as `via`, system files too with `everything`, programs
+        with `code`. A relative path is the current folder's. Raises NothingKnown where nothing is recorded of it,
+        BadQuery for an option that is none.
+        """
+        from provio.api.lineage import Lineage
+
+        _check(via, level, depth)
+        text, seconds = os.fspath(path), self.timeout if timeout is None else timeout
+        if seconds is not None:
+            flags = {"--forward": forward, "--all": everything, "--code": code}
+            options = [f"--via={via}", *(flag for flag, on in flags.items() if on)]
+            options += [f"--level={level}"] if level else []
+            options += [f"--depth={depth}"] if depth is not None else []
+            said = self._apart(["lineage", "--as", "json", *options, "--", text], seconds)
+            return Lineage.of(json.loads(said))
+        from provio.ask.lineage import answer
+
+        reader = self._open()
+        asked = session.Asked(reader, [session.find(reader, text, None, None)], [text])
+        options_ = {"forward": forward, "depth": depth, "via": via, "everything": everything, "code": code}
+        return Lineage.of(answer(asked, {**options_, "until": (), "level": level}, roots=False, stale=False))
+
+    def runs(self) -> Rows:
+        """Return all runs, oldest first: run (the id), start, seconds, end (`exit 0`, `signal 9`), name, campaign,
+        command; size and files of what is left of each (bytes, count)."""
+        from provio.ask import runs
+
+        found = runs.listing(self._open())
+        return Rows(RUN_COLUMNS, ([row.get(name) for name in RUN_COLUMNS] for row in found))
+
+    def show(self, run: str = "last") -> Rows:
+        """Return what is known of a run (its id, the beginning of it, its name, or `last`): rows of what, value, number
+        (of a process its pid, of a file its bytes). Raises NothingKnown where there is no such run."""
+        from provio.ask import runs
+
+        reader = self._open()
+        return Rows(("what", "value", "number"), runs.facts(reader, session.run_id(reader, run)))
+
+    def stats(self, *run: str) -> Figures:
+        """Return the figures of these runs' I/O, or of all: `.by("api")`, `.totals()`, `.bottlenecks()`,
+        `.rows("file")` (`provio.stats.Figures`); times in nanoseconds, sizes in bytes."""
+        from provio import stats
+        from provio.base.vocab import RUN_BASE
+        from provio.graph.lines import bundle_iri
+        from provio.store import Confined
+
+        reader = self._open()
+        graphs = [bundle_iri(RUN_BASE + session.run_id(reader, name)) for name in run]
+        seen: Reader = Confined(reader, graphs) if graphs else reader
+        return stats.figures(seen, home=self._home)
+
+    def graph(self, run: str | None = None) -> Any:
+        """Return a run's graph as an `rdflib.Graph`, or all graphs, each under its name, as an `rdflib.Dataset`."""
+        import pyoxigraph as ox
+
+        from provio.base.vocab import RUN_BASE
+        from provio.graph.lines import bundle_iri
+
+        reader = self._open()
+        if run is None:
+            return _rdflib(reader.dataset(None, ox.RdfFormat.N_QUADS), "nquads")
+        graph = bundle_iri(RUN_BASE + session.run_id(reader, run))
+        return _rdflib(reader.triples(graph, ox.RdfFormat.N_TRIPLES), "nt")
+
+    def merge(self) -> int:
+        """Merge what is pending, as every question does first; return how many runs are known then."""
+        from provio.ask import runs
+
+        return len(runs.listing(self._open()))
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    from provio.ask import query
+
+    with query.reading():
+        yield
+
+
+def _checked(url: str) -> str:
+    from provio.settings.types import SERVER
+
+    try:
+        return str(SERVER.check(url))
+    except ValueError as error:
+        raise ConfigError(f"the store {error}") from None
+
+
+def _check(via: object, level: object, depth: object) -> None:
+    """Raise BadQuery for what is no option of a lineage."""
+    for name, given, allowed in (("via", via, get_args(Via)), ("level", level, (None, *get_args(Level)))):
+        if given not in allowed:
+            raise BadQuery(f"{name}: {given!r} is not allowed (allowed: {', '.join(map(repr, allowed))})")
+    if depth is not None and (not isinstance(depth, int) or depth < 1):
+        raise BadQuery(f"depth: {depth!r} is not allowed (allowed: a number of steps from 1 on, or None)")
+
+
+def _text(given: object) -> str:
+    """The value of a parameter as the command line would have it."""
+    if isinstance(given, bool):
+        return "true" if given else "false"
+    return given.isoformat() if isinstance(given, datetime) else str(given)
+
+
+def _rdflib(document: bytes, form: str) -> Any:
+    import rdflib
+
+    graph = rdflib.Dataset() if form == "nquads" else rdflib.Graph()
+    graph.parse(data=document, format=form)
+    return graph
+
+
+# A question that is stopped when its time is over: a verb's arguments in, what it printed out.
+
+
+PROGRAM = "from provio.cli.main import main; main()"
+
+
+def ask_apart(home: str, store: str, arguments: list[str], seconds: float) -> bytes:
+    """Return what a verb prints for a `.provio` and a server ("": none), in at most so many seconds.
+
+    Raises TimedOut, or what the verb complained of.
+    """
+    environment = os.environ | {"PROVIO_HOME": home} | ({"PROVIO_STORE": store} if store else {})
+    command = [sys.executable, "-c", PROGRAM, arguments[0], f"--timeout={seconds:g}", *arguments[1:]]
+    done = subprocess.run(command, capture_output=True, env=environment, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode == 0:
+        return done.stdout
+    if done.returncode == TimedOut.exit_code:
+        raise TimedOut(seconds)
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    kind = errors.NothingKnown if done.returncode == errors.NothingKnown.exit_code else errors.BadQuery
+    said = lines[-1].removeprefix("provio: ") if lines else ""
+    raise (kind(said) if said else ProvioError(f"provio {arguments[0]} ended with {done.returncode}"))

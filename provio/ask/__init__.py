@@ -1,0 +1,1 @@
+"""Questions about the store: files and runs in, plain documents out, which `render` shows."""

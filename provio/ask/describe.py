@@ -1,0 +1,228 @@
+"""What people want to know of things in the graph: IRIs and a store in, nodes, programs and gaps out."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Mapping
+from urllib.parse import unquote, unquote_to_bytes
+
+from provio.ask.document import Edge, Gap, Node
+from provio.ask.nodes import Nodes, Properties
+from provio.ask.nodes import batches as batches  # noqa: PLC0414
+from provio.base.turtle import path_iri
+from provio.base.vocab import NS, PROV, RDF, local_name, most_specific
+from provio.lineage.identity import BASE, without_task
+from provio.store import Reader
+
+# What people call a version of a configuration: its IRI and a store in, its name, number and first settings out.
+
+
+CONFIGURATION = BASE + "configuration/"
+SHOWN = 8  # settings
+ASKED = 200  # of them: a store takes long to put very many in order
+WIDTH = 80  # columns
+SETTINGS = """SELECT DISTINCT ?name ?value { <%s> prov:hadMember ?s . ?s provio:name ?name ; provio:value ?value }
+    LIMIT %d"""
+
+
+def called(name: str, version: object = None) -> str:
+    """Return what to call a version of a configuration."""
+    return ", ".join(filter(None, (name or "configuration", f"version {version}" if version else "")))
+
+
+def told(reader: Reader, iri: str, title: str) -> str:
+    """Return a title with the first settings of a configuration behind it, as much as a line holds."""
+    settings = sorted(f"{row['name']} {row['value']}" for row in reader.rows(SETTINGS % (iri, ASKED)))
+    text = f"{title}: {', '.join(settings[:SHOWN])}" if settings else title
+    text = " ".join(text.split())
+    return text[: WIDTH - 2] + " …" if len(text) > WIDTH else text + " …" if settings[SHOWN:] else text
+
+
+PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "
+SINGLE = {
+    PROV + "startedAtTime": "start", PROV + "endedAtTime": "end", NS + "size": "size", NS + "modified": "modified",
+    NS + "path": "path", NS + "pathEncoded": "pathEncoded", NS + "argv": "argv", NS + "cwd": "cwd", NS + "host": "host",
+    NS + "pid": "pid", NS + "exitCode": "exitCode", NS + "rank": "rank",
+    NS + "kind": "kind", NS + "number": "number", NS + "sourceText": "source", NS + "status": "status",
+    NS + "version": "version",
+}  # fmt: skip
+AS_NOISE = {PROV + "used": NS + "usedAsNoise", NS + "ran": NS + "ranAsNoise"}
+PART_OF, ASSOCIATED, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "noise"
+ACTED = frozenset({NS + "Program", NS + "Rank"})
+TYPE = RDF + "type"
+UPPER = (PROV + "specializationOf", PART_OF)  # what a node is a version or a part of says more of it
+PHASE = re.compile(r"/phase/\d+$")
+RUN = re.compile(r"https://w3id\.org/provio/run/[^/]+")
+NUMBERS = frozenset({"size", "pid", "exitCode", "number", "rank", "version"})
+
+
+def order(node: Node) -> tuple[int, str, str]:
+    """Return a key that sorts nodes by depth, start and name."""
+    return node.get("depth", -1), node.get("start", ""), node["iri"]
+
+
+def programs(reader: Reader, activities: set[str], known: Nodes | None = None) -> tuple[list[Node], list[Edge]]:
+    """Return the programs that activities ran, and the ranks that did so, as nodes, and the edges to them."""
+    known = known or Nodes(reader)
+    said = known.of(activities)
+    tied = sorted(iri for iri in activities if ASSOCIATED in said[iri])
+    ran = [(iri, agent) for iri in tied for agent in said[iri][ASSOCIATED]]
+    agents = known.of({agent for _, agent in ran})
+    ran = [(iri, agent) for iri, agent in ran if not ACTED.isdisjoint(agents[agent].get(TYPE, ()))]
+    edges = [Edge(subject=iri, predicate=ASSOCIATED, object=agent) for iri, agent in ran]
+    nodes = describe(reader, {agent for _, agent in ran}, known)
+    return sorted(nodes, key=order), edges
+
+
+def name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> None:
+    """A phase has the name of its program, and one of a Task that of the Task."""
+    labels = {node["iri"]: node["label"] for node in programs[0] if node["type"] == "Program"}
+    names = {edge["subject"]: labels[edge["object"]] for edge in programs[1] if edge["object"] in labels}
+    for node in nodes:
+        if node["type"] != "Task" and "task" not in node:
+            node["label"] = names.get(node["iri"], node["label"])
+
+
+def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list[Node]:
+    """Return the nodes of these IRIs, with what people want to know of them; `known` is what was read already."""
+    known = known or Nodes(reader)
+    said = known.of(iris)
+    wholes = {iri.partition("#")[0] for iri in iris if is_member(iri)}
+    known.of(wholes)
+    upper = {_whole(other) for iri in iris | wholes for name in UPPER for other in said[iri].get(name, ())}
+    known.of(upper | {without_task(iri) for iri in upper})
+    nodes = [_node(iri, said) for iri in iris]
+    for node in nodes:
+        if node["iri"].startswith(CONFIGURATION):
+            node["label"] = told(reader, node["iri"], node["label"])
+    return nodes
+
+
+def is_member(iri: str) -> bool:
+    """Tell whether an IRI names an object inside a file."""
+    return "#" in iri and "/version/" in iri
+
+
+def _whole(iri: str) -> str:
+    """The process of a phase that has finer ones: what those are a part of says nothing of it."""
+    return iri[: found.start() + 1] if "/phase/" in iri and (found := PHASE.search(iri)) else iri
+
+
+def _node(iri: str, said: Mapping[str, Properties]) -> Node:
+    row = said[iri]
+    node: dict[str, object] = {}
+    for name in UPPER:
+        if name in row:
+            whole = _whole(min(row[name]))
+            node.update(_fields(said[without_task(whole)]))
+    if PART_OF in row:
+        node["process"] = without_task(whole)
+        if whole != node["process"]:
+            node.update(_fields(said[whole]), task=whole, label=_label(whole, said[whole], {}))
+    node.update(_fields(row))
+    if is_member(iri):
+        _place(iri, node, said)
+    kind = most_specific(row.get(TYPE, ()))
+    node["iri"], node["type"] = iri, local_name(kind) if kind else _told_by_name(iri)
+    node["label"] = node.get("label") or _label(iri, row, node)
+    if "/run/" in iri and (run := RUN.match(iri)):
+        node["run"] = run[0]
+    return node  # type: ignore[return-value]
+
+
+def _place(iri: str, node: dict[str, object], said: Mapping[str, Properties]) -> None:
+    """An object is named behind its file, and an attribute behind its object."""
+    whole = _node(iri.partition("#")[0], said)
+    names = [unquote_to_bytes(part).decode("utf-8", "replace") for part in iri.partition("#")[2].split("@")]
+    node["path"] = "@".join([f"{whole.get('path', whole['label'])}#{names[0]}", *names[1:]])
+    if "pathEncoded" in node or "pathEncoded" in whole:
+        encoded = whole.get("pathEncoded") or path_iri(os.fsencode(whole.get("path", "")))
+        node["pathEncoded"] = f"{encoded}#{iri.partition('#')[2]}"
+
+
+def _fields(row: Properties) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for predicate, values in row.items():
+        if predicate in SINGLE:
+            name = SINGLE[predicate]
+            value = min(values) if len(values) > 1 else next(iter(values))
+            found[name] = int(value) if name in NUMBERS else value
+    if "pathEncoded" in found and "path" not in found:
+        found["path"] = unquote_to_bytes(str(found["pathEncoded"])).decode("utf-8", "replace")
+    return found
+
+
+def _told_by_name(iri: str) -> str:
+    """The class of something of which no graph that is asked says it: other runs' are not, where runs were chosen."""
+    if is_member(iri):
+        return "Attribute" if "@" in iri.partition("#")[2] else "DataObject"
+    kinds = {"version": "FileVersion", "pipe": "Pipe", "socket": "Socket"}
+    return kinds.get(iri.removeprefix("https://w3id.org/provio/").partition("/")[0], "Entity")
+
+
+def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
+    given = row.get("http://www.w3.org/2000/01/rdf-schema#label")
+    if given:
+        return min(given)
+    path = str(node.get("path", ""))
+    if node.get("type") in ("Pipe", "Socket") and not path:
+        return str(node["type"]).lower()
+    if node.get("type") == "Phase":  # of a run without programs
+        return "process"
+    return label(iri, path) or _named(row) or local_name(iri.rstrip("/")) or iri
+
+
+def _named(row: Properties) -> str:
+    """The name that a program gave, with the version of a configuration."""
+    name, version = (min(row.get(NS + word, ("",))) for word in ("name", "version"))
+    return called(name, version) if version else name
+
+
+def label(iri: str, path: str) -> str:
+    """Return a short name: a path's last part; an object's path in its file stays whole behind that."""
+    if is_member(iri):
+        inside = unquote(iri.partition("#")[2], errors="replace")
+        file = path.removesuffix("#" + inside)
+        return f"{file.rpartition('/')[2]}#{inside}" if file != path else path
+    return path.rpartition("/")[2]
+
+
+def noise(
+    reader: Reader, entities: set[str], edges: Iterable[tuple[str, str, str]], known: Nodes | None = None
+) -> set[str]:
+    """Return those of these versions that are the system's own to each activity that used or ran them by one of these
+    edges, and the answers of the system's programs."""
+    known = known or Nodes(reader)
+    said = known.of(entities)
+    uses = [edge for edge in edges if edge[1] in AS_NOISE and edge[2] in entities]
+    activities = known.of({subject for subject, _, _ in uses})
+    as_noise: dict[str, bool] = {iri: True for iri in entities if NOISE in said[iri]}
+    for subject, predicate, object_ in uses:
+        found = object_ in activities[subject].get(AS_NOISE[predicate], ())
+        as_noise[object_] = as_noise.get(object_, True) and (found or NOISE in said[object_])
+    return {iri for iri, hidden in as_noise.items() if hidden}
+
+
+def gaps(reader: Reader, shown: set[str], leaves: Container[str] = ()) -> list[Gap]:
+    """The gaps about anything shown, or about the process or run it belongs to; `leaves` are whole versions, which are
+    shown, too."""
+    query = f"""{PREFIXES} SELECT DISTINCT ?gap ?about ?reason {{
+        ?gap a provio:Gap ; provio:about ?about ; provio:reason ?reason }}"""
+    gaps, known = [], sorted(shown)
+    for row in reader.rows(query):
+        near = (
+            row["about"]
+            if row["about"] in shown or row["about"] in leaves
+            else _first_below(known, row["about"].rstrip("/") + "/")
+        )
+        near = near or _first_below(known, row["about"] + "#")
+        if near:
+            gaps.append(Gap(iri=row["gap"], about=near, reason=row["reason"]))
+    return sorted(gaps, key=lambda gap: gap["iri"])
+
+
+def _first_below(known: list[str], folder: str) -> str | None:
+    place = bisect_left(known, folder)
+    return known[place] if place < len(known) and known[place].startswith(folder) else None

@@ -1,0 +1,62 @@
+"""What a record takes on the disk: a `.provio` in; the bytes of runs, store, snapshots and others out.
+
+A file with several names counts once, where it is met first: a snapshot takes what the store does not hold.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Set
+from typing import NamedTuple
+
+from provio.base.text import size
+from provio.settings.home import Home
+
+LITTLE = 0.01  # of the whole: others of less explain nothing
+
+
+class Taken(NamedTuple):
+    """Bytes on the disk, folders included."""
+
+    runs: int
+    store: int
+    snapshots: int
+    others: int
+
+    def line(self) -> str:
+        """The whole and its parts in words."""
+        named = [f"{name} {size(count)}" for name, count in zip(self._fields, self, strict=True)]
+        if self.others < LITTLE * sum(self):
+            named.pop()
+        return f"record: {size(sum(self))} on disk ({', '.join(named)})"
+
+
+def taken(home: Home) -> Taken:
+    """Return what a record takes; what is deleted meanwhile may be missing."""
+    seen: set[tuple[int, int]] = set()
+    lists = home.path / "statements"
+    runs, store, listed, snapshots = (_bytes(str(one), seen) for one in (home.runs, home.store, lists, home.snapshots))
+    named = {home.runs.name, home.store.name, lists.name, home.snapshots.name}
+    return Taken(runs, store + listed, snapshots, _bytes(str(home.path), seen, named))
+
+
+def _bytes(folder: str, seen: set[tuple[int, int]], without: Set[str] = frozenset()) -> int:
+    """The bytes of a folder and of all below it but what is named in it, and of no file that was seen."""
+    try:
+        total, entries = os.lstat(folder).st_blocks * 512, list(os.scandir(folder))
+    except OSError:
+        return 0
+    for entry in entries:
+        if entry.name in without:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            total += _bytes(entry.path, seen)
+            continue
+        try:
+            found = entry.stat(follow_symlinks=False)
+        except OSError:
+            continue
+        if found.st_nlink == 1 or (found.st_dev, found.st_ino) not in seen:
+            seen.add((found.st_dev, found.st_ino))
+            total += found.st_blocks * 512
+    return total

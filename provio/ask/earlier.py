@@ -1,0 +1,160 @@
+"""Earlier versions: a path or IRI, a time or a run, and a store in, the version that is meant out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from provio.ask import run_uses
+from provio.ask.describe import PREFIXES
+from provio.ask.target import Target, files, is_iri
+from provio.base.errors import NothingKnown
+from provio.base.turtle import literal
+from provio.store import Reader
+
+# What a name has held, as far as it was recorded: the name's File nodes and a store in, its versions in time out.
+
+
+@dataclass(frozen=True)
+class Held:
+    """A version that a name held: from `since` on; `made` and `seen` are the runs that made it, or know it."""
+
+    iri: str
+    since: datetime
+    until: tuple[datetime, str] | None = None
+    made: frozenset[str] = frozenset()
+    seen: frozenset[str] = frozenset()
+
+
+@dataclass
+class _Facts:
+    """What one run did to a version under the name: when it came there, if the run brought it."""
+
+    made: bool = False
+    came: datetime | None = None
+
+
+@dataclass
+class _Name:
+    """What befell a name itself: what came to it, (when, the old name, the version where it is stated), what went."""
+
+    paths: frozenset[str]
+    came: list[tuple[datetime, str, str | None, str]] = field(default_factory=list)
+    went: list[tuple[datetime, str]] = field(default_factory=list)
+
+    def end(self, since: datetime) -> tuple[datetime, str] | None:
+        """When the name lost what it held since then, and how."""
+        return min((one for one in self.went if one[0] >= since), default=None)
+
+
+def held(reader: Reader, files: str, paths: Iterable[str] = (), seen: frozenset[str] = frozenset()) -> list[Held]:
+    """Return the versions of the files that a SPARQL pattern binds to `?file`, by the time the name got them.
+
+    `paths` are names that may have no File; `seen` those that were asked before, lest names go round in a circle.
+    """
+    facts = _facts(reader, files)
+    found = reader.rows(f"{PREFIXES} SELECT DISTINCT ?path {{ {files} ?file provio:path ?path }}")
+    name = _name(reader, frozenset([*paths, *(row["path"] for row in found)]) - seen)
+    moved = {
+        version: start for start, _, version, _ in sorted(name.came, key=lambda one: one[0], reverse=True) if version
+    }
+    versions = [_held(iri, *of_version, moved.get(iri), name) for iri, of_version in facts.items()]
+    earlier: dict[str, list[Held]] = {}  # asked once each: a log is rotated from the same name again and again
+    for start, old, version, run in name.came:
+        if version is None:
+            if old not in earlier:
+                earlier[old] = held(reader, f"?file provio:path {literal(old)} .", [old], seen | name.paths)
+            before = [one for one in earlier[old] if one.since <= start]
+            versions += [Held(one.iri, start, name.end(start), frozenset(), frozenset([run])) for one in before[-1:]]
+    return sorted(versions, key=lambda one: (one.since, "~" not in one.iri, one.iri))
+
+
+def _held(iri: str, modified: datetime, of_runs: dict[str, _Facts], moved: datetime | None, name: _Name) -> Held:
+    """Moved to the name, made under it, or only found there: then from its time on."""
+    made = frozenset(run for run, facts in of_runs.items() if facts.made)
+    came = [facts.came for facts in of_runs.values() if facts.came]
+    since = moved or max([modified, *([min(came)] if came else [])])
+    return Held(iri, since, name.end(since), made, frozenset(of_runs))
+
+
+def _facts(reader: Reader, files: str) -> dict[str, tuple[datetime, dict[str, _Facts]]]:
+    """When each version under the name was modified, and what each run did to it."""
+    query = f"""{PREFIXES} SELECT DISTINCT ?version ?modified {{ {{ SELECT DISTINCT ?version {{ {files}
+        ?version prov:specializationOf ?file }} }} ?version provio:modified ?modified }}"""
+    found: dict[str, tuple[datetime, dict[str, _Facts]]] = {
+        row["version"]: (datetime.fromisoformat(row["modified"]), defaultdict(_Facts)) for row in reader.rows(query)
+    }
+    for version, runs in run_uses.runs(reader, found).items():
+        for run in runs:
+            found[version][1][run] = _Facts()
+    for version, activity in run_uses.pairs(reader, "?v prov:wasGeneratedBy ?a", found):
+        found[version][1][run_uses.run_of(activity)].made = True
+    for which in run_uses.values("version", found):
+        query = f"""{PREFIXES} SELECT DISTINCT ?version ?io ?start {{ {which}
+            ?version provio:wasModifiedBy ?io . ?io a provio:SetTimes ; prov:startedAtTime ?start }}"""
+        for row in reader.rows(query):
+            facts = found[row["version"]][1][run_uses.run_of(row["io"])]
+            start = datetime.fromisoformat(row["start"])
+            facts.came = max(facts.came or start, start)
+    return found
+
+
+def _name(reader: Reader, paths: frozenset[str]) -> _Name:
+    """The renames, links and deletions of these paths."""
+    name = _Name(paths)
+    if not paths:
+        return name
+    values = " ".join(literal(path) for path in sorted(paths))
+    query = f"""{PREFIXES} SELECT DISTINCT ?io ?from ?start ?version {{ VALUES ?to {{ {values} }}
+        VALUES ?kind {{ provio:Rename provio:Link }} ?io provio:to ?to ; provio:from ?from ; a ?kind ;
+        prov:startedAtTime ?start . OPTIONAL {{ ?version provio:wasModifiedBy ?io }} }}"""
+    for row in reader.rows(query):
+        start = datetime.fromisoformat(row["start"])
+        name.came.append((start, row["from"], row.get("version"), run_uses.run_of(row["io"])))
+    for kind, predicate, how in (("Rename", "from", "renamed"), ("Delete", "path", "deleted")):
+        query = f"""{PREFIXES} SELECT DISTINCT ?start {{ VALUES ?path {{ {values} }}
+            ?io provio:{predicate} ?path ; a provio:{kind} ; prov:startedAtTime ?start }}"""
+        name.went += [(datetime.fromisoformat(row["start"]), how) for row in reader.rows(query)]
+    return name
+
+
+def target_at(reader: Reader, text: str, time: datetime) -> Target:
+    """Return the version that the file named by `text` had at a time; raises NothingKnown where none is recorded."""
+    versions, path = _history(reader, text)
+    known = [version for version in versions if version.since <= time]
+    if not known:
+        first = f"; its first recorded version is of {_utc(versions[0].since)}" if versions else ""
+        raise NothingKnown(f"nothing is recorded of {path or text} as early as {_utc(time)}{first}")
+    found = known[-1]
+    gone = found.until if found.until and found.since <= found.until[0] <= time else None
+    return Target(found.iri, f"no longer there by then: {gone[1]} at {_utc(gone[0])}" if gone else None, path)
+
+
+def target_of_run(reader: Reader, text: str, run: str) -> Target:
+    """Return the last version of the file named by `text` that a run (its id) made, or where it made none, used.
+
+    Raises NothingKnown where it did neither.
+    """
+    versions, path = _history(reader, text)
+    seen = [version for version in versions if run in version.seen]
+    made = [version for version in seen if run in version.made]
+    if not seen:
+        raise NothingKnown(f"run {run} neither made nor used {path or text}: provio show {run} lists what it did")
+    return Target((made or seen)[-1].iri, None, path)
+
+
+def all_versions(reader: Reader, text: str, target: Target) -> list[str]:
+    """Return every recorded version of the file named by `text`, the target's own first; an IRI's is alone."""
+    others = [] if is_iri(text) else _history(reader, text)[0]
+    return list(dict.fromkeys([target.iri, *(version.iri for version in others)]))
+
+
+def _history(reader: Reader, text: str) -> tuple[list[Held], str | None]:
+    pattern, path = files(text)
+    return held(reader, pattern, [path] if path else []), path
+
+
+def _utc(time: datetime) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC")

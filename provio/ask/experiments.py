@@ -1,0 +1,284 @@
+"""What programs said of themselves, as the graph has it: a reader in; configurations, metrics and checkpoints out."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from provio.ask.comparison import Value, of_term, rank
+from provio.ask.describe import PREFIXES, batches
+from provio.base import turtle
+from provio.base.errors import NothingKnown
+from provio.base.vocab import RUN_BASE
+from provio.settings.types import among
+from provio.store import Reader
+
+WITHIN = " "  # behind the name of a level: what was taken up in parts of it, too
+
+
+@dataclass
+class Configuration:
+    """One version of a configuration: its name, its number, its settings; `complete`: all of them were said."""
+
+    iri: str
+    name: str = ""
+    version: int | None = None
+    complete: bool = True
+    settings: dict[str, Value] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Its name and version, as in `args 2`."""
+        name = self.name or "configuration"
+        return name if self.version is None else f"{name} {self.version}"
+
+
+@dataclass
+class Metric:
+    """What a quantity was, when, and at which step; `place` is the Task or process that said so."""
+
+    iri: str
+    name: str
+    value: Value
+    step: int | None
+    at: str
+    run: str
+    place: str
+
+
+@dataclass
+class Checkpoint:
+    """A saved state: where, at which step, when, in which run; the configurations and metrics that it was saved under,
+    and the versions of its files, all by their IRIs."""
+
+    iri: str
+    path: str
+    step: int | None = None
+    at: str = ""
+    configurations: list[str] = field(default_factory=list)
+    metrics: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+    @property
+    def run(self) -> str:
+        """The id of its run."""
+        return run_of(self.iri)
+
+
+@dataclass
+class Use:
+    """From when on a Task or process went by a version of a configuration."""
+
+    at: str
+    configuration: str
+    place: str
+
+
+def run_of(iri: str) -> str:
+    """Return the id of the run that something of a run's own is named below."""
+    return iri.removeprefix(RUN_BASE).partition("/")[0]
+
+
+def labels(every: Iterable[Configuration]) -> str:
+    """Return the names and versions of configurations on one line."""
+    return ", ".join(one.label for one in every)
+
+
+def metric_names(reader: Reader) -> list[str]:
+    """Return the names of all metrics, sorted."""
+    rows = reader.rows(f"{PREFIXES} SELECT DISTINCT ?name {{ ?m a provio:Metric ; provio:name ?name }}")
+    return sorted(row["name"] for row in rows)
+
+
+def reported_metrics(reader: Reader, name: str) -> list[Metric]:
+    """Return what a metric was, in the order of time."""
+    rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?m ?value ?type ?step ?at ?place {{
+        ?m a provio:Metric ; provio:name {turtle.literal(name)} ; provio:value ?value ; prov:generatedAtTime ?at ;
+            prov:wasGeneratedBy/provio:partOf ?place .
+        OPTIONAL {{ ?m provio:step ?step }} BIND (DATATYPE(?value) AS ?type) }}""")
+    found = [
+        Metric(row["m"], name, of_term(row["value"], row["type"]), _integer(row.get("step")), row["at"],
+               run_of(row["m"]), row["place"])
+        for row in rows
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: (moment(one.at), one.iri))
+
+
+def values(reader: Reader, iris: Iterable[str]) -> dict[str, tuple[str, Value]]:
+    """Return the name and value of each of these metrics."""
+    found = {}
+    for batch in batches(dict.fromkeys(iris)):
+        rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?m ?name ?value ?type {{ VALUES ?m {{ {_names(batch)} }}
+            ?m provio:name ?name ; provio:value ?value BIND (DATATYPE(?value) AS ?type) }}""")
+        found.update({row["m"]: (row["name"], of_term(row["value"], row["type"])) for row in rows})
+    return found
+
+
+def of_run(reader: Reader, run: str) -> dict[str, Configuration]:
+    """Return what a run went by at its end, by name: of each name the version that was taken up last."""
+    taken_up = configuration_uses(reader, run)
+    known = all_configurations(reader, (use.configuration for use in taken_up))
+    return {known[use.configuration].name: known[use.configuration] for use in taken_up}
+
+
+def configuration_uses(reader: Reader, run: str = "") -> list[Use]:
+    """Return when configurations were taken up, in the order of time; of one run, where it is named."""
+    of_it = f"FILTER (STRSTARTS(STR(?use), {turtle.literal(RUN_BASE + run + '/')}))" if run else ""
+    rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?use ?at ?version ?place {{ {of_it}
+        ?phase prov:qualifiedUsage ?use ; provio:partOf ?place . ?use prov:atTime ?at ; prov:entity ?version .
+        ?version a provio:Configuration }}""")
+    found = sorted((moment(row["at"]), row["use"], row["at"], row["version"], row["place"]) for row in rows)
+    return [Use(*one[2:]) for one in found]
+
+
+def parents(reader: Reader) -> dict[str, str]:
+    """Return of each Task and process what it is part of."""
+    rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?part ?whole {{
+        {{ ?part a provio:Task }} UNION {{ ?part a provio:Process }} ?part provio:partOf ?whole }}""")
+    return {row["part"]: row["whole"] for row in rows}
+
+
+def all_configurations(reader: Reader, iris: Iterable[str]) -> dict[str, Configuration]:
+    """Return these versions of configurations, with all their settings."""
+    found = {iri: Configuration(iri) for iri in iris}
+    for batch in batches(found):
+        said = f"VALUES ?c {{ {_names(batch)} }}"
+        rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?c ?name ?version ?complete {{ {said}
+            OPTIONAL {{ ?c provio:name ?name }} OPTIONAL {{ ?c provio:version ?version }}
+            OPTIONAL {{ ?c provio:complete ?complete }} }}""")
+        for row in rows:
+            one = found[row["c"]]
+            one.name, one.version = row.get("name", one.name), _integer(row.get("version"))
+            one.complete = row.get("complete") not in ("false", "0")
+        rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?c ?key ?value ?type {{ {said}
+            ?c prov:hadMember ?s . ?s provio:name ?key ; provio:value ?value BIND (DATATYPE(?value) AS ?type) }}""")
+        for row in sorted(rows, key=lambda row: row["key"]):
+            found[row["c"]].settings[row["key"]] = of_term(row["value"], row["type"])
+    return found
+
+
+def checkpoints(reader: Reader) -> list[Checkpoint]:
+    """Return all checkpoints, in the order of time."""
+    found = {}
+    for row in reader.rows(f"""{PREFIXES} SELECT DISTINCT ?c ?path ?step ?at {{
+        ?c a provio:Checkpoint ; prov:generatedAtTime ?at . OPTIONAL {{ ?c provio:path|provio:pathEncoded ?path }}
+        OPTIONAL {{ ?c provio:step ?step }} }}"""):
+        found[row["c"]] = Checkpoint(row["c"], row.get("path", ""), _integer(row.get("step")), row["at"])
+    for word, name in (("provio:hadConfiguration", "configurations"), ("provio:hadMetric", "metrics"),
+                       ("prov:hadMember", "files")):  # fmt: skip
+        query = f"{PREFIXES} SELECT DISTINCT ?c ?o {{ ?c a provio:Checkpoint ; {word} ?o }}"
+        for row in reader.rows(query):
+            if row["c"] in found:
+                getattr(found[row["c"]], name).append(row["o"])
+    return sorted(found.values(), key=lambda one: (moment(one.at), one.iri))
+
+
+class InForce:
+    """What Tasks and processes went by at any moment: of each name the latest version that was taken up in the Task
+    itself, or else in a part of it; else in what it is part of, and so on."""
+
+    def __init__(self, every: Iterable[Use], above: Mapping[str, str], known: Mapping[str, Configuration]) -> None:
+        self.above = above
+        self.levels: dict[str, dict[str, tuple[list[datetime], list[str]]]] = {}
+        for use in every:
+            line = list(self._line(use.place))
+            for level in (line[0], *(whole + WITHIN for whole in line)):
+                times, versions = self.levels.setdefault(level, {}).setdefault(known[use.configuration].name, ([], []))
+                times.append(moment(use.at))
+                versions.append(use.configuration)
+
+    def at(self, when: str, place: str) -> list[str]:
+        """Return the versions that were in force, by their names."""
+        found: dict[str, str] = {}
+        for level in (level for whole in self._line(place) for level in (whole, whole + WITHIN)):
+            for name, (times, versions) in self.levels.get(level, {}).items():
+                before = bisect_right(times, moment(when))
+                if before:
+                    found.setdefault(name, versions[before - 1])
+        return [found[name] for name in sorted(found)]
+
+    def _line(self, place: str) -> Iterator[str]:
+        seen: set[str] = set()
+        while place and place not in seen:
+            seen.add(place)
+            yield place
+            place = self.above.get(place, "")
+
+
+def moment(text: str) -> datetime:
+    """Return a time as what can be compared: its text has as many digits as it needs."""
+    return datetime.fromisoformat(text)
+
+
+def _names(iris: Iterable[str]) -> str:
+    return " ".join(f"<{iri}>" for iri in iris)
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text else None
+
+
+# Configurations by what a metric came to under each: a reader and the metric's name in, the best of each out.
+
+
+LOWER_IS_BETTER = re.compile(r"(?i)(^|[^a-z])(loss|error|err|mse|rmse|mae|perplexity|ppl|nll|divergence)($|[^a-z])")
+
+
+class Best(NamedTuple):
+    """What a metric came to at its best under some versions of configurations; the checkpoint that was saved with that
+    value, where there is one."""
+
+    metric: Metric
+    configurations: list[Configuration]
+    checkpoint: str | None
+
+
+def lowest(name: str) -> bool:
+    """Tell whether the lowest value of a metric is taken for the best, by its name."""
+    return bool(LOWER_IS_BETTER.search(name))
+
+
+def found(reader: Reader, name: str, low: bool) -> list[Best]:
+    """Return the best value under each set of versions, the best first; NothingKnown where there is no such metric."""
+    every = reported_metrics(reader, name)
+    if not every:
+        names = metric_names(reader)
+        if not names:
+            raise NothingKnown("no metric is recorded: a program says provio.metric(NAME, VALUE)")
+        raise NothingKnown(f"no metric {name!r} is recorded{among(name, names, 'provio query metrics-of-run lists')}")
+    uses = configuration_uses(reader)
+    known = all_configurations(reader, (use.configuration for use in uses))
+    force = InForce(uses, parents(reader), known)
+    groups: dict[tuple[str, ...], Metric] = {}
+    better = _better(low)
+    for one in every:
+        key = tuple(force.at(one.at, one.place))
+        if key not in groups or better(one.value) < better(groups[key].value):
+            groups[key] = one
+    saved = _saved(reader, groups.values())
+    ordered = sorted(groups.items(), key=lambda group: better(group[1].value))
+    return [Best(one, [known[iri] for iri in key], saved.get(one.iri)) for key, one in ordered]
+
+
+def _better(low: bool) -> Callable[[Value], tuple[bool, float]]:
+    """What the best value is least by."""
+
+    def key(value: Value) -> tuple[bool, float]:
+        last, number = rank(value)
+        return last, number if low else -number
+
+    return key
+
+
+def _saved(reader: Reader, metrics: Iterable[Metric]) -> dict[str, str]:
+    """The path of the first checkpoint that was saved with each of these values."""
+    wanted = {one.iri for one in metrics}
+    paths: dict[str, str] = {}
+    for checkpoint in checkpoints(reader):
+        for iri in wanted.intersection(checkpoint.metrics):
+            paths.setdefault(iri, checkpoint.path)
+    return paths

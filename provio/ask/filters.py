@@ -1,0 +1,108 @@
+"""Where a question ends: patterns of file names in, of some versions those that match out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from glob import escape
+from urllib.parse import unquote
+
+from provio.ask.describe import PREFIXES, batches, describe, is_member, order
+from provio.ask.document import Edge, LineageDocument, Node, Via, targets
+from provio.ask.paths import ends
+from provio.store import Reader
+
+
+class Until:
+    """Files beyond which a question does not go: patterns in, the versions whose names match them out.
+
+    A pattern without a slash is held against a file's last name, one with a slash against its whole path; `*` matches
+    slashes too. `unmatched` are the patterns that nothing matched yet.
+    """
+
+    def __init__(self, reader: Reader, patterns: Iterable[str], folder: str) -> None:
+        self.reader = reader
+        self.patterns = {
+            text: os.path.normpath(os.path.join(escape(folder), text)) if "/" in text else "*/" + text
+            for text in patterns
+        }
+        self.unmatched = dict.fromkeys(self.patterns)
+
+    def ends(self, versions: list[str]) -> set[str]:
+        """Return those of the versions that match."""
+        found: set[str] = set()
+        inside: dict[str, list[str]] = {}
+        for iri in versions:
+            inside.setdefault(iri.partition("#")[0], []).append(iri)
+        for batch in batches(inside):
+            values = " ".join(f"<{iri}>" for iri in batch)
+            query = f"""{PREFIXES} SELECT DISTINCT ?v ?path {{ VALUES ?v {{ {values} }}
+                ?v prov:specializationOf? ?file . ?file provio:path ?path }}"""
+            for row in self.reader.rows(query):
+                for iri in inside[row["v"]]:
+                    found |= self._match(iri, row["path"])
+        return found
+
+    def _match(self, iri: str, path: str) -> set[str]:
+        """An object inside a file matches where its file does, or its name behind the file's."""
+        mark, name = iri.partition("#")[1:]
+        names = {path, path + mark + unquote(name, errors="replace")}
+        matched = [text for text, pattern in self.patterns.items() if any(fnmatchcase(one, pattern) for one in names)]
+        for text in matched:
+            self.unmatched.pop(text, None)
+        return {iri} if matched else set()
+
+
+# A lineage document of objects inside files in, the same of their files alone out: what one has to make is a file.
+
+
+STRENGTH: tuple[Via, ...] = ("data", "carried", "control", "code")
+
+
+def contracted(reader: Reader, document: LineageDocument) -> LineageDocument:
+    """Put each object's file in its place; a file is tied as its strongest object is."""
+    nodes: dict[str, Node] = {}
+    members = [node for node in document["nodes"] if is_member(node["iri"])]
+    files = {node["iri"]: node for node in describe(reader, {node["iri"].partition("#")[0] for node in members})}
+    for node in document["nodes"]:
+        iri = _file(node["iri"])
+        known = nodes.setdefault(
+            iri, {**files.get(iri, node), "via": node.get("via", "data")} if iri in files else node
+        )
+        if "depth" in node:
+            known["depth"] = min(known.get("depth", node["depth"]), node["depth"])
+            known["via"] = min(known.get("via", "data"), node.get("via", "data"), key=STRENGTH.index)
+    ends = {(_file(edge["subject"]), edge["predicate"], _file(edge["object"])): None for edge in document["edges"]}
+    edges = [Edge(subject=s, predicate=p, object=o) for s, p, o in ends if s != o]
+    found: LineageDocument = {**document, "nodes": sorted(nodes.values(), key=order), "edges": edges}
+    found["target"] = _file(document["target"])
+    if "targets" in document:
+        found["targets"] = list(dict.fromkeys(map(_file, targets(document))))
+    return found
+
+
+def _file(iri: str) -> str:
+    return iri.partition("#")[0] if is_member(iri) else iri
+
+
+# Primary sources: a lineage document and a store in, the document of its targets and roots alone out.
+
+
+def only_roots(reader: Reader, document: LineageDocument) -> LineageDocument:
+    """Keep the targets and the versions that no recorded activity made: where a walk was cut short is no root."""
+    found = ends(document)
+    made: set[str] = set()
+    for batch in batches(found):
+        values = " ".join(f"<{iri}>" for iri in batch)
+        query = f"""{PREFIXES} SELECT DISTINCT ?v {{ VALUES ?v {{ {values} }}
+            {{ ?v prov:wasGeneratedBy ?a }} UNION {{ ?v prov:wasDerivedFrom ?w }} }}"""
+        made |= {row["v"] for row in reader.rows(query)}
+    kept = {*targets(document), *found} - (made - set(targets(document)))
+    return {
+        **document,
+        "nodes": [node for node in document["nodes"] if node["iri"] in kept],
+        "edges": [edge for edge in document["edges"] if edge["subject"] in kept and edge["object"] in kept],
+        "gaps": [gap for gap in document["gaps"] if gap["about"] in kept],
+        "only": "roots",
+    }

@@ -1,0 +1,209 @@
+"""What a change would reach: a forward document and a store in, the products to be made again, in order, out."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+from provio.ask.describe import PREFIXES, batches, describe, programs
+from provio.ask.document import Edge, Lineage, LineageDocument, command_line, targets
+from provio.ask.paths import Ways, made_from, order
+from provio.ask.stale import Names
+from provio.base.vocab import PROV
+from provio.store import Reader
+
+LONGEST = 20  # programs in a pipeline
+
+
+class Step(TypedDict):
+    """A product to be made again: `state` is `there`; of one that a later product needs `gone`, or `earlier` where that
+    one took its place.
+
+    `after` are the products that must be made first, `command` what made it: its process, behind those that fed it
+    through pipes.
+    """
+
+    product: str
+    path: str
+    state: str
+    command: str
+    argv: NotRequired[str]
+    cwd: NotRequired[str]
+    program: NotRequired[str]
+    process: NotRequired[str]
+    run: NotRequired[str]
+    after: list[str]
+
+
+class LeftOut(TypedDict):
+    """A product that need not be made again, and why: it is `gone` or was `overwritten`."""
+
+    product: str
+    path: str
+    reason: str
+
+
+class Impact(TypedDict):
+    """The answer: steps in an order in which they can be taken."""
+
+    targets: list[str]
+    steps: list[Step]
+    leftOut: list[LeftOut]
+
+
+def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impact:
+    """Return what would have to be made again if the `starts` of a forward document changed."""
+    plan = _Plan(reader, _with_makers(reader, document), starts)
+    steps = plan.steps()
+    pipelines = _pipelines(reader, {step["process"] for step in steps if "process" in step})
+    for step in steps:
+        fed = pipelines.get(step.get("process", ""), [])
+        step["command"] = " | ".join([*fed, step["command"]])
+    return Impact(targets=targets(document), steps=steps, leftOut=plan.left_out(steps))
+
+
+def _with_makers(reader: Reader, document: LineageDocument) -> LineageDocument:
+    """Add who made what the walk came to by another way: a revision, another key of the same content."""
+    made = {edge["subject"] for edge in document["edges"] if edge["predicate"] == PROV + "wasGeneratedBy"}
+    unmade = [node["iri"] for node in document["nodes"] if node["type"] == "FileVersion" and node["iri"] not in made]
+    edges = []
+    for batch in batches(unmade):
+        values = " ".join(f"<{iri}>" for iri in batch)
+        query = f"{PREFIXES} SELECT DISTINCT ?v ?a {{ VALUES ?v {{ {values} }} ?v prov:wasGeneratedBy ?a }}"
+        edges += [Edge(subject=r["v"], predicate=PROV + "wasGeneratedBy", object=r["a"]) for r in reader.rows(query)]
+    makers = {edge["object"] for edge in edges} - {node["iri"] for node in document["nodes"]}
+    nodes, ran = describe(reader, makers), programs(reader, makers)
+    known = {node["iri"] for node in document["nodes"]}
+    more = [*nodes, *(node for node in ran[0] if node["iri"] not in known)]
+    return {**document, "nodes": document["nodes"] + more, "edges": document["edges"] + edges + ran[1]}
+
+
+class _Plan:
+    def __init__(self, reader: Reader, document: LineageDocument, starts: set[str]) -> None:
+        self.lineage = Lineage(document)
+        self.ways = Ways(self.lineage)
+        files = [iri for iri, node in self.lineage.node.items() if node["type"] == "FileVersion"]
+        self.names = Names(reader)
+        self.names.load(files)
+        ordered = [iri for iri in reversed(order(self.ways)) if self.lineage.node[iri]["type"] == "FileVersion"]
+        # A contribution (`~`) is part of the version that it went into.
+        self.products = [iri for iri in ordered if iri not in starts and self._makers(iri) and "~" not in iri]
+        self.state = {iri: self._state(iri) for iri in self.products}
+
+    def _makers(self, iri: str) -> list[str]:
+        return self.lineage.objects(iri, "wasGeneratedBy")
+
+    def _paths(self, iri: str) -> set[bytes]:
+        return {path for _, path in self.names.known[iri]}
+
+    def _state(self, iri: str) -> str:
+        if self.names.is_there(iri):
+            return "there"
+        return "overwritten" if any(self.names.holds(path) for path in self._paths(iri)) else "gone"
+
+    def steps(self) -> list[Step]:
+        """What is there, and what is gone and needed for it, each after all it was made from."""
+        needs = self._needs()
+        waiting = [iri for iri in self.products if self.state[iri] == "there"]
+        wanted = set(waiting)
+        for iri in waiting:  # which grows
+            waiting += [one for one in needs[iri] if one not in wanted]
+            wanted.update(needs[iri])
+        kept = {iri: [one for one in needs[iri] if one in wanted] for iri in self.products if iri in wanted}
+        return [self._step(iri, kept[iri]) for iri in _sorted(kept)]
+
+    def _needs(self) -> dict[str, list[str]]:
+        """For each product those it was made from: for one that was overwritten, what is there instead of it, but
+        where the product itself replaced it (an append, an update in place)."""
+        there = {path: iri for iri in self.products if self.state[iri] == "there" for path in self._paths(iri)}
+        needs: dict[str, list[str]] = {}
+        for iri in self.products:
+            needs[iri] = []
+            for source, _ in made_from(self.ways, iri):
+                replaced = self.state.get(source) == "overwritten"
+                if replaced and not self._paths(source) & self._paths(iri):
+                    needs[iri] += [there[path] for path in self._paths(source) if there.get(path, iri) != iri]
+                elif source in self.state:
+                    needs[iri].append(source)
+        return {iri: list(dict.fromkeys(found)) for iri, found in needs.items()}
+
+    def _step(self, iri: str, after: list[str]) -> Step:
+        node, maker = self.lineage.node[iri], self.lineage.node[self._makers(iri)[0]]
+        state = "earlier" if self.state[iri] == "overwritten" else self.state[iri]
+        step = Step(
+            product=iri, path=self._path(iri), state=state, command=command_line(maker),
+            after=[self._path(one) for one in after],
+        )  # fmt: skip
+        program = self.lineage.program(maker["iri"])
+        step["program"] = program["label"] if program else node["label"]
+        for name in ("argv", "cwd", "process", "run"):
+            if name in maker:
+                step[name] = maker[name]
+        return step
+
+    def _path(self, iri: str) -> str:
+        """The name that holds a product now, or its last."""
+        there = [path for path in sorted(self._paths(iri)) if self.names.same(iri, self.names.holds(path))]
+        return there[0].decode("utf-8", "replace") if there else self.lineage.node[iri].get("path", iri)
+
+    def left_out(self, steps: list[Step]) -> list[LeftOut]:
+        """What was made and is not there, where no step makes a file of that name."""
+        made = {step["path"] for step in steps}
+        found = {
+            path: LeftOut(product=iri, path=path, reason=state)
+            for iri, state in self.state.items()
+            if state != "there" and (path := self._path(iri)) not in made
+        }
+        return sorted(found.values(), key=lambda one: one["path"])
+
+
+def _sorted(needs: dict[str, list[str]]) -> list[str]:
+    """Each after what it needs, else in the order given; where names go round in a circle, the first comes first."""
+    done: dict[str, None] = {}
+    begun: set[str] = set()
+    for first in needs:
+        stack = [first]
+        while stack:
+            begun.add(stack[-1])
+            following = next((one for one in needs[stack[-1]] if one not in begun), None)
+            if following is None:
+                done[stack.pop()] = None
+            else:
+                stack.append(following)
+    return list(done)
+
+
+def _pipelines(reader: Reader, processes: set[str]) -> dict[str, list[str]]:
+    """For each process the command lines that fed it through pipes, first to last, where each had one feeder.
+
+    What a process launched itself and then read (`$(…)`) is no pipeline.
+    """
+    feeders: dict[str, set[tuple[str, str]]] = {}
+    frontier = processes
+    for _ in range(LONGEST):
+        if not frontier:
+            break
+        found = _feeders(reader, frontier)
+        feeders.update(found)
+        frontier = {one for fed in found.values() for one, _ in fed} - feeders.keys()
+    return {process: _fed(process, feeders) for process in processes}
+
+
+def _feeders(reader: Reader, processes: set[str]) -> dict[str, set[tuple[str, str]]]:
+    found: dict[str, set[tuple[str, str]]] = {process: set() for process in processes}
+    informed = "(provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+"
+    for batch in batches(sorted(processes)):
+        query = f"""{PREFIXES} SELECT DISTINCT ?p ?q ?argv {{ VALUES ?p {{ {" ".join(f"<{iri}>" for iri in batch)} }}
+            ?a provio:partOf+ ?p ; prov:used ?pipe . ?pipe a provio:Pipe ; prov:wasGeneratedBy ?b .
+            ?b provio:partOf+ ?q . ?q a provio:Process ; provio:argv ?argv . FILTER(?p != ?q)
+            FILTER NOT EXISTS {{ ?b {informed} ?c . ?c provio:partOf+ ?p }} }}"""
+        for row in reader.rows(query):
+            found[row["p"]].add((row["q"], row["argv"]))
+    return found
+
+
+def _fed(process: str, feeders: dict[str, set[tuple[str, str]]]) -> list[str]:
+    commands: list[str] = []
+    while len(feeders.get(process, ())) == 1 and len(commands) < LONGEST:
+        (process, argv), *_ = feeders[process]
+        commands.insert(0, command_line({"iri": process, "type": "Process", "label": "", "argv": argv}))
+    return commands

@@ -1,0 +1,324 @@
+"""Lineage questions: a target and a store in, a lineage document out (`provio.ask.document`).
+
+Backward asks what a version was made from, forward what was made from it. Each ancestor is marked by its strongest way:
+data (used by the phase that generated), carried (by an earlier phase of the same process, or before its fork), control
+(by the process that launched it); code, where programs are asked for too. A way is as strong as its weakest step.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from provio.ask.checkpoints import checkpoints
+from provio.ask.describe import describe, gaps, label, name_phases, noise, order, programs
+from provio.ask.document import Edge, Gap, LineageDocument, Node, Via
+from provio.ask.nodes import USED
+from provio.ask.target import Target
+from provio.ask.walk import WEIGHTS, Walk, follow
+from provio.ask.walk_members import MemberWays
+from provio.base import terminal
+from provio.base.vocab import PROV, local_name
+from provio.store import Reader
+
+if TYPE_CHECKING:
+    from provio.ask.filters import Until
+    from provio.ask.session import Asked
+
+
+# What is tied by code: a walk that followed it and what is shown of it in, what else its programs bring out.
+
+
+INFORMS = frozenset({"carriedFrom", "continuedFrom", "launchedBy"})
+Ways = dict[str, list[tuple[str, str, int]]]
+
+
+def tied_by_code(walk: Walk, shown: set[str], limit: int) -> set[str]:
+    """Return the nodes that code alone ties to what is shown, no step among theirs weaker than `limit`.
+
+    A node is reached as one that only leads to code (what launched a process: `whole` is false), or with all that it
+    came from or was made into.
+    """
+    onward = _onward(walk)
+    waiting = [(iri, False) for iri in shown]
+    found = set(waiting)
+    while waiting:
+        iri, whole = waiting.pop()
+        for state in _next(onward.get(iri, []), walk.forward, whole, limit):
+            if state not in found:
+                found.add(state)
+                waiting.append(state)
+    return {iri for iri, _ in found} - shown
+
+
+def _onward(walk: Walk) -> Ways:
+    ways: Ways = {}
+    for subject, predicate, object_ in walk.edges:
+        kind, weight = local_name(predicate), WEIGHTS.get(predicate, 0)
+        source, goal = (object_, subject) if walk.forward else (subject, object_)
+        ways.setdefault(source, []).append((goal, kind, weight))
+        if kind == "alternateOf":
+            ways.setdefault(goal, []).append((source, kind, weight))
+    return ways
+
+
+def _next(ways: list[tuple[str, str, int]], forward: bool, whole: bool, limit: int) -> Iterator[tuple[str, bool]]:
+    for goal, kind, weight in ways:
+        if kind == "ran":
+            yield goal, not forward
+        elif kind in INFORMS:
+            if not (forward and whole):
+                yield goal, False
+            if whole and weight <= limit:
+                yield goal, True
+        elif whole or forward:
+            yield goal, True
+
+
+STRENGTH: tuple[Via, ...] = ("data", "carried", "control")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How far a question goes: each part narrows or widens what is shown, and none changes what is true.
+
+    `depth` bounds the entity-to-entity steps, `via` is the weakest tie that is shown; `everything` shows system files
+    too, `code` the versions of programs and what they were made from; files that match `until` are shown, and what lies
+    beyond them is not. `inside` goes from object to object inside files, and not from file to file.
+    """
+
+    forward: bool = False
+    depth: int | None = None
+    via: Via = "carried"
+    everything: bool = False
+    until: Until | None = None
+    code: bool = False
+    inside: bool = False
+
+
+class Found(NamedTuple):
+    """The lineage of targets: `nodes` and the `edges` between them, the `leaves` (`provio.ask.walk`) by their IRIs, to
+    which of all edges only `leaf_edges` lead, and what the document says beside them."""
+
+    nodes: list[Node]
+    edges: list[tuple[str, str, str]]
+    leaves: dict[str, Node]
+    leaf_edges: Iterable[tuple[str, str, str]]
+    programs: tuple[list[Node], list[Edge]]
+    gaps: list[Gap]
+    hidden: int
+    control: int
+
+
+def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> LineageDocument:
+    """Return the lineage of targets, and of `others` beside them, as one document.
+
+    (DESIGN: nodes are entities, phases, copies and programs; edges are asserted triples.)
+    """
+    found = find(reader, targets, scope, others)
+    triples = sorted([*found.edges, *found.leaf_edges])
+    edges: list[Edge] = [{"subject": s, "predicate": p, "object": o} for s, p, o in triples]
+    document = LineageDocument(
+        target=targets[0].iri,
+        nodes=sorted([*found.nodes, *found.leaves.values()], key=order) + found.programs[0],
+        edges=edges + found.programs[1],
+        gaps=found.gaps,
+        hidden=found.hidden,
+        control=found.control,
+        direction="forward" if scope.forward else "backward",
+    )
+    if len(targets) > 1:
+        document["targets"] = list(dict.fromkeys(target.iri for target in targets))
+    elif targets[0].changed:
+        document["changed"] = targets[0].changed
+    return document
+
+
+def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> Found:
+    """Return the same, its leaves apart."""
+    starts = list(dict.fromkeys([*(target.iri for target in targets), *others]))
+    ends = scope.until.ends if scope.until else None
+    if ends:
+        ends(starts)  # a target that matches is no end, but a match
+    how = MemberWays if scope.inside else None
+    walk = follow(
+        reader,
+        starts,
+        forward=scope.forward,
+        depth=scope.depth,
+        ends=ends,
+        code=scope.code,
+        ways_of=how,
+        everything=scope.everything,
+    )
+    strengths = _strengths(walk)
+    limit = STRENGTH.index(scope.via)
+    shown = {iri for iri, strength in strengths.items() if strength <= limit}
+    coded = tied_by_code(walk, shown, limit) if scope.code else set()
+    shown |= coded
+    made = made_by_programs(walk.edges)
+    tied = {iri for iri in walk.entities if strengths.get(iri) == 2 and limit < 2} - coded
+    looked = set() if scope.everything else (shown & set(walk.entities)) | tied
+    system = noise(reader, looked, walk.edges, walk.known) - made - set(starts)
+    gone = shown & system
+    gone |= _dead_ends(walk, shown - gone)
+    shown -= gone
+    every = _leaves(walk, strengths)
+    leaves = {iri: node for iri, node in every.items() if STRENGTH.index(node["via"]) <= limit}
+    weak = [iri for iri, node in every.items() if node["via"] == "control" and iri not in leaves]
+    nodes = describe(reader, shown, walk.known)
+    for node in nodes:
+        node["via"] = "code" if node["iri"] in coded else STRENGTH[strengths[node["iri"]]]
+        if node["iri"] in walk.entities:
+            node["depth"] = walk.entities[node["iri"]]
+    _name_targets(nodes, targets)
+    _name_checkpoints(reader, nodes, leaves)
+    ran = programs(reader, shown & walk.activities, walk.known)
+    name_phases(nodes, ran)
+    return Found(
+        nodes=nodes,
+        edges=[edge for edge in walk.edges if edge[0] in shown and edge[2] in shown],
+        leaves=leaves,
+        leaf_edges=((one, USED, iri) for one in walk.leaves.keys() & shown for iri in walk.leaves[one]),
+        programs=ran,
+        gaps=gaps(reader, shown, leaves),
+        hidden=len(gone & walk.entities.keys()),
+        control=len(tied - system) + len(weak),
+    )
+
+
+def _leaves(walk: Walk, strengths: dict[str, int]) -> dict[str, Node]:
+    """All leaves by their IRIs, each with its strongest and its shortest way."""
+    found: dict[str, Node] = {}
+    for activity, leaves in sorted(walk.leaves.items(), key=lambda item: -strengths[item[0]]):
+        via = STRENGTH[strengths[activity]]
+        for iri, node in leaves.items():
+            node["via"] = via
+            if iri in found:
+                node["depth"] = min(node["depth"], found[iri]["depth"])
+            found[iri] = node
+    return found
+
+
+def _name_targets(nodes: list[Node], targets: Sequence[Target]) -> None:
+    """A target has the name by which it was asked; of several, each says itself where it is not what is there."""
+    asked = {target.iri: target for target in reversed(targets)}
+    for node in nodes:
+        target = asked.get(node["iri"])
+        if target and target.path:
+            node["path"], node["label"] = target.path, label(target.iri, target.path)
+        if target and target.changed and len(targets) > 1:
+            node["changed"] = target.changed
+
+
+def _name_checkpoints(reader: Reader, nodes: list[Node], leaves: dict[str, Node]) -> None:
+    """Say of files that were saved as checkpoints what they were saved as."""
+    files = leaves | {node["iri"]: node for node in nodes if node["type"] == "FileVersion"}
+    for iri, saved in checkpoints(reader, files).items():
+        files[iri]["checkpoints"] = saved
+
+
+def made_by_programs(edges: Iterable[tuple[str, str, str]]) -> set[str]:
+    """The files that a recorded program made: no system files, whatever others took them for."""
+    return {iri for iri, predicate, _ in edges if predicate == PROV + "wasGeneratedBy" and "/version/" in iri}
+
+
+def _strengths(walk: Walk) -> dict[str, int]:
+    """Each node's strength as an index into STRENGTH: the least, over all ways, of the greatest weight on the way."""
+    onward: dict[str, list[tuple[str, int]]] = {}
+    for source, goal, weight in walk.steps():
+        onward.setdefault(source, []).append((goal, weight))
+    strengths: dict[str, int] = {}
+    waiting: list[list[str]] = [list(walk.starts), [], []]
+    for strength, queue in enumerate(waiting):
+        while queue:
+            iri = queue.pop()
+            if iri not in strengths:
+                strengths[iri] = strength
+                for goal, weight in onward.get(iri, ()):
+                    if weight < len(STRENGTH):
+                        waiting[max(strength, weight)].append(goal)
+    return strengths
+
+
+def _dead_ends(walk: Walk, shown: set[str]) -> set[str]:
+    """The phases that only carry what is not shown: no file leads to them, and they lead to none."""
+    onward: dict[str, set[str]] = {activity: {activity} for activity, leaves in walk.leaves.items() if leaves}
+    back: dict[str, set[str]] = {}
+    for source, goal, _ in walk.steps():
+        if source in shown and goal in shown:
+            onward.setdefault(source, set()).add(goal)
+            back.setdefault(goal, set()).add(source)
+    dead: set[str] = set()
+    waiting = [iri for iri in shown & walk.activities if iri not in onward]
+    while waiting:
+        iri = waiting.pop()
+        if not back.get(iri, set()) & walk.entities.keys():
+            dead.add(iri)
+            for source in back.get(iri, ()):
+                onward[source].discard(iri)
+                if not onward[source] and source in walk.activities:
+                    waiting.append(source)
+    return dead
+
+
+def answer(asked: Asked, options: dict[str, Any], *, roots: bool, stale: bool) -> LineageDocument:
+    """Return the document that answers; what matched no pattern is said."""
+    until = _until(asked, options.pop("until"))
+    asked, inside = leveled(asked, options.pop("level"))
+    scope = Scope(**options, until=until, inside=inside)
+    document = lineage(asked.reader, asked.targets, scope, _earlier(asked, scope) if stale else ())
+    if asked.reader.as_of:
+        document["asOf"] = asked.reader.as_of
+    for pattern in until.unmatched if until else ():
+        terminal.complain(f"--until {pattern}: no file on the way matches (a pattern with a slash is the whole path's)")
+    if roots:
+        from provio.ask.filters import only_roots
+
+        return only_roots(asked.reader, document)
+    if stale:
+        from provio.ask.filters import contracted
+        from provio.ask.stale import only_stale
+
+        return only_stale(asked.reader, contracted(asked.reader, document) if inside else document)
+    return document
+
+
+def leveled(asked: Asked, level: str | None) -> tuple[Asked, bool]:
+    """Return what is asked at a level, and whether that is of objects inside files; without a word, where one is."""
+    from provio.ask.describe import is_member
+    from provio.ask.target import is_group, parts, whole
+
+    if level == "file":
+        return replace(asked, targets=[whole(target) for target in asked.targets]), False
+    inside = level == "dataset" or any(is_member(target.iri) for target in asked.targets)
+    pairs = [
+        (text, part)
+        for text, target in zip(asked.texts, asked.targets, strict=True)
+        for part in (
+            parts(asked.reader, target)
+            if is_group(asked.reader, target.iri) or (inside and not is_member(target.iri))
+            else [target]
+        )
+    ]
+    return replace(asked, texts=[text for text, _ in pairs], targets=[part for _, part in pairs]), inside
+
+
+def _until(asked: Asked, patterns: tuple[str, ...]) -> Until | None:
+    if not patterns:
+        return None
+    from provio.ask.filters import Until
+
+    return Until(asked.reader, patterns, os.getcwd())
+
+
+def _earlier(asked: Asked, scope: Scope) -> list[str]:
+    """What was made from an earlier version of a file is stale, and asked about with it."""
+    from provio.ask.earlier import all_versions
+
+    if not scope.forward:
+        return []
+    pairs = zip(asked.texts, asked.targets, strict=True)
+    return [iri for text, target in pairs for iri in all_versions(asked.reader, text, target)]

@@ -1,0 +1,316 @@
+"""What runs have recorded that the store does not hold: a `.provio` and those runs in, a `.provio` that can be asked
+for all of it out.
+
+A run that goes on is never written to the store, and who asks does not take the lock of its writer. The tables of the
+published snapshot get a second name below `.provio/live`, and the runs are put into that. It answers until another
+snapshot is published, or one of the runs records or closes something. Where it cannot lie there (in a shared record it
+would let others read what only its user may), it is made for this process alone, among the temporary files.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from provio.base.errors import Busy, StoreError
+from provio.base.records import plain
+from provio.base.text import plural, span
+from provio.merge import intake
+from provio.merge.runs import Merge, Outcome, words
+from provio.settings.home import Home
+from provio.settings.lock import Lock
+from provio.settings.schema import Config
+from provio.store import Damaged, Store, is_earlier, open_reader, statements
+from provio.store.embedded import StoreWriter, snapshots
+from provio.trace import liveness, run_source
+from provio.trace.read import read_head
+
+STATE = "state"  # the file that tells which snapshot and which runs are in it,
+WORDS = "words"  # and the one of what is to be said of them
+MOST = 40_000_000  # bytes of the runs that ended and that a question reads without the store's lock
+LARGE = 64_000_000  # bytes of N-Triples of a run; more are loaded by a process of its own
+SHORT = 13  # characters of a run's id, as the list of runs shows them
+PATIENCE = 2.0  # seconds to copy the index of versions
+TRIES = 3  # somebody may publish meanwhile
+
+
+@plain(frozen=True)
+class Going:
+    """A run that goes on: its id, and the hosts where it does, if these are others, with the seconds since it was heard
+    of."""
+
+    run: str
+    host: str = ""
+    age: float = 0.0
+
+
+def divide(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    """Return of run folders those that have ended, and those that go on."""
+    ended: list[Path] = []
+    live: list[Path] = []
+    for folder in folders:
+        (live if _goes_on(folder) else ended).append(folder)
+    return ended, live
+
+
+def _goes_on(folder: Path) -> bool:
+    try:
+        return liveness.goes_on(folder, read_head(folder))
+    except OSError:  # it is another's who has not let us in
+        return False
+
+
+def newest(folders: list[Path]) -> list[Path]:
+    """Return the newest of some runs, as many as a question reads without the store's lock."""
+    found, left = [], MOST
+    for folder in sorted(folders, key=lambda one: one.name, reverse=True):
+        left -= run_source.of(folder).extent()[0]
+        if left < 0:
+            break
+        found.append(folder)
+    return found
+
+
+def _states(runs: Iterable[Path]) -> Iterator[Going]:
+    """Yield where runs go on."""
+    for run in runs:
+        with contextlib.suppress(OSError):  # it was removed meanwhile
+            record = read_head(run)
+            here = liveness.held(run) or liveness.may_change(run, record)
+            hosts = [] if here else liveness.elsewhere(run, record) or [record.get("host", "another host")]
+            yield Going(run.name, ", ".join(map(unquote, hosts)), liveness.age(run) if hosts else 0.0)
+
+
+def said(folders: Iterable[Path]) -> tuple[str, frozenset[str]]:
+    """Return of which moment an answer is, with what goes on, in words, and the ids of these runs."""
+    runs = list(_states(folders))
+    return _moment(runs) if runs else "", frozenset(one.run for one in runs)
+
+
+def _moment(runs: list[Going]) -> str:
+    now = datetime.now(UTC).strftime("%H:%M:%S UTC")
+    if len(runs) > 1 and not any(run.host for run in runs):
+        return f"as of {now}, {plural(len(runs), 'run')} go on"
+    return f"as of {now}, " + ", ".join(
+        f"run {run.run[:SHORT]} goes on" + f" on {run.host}, heard of {span(run.age)} ago" * bool(run.host)
+        for run in runs
+    )
+
+
+def words_of(outcome: Outcome) -> list[str]:
+    """Return what is to be said of a merge beside an answer."""
+    shut = f"{plural(outcome.shut, 'run')} of others cannot be read yet: not in this answer"
+    return [shut] * bool(outcome.shut) + [f"damaged: {damage}" for damage in outcome.damages]
+
+
+@plain()
+class Overlay:
+    """A `.provio` that holds a snapshot `of` another and some runs, held until `close`; what is to be said of these.
+    One that is `passing` is for this process alone."""
+
+    home: Home
+    of: Home
+    held: list[int]
+    words: list[str]
+    passing: bool = False
+
+    def reader(self) -> Store:
+        """Open it for asking; it is held as long as that is."""
+        return open_reader(self.home, beneath=self)
+
+    def close(self) -> None:
+        """Let it go; it is taken away where it is for this process alone, or of an earlier snapshot."""
+        if not self.held:
+            return
+        for fd in self.held:
+            os.close(fd)
+        self.held.clear()
+        _passing.discard(self.home.path)
+        if self.passing or _base(_read(self.home.path / STATE)) != (snapshots.published(self.of) or ""):
+            snapshots.take_overlay(self.home.path)
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            self.close()
+
+
+_passing: set[Path] = set()  # what this process takes away at its end
+
+
+@atexit.register
+def clean() -> None:
+    """Take away what is for this process alone."""
+    for place in list(_passing):
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def state_of(home: Home, runs: Iterable[Path], settings: Config) -> str:
+    """Return what tells of the published snapshot, and of the changes in some runs."""
+    base = snapshots.published(home) or ""
+    changes = (f"{run} {_changes(run)}\n" for run in runs)
+    return f"{intake.RULES} {_chosen(settings)} {base}\n" + "".join(changes)
+
+
+def _chosen(settings: Config) -> str:
+    """Tell apart what is set, by the project or the user, and conclusions turn on."""
+    words = []
+    if settings.ontology:
+        from provio.store import user_vocabulary  # slow to import, and most have none
+
+        words = user_vocabulary.of(settings).lines
+    chosen = settings.conclusions, sorted(map(repr, settings.interpreters.items())), words
+    return hashlib.sha256(repr(chosen).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _base(state: str) -> str:
+    """The snapshot that a state names."""
+    return state.partition("\n")[0].rpartition(" ")[2]
+
+
+def _changes(run: Path) -> str:
+    with contextlib.suppress(OSError):
+        if run.is_dir():
+            return run_source.Folder(run).changes(read_head(run))
+    return str(run_source.of(run).changed())
+
+
+def overlaid(
+    home: Home, runs: list[Path], settings: Config, progress: Callable[[str], None] = lambda _: None
+) -> Overlay:
+    """Return the published snapshot with some runs, as they are now; raises StoreError, NotAllowed."""
+    if is_earlier(home):
+        raise Busy("another process is making the store of an earlier version anew: ask again when it ends")
+    for _ in range(TRIES):
+        wanted = state_of(home, runs, settings)
+        for place in _entries(home.overlays):
+            if _read(place / STATE) == wanted and (fds := _both(home, place, _base(wanted))):
+                return Overlay(Home(place), home, fds, _read(place / WORDS).split("\n"))
+        made = _made(home, runs, settings, wanted, progress)
+        if made:
+            return made
+    raise Busy("other processes publish again and again: ask again later")
+
+
+def _both(home: Home, place: Path, base: str) -> list[int]:
+    """Hold what lies in `place` and the snapshot that it is of, whose tables it may need; none where one is gone."""
+    held, beneath = snapshots.hold(Home(place)), snapshots.hold(home)
+    found = [one[1] for one in (held, beneath) if one]
+    if held and (beneath[0] if beneath else "") == base:
+        return found
+    for fd in found:
+        os.close(fd)
+    return []
+
+
+def _made(
+    home: Home, runs: list[Path], settings: Config, wanted: str, progress: Callable[[str], None]
+) -> Overlay | None:
+    snapshots.sweep_overlays(home)
+    if not home.shared:
+        try:
+            home.overlays.mkdir(mode=0o700, exist_ok=True)
+            return _built(home, home.overlays, runs, settings, wanted, progress)
+        except Damaged:
+            raise
+        except (OSError, StoreError):  # no right, no room
+            pass
+    for left in Path(tempfile.gettempdir()).glob(f"provio-live-{os.geteuid()}.*"):
+        with contextlib.suppress(OSError):
+            if left.lstat().st_uid == os.geteuid() and left.is_dir():
+                snapshots.take_overlay(left)
+    return _built(home, None, runs, settings, wanted, progress)
+
+
+def _built(
+    home: Home, parent: Path | None, runs: list[Path], settings: Config, wanted: str, progress: Callable[[str], None]
+) -> Overlay | None:
+    """Make it; None where the snapshot was taken away meanwhile."""
+    there = Home(Path(tempfile.mkdtemp(prefix=f"provio-live-{os.geteuid()}.", dir=parent)))
+    lock, base, held = Lock(there, wait=False), None, None
+    try:
+        base = snapshots.hold(home)
+        if base:
+            _under(home, base[0], there)
+        with there.closed(), StoreWriter(there, wait=False, lock=lock) as store:
+            if base and store.begun:
+                raise Damaged(f"what is published in {home.path} is damaged")
+            store.large = LARGE
+            words(store, settings)
+            merge = Merge(there, store, settings, kept=False)
+            merge.all(runs, progress)
+            store.hand_over()
+            said = words_of(merge.outcome)
+            for name, text in ((WORDS, "\n".join(said)), (STATE, wanted)):
+                (there.path / name).write_text(text, encoding="utf-8", errors="surrogateescape")
+            held = snapshots.hold(there)
+        if held is None:
+            return None
+    except FileNotFoundError:  # a list of the snapshot was taken away
+        shutil.rmtree(there.path, ignore_errors=True)
+        return None
+    except BaseException:
+        shutil.rmtree(there.path, ignore_errors=True)
+        raise
+    finally:
+        lock.close()
+        if base and held is None:
+            os.close(base[1])
+    if parent is None:
+        _passing.add(there.path)
+    return Overlay(there, home, [held[1], *([base[1]] if base else [])], said, parent is None)
+
+
+def _under(home: Home, name: str, there: Home) -> None:
+    """Give what was published second names: the tables, the lists, and a copy of the index of versions."""
+    snapshots.beside(home, name, there.store)
+    lists, own = home.kept / "statements", there.path / "statements"
+    own.mkdir()
+    for entry in os.scandir(lists) if lists.is_dir() else ():
+        if entry.name.endswith(statements.ENDING) and not entry.name.endswith(statements.NEW + statements.ENDING):
+            snapshots.second_name(entry.path, own / entry.name)
+    try:
+        _copy_index(lists / "versions.sqlite", own / "versions.sqlite")
+    except (sqlite3.Error, OSError):  # it is made of the lists
+        (own / "versions.sqlite").unlink(missing_ok=True)
+    shutil.copyfile(home.kept / "store.version", there.path / "store.version")
+
+
+def _copy_index(source: Path, target: Path) -> None:
+    until = time.monotonic() + PATIENCE
+
+    def waiting(*_: int) -> None:
+        if time.monotonic() > until:
+            raise OSError("a merge has the index for itself")
+
+    if source.exists():
+        name = f"file:{quote(os.fsencode(source))}?mode=ro"
+        with (
+            contextlib.closing(sqlite3.connect(name, uri=True, timeout=0)) as published,
+            contextlib.closing(sqlite3.connect(target)) as copy,
+        ):
+            published.backup(copy, pages=10_000, progress=waiting)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return [Path(entry.path) for entry in os.scandir(folder)]
+    except OSError:
+        return []
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""

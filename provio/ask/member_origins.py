@@ -1,0 +1,240 @@
+"""Objects inside files where nothing is stated of them: an object's IRI and a store in, what it came from out.
+
+Most objects of a version were not touched by who made it. Such a one is what its nearest holder came from (the dataset
+of an attribute, the groups, at last the version), at the same place within: of a revision, an alternate, a copy, a
+moved group, a link. Where that leads nowhere it comes from its version as a whole (`docs/lineage.md`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from provio.ask.nodes import USED_AS_NOISE, Nodes, Properties
+from provio.base.vocab import NS, PROV, RDF
+from provio.store import Reader
+
+GENERATED, USED, DERIVED = PROV + "wasGeneratedBy", PROV + "used", PROV + "wasDerivedFrom"
+ALTERNATE, LEADS_TO, FROM, WITHOUT = PROV + "alternateOf", NS + "leadsTo", NS + "contentFrom", NS + "without"
+HAD_MEMBER, FORMAT, MADE_IN, SAME = PROV + "hadMember", NS + "format", NS + "madeIn", NS + "sameContentAs"
+ORIGIN = (GENERATED, DERIVED)
+GROUP = NS + "Group"
+OTHERS = frozenset((GROUP, NS + "NamedLink", NS + "Datatype"))
+PARTS = frozenset((NS + "Dataset", NS + "Attribute"))
+MOST = 10_000  # objects of one version that one is followed through: a group in a copy of itself has no end
+
+
+def holders(iri: str) -> Iterator[str]:
+    """Yield what holds an object, the nearest first: the dataset of an attribute, groups, the version."""
+    version, _, within = iri.partition("#")
+    path, at, _ = within.partition("@")
+    if at and path != "/":
+        yield f"{version}#{path}"
+    while "/" in path[1:]:
+        path = path.rpartition("/")[0]
+        yield f"{version}#{path}"
+    yield version
+
+
+def _lies_in(iri: str, gone: Collection[str]) -> bool:
+    return bool(gone) and (iri in gone or any(holder in gone for holder in holders(iri)))
+
+
+class Seen:
+    """What was met already, by the version that it is in, or (a source and its target) that its source is in: versions
+    are as many as there are, objects of each MOST at most."""
+
+    def __init__(self, first: str | tuple[str, str]) -> None:
+        self._met: dict[str, set[str | tuple[str, str]]] = {}
+        self.first(first)
+
+    def first(self, one: str | tuple[str, str]) -> bool:
+        """Note one; tell whether it was not met before."""
+        met = self._met.setdefault((one if isinstance(one, str) else one[0]).partition("#")[0], set())
+        if one in met or len(met) >= MOST:
+            return False
+        met.add(one)
+        return True
+
+
+class Origins:
+    """Finds where objects came from; `known` is what was read of the store already."""
+
+    def __init__(self, reader: Reader, known: Nodes) -> None:
+        self.reader, self.known = reader, known
+        self._found: dict[str, list[str]] = {}
+        self._pointing: dict[str, list[str]] = {}
+
+    def said(self, iri: str) -> Properties:
+        """What the store says of a node."""
+        return self.known.of([iri])[iri]
+
+    def stated(self, iri: str) -> bool:
+        """Tell whether the store itself says where an object came from."""
+        said = self.said(iri)
+        return any(name in said for name in ORIGIN)
+
+    def prepare(self, members: Iterable[str]) -> None:
+        """Read what is said of objects and their holders at once."""
+        every = list(members)
+        self.known.of(dict.fromkeys([*every, *(holder for one in every for holder in holders(one))]))
+
+    def origins(self, iri: str) -> list[str]:
+        """Return the objects that one of which nothing is stated has its content from, or the version that it is in;
+        nothing where it is a root."""
+        ends: dict[str, None] = {}
+        waiting, seen = [iri], Seen(iri)
+        for one in waiting:  # which grows
+            version = one.partition("#")[0]
+            sources = None if one != iri and self.stated(one) else self.sources(one)
+            if one != iri and self.stated(one):
+                ends[one] = None
+            elif sources is None:
+                ends[version] = None
+            elif sources:
+                waiting += filter(seen.first, sources)
+            elif one != iri and GENERATED not in self.said(version):  # else its maker said all, and nothing of this
+                ends[one if self.said(one) else version] = None
+        own = iri.partition("#")[0]
+        return list(ends) or ([own] if GENERATED in self.said(own) else [])
+
+    def sources(self, iri: str) -> list[str] | None:
+        """Return where the same object is that one of which nothing is stated came from, stated or not; None where its
+        version was made by who did not say what is inside."""
+        links = list(self.said(iri).get(LEADS_TO, ()))
+        if links:
+            return links
+        for holder in holders(iri):
+            rest = iri[len(holder) :]
+            if "#" in holder:
+                said = self.said(holder)
+                found = [*said.get(LEADS_TO, ()), *self._held(holder, said)]
+                if found:
+                    return [one + rest for one in found]
+            else:
+                found = self.of_version(holder)
+                unsaid = GENERATED in self.said(holder) and FORMAT not in self.said(holder)
+                return (
+                    None if unsaid and not self._copied(holder) else self._kept(holder, [one + rest for one in found])
+                )
+        return []
+
+    def _kept(self, version: str, objects: list[str]) -> list[str]:
+        """Return those of earlier objects that were not deleted or moved when a version was made."""
+        gone = self.said(version).get(WITHOUT)
+        return [one for one in objects if not _lies_in(one, gone)] if gone else objects
+
+    def _held(self, holder: str, said: Properties) -> list[str]:
+        """What a group or dataset was before, as a whole: under another name, or what it was copied from."""
+        return [*said.get(DERIVED, ()), *self._copied(holder)]
+
+    def _copied(self, iri: str) -> list[str]:
+        """What the activity that generated something used, where it was a copy."""
+        makers = [one for one in self.said(iri).get(GENERATED, ()) if "/copy/" in one]
+        return [used for maker in makers for used in self.said(maker).get(USED, ())]
+
+    def of_version(self, version: str) -> list[str]:
+        """Return the versions whose content a version kept, or has under another key, or was copied from."""
+        said = self.said(version)
+        apart = said.get(SAME, ())
+        found = [*said.get(PROV + "wasRevisionOf", ()), *said.get(FROM, ()), *self._copied(version)]
+        found += [other for other in said.get(ALTERNATE, ()) if other not in apart]
+        found += [other for other in self.pointing(version, ALTERNATE) if version not in self.said(other).get(SAME, ())]
+        return list(dict.fromkeys(found))
+
+    def pointing(self, iri: str, predicate: str) -> list[str]:
+        """Return the subjects that have an object."""
+        key = f"{predicate} {iri}"
+        if key not in self._pointing:
+            words = (USED, USED_AS_NOISE) if predicate == USED else (predicate,)
+            spelt = "|".join(f"<{word}>" for word in words)
+            rows = self.reader.table(f"SELECT DISTINCT ?s {{ ?s {spelt} <{iri}> }}")
+            self._pointing[key] = [row[0] for row in rows]
+        return self._pointing[key]
+
+    def parts(self, holder: str) -> list[str]:
+        """Return the datasets and attributes that are recorded of a version or a group, sorted."""
+        return [
+            iri for iri in sorted(self._members(holder)) if not OTHERS & self.said(iri).get(RDF + "type", {}).keys()
+        ]
+
+    def contents(self, holder: str) -> list[str]:
+        """Return the datasets and attributes of a version or a group, sorted: also those of which nothing is stated,
+        for they were kept, or came with a group that was copied or moved."""
+        found: dict[str, None] = {}
+        waiting: list[tuple[str, str, frozenset[str]]] = [(holder, holder, frozenset())]
+        seen = Seen((holder, holder))
+        for source, target, gone in waiting:  # which grows
+            more = list(self._before(source, target, gone))
+            for iri in self._members(source):
+                name = target + iri[len(source) :]
+                if not _lies_in(iri, gone):
+                    held = self._held(iri, self.said(iri))
+                    if self._is_part(iri, held):
+                        found[name] = None
+                    more += [(one, name, frozenset[str]()) for one in held if "#" in one]
+            waiting += [one for one in more if seen.first(one[:2])]
+        return sorted(found)
+
+    def _before(self, source: str, target: str, gone: frozenset[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+        """Yield what a version or a group had its content from, with what of that was deleted since."""
+        said = self.said(source)
+        origins = self.of_version(source) if "#" not in source else self._held(source, said) or self.sources(source)
+        without = frozenset(said.get(WITHOUT, ()))
+        for one in origins or ():
+            yield one, target, without | {one + name[len(source) :] for name in gone}
+
+    def _members(self, holder: str) -> list[str]:
+        rows = self.reader.table(f"SELECT DISTINCT ?o {{ <{holder}> <{HAD_MEMBER}>+ ?o }}")
+        self.known.of(found := [row[0] for row in rows])
+        return found
+
+    def is_group(self, iri: str) -> bool:
+        """Tell whether an object is known as a group."""
+        return GROUP in self.said(iri).get(RDF + "type", {})
+
+    def _is_part(self, iri: str, held: list[str]) -> bool:
+        """Tell whether an object is a dataset or an attribute; of one that was only moved, what it was tells."""
+        types = self.said(iri).get(RDF + "type", {}).keys()
+        return bool(types & PARTS) or (not types & OTHERS and self.stated(iri) and not any(map(self.is_group, held)))
+
+    def moved_in(self, version: str) -> list[str]:
+        """Return the groups of a version that were copied or moved there as a whole."""
+        return [one for one in self._members(version) if self.is_group(one) and self._held(one, self.said(one))]
+
+    def later(self, iri: str) -> Iterator[str]:
+        """Yield the objects that have their content from this one without a word about it."""
+        waiting, seen = [iri], Seen(iri)
+        for one in waiting:  # which grows
+            for candidate in dict.fromkeys(self._candidates(one)):
+                if not seen.first(candidate) or self.stated(candidate):
+                    continue
+                sources = self.sources(candidate)
+                if sources and one in sources:
+                    waiting.append(candidate)
+                    if self.said(candidate):
+                        yield candidate
+
+    def _candidates(self, iri: str) -> Iterator[str]:
+        for holder in (iri, *holders(iri)):
+            rest = iri[len(holder) :]
+            later = self.later_versions(holder) if "#" not in holder else self._later_objects(holder)
+            yield from (one + rest for one in later if one + rest != iri)
+
+    def _later_objects(self, iri: str) -> Iterator[str]:
+        yield from self.pointing(iri, DERIVED)
+        file = iri.partition("#")[0] + "#"
+        yield from (one for one in self.pointing(iri, LEADS_TO) if one.startswith(file))  # from elsewhere: no tie
+        yield from self._copies(iri)
+
+    def _copies(self, iri: str) -> Iterator[str]:
+        for activity in self.pointing(iri, USED):
+            if "/copy/" in activity:
+                yield from self.pointing(activity, GENERATED)
+
+    def later_versions(self, version: str) -> list[str]:
+        """Return the versions that kept a version's content, or have it under another key, or were copied from it."""
+        said = self.said(version)
+        found = [*self.pointing(version, PROV + "wasRevisionOf"), *self.pointing(version, FROM), *self._copies(version)]
+        found += [other for other in said.get(ALTERNATE, ()) if other not in said.get(SAME, ())]
+        found += [other for other in self.pointing(version, ALTERNATE) if version not in self.said(other).get(SAME, ())]
+        return list(dict.fromkeys(found))

@@ -1,0 +1,112 @@
+"""SPARQL questions: a text, a file or a name in, an answer out; updates and `SERVICE` only where they are asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provio.ask import queries
+from provio.base.errors import BadQuery
+from provio.base.vocab import PREFIXES
+from provio.settings.types import suggestion
+from provio.store import open_writer
+
+if TYPE_CHECKING:
+    from provio.ask.queries import Question
+    from provio.settings.home import Home
+    from provio.settings.schema import Config
+    from provio.store import Answer, Store
+
+FIRST = "PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE|INSERT|DELETE|WITH|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD"
+MOST = 160  # of a parser's complaint: it may be the whole grammar
+
+
+def find(question: str, folders: Sequence[str] = ()) -> Question:
+    """Return a question: the content of a file (`-` is standard input), what has that name (`folders`: the user's own),
+    or the text itself."""
+    if question == "-":
+        return queries.of_text(Path("/dev/stdin").read_text(encoding="utf-8"))
+    if re.match(rf"\s*(#|({FIRST})\b)", question, re.IGNORECASE) or "{" in question:
+        return queries.of_text(question)
+    if not question.strip():
+        raise BadQuery("no question was asked: give SPARQL, a file that holds it, or - (provio query --help)")
+    known = queries.named(question, folders)
+    if known:
+        return known
+    try:
+        return queries.of_text(Path(question).read_text(encoding="utf-8"), path=Path(question))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        near = suggestion(question, [one.name for one in queries.questions(folders)])
+        what = "neither SPARQL, nor a question's name (provio query --list), nor a file that can be read"
+        line = f"no question {question}{near} (provio query --list)" if near else f"{question}: {what} ({reason})"
+        raise BadQuery(line) from error
+
+
+def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, service: bool = False) -> Answer:
+    """Ask the union of all runs, or of the graphs named alone; provio's prefixes need not be declared. A question that
+    names its graphs itself (FROM, FROM NAMED) asks these, as far as they are among those named.
+
+    Raises BadQuery with the place of the mistake, or for SERVICE unless `service`.
+    """
+    from provio.store import implied, sparql_patterns
+    from provio.store import sparql as grammar
+
+    if not service and grammar.calls_service(sparql):
+        raise BadQuery("SERVICE is refused, for it asks another server: say --service to allow it")
+    if grammar.updates(sparql):
+        raise BadQuery("this is an update, and a question changes nothing: say --update to carry it out")
+    with reading():
+        wide = sparql_patterns.widened(sparql)
+        if wide != sparql and not _implies(reader):
+            wide = sparql
+        more = [implied.CLASSES] if wide != sparql else []
+        own = grammar.dataset(sparql, PREFIXES)
+        if own is None and graphs is None and grammar.asks_graphs(sparql):
+            graphs = reader.run_graphs() or None  # which have names only where they are asked for
+        if own is None:
+            default, named = graphs and [*graphs, *more], graphs
+        else:
+            default, named = ([graph for graph in said if graphs is None or graph in graphs] for said in own)
+            default = [*default, *more] if default else default
+            wide, sparql = grammar.without_dataset(wide), grammar.without_dataset(sparql)
+        try:
+            return reader.query(wide, default, named)
+        except SyntaxError:
+            if wide == sparql:
+                raise
+            return reader.query(sparql, default, named)  # with the place of the mistake in what was asked
+
+
+def _implies(reader: Store) -> bool:
+    """Whether a store holds which classes imply which: what an older provio merged has PROV's own at each node."""
+    from provio.store.implied import IMPLIES
+
+    return next(reader.rows(f"SELECT ?class {{ ?class <{IMPLIES}> ?other }} LIMIT 1"), None) is not None
+
+
+def update(home: Home, settings: Config, sparql: str, *, service: bool = False) -> None:
+    """Carry out an update, and let readers see it. Raises BadQuery, as for LOAD and SERVICE unless `service`."""
+    from provio.store import sparql as grammar
+
+    if not service and (grammar.loads(sparql) or grammar.calls_service(sparql)):
+        raise BadQuery("LOAD and SERVICE are refused, for they ask another server: say --service to allow them")
+    with open_writer(home, settings, wait=True) as writer, reading():
+        writer.update(sparql)
+        writer.publish()
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Whatever fails while a text is read, or its answer is, is a BadQuery."""
+    try:
+        yield
+    except SyntaxError as error:
+        reason = " ".join(str(error).split())
+        reason = reason if len(reason) < MOST else reason[:MOST] + " …"
+        raise BadQuery(f"not SPARQL: {reason} (provio query --help)") from error
+    except (ValueError, OSError, RuntimeError) as error:
+        raise BadQuery(f"the query failed: {error}") from error

@@ -1,0 +1,138 @@
+"""Which runs know a version: versions or a run and a store in, what each run did to each version out.
+
+All runs state the same of a version, and no graph tells them apart. What belongs to one run is the activity that ties
+it to the version: a phase that used, ran or generated it, or an I/O activity. Its IRI lies below the run's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
+
+from provio.ask.describe import PREFIXES, batches
+from provio.ask.nodes import WANTED, Nodes, Properties
+from provio.base.vocab import NS, PROV, RUN_BASE
+from provio.store import Reader
+
+FILE, PATH, ENCODED = PROV + "specializationOf", NS + "path", NS + "pathEncoded"
+MODIFIED = NS + "modified"
+NOT_NAMES = tuple(word for word in WANTED if word not in (FILE, PATH, ENCODED))
+DONE = "Read Written Opened Modified Created Flushed".split()
+MOST = 16  # activities of all runs for one of a run's: up to so many, all are read
+SEEN = "|".join(f"provio:was{verb}By" for verb in DONE[:4])
+TIES = (
+    "?v prov:wasGeneratedBy|prov:wasInvalidatedBy|" + "|".join(f"provio:was{verb}By" for verb in DONE) + " ?a",
+    "?a prov:used|provio:usedAsNoise|provio:ran|provio:ranAsNoise|prov:hadPlan ?v",
+)
+
+
+@dataclass
+class Names:
+    """The names of versions: the Files of each, its last names, when it was modified; the path of each File as
+    (`provio:path`, `provio:pathEncoded`), of which one is empty."""
+
+    files: dict[str, list[str]]
+    last: dict[str, list[tuple[str, str]]]
+    modified: dict[str, str]
+    paths: dict[str, tuple[str, str]]
+
+
+def run_of(iri: str) -> str:
+    """Return the id of the run to which an activity belongs; nothing for what belongs to no run."""
+    return iri[len(RUN_BASE) :].partition("/")[0] if iri.startswith(RUN_BASE) else ""
+
+
+def of_run(run: str) -> str:
+    """Return a pattern that binds `?a` to all activities of a run (its id), not to those of a run within it."""
+    iri = RUN_BASE + run
+    return f"""{{ SELECT DISTINCT ?a {{ ?p provio:partOf <{iri}> . FILTER(STRSTARTS(STR(?p), "{iri}/"))
+        ?a provio:partOf* ?p }} }}"""
+
+
+def is_only_one(reader: Reader) -> bool:
+    """Tell whether the store knows of one run alone: whose an activity is then need not be asked."""
+    return len([*reader.table(f"{PREFIXES} SELECT ?run {{ ?run a provio:Run }} LIMIT 2")]) == 1
+
+
+def is_most(reader: Reader, run: str) -> bool:
+    """Tell whether the activities of a run are so large a part of the store's that to read all costs less than to look
+    at each of the run's."""
+    iri = RUN_BASE + run
+    query = f"""{PREFIXES} SELECT (COUNT(?a) AS ?n) {{ ?p provio:partOf <{iri}> . FILTER(STRSTARTS(STR(?p), "{iri}/"))
+        ?phase provio:partOf ?p . ?a provio:partOf ?phase }}"""
+    most = MOST * int(next(iter(reader.table(query)))[0])
+    query = f"{PREFIXES} SELECT (COUNT(?a) AS ?n) {{ SELECT ?a {{ ?a provio:bytes ?b }} LIMIT {most + 1} }}"
+    return int(next(iter(reader.table(query)))[0]) <= most
+
+
+def runs(reader: Reader, versions: Iterable[str]) -> dict[str, set[str]]:
+    """Return the ids of the runs that know each of these versions."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for tie in TIES:
+        for version, activity in pairs(reader, tie, versions):
+            found[version].add(run_of(activity))
+    return found
+
+
+def pairs(reader: Reader, tie: str, versions: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield (version, activity) of these versions as a pattern of `?v` and `?a` ties them."""
+    for which in values("v", versions):
+        for row in reader.table(f"{PREFIXES} SELECT DISTINCT ?v ?a {{ {which} {tie} }}"):
+            yield row[0], row[1]
+
+
+def values(name: str, iris: Iterable[str]) -> Iterator[str]:
+    """Yield VALUES of a variable, as many as one query takes at a time."""
+    for batch in batches(sorted(iris)):
+        yield f"VALUES ?{name} {{ {' '.join(f'<{iri}>' for iri in batch)} }}"
+
+
+def path_of(name: tuple[str, str]) -> bytes:
+    """Return the path of a name as `Names` holds it."""
+    return os.fsencode(name[0]) if name[0] else unquote_to_bytes(name[1])
+
+
+def names(reader: Reader, versions: Iterable[str]) -> Names:
+    """Return the names of these versions."""
+    known = Nodes(reader, without=NOT_NAMES)
+    said = known.of(list(versions))
+    found = Names({}, {}, {}, {})
+    for version in versions:
+        row = said[version]
+        if FILE in row and MODIFIED in row:  # else it is a pipe
+            found.files[version] = list(row[FILE])
+            found.last[version] = _paths(row)
+            found.modified[version] = _canonical(next(iter(row[MODIFIED])))
+    known.of({file for files in found.files.values() for file in files})
+    for file in {file for files in found.files.values() for file in files}:
+        found.paths[file] = next(iter(_paths(said[file])), ("", ""))
+    return found
+
+
+def all_names(reader: Reader) -> Names:
+    """Return the names of all versions: each property by itself, for every run states all of them."""
+    found = Names({}, {}, {}, {})
+    for version, file in reader.table(f"{PREFIXES} SELECT DISTINCT ?s ?o {{ ?s prov:specializationOf ?o }}"):
+        found.files.setdefault(version, []).append(file)
+    for version, moment in reader.table(f"{PREFIXES} SELECT DISTINCT ?s ?o {{ ?s provio:modified ?o }}"):
+        found.modified[version] = moment
+    for place, word in enumerate(("path", "pathEncoded")):
+        for subject, path in reader.table(f"{PREFIXES} SELECT DISTINCT ?s ?o {{ ?s provio:{word} ?o }}"):
+            name = (path, "") if place == 0 else ("", path)
+            if subject in found.files:
+                found.last.setdefault(subject, []).append(name)
+            else:
+                found.paths[subject] = name
+    return found
+
+
+def _canonical(time: str) -> str:
+    """A time as a store answers it: what is compared with it as text has no more digits either."""
+    return time.removesuffix("Z").rstrip("0").removesuffix(".") + "Z" if "." in time else time
+
+
+def _paths(row: Properties) -> list[tuple[str, str]]:
+    return [(path, "") for path in row.get(PATH, ())] + [("", path) for path in row.get(ENCODED, ())]

@@ -1,0 +1,342 @@
+"""What is recorded: the store in, the list of runs, one run's summary, or a run found by name, out."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from provio.ask import fold as folding
+from provio.ask import run_uses
+from provio.ask.describe import called, told
+from provio.ask.document import command_line, first_line
+from provio.base.errors import NothingKnown
+from provio.base.text import cut_path, duration, moment, printable, seconds, size
+from provio.base.vocab import NS, PROV, RUN_BASE
+from provio.merge.cross_run.known import nanoseconds
+from provio.store import Reader
+
+# What the programs of a run said of themselves: a run and a store in, configurations, metrics and checkpoints, each
+# as a line of text, out.
+
+
+DECLARATION_TITLES = ("configuration", "metric", "checkpoint")
+CONFIGURATIONS = """SELECT DISTINCT ?g ?name ?version ?whole (MIN(?at) AS ?first) { <%s> provio:hadConfiguration ?g .
+    ?use prov:entity ?g ; prov:atTime ?at . FILTER(STRSTARTS(STR(?use), "%s/"))
+    OPTIONAL { ?g provio:name ?name } OPTIONAL { ?g provio:version ?version } OPTIONAL { ?g provio:complete ?whole }
+    } GROUP BY ?g ?name ?version ?whole ORDER BY ?first"""
+METRICS = """SELECT DISTINCT ?m ?name ?at ?value ?step { <%s> provio:hadMetric ?m .
+    ?m provio:name ?name ; provio:value ?value ; prov:generatedAtTime ?at OPTIONAL { ?m provio:step ?step } }"""
+CHECKPOINTS = """SELECT DISTINCT ?c ?path ?step ?at { <%s> provio:hadCheckpoint ?c .
+    ?c provio:path|provio:pathEncoded ?path ; prov:generatedAtTime ?at OPTIONAL { ?c provio:step ?step } }
+    ORDER BY ?at ?c"""
+ATTRIBUTES = """SELECT DISTINCT ?t ?s ?name ?value { ?t a provio:Task ; provio:hadSetting ?s .
+    FILTER(STRSTARTS(STR(?t), "%s/")) ?s provio:name ?name ; provio:value ?value } ORDER BY ?t ?name"""
+WIDTH = 80  # of what is shown of a Task's attributes
+
+
+def declaration_rows(reader: Reader, run: str) -> Iterator[tuple[str, str]]:
+    """Yield (configuration, metric or checkpoint; what to say of it); of metrics the last of each name."""
+    for row in reader.rows(CONFIGURATIONS % (run, run)):
+        if "g" in row:
+            yield "configuration", _configuration(reader, row)
+    for name, (count, last) in sorted(_metrics(reader, run).items()):
+        several = f", the last of {count}" if count > 1 else ""
+        yield "metric", f"{name} {last['value']}{_step(last)}{several}"
+    for row in reader.rows(CHECKPOINTS % run):
+        yield "checkpoint", cut_path(row["path"], 60) + _step(row)
+
+
+def declared_attributes(reader: Reader, run: str) -> dict[str, str]:
+    """Return what each Task was begun with, and was said of it later: by its IRI."""
+    found: dict[str, list[str]] = {}
+    for row in reader.rows(ATTRIBUTES % run):
+        found.setdefault(row["t"], []).append(f"{row['name']} {row['value']}")
+    lines = {task: ", ".join(said) for task, said in found.items()}
+    return {task: line if len(line) <= WIDTH else line[: WIDTH - 1] + "…" for task, line in lines.items()}
+
+
+def _configuration(reader: Reader, row: dict[str, str]) -> str:
+    cut_short = " (not all of it: the program ended before)" if row.get("whole") == "false" else ""
+    return told(reader, row["g"], called(row.get("name", ""), row.get("version")) + cut_short)
+
+
+def _metrics(reader: Reader, run: str) -> dict[str, tuple[int, dict[str, str]]]:
+    """How many values each metric had, and the last of them; a store would take longer to group so many."""
+    found: dict[str, tuple[int, dict[str, str]]] = {}
+    for row in reader.rows(METRICS % run):
+        count, last = found.get(row["name"], (0, row))
+        found[row["name"]] = count + 1, max(last, row, key=lambda one: nanoseconds(one["at"]))
+    return found
+
+
+def _step(row: dict[str, str]) -> str:
+    return f", step {row['step']}" if "step" in row else ""
+
+
+PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "
+LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?argv WHERE {{
+    ?bundle provio:ofRun ?iri . OPTIONAL {{ ?iri provio:commandLine ?argv }}
+    OPTIONAL {{ ?iri prov:startedAtTime ?start }} OPTIONAL {{ ?iri prov:endedAtTime ?end }}
+    OPTIONAL {{ ?iri provio:exitCode ?exit }} OPTIONAL {{ ?iri provio:signal ?signal }}
+    OPTIONAL {{ ?iri provio:name ?name }} OPTIONAL {{ ?iri provio:campaign ?campaign }}
+    BIND(STRAFTER(STR(?iri), "/run/") AS ?run) }} ORDER BY ?run"""
+MANY = 40
+ROOM = 60  # columns of a path
+MANY_HOSTS = 4
+MOVED = (
+    "?a a ?kind . FILTER(?kind IN (provio:Read, provio:Write))",
+    "?v provio:wasReadBy|provio:wasWrittenBy ?a .",
+    "?v prov:specializationOf ?f .",
+    "?f provio:path ?path .",
+)
+TITLES = {"configuration": "config", "checkpoint": "saved"}  # in the space there is
+
+
+def chosen(reader: Reader, campaign: str | None, name: str | None) -> list[str] | None:
+    """Return the ids of the runs of a campaign, or of a name, or both; None where neither is said: all runs.
+
+    Raises NothingKnown where there is no such run.
+    """
+    asked = {word: value for word, value in (("campaign", campaign), ("name", name)) if value is not None}
+    if not asked:
+        return None
+    found = [row["run"] for row in reader.rows(LISTING) if all(row.get(word) == value for word, value in asked.items())]
+    if not found:
+        words = " and ".join(f"{word} {value!r}" for word, value in asked.items())
+        raise NothingKnown(f"no run has the {words} (provio runs lists them)")
+    return found
+
+
+def listing(
+    reader: Reader,
+    only: Collection[str] | None = None,
+    extent: Callable[[str], tuple[int, int] | None] = lambda _: None,
+) -> list[dict[str, str | int | float | None]]:
+    """Return the list of runs (`only` these ids), oldest first, each by the columns of the table `runs`; `end` is an
+    exit code or a signal; `extent` tells of a run how many bytes and files it takes, where it is still there."""
+    found = []
+    for row in reader.rows(LISTING):
+        if only is not None and row["run"] not in only:
+            continue
+        taken = extent(row["run"]) or (None, None)
+        cells: dict[str, str | int | float | None] = {
+            "run": row["run"],
+            "start": row.get("start"),
+            "seconds": seconds(row["start"], row["end"]) if "start" in row and "end" in row else None,
+            "end": _end(row, reader),
+            "name": row.get("name"),
+            "campaign": row.get("campaign"),
+            "size": taken[0],
+            "files": taken[1],
+            "command": command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")}),
+        }
+        found.append(cells)
+    return found
+
+
+def shortest(reader: Reader) -> int:
+    """Return how many characters of a run's id are enough to tell all runs apart: what a table shows."""
+    ids = [row["run"] for row in reader.rows(LISTING)]
+    return next((n for n in (13, 18, 23) if len({run[:n] for run in ids}) == len(ids)), 36)
+
+
+def _end(row: dict[str, str], reader: Reader) -> str:
+    if row["run"] in reader.going:
+        return "goes on"
+    if "signal" in row:
+        return f"signal {row['signal']}"
+    return f"exit {row['exit']}" if "exit" in row else "ended" if "end" in row else "not seen"
+
+
+def title(reader: Reader, run: str) -> str:
+    """Return what to call a run: its command, and when it began."""
+    row = next(row for row in reader.rows(LISTING) if row["run"] == run)
+    command = command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")})
+    return f"{cut_path(command, 80)} – {moment(row['start'])}" if "start" in row else command or run
+
+
+def find(reader: Reader, name: str) -> str | None:
+    """Return the id of the run that `name` means: `last`, an id, the beginning of one, or a run's name (the newest)."""
+    rows = list(reader.rows(LISTING))
+    if not name:
+        return None
+    if name == "last":
+        return rows[-1]["run"] if rows else None
+    named = [row["run"] for row in rows if row.get("name") == name or row["run"] == name]
+    begun = [row["run"] for row in rows if row["run"].startswith(name)]
+    if not named and len(begun) > 1:
+        raise NothingKnown(f"more than one run begins with {name!r}: say more of the id ({', '.join(begun[:2])} …)")
+    return (named or begun)[-1] if named or begun else None
+
+
+def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
+    """Return what is known of a run, by the columns of the table `show`: its own facts in words, each process with its
+    pid, what programs said of themselves, each file that it wrote or read with the bytes, system files left out."""
+    iri = RUN_BASE + run
+    said: dict[str, str] = {}
+    for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o FILTER(isLiteral(?o)) }}"):
+        said[re.sub(r".*[#/]", "", row["p"])] = row["o"]
+    words = {"signal": "signal", "exitCode": "exit", "endedAtTime": "end"}
+    ended = {"run": run} | {word: said[name] for name, word in words.items() if name in said}
+    known = {
+        "run": run,
+        "name": said.get("name"),
+        "campaign": said.get("campaign"),
+        "command": command_line({"iri": "", "type": "Run", "label": "", "argv": said.get("commandLine", "")}),
+        "start": said.get("startedAtTime"),
+        "finish": said.get("endedAtTime"),
+        "end": _end(ended, reader),
+        "host": said.get("host"),
+        "folder": said.get("cwd"),
+        "system": said.get("system"),
+        "kernel": said.get("kernel"),
+        "cpu": said.get("cpu"),
+        "git": said.get("gitCommit"),
+        "changes": said.get("gitDirty"),
+    }
+    rows: list[tuple[str, str, int | None]] = [(what, value, None) for what, value in known.items() if value]
+    rows += [("job", text, None) for text in _jobs(reader, iri)]
+    rows += [("process", command, pid) for pid, command in _processes(reader, iri)]
+    rows += [("ranks", text, None) for text in _ranks(reader, iri)]
+    rows += [("task", text, None) for text in _tasks(reader, iri)]
+    rows += [(what, text, None) for what, text in declaration_rows(reader, iri)]
+    moved = _files(reader, iri)
+    rows += [("wrote", path, count) for path, count in moved["Write"]]
+    return rows + [("read", path, count) for path, count in moved["Read"]]
+
+
+def show(reader: Reader, run: str, unicode: bool = True, fold: bool = False) -> str:
+    """Return the summary of a run as lines of text; `fold` has many files of a folder on one line."""
+    rows = facts(reader, run)
+    said = {what: value for what, value, number in rows if number is None}
+    lines = [f"run      {run}" + (f"  ({said['name']})" if "name" in said else "")]
+    if "campaign" in said:
+        lines.append(f"campaign {said['campaign']}")
+    lines.append("command  " + said.get("command", ""))
+    if "start" in said:
+        took = f", {duration(said['start'], said['finish'])}" if "finish" in said else ""
+        lines.append(f"when     {moment(said['start'])}{took}, {said['end']}")
+    lines.append(f"where    {said.get('host', '?')}:{said.get('folder', '?')}")
+    lines.append(f"system   {said.get('system', '?')}, Linux {said.get('kernel', '?')}, {said.get('cpu', '?')}")
+    if "git" in said:
+        lines.append(f"git      {said['git']}{' and changes' if said.get('changes') == 'true' else ''}")
+    for title in ("job", "process", "ranks", "task", *DECLARATION_TITLES, "wrote", "read"):
+        known = [(value, number or 0) for what, value, number in rows if what == title]
+        key = _folder if fold and title in ("wrote", "read") else lambda _: None
+        groups = list(folding.fold(known, key))
+        lines += [f"{TITLES.get(title, title):8} {_line(title, group)}" for group in groups[:MANY]]
+        if len(groups) > MANY:
+            lines.append(f"{'':8} and {len(groups) - MANY} more")
+    return "".join(printable(line, unicode) + "\n" for line in lines)
+
+
+def _folder(row: tuple[str, int]) -> str | None:
+    return row[0].rpartition("/")[0]
+
+
+def _line(title: str, rows: Sequence[tuple[str, int]]) -> str:
+    value, number = rows[0]
+    if title in ("job", "ranks", "task", *DECLARATION_TITLES):
+        return value
+    if title == "process":
+        return f"{number:>7}  {value}"
+    files = "" if len(rows) == 1 else f"  {folding.count(len(rows))}"
+    name = folding.folder_name(value, None) if files else value
+    return f"{size(sum(moved for _, moved in rows)):>9}  {cut_path(name, ROOM - len(files))}{files}"
+
+
+def _processes(reader: Reader, iri: str) -> list[tuple[int, str]]:
+    query = f"""{PREFIXES} SELECT ?argv ?pid WHERE {{ ?p a provio:Process ; provio:partOf <{iri}> ; provio:pid ?pid ;
+        prov:startedAtTime ?start . OPTIONAL {{ ?p provio:argv ?argv }} }} ORDER BY ?start ?pid"""
+    return [
+        (int(row["pid"]), command_line({"iri": "", "type": "Process", "label": "", "argv": row.get("argv", "")}))
+        for row in reader.rows(query)
+    ]
+
+
+def _jobs(reader: Reader, iri: str) -> list[str]:
+    """Each job in which a run took place: its number and index, hosts, partition, account and what it was given."""
+    words = ("Id", "ArrayIndex", "Nodes", "Partition", "Account", "Resources")
+    each = " ".join(f"OPTIONAL {{ ?j provio:job{word} ?{word} }}" for word in words)
+    query = f"{PREFIXES} SELECT * WHERE {{ <{iri}> provio:inJob ?j . {each} }} ORDER BY ?Id ?ArrayIndex"
+    found = []
+    for row in reader.rows(query):
+        named = [f"{word.lower()} {row[word]}" for word in ("Partition", "Account") if word in row]
+        index, nodes = (f"[{row['ArrayIndex']}]" if "ArrayIndex" in row else ""), row.get("Nodes")
+        head = row.get("Id", "?") + index + (f" on {nodes}" if nodes else "")
+        found.append(", ".join([head, *named, *([row["Resources"]] if "Resources" in row else [])]))
+    return found
+
+
+def _ranks(reader: Reader, iri: str) -> list[str]:
+    """Each parallel program: how many of its ranks took part, who numbered them, on which hosts."""
+    query = f"""{PREFIXES} SELECT DISTINCT ?r ?size ?launcher ?host {{
+        ?r a provio:Rank . FILTER(STRSTARTS(STR(?r), "{iri}/"))
+        ?r provio:host ?host .
+        OPTIONAL {{ ?r provio:worldSize ?size }} OPTIONAL {{ ?r provio:launcher ?launcher }} }}"""
+    programs: dict[str, list[dict[str, str]]] = {}
+    for row in sorted(reader.rows(query), key=lambda row: (row["r"], row["host"])):
+        programs.setdefault(row["r"].rpartition("/")[0], []).append(row)
+    return [_program(rows) for rows in programs.values()]
+
+
+def _program(rows: list[dict[str, str]]) -> str:
+    count, size = len({row["r"] for row in rows}), max(int(row.get("size", 0)) for row in rows)
+    hosts = sorted({row["host"] for row in rows})
+    where = ", ".join(hosts[:MANY_HOSTS]) + (f" and {len(hosts) - MANY_HOSTS} more" if len(hosts) > MANY_HOSTS else "")
+    launcher = f" ({rows[0]['launcher']})" if "launcher" in rows[0] else ""
+    return f"{count}{f' of {size}' if size else ''}{launcher} on {where}"
+
+
+def _tasks(reader: Reader, iri: str) -> list[str]:
+    """Each Task with its attributes, how it ended, and the first line of what it carried out."""
+    query = f"""{PREFIXES} SELECT ?t ?name ?status ?source WHERE {{
+        ?t a provio:Task . FILTER(STRSTARTS(STR(?t), "{iri}/"))
+        ?t provio:name ?name ; prov:startedAtTime ?start .
+        OPTIONAL {{ ?t provio:status ?status }} OPTIONAL {{ ?t provio:sourceText ?source }} }} ORDER BY ?start"""
+    rows, attributes = [], declared_attributes(reader, iri)
+    for row in reader.rows(query):
+        name = row["name"] + (f" ({attributes[row['t']]})" if row["t"] in attributes else "")
+        line = first_line({"iri": "", "type": "Task", "label": "", "source": row.get("source", "")})
+        rows.append("  ".join(part for part in (name, row.get("status", "not ended"), line) if part))
+    return rows
+
+
+def _own_names(reader: Reader, run: str, known: dict[str, set[str]]) -> dict[str, str]:
+    """The first of the names that each of these versions had in a run."""
+    from provio.ask.stale import Names  # expensive to load, and most versions have one name
+
+    names = Names(reader)
+    names.load(known)
+    had = {version: paths & {*map(os.fsdecode, names.names_in(version, run))} for version, paths in known.items()}
+    return {version: min(had[version] or paths) for version, paths in known.items()}
+
+
+def _files(reader: Reader, iri: str) -> dict[str, list[tuple[str, int]]]:
+    """What was read and what was written: each file and how many bytes, system files left out."""
+    run = iri.removeprefix(RUN_BASE)
+    every = run_uses.of_run(run)
+    if run_uses.is_most(reader, run):  # all there is of each word is read, and joined by hash
+        every = "" if run_uses.is_only_one(reader) else f'FILTER(STRSTARTS(STR(?a), "{iri}/"))'
+        parts, join = [every], "{{ SELECT * {{ {} }} }}"
+    else:  # each activity is looked at
+        activities = (row[0] for row in reader.table(f"{PREFIXES} SELECT ?a {{ {every} }}"))
+        parts, join = [*run_uses.values("a", activities)], "{}"
+    known: dict[str, dict[str, list[int]]] = {}
+    for part in parts:
+        query = f"""{PREFIXES} SELECT ?v ?path (IF(?kind = provio:Write, 1, 0) AS ?k) ?b {{
+            {join.format(part + " ?a provio:bytes ?b .")} {" ".join(map(join.format, MOVED))} }}"""
+        for version, path, kind, count in reader.table(query):
+            sums = known.setdefault(version, {}).setdefault(path, [-1, -1])
+            sums[int(kind)] = max(sums[int(kind)], 0) + int(count)
+    for (version,) in reader.table(f"{PREFIXES} SELECT DISTINCT ?v {{ {every} ?a provio:usedAsNoise ?v }}"):
+        known.pop(version, None)
+    several = _own_names(reader, iri, {version: {*paths} for version, paths in known.items() if len(paths) > 1})
+    found: tuple[dict[str, int], dict[str, int]] = {}, {}
+    for version, paths in known.items():
+        path = several[version] if version in several else next(iter(paths))
+        for total, moved in zip(found, paths[path], strict=True):
+            if moved >= 0:
+                total[path] = total.get(path, 0) + moved
+    return {kind: sorted(total.items()) for kind, total in zip(("Read", "Write"), found, strict=True)}

@@ -1,0 +1,215 @@
+"""What is out of date: a lineage document and a store in, the products made from other inputs than are there now out.
+
+A product is stale where a file that it was made from holds another version now, or where it was made from a product
+that is stale. Files in between that are gone, and pipes, are looked through; a file that the product itself replaced
+(an append, an update in place) is none to compare with.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from provio.ask import run_uses
+from provio.ask.describe import PREFIXES, batches
+from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, Stale, targets
+from provio.ask.paths import Ways, made_from, order
+from provio.base.vocab import RUN_BASE
+from provio.lineage import current_file
+from provio.store import Reader
+
+
+@dataclass(frozen=True, order=True)
+class _Move:
+    """A rename or a link of a version: when, by which run, and the paths."""
+
+    time: str
+    run: str
+    old: str
+    new: str
+
+
+@dataclass
+class Names:
+    """The names of versions, and what those names hold now. A name is (File, path)."""
+
+    reader: Reader
+    known: dict[str, list[tuple[str, bytes]]] = field(default_factory=dict)
+    now: dict[bytes, str | None] = field(default_factory=dict)
+    alternates: dict[str, set[str]] = field(default_factory=dict)
+    moves: dict[str, list[_Move]] = field(default_factory=dict)
+
+    def load(self, versions: Iterable[str]) -> None:
+        """Ask the store for the names of versions, the last name first."""
+        asked = sorted(set(versions) - self.known.keys())
+        names = run_uses.names(self.reader, asked)
+        for version in asked:
+            last, paths = names.last.get(version, ()), names.paths
+            files = sorted(names.files.get(version, ()), key=lambda file: (paths[file] not in last, file))
+            self.known[version] = [(file, run_uses.path_of(paths[file])) for file in files]
+        self._load_moves([version for version in asked if len(self.known[version]) > 1])
+        self._load_alternates(asked)
+
+    def _load_moves(self, versions: list[str]) -> None:
+        """Ask what gave a version its names, where it has several."""
+        for which in run_uses.values("v", versions):
+            query = f"""{PREFIXES} SELECT DISTINCT ?v ?io ?time ?from ?to {{ {which} ?v provio:wasModifiedBy ?io .
+                ?io prov:startedAtTime ?time ; provio:from ?from ; provio:to ?to }}"""
+            for row in self.reader.rows(query):
+                move = _Move(row["time"], run_uses.run_of(row["io"]), row["from"], row["to"])
+                self.moves.setdefault(row["v"], []).append(move)
+
+    def _load_alternates(self, versions: list[str]) -> None:
+        """Follow alternateOf both ways, step by step: not every server follows a path from several versions."""
+        ties: dict[str, set[str]] = {}
+        frontier = set(versions)
+        while frontier:
+            for batch in batches(sorted(frontier)):
+                values = " ".join(f"<{iri}>" for iri in batch)
+                query = f"""{PREFIXES} SELECT DISTINCT ?v ?same {{ VALUES ?v {{ {values} }}
+                    ?v prov:alternateOf | ^prov:alternateOf ?same }}"""
+                for row in self.reader.rows(query):
+                    ties.setdefault(row["v"], set()).add(row["same"])
+            frontier = set().union(*ties.values()) - ties.keys()
+        for version in ties.keys() & set(versions):
+            found, waiting = {version}, [version]
+            while waiting:
+                new = ties[waiting.pop()] - found
+                found |= new
+                waiting += new
+            self.alternates[version] = found
+
+    def holds(self, path: bytes) -> str | None:
+        """Return the version that a path holds now."""
+        if path not in self.now:
+            self.now[path] = current_file.version(path)
+        return self.now[path]
+
+    def same(self, version: str, other: str | None) -> bool:
+        """Return whether two keys are of one content."""
+        return other is not None and other in self.alternates.get(version, {version})
+
+    def is_there(self, version: str) -> bool:
+        """Return whether any name of a version holds it now."""
+        return any(self.same(version, self.holds(path)) for path in {path for _, path in self.known.get(version, ())})
+
+    def used_as(self, version: str, run: str | None) -> tuple[str, bytes] | None:
+        """Return the name that a version had for a run: its last one there, as far as recorded moves tell."""
+        names, moves = self.known.get(version, []), sorted(self.moves.get(version, ()))
+        if run and moves:
+            name = run.removeprefix(RUN_BASE)
+            own = [move.new for move in moves if move.run == name]
+            before = [move.new for move in moves if move.run < name]  # ids of runs are in the order of time
+            path = os.fsencode((own or before or [moves[0].old])[-1])
+            names = [one for one in names if one[1] == path] or names
+        return names[0] if names else None
+
+    def names_in(self, version: str, run: str) -> set[bytes]:
+        """Return the names that a version had in a run, as far as recorded moves tell."""
+        name, own, others = run.removeprefix(RUN_BASE), set[str](), set[str]()
+        for move in self.moves.get(version, ()):
+            (own if move.run == name else others).update((move.old, move.new))
+        used = None if own or not others else self.used_as(version, run)
+        return {used[1]} if used else {path for _, path in self.known[version]} - {*map(os.fsencode, others - own)}
+
+
+def only_stale(reader: Reader, document: LineageDocument) -> LineageDocument:
+    """Keep what is stale, what it was made from, and what leads from there to the targets."""
+    lineage = Lineage(document)
+    finder = _Finder(reader, lineage)
+    stale = finder.find()
+    kept = {iri for one in stale for iri in (one["product"], one["input"])}
+    kept = finder.between(kept) | set(targets(document))
+    programs = {
+        edge["object"] for edge in document["edges"] if edge["subject"] in kept and edge["object"] in finder.programs
+    }
+    kept |= programs
+    asked = [*targets(document), *(iri for iri in finder.ways.starts() if iri in kept)]
+    if len(set(asked)) > 1:  # earlier versions, from which something stale was made
+        document = {**document, "targets": list(dict.fromkeys(asked))}
+    return {
+        **document,
+        "nodes": [node for node in document["nodes"] if node["iri"] in kept],
+        "edges": [edge for edge in document["edges"] if edge["subject"] in kept and edge["object"] in kept],
+        "gaps": [gap for gap in document["gaps"] if gap["about"] in kept],
+        "only": "stale",
+        "stale": stale,
+    }
+
+
+class _Finder:
+    def __init__(self, reader: Reader, lineage: Lineage) -> None:
+        self.lineage = lineage
+        self.ways = Ways(lineage)
+        self.names = Names(reader)
+        self.names.load(iri for iri, node in lineage.node.items() if node["type"] == "FileVersion")
+        self.programs = {iri for iri, node in lineage.node.items() if node["type"] == "Program"}
+        self.newest = _Newest(reader)
+
+    def find(self) -> list[Stale]:
+        """All that is stale, each product after those it was made from."""
+        found: list[Stale] = []
+        why: dict[str, list[Stale]] = {}
+        sources = order(self.ways) if not self.ways.forward else list(reversed(order(self.ways)))
+        for product in sources:
+            if self.lineage.node[product]["type"] in ACTIVITIES:
+                continue
+            reasons = [
+                one for source, run in made_from(self.ways, product) for one in self._reasons(product, source, run, why)
+            ]
+            why[product] = list({one["input"]: one for one in reasons}.values())
+            if product in targets(self.lineage.document) or self.names.is_there(product):
+                found += why[product]
+        return found
+
+    def _reasons(self, product: str, source: str, run: str | None, why: dict[str, list[Stale]]) -> list[Stale]:
+        """Why a product is stale because of one of its inputs: not at all, directly, or because the input is."""
+        name = self.names.used_as(source, run)
+        state = self._state(product, source, name) if name else "gone"
+        if name and state.startswith("http"):
+            path = name[1].decode("utf-8", "replace")
+            found = Stale(product=product, input=source, path=path, reason="changed", present=state)
+            if "modified" in self.lineage.node[source]:
+                found["recorded"] = self.lineage.node[source]["modified"]
+            return [found]
+        if state == "gone":  # and what it was made from is another: then so is it
+            return [{**one, "product": product} for one in why.get(source, [])]
+        path = self.lineage.node[source].get("path", "")
+        return [Stale(product=product, input=source, path=path, reason="stale")] if why.get(source) else []
+
+    def _state(self, product: str, source: str, name: tuple[str, bytes]) -> str:
+        """`here`, `gone`, or the IRI of the version that the input's name has now."""
+        file, path = name
+        if path in {other for _, other in self.names.known.get(product, ())}:
+            return "gone"
+        now = self.names.holds(path)
+        if now is None and file.startswith(f"file://{current_file.domain_of(path)}/"):
+            return "gone"
+        if now is None or not file.startswith(f"file://{now.split('/')[-2]}/"):  # a file of another machine
+            now = self.newest.of(file)
+        return "here" if now is None or self.names.same(source, now) else now
+
+    def between(self, kept: set[str]) -> set[str]:
+        """The nodes from which a kept one can be reached, and those: what lies on the ways from the targets."""
+        reached: set[str] = set()
+        for iri in order(self.ways):
+            if iri in kept or any(one in reached for step in self.ways.onward(iri) for one in step):
+                reached.add(iri)
+        extra = {one for iri in reached for step in self.ways.onward(iri) if step[-1] in reached for one in step}
+        return reached | extra
+
+
+class _Newest:
+    """The newest recorded version of a File of which nothing is here to look at."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.known: dict[str, str | None] = {}
+
+    def of(self, file: str) -> str | None:
+        if file not in self.known:
+            query = f"""{PREFIXES} SELECT ?v {{ ?v prov:specializationOf <{file}> ; provio:modified ?m }}
+                ORDER BY DESC(?m) ?v LIMIT 1"""
+            self.known[file] = next((row["v"] for row in self.reader.rows(query)), None)
+        return self.known[file]

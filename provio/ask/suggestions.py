@@ -1,0 +1,149 @@
+"""What was meant by a name that nothing is recorded of: a path, or the name of a run, in; a clause that says it out."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from difflib import get_close_matches
+from pathlib import PurePath
+from typing import Protocol
+
+from provio.base.errors import NothingKnown, NotYet
+from provio.base.turtle import literal, path_iri
+from provio.base.vocab import NS, PROV
+from provio.settings.types import suggestion
+from provio.trace.hosts import UNCOLLECTED
+
+RECORD = "run what makes or reads it under provio (provio run -- COMMAND)"
+MOST = 100_000  # paths that are looked through
+SOON = 1.0  # seconds by which the times of files and those of runs may differ
+# Runs with a gap about a process whose own file could not be made, or not be written to its end.
+UNRECORDED = f"""SELECT DISTINCT ?run ?reason ?start ?end {{ ?process a <{NS}Process> ; <{NS}partOf> ?run .
+    ?gap <{NS}about> ?process ; <{NS}reason> ?reason FILTER(REGEX(STR(?gap), "/(gap|g1|damage)$"))
+    ?run <{PROV}startedAtTime> ?start ; <{PROV}endedAtTime> ?end }} ORDER BY DESC(STR(?run)) ?reason"""
+
+
+class Rows(Protocol):
+    """What answers a SELECT."""
+
+    def rows(self, query: str) -> Iterable[dict[str, str]]:
+        """Return the solutions of a query as text."""
+
+
+def nothing_known(reader: Rows, what: str, why: str = "") -> NothingKnown:
+    """Return what to raise where nothing is recorded of something, and `why` that may be; while a run goes on, that it
+    may be yet."""
+    as_of = as_of_words(reader)
+    if as_of:
+        return NotYet(f"{what} is not known {as_of}: ask again later")
+    return NothingKnown(f"nothing is recorded of {what}" + (f": {why}" if why else ""))
+
+
+def as_of_words(reader: object) -> str:
+    """Return of which moment answers are, and what goes on, in words; nothing where no run goes on."""
+    return str(getattr(reader, "as_of", ""))
+
+
+def of_file(reader: Rows, path: bytes) -> str:
+    """Return what to do about a file of which nothing is recorded: a folder, a slip, or one that was never seen."""
+    name = path.decode("utf-8", "replace")
+    if os.path.isdir(path):
+        inside = _below(reader, name, 1)
+        if inside:
+            return f"it is a folder: name files in it, such as {_relative(inside[0])}"
+        return f"it is a folder, and nothing of what it holds is recorded: {RECORD}"
+    if os.path.lexists(path):
+        return _missing(reader) or unrecorded(reader, path) or RECORD
+    near = _near(reader, name)
+    return (
+        f"did you mean {', or '.join(near)}?"
+        if near
+        else f"there is no such file; {_missing(reader) or unrecorded(reader, path) or RECORD}"
+    )
+
+
+def of_run(name: str, known: Iterable[str]) -> str:
+    """Return what to do about a name that no run has."""
+    if name and (os.path.lexists(name) or "/" in name):
+        shown = os.path.normpath(name).encode("utf-8", "backslashreplace").decode()
+        return f"{shown} is a file: provio why, or lineage, {shown}"
+    near = suggestion(name, known)
+    return f"{near.removeprefix(': ')} (provio runs lists them)" if near else "provio runs lists them"
+
+
+def of_words(sparql: str) -> list[str]:
+    """Return a line for each word in a question that is written as provio's (`provio:…`) and is none."""
+    from provio.base.vocab import vocabulary
+
+    used = dict.fromkeys(re.findall(r"\bprovio:([A-Za-z]\w*)", sparql))
+    if not used:
+        return []
+    known = vocabulary().terms
+    return [f"provio:{word} is no word of provio's{suggestion(word, known)}" for word in used if word not in known]
+
+
+def _missing(reader: Rows) -> str:
+    """What was recorded and is not here, of the newest run of which something is not."""
+    gap = f'?gap <{NS}about> ?run ; <{NS}reason> ?reason FILTER(STRENDS(STR(?gap), "{UNCOLLECTED}"))'
+    rows = reader.rows(f"SELECT ?reason {{ {gap} }} ORDER BY DESC(STR(?run)) LIMIT 1")
+    return next((f"{row['reason']}; else {RECORD}" for row in rows), "")
+
+
+def unrecorded(reader: Rows, path: bytes) -> str:
+    """What to do about a file that may be the work of a process of which nothing could be recorded: it was changed in a
+    run that has such a gap, the newest; of one that is gone, the newest such run. Nothing where there is none."""
+    try:
+        changed = os.stat(path).st_mtime
+    except OSError:
+        changed = None
+    for row in reader.rows(UNRECORDED):
+        begun, ended = (datetime.fromisoformat(row[name]).timestamp() for name in ("start", "end"))
+        if changed is None or begun - SOON <= changed <= ended + SOON:
+            run = row["run"].rpartition("/")[2]
+            when = "" if changed is None else "when it was last changed "
+            said = f"{when}not all of run {run} could be recorded ({row['reason']})"
+            return f"{said}: provio query gaps {run}; else {RECORD}"
+    return ""
+
+
+def of_path(reader: Rows, text: str) -> str:
+    """Return what to say of a path that a question is about, where nothing is recorded of it and that may be for a gap;
+    nothing else."""
+    full = os.path.abspath(os.fsencode(text))
+    names = {full, os.path.realpath(full)}
+    known = " ".join(f"{literal(name.decode('utf-8', 'replace'))} {literal(path_iri(name))}" for name in sorted(names))
+    query = f"SELECT ?f {{ VALUES ?path {{ {known} }} ?f <{NS}path>|<{NS}pathEncoded> ?path }} LIMIT 1"
+    why = "" if next(iter(reader.rows(query)), None) else unrecorded(reader, full)
+    return f"{text}: nothing is recorded of it: {why}" if why else ""
+
+
+def _near(reader: Rows, name: str) -> list[str]:
+    """The recorded files nearest to a path: of a similar name in its folder, or of the same name elsewhere."""
+    folder, last = os.path.split(name)
+    beside = {os.path.basename(path): path for path in _below(reader, folder, MOST) if os.path.dirname(path) == folder}
+    near = [beside[found] for found in get_close_matches(last, beside, n=2, cutoff=0.7)]
+    return [_relative(path) for path in near or _called(reader, last)]
+
+
+def _below(reader: Rows, folder: str, most: int) -> list[str]:
+    start = literal(folder.rstrip("/") + "/")
+    found = f"?file <{NS}path> ?path FILTER(STRSTARTS(?path, {start}))"
+    query = f"SELECT DISTINCT ?path {{ {found} }} ORDER BY ?path LIMIT {most}"
+    return [row["path"] for row in reader.rows(query)]
+
+
+def _called(reader: Rows, last: str) -> list[str]:
+    end = literal("/" + last)
+    query = f"SELECT DISTINCT ?path {{ ?file <{NS}path> ?path FILTER(STRENDS(?path, {end})) }} ORDER BY ?path LIMIT 2"
+    return [row["path"] for row in reader.rows(query)]
+
+
+def _relative(path: str) -> str:
+    """A path as one would type it here."""
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        return path
+    return os.path.relpath(path, here) if PurePath(path).is_relative_to(here) else path

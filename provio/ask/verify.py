@@ -1,0 +1,290 @@
+"""Files against what was recorded of them: a store and names in, what became of each file out.
+
+same        it is the recorded version (or holds the same content, where that is compared)
+touched     its times or its place differ, its content is the same
+changed     it holds something else
+missing     it is not there
+unread      it cannot be looked at
+elsewhere   it was recorded on a file system that is not here
+unknown     nothing is recorded of it
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from urllib.parse import unquote_to_bytes
+
+from provio.ask import run_uses, suggestions
+from provio.ask.describe import PREFIXES
+from provio.base.turtle import literal, path_iri
+from provio.lineage import current_file
+from provio.lineage.identity import BASE
+from provio.store import Reader
+from provio.system import statx
+from provio.system.content import Unread, sha256
+
+# What should be there: a store in, the version that each name held when it was last seen out.
+
+
+MADE = "?v prov:wasGeneratedBy|provio:wasWrittenBy ?a"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a name held: the version, the run that saw it last, and when (an xsd:dateTime, at least)."""
+
+    path: bytes
+    version: str
+    run: str
+    seen: str
+    made: bool
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A name that a run deleted or renamed (to `to`)."""
+
+    path: bytes
+    time: str
+    run: str
+    how: str
+    to: bytes
+
+
+def last_held(reader: Reader, run: str | None = None, paths: Iterable[bytes] = ()) -> list[Recorded]:
+    """Return what each name held when it was last seen: of all names, those of one run's files, or some paths."""
+    asked = list(paths)
+    known = _Known(reader, _which(reader, run, asked))
+    names = run_uses.names(reader, known.runs) if run or asked else run_uses.all_names(reader)
+    newest: dict[bytes, Recorded] = {}
+    for version, by in known.runs.items():
+        part = "~" in version.rpartition("/")[2]  # of a content, or one on its way: never what a name holds in the end
+        if part or version not in names.files or version not in names.modified:
+            continue
+        own = _names(names, version, [] if asked else [*names.last.get(version, ())])
+        for one in by - known.before[version] - known.noise(version):
+            moment = max(known.seen.get((version, one), ""), names.modified[version])
+            for path in own:
+                if path not in newest or (newest[path].seen, newest[path].run) < (moment, one):
+                    newest[path] = Recorded(path, version, one, moment, one in known.made[version])
+    return [newest[path] for path in sorted(newest) if not asked or path in asked]
+
+
+def removals(reader: Reader) -> dict[bytes, list[Removal]]:
+    """Return what was deleted or renamed, by its name."""
+    found: dict[bytes, list[Removal]] = {}
+    for kind, word, how in (("Delete", "path", "deleted"), ("Rename", "from", "renamed")):
+        query = f"""{PREFIXES} SELECT DISTINCT ?e ?time ?path ?coded ?to ?toCoded {{ ?e a provio:{kind} ;
+            prov:startedAtTime ?time OPTIONAL {{ ?e provio:{word} ?path }}
+            OPTIONAL {{ ?e provio:{word}Encoded ?coded }} OPTIONAL {{ ?e provio:to ?to }}
+            OPTIONAL {{ ?e provio:toEncoded ?toCoded }} }}"""
+        for row in reader.rows(query):
+            to = _bytes(row, "to", "toCoded")
+            gone = Removal(_bytes(row, "path", "coded"), row["time"], run_uses.run_of(row["e"]), how, to)
+            found.setdefault(gone.path, []).append(gone)
+    return found
+
+
+def removed(recorded: Recorded, gone: dict[bytes, list[Removal]]) -> Removal | None:
+    """Return what took the name, or a folder above it, away after it was last seen."""
+    path = recorded.path
+    while path not in (b"", b"/"):
+        later = [one for one in gone.get(path, ()) if one.time > recorded.seen]
+        if later:
+            return min(later, key=lambda one: one.time)
+        path = path.rpartition(b"/")[0]
+    return None
+
+
+def followed(recorded: Recorded, gone: dict[bytes, list[Removal]]) -> tuple[Recorded, Removal | None]:
+    """Return where a file is after all recorded renames, and what deleted it in the end, where something did."""
+    while (end := removed(recorded, gone)) and end.to:
+        recorded = replace(recorded, path=end.to + recorded.path[len(end.path) :], seen=end.time)
+    return recorded, end
+
+
+def names_of(reader: Reader, version: str) -> list[Recorded]:
+    """Return the names that a version has been recorded under, once for each run that knows it."""
+    names = run_uses.names(reader, [version])
+    runs = sorted(run_uses.runs(reader, [version])[version])
+    moment = names.modified.get(version, "")
+    return [Recorded(path, version, run, moment, False) for run in runs for path in _names(names, version, [])]
+
+
+def recorded_makers(reader: Reader, version: str) -> list[str]:
+    """Return the runs that made a version, first one first."""
+    return sorted({run_uses.run_of(one) for _, one in run_uses.pairs(reader, MADE, [version])})
+
+
+def hash_of(reader: Reader, version: str) -> str:
+    """Return the recorded SHA-256 of a version; empty where there is none."""
+    query = f"{PREFIXES} SELECT ?hash {{ <{version}> provio:sha256 ?hash }} LIMIT 1"
+    return next((row["hash"] for row in reader.rows(query)), "")
+
+
+class _Known:
+    """What each run did to each version: when it saw it last, which of them made it, and for which it is noise."""
+
+    def __init__(self, reader: Reader, which: list[str]) -> None:
+        self.reader = reader
+        self.which = which
+        self.runs: dict[str, set[str]] = defaultdict(set)
+        self.seen: dict[tuple[str, str], str] = {}
+        for version, activity, time in self._rows(f"?v {run_uses.SEEN} ?a . ?a prov:startedAtTime ?time", "?time"):
+            key = version, run_uses.run_of(activity)
+            self.seen[key] = max(self.seen.get(key, ""), time)
+        for version, one in self.seen:
+            self.runs[version].add(one)
+        self.made = self._of(MADE)
+        self.used = self._of("?a prov:used|provio:ran ?v")
+        self.as_noise = self._of("?a provio:usedAsNoise|provio:ranAsNoise ?v")
+        self.opened_as_noise = self._of("?v provio:wasOpenedBy ?a . ?a provio:noise true")
+        self._of("?v prov:wasInvalidatedBy|provio:wasCreatedBy|provio:wasFlushedBy ?a")
+        self._of("?a prov:hadPlan ?v")
+        # What a version was before its times were set.
+        self.before = self._of("?after prov:alternateOf ?v ; provio:wasModifiedBy ?a . ?a a provio:SetTimes")
+
+    def noise(self, version: str) -> set[str]:
+        """The runs that used a version as noise alone: each run decides which files are the system's."""
+        hidden = self.as_noise[version] | self.opened_as_noise[version]
+        return hidden - self.used[version] - self.made[version]
+
+    def _of(self, tie: str) -> defaultdict[str, set[str]]:
+        """The runs whose activities a pattern ties to versions; those runs know them."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for version, activity in self._rows(tie):
+            run = run_uses.run_of(activity)
+            found[version].add(run)
+            self.runs[version].add(run)
+        return found
+
+    def _rows(self, tie: str, more: str = "") -> Iterator[list[str]]:
+        for which in self.which:
+            yield from self.reader.table(f"{PREFIXES} SELECT DISTINCT ?v ?a {more} {{ {which} {tie} }}")
+
+
+def _which(reader: Reader, run: str | None, paths: Iterable[bytes]) -> list[str]:
+    """Patterns that confine `?v` to the versions of some paths, or `?a` to the activities of a run."""
+    if not paths:
+        return [run_uses.of_run(run) if run else ""]
+    asked = " UNION ".join(map(_named, paths))
+    query = f"{PREFIXES} SELECT DISTINCT ?v {{ {{ SELECT DISTINCT ?f {{ {asked} }} }} ?v prov:specializationOf ?f }}"
+    own = f"{run_uses.of_run(run)} " if run else ""
+    return [own + values for values in run_uses.values("v", (row[0] for row in reader.table(query)))]
+
+
+def _names(names: run_uses.Names, version: str, last: Iterable[tuple[str, str]]) -> list[bytes]:
+    """The last names of a version, or else all."""
+    pairs = list(last) or [names.paths.get(file, ("", "")) for file in names.files.get(version, ())]
+    return [run_uses.path_of(name) for name in pairs]
+
+
+def _named(path: bytes) -> str:
+    try:
+        return f"{{ ?f provio:path {literal(path.decode('utf-8'))} }}"
+    except UnicodeDecodeError:
+        return f"{{ ?f provio:pathEncoded {literal(path_iri(path))} }}"
+
+
+def _bytes(row: dict[str, str], plain: str, coded: str) -> bytes:
+    if plain in row:
+        return row[plain].encode("utf-8", "surrogateescape")
+    return unquote_to_bytes(row.get(coded, ""))
+
+
+DIFFERENCES = frozenset({"changed", "missing", "unread"})
+Progress = Callable[[bytes, int, int], None]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one file: a state (see above), a word on it, and the run that saw it last as it was recorded."""
+
+    path: bytes
+    state: str
+    word: str = ""
+    run: str = ""
+
+
+class Verifier:
+    """Compares; with `contents` also where times and size are the recorded ones and a SHA-256 is known."""
+
+    def __init__(self, reader: Reader, contents: bool, progress: Progress = lambda *_: None) -> None:
+        self.reader = reader
+        self.contents = contents
+        self.progress = progress
+        self.gone = removals(reader)
+
+    def everything(self) -> Iterator[Finding]:
+        """Yield what became of every file that should be there: what recorded programs took away should not."""
+        newest: dict[bytes, Recorded] = {}
+        for one in last_held(self.reader):
+            now, gone = followed(one, self.gone)
+            if gone is None and (now.path not in newest or newest[now.path].seen < now.seen):
+                newest[now.path] = now
+        yield from (self._compare(newest[path]) for path in sorted(newest))
+
+    def run(self, run: str) -> Iterator[Finding]:
+        """Yield what became of every file that a run wrote and left behind."""
+        for one in last_held(self.reader, run):
+            now, gone = followed(one, self.gone)
+            if one.made and not (gone and gone.run == run):
+                yield self._compare(now, gone)
+
+    def file(self, path: bytes) -> Finding:
+        """Return what became of one file."""
+        full = os.path.abspath(path)
+        names = dict.fromkeys([full, os.path.realpath(full)])
+        found = max(last_held(self.reader, paths=names), key=lambda one: one.seen, default=None)
+        if found:
+            return self._compare(found, removed(found, self.gone))
+        version = current_file.version(full)
+        for one in names_of(self.reader, version) if version else ():
+            return self._compare(replace(one, path=full))
+        as_of = suggestions.as_of_words(self.reader)
+        return Finding(full, "unknown", f"not known {as_of}" if as_of else "nothing is recorded of it")
+
+    def _compare(self, one: Recorded, gone: Removal | None = None) -> Finding:
+        state, word = self._state(one, gone)
+        return Finding(one.path, state, word, one.run)
+
+    def _state(self, one: Recorded, gone: Removal | None) -> tuple[str, str]:
+        domain, tail = one.version.removeprefix(f"{BASE}version/").partition("~")[0].split("/")
+        here = current_file.domain_of(one.path) == domain
+        try:
+            mode, facts = os.stat(one.path).st_mode, statx.facts(one.path)
+        except (FileNotFoundError, NotADirectoryError):
+            word = f"{gone.how} by run {gone.run}" if gone else ""
+            return ("missing", word) if here else ("elsewhere", "recorded on a file system that is not here")
+        except OSError as error:
+            return "unread", error.strerror or str(error)
+        if ".".join(map(str, (facts.inode, facts.birth, facts.mtime, facts.size))) == tail:
+            return self._content(one, "same", "") if self.contents else ("same", "")
+        state, word = "changed", "is no plain file now"
+        if stat.S_ISREG(mode):
+            word = self._by(one)
+            if str(facts.size) == tail.rpartition(".")[2]:
+                state, word = self._content(one, "touched", "its times or its place differ, its content does not")
+        return (state, word) if here or state != "changed" else ("elsewhere", "another file of this name is here")
+
+    def _content(self, one: Recorded, state: str, word: str) -> tuple[str, str]:
+        """What the SHA-256 says; without one, the times and the size decide."""
+        expected = hash_of(self.reader, one.version)
+        if not expected:
+            return (state, "no SHA-256 is recorded") if state == "same" else ("changed", self._by(one))
+        size = os.stat(one.path).st_size
+        try:
+            found, _ = sha256(one.path, lambda done: self.progress(one.path, done, size))
+        except Unread as error:
+            return "unread", str(error)
+        return (state, word) if found == expected else ("changed", self._by(one))
+
+    def _by(self, one: Recorded) -> str:
+        """Who changed it, where that was recorded."""
+        now = current_file.version(one.path)
+        makers = recorded_makers(self.reader, now) if now else []
+        return f"overwritten by run {makers[-1]}" if makers and makers[-1] != one.run else ""

@@ -1,0 +1,203 @@
+"""Who made a file: a version and a store in; the process, its circumstances, what it read and what launched it out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import NotRequired, TypedDict
+
+from provio.ask import suggestions
+from provio.ask.describe import PREFIXES, RUN, describe, is_member
+from provio.ask.document import PIPES, Gap, Node
+from provio.ask.lineage import Found, Scope, find
+from provio.ask.member_origins import Origins
+from provio.ask.nodes import Nodes
+from provio.ask.target import Target
+from provio.base.errors import NothingKnown, NotYet
+from provio.base.vocab import PROV, local_name
+from provio.store import Reader
+
+NAMES = {name: name for name in (
+    "pid argv cwd host exitCode signal partOf name campaign commandLine gitCommit gitDirty jobId jobArrayIndex "
+    "jobNodes jobPartition jobAccount jobResources system kernel"
+).split()} | {"startedAtTime": "start", "endedAtTime": "end"}  # fmt: skip
+
+
+class Reason(TypedDict):
+    """One process that made a version, or had a part in it, and all that is known of how.
+
+    `read` are its own inputs, `carried` what it had read before; `kept` the version whose content the file kept;
+    `launchedBy` is what started it, the nearest first, up to the run's command.
+    """
+
+    target: str
+    path: str
+    size: NotRequired[int]
+    modified: NotRequired[str]
+    changed: NotRequired[str]
+    process: dict[str, str]
+    program: NotRequired[Node]
+    task: NotRequired[Node]
+    plan: NotRequired[Node]
+    run: dict[str, str]
+    user: NotRequired[str]
+    read: list[Node]
+    carried: list[Node]
+    kept: list[Node]
+    hidden: int
+    launchedBy: list[dict[str, str]]
+    contributors: list[dict[str, str]]
+    gaps: list[Gap]
+
+
+def why(reader: Reader, target: Target) -> Reason:
+    """Return who made a version; raises NothingKnown, with what is known instead, where nobody recorded did."""
+    inside = is_member(target.iri)
+    found = find(reader, [target], Scope(depth=1, inside=inside))
+    made = _made(reader, target.iri)
+    if made is None:
+        unmade, as_of = _unmade(reader, target, found), suggestions.as_of_words(reader)
+        raise NotYet(f"{as_of}: {unmade}") if as_of else NothingKnown(unmade)
+    if made[0] != target.iri:
+        found = find(reader, [Target(made[0])], Scope(depth=1, inside=inside))
+    own = next(node for node in describe(reader, {target.iri}))
+    process = _facts(reader, made[2])
+    run = _facts(reader, process.pop("partOf"))
+    launchers = _launchers(reader, made[1], made[2])
+    if not {"exitCode", "signal"} & process.keys() and all(one.get("pid") == process.get("pid") for one in launchers):
+        # Nobody but provio waited for it: its end is the run's.
+        process |= {name: run[name] for name in ("exitCode", "signal") if name in run}
+    inputs = _inputs(found, made[0])
+    reason = Reason(
+        target=target.iri, path=target.path or own.get("path") or own["label"], process=process, run=run,
+        read=inputs["read"], carried=inputs["carried"], kept=inputs["kept"], hidden=found.hidden,
+        launchedBy=launchers, contributors=_contributors(reader, target.iri),
+        gaps=found.gaps,
+    )  # fmt: skip
+    kinds = {node["type"] for node in found.nodes if node["iri"] == made[1]} or {"Task"}
+    # All that a maker used is read with it, which is long: that was done already, and only of a Task is more to be had.
+    if "Task" in kinds and (maker := describe(reader, {made[1]})[0])["type"] == "Task":
+        reason["task"] = maker
+    if "size" in own:
+        reason["size"] = own["size"]
+    if "modified" in own:
+        reason["modified"] = own["modified"]
+    if target.changed:
+        reason["changed"] = target.changed
+    _agents(reader, reason, made[2])
+    return reason
+
+
+def _made(reader: Reader, version: str) -> tuple[str, str, str] | None:
+    """The version (or another key of its content) that an activity made, the activity, and its process."""
+    values = " ".join(f"<{iri}>" for iri in _keys(reader, version))
+    query = f"""{PREFIXES} SELECT ?v ?a ?p {{ VALUES ?v {{ {values} }}
+        ?v prov:wasGeneratedBy ?a . ?a provio:partOf+ ?p . ?p a provio:Process }}"""
+    rows = sorted((row["v"] != version, row["v"], row["a"], row["p"]) for row in reader.rows(query))
+    return rows[0][1:] if rows else None
+
+
+def _keys(reader: Reader, version: str) -> list[str]:
+    """All keys of a version's content; that another's is equal says nothing of who made this one."""
+    found = [version]
+    if is_member(version):
+        inside = Origins(reader, Nodes(reader))
+        return found if inside.stated(version) else found + inside.origins(version)
+    for iri in found:  # which grows
+        query = f"""{PREFIXES} SELECT DISTINCT ?v {{
+            {{ <{iri}> prov:alternateOf ?v FILTER NOT EXISTS {{ <{iri}> provio:sameContentAs ?v }} }}
+            UNION {{ ?v prov:alternateOf <{iri}> FILTER NOT EXISTS {{ ?v provio:sameContentAs <{iri}> }} }}
+            UNION {{ <{iri}> provio:contentFrom ?v }} }}"""
+        found += sorted({row["v"] for row in reader.rows(query)} - set(found))
+    return found
+
+
+def _facts(reader: Reader, iri: str) -> dict[str, str]:
+    """What people want to know of a process or a run, by the names that a lineage document uses."""
+    facts = {"iri": iri}
+    for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}"):
+        name = NAMES.get(local_name(row["p"]))
+        if name:
+            facts[name] = min(facts.get(name, row["o"]), row["o"])
+    return facts
+
+
+def _inputs(found: Found, made: str) -> dict[str, list[Node]]:
+    """What a version's maker read, and had read before, and what it kept, by name."""
+    read = {object_ for _, predicate, object_ in found.edges if predicate == PROV + "used"}
+    revised = {object_ for subject, word, object_ in found.edges if (subject, word) == (made, PROV + "wasRevisionOf")}
+    kept = {iri for iri in revised if not iri.startswith(made + "~")}
+    nodes = [*found.leaves.values(), *(node for node in found.nodes if node.get("depth") == 1)]
+    nodes.sort(key=lambda node: (node.get("path") or node["label"], node["iri"]))
+    nodes.sort(key=lambda node: node["type"] in PIPES)
+    used = [node for node in nodes if node["iri"] in found.leaves or node["iri"] in read]
+    return {
+        "read": [node for node in used if node.get("via") == "data"],
+        "carried": [node for node in used if node.get("via") == "carried"],
+        "kept": [node for node in nodes if node["iri"] in kept],
+    }
+
+
+def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, str]]:
+    """The processes that led to an activity, the nearest first; forks that ran nothing of their own are left out."""
+    # Two questions: of one, the store would begin with all phases there are.
+    query = f"""{PREFIXES} SELECT DISTINCT ?p {{
+        <{activity}> (provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+ ?b . ?b provio:partOf+ ?p }}"""
+    found = " ".join(sorted(f"<{row['p']}>" for row in reader.rows(query)))
+    query = f"""{PREFIXES} SELECT ?p ?start {{ VALUES ?p {{ {found} }}
+        ?p a provio:Process ; prov:startedAtTime ?start }}"""
+    begun = reader.rows(query) if found else ()
+    rows = sorted({(row["start"].rstrip("Z"), row["p"]) for row in begun}, reverse=True)
+    chain: list[dict[str, str]] = []
+    last = _facts(reader, process)
+    for _, iri in rows:
+        facts = _facts(reader, iri)
+        if iri != process and facts.get("argv") != last.get("argv"):
+            chain.append(facts)
+            last = facts
+    return chain
+
+
+def _contributors(reader: Reader, version: str) -> list[dict[str, str]]:
+    """The other processes that wrote a part of a version."""
+    query = f"""{PREFIXES} SELECT DISTINCT ?p {{ <{version}> prov:wasRevisionOf ?c .
+        FILTER(STRSTARTS(STR(?c), "{version}~")) ?c prov:wasGeneratedBy ?a .
+        ?a provio:partOf+ ?p . ?p a provio:Process }} ORDER BY ?p"""
+    return [_facts(reader, row["p"]) for row in reader.rows(query)]
+
+
+def _agents(reader: Reader, reason: Reason, process: str) -> None:
+    """Add the program, its own version, and the user."""
+    query = f"""{PREFIXES} SELECT ?plan ?program {{ <{process}> prov:qualifiedAssociation ?q .
+        OPTIONAL {{ ?q prov:hadPlan ?plan }} OPTIONAL {{ ?q prov:agent ?program }} }}"""
+    row = next(iter(reader.rows(query)), {})
+    for name in ("plan", "program"):
+        if name in row:
+            reason[name] = describe(reader, {row[name]})[0]
+    if "plan" in reason:
+        reason["plan"].setdefault("modified", _key_time(reason["plan"]["iri"]))
+    query = f"""{PREFIXES} SELECT ?name {{ <{reason["run"]["iri"]}> prov:wasAssociatedWith ?u .
+        ?u a provio:User ; provio:name ?name }}"""
+    for row in reader.rows(query):
+        reason["user"] = row["name"]
+
+
+def _key_time(version: str) -> str:
+    """The time in a version's key: a system file's is not stated beside it."""
+    key = local_name(version).partition("~")[0].split(".")
+    seconds = int(key[2]) // 1_000_000_000 if len(key) == 4 and key[2].lstrip("-").isdigit() else 0
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _unmade(reader: Reader, target: Target, found: Found) -> str:
+    """What to say of a version that nobody recorded made: why not, or who used it first."""
+    name = target.path or target.iri
+    said = f"nobody who was recorded made {name}"
+    if found.gaps:
+        return f"{said}: {found.gaps[0]['reason']}"
+    used = " UNION ".join(f"{{ ?a {word} <{target.iri}> }}" for word in ("prov:used", "provio:usedAsNoise"))
+    query = f"{PREFIXES} SELECT ?a ?start {{ {used} ?a prov:startedAtTime ?start }} ORDER BY ?start ?a LIMIT 1"
+    for row in reader.rows(query):
+        when = f"{row['start'][:19].replace('T', ' ')} UTC"
+        run = local_name(RUN.findall(row["a"])[0])
+        said += f": run {run} found it there at {when} (provio lineage --forward says what came of it)"
+    return said

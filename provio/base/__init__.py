@@ -1,0 +1,1 @@
+"""What every other package uses: errors, the ontology's terms, Turtle, record classes, text, the terminal."""

@@ -1,0 +1,176 @@
+"""Text for people: any string in, one line out that a terminal or a page shows as it is meant.
+
+File names may hold anything: terminal escapes, newlines, marks that turn the direction of writing, bytes that are no
+UTF-8. What would act instead of being shown is written out (`\\x1b`, `\\n`, `\\u202e`); what is no text is U+FFFD.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import datetime
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Cc, Cf: control and format characters; Cs: lone surrogates; Co, Cn: without agreed shape; Zl, Zp: line ends.
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def printable(text: str, unicode: bool = True) -> str:
+    """`text` with every character that a terminal would obey, and without `unicode` all but ASCII, written out."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(character, unicode) for character in text)
+
+
+def _shown(character: str, unicode: bool) -> str:
+    if "\ud800" <= character <= "\udfff":
+        return "\ufffd" if unicode else "\\ufffd"
+    if character in _SHORT:
+        return _SHORT[character]
+    if character.isascii():
+        return character if character.isprintable() else f"\\x{ord(character):02x}"
+    if unicode and unicodedata.category(character) not in _HIDDEN:
+        return character
+    return escaped(character)
+
+
+def escaped(character: str) -> str:
+    """One character as Python writes it in a string: `\\xe9`, `\\u202e`, `\\U0001f600`."""
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal printable text takes: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(_width(character) for character in text)
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def cut_end(text: str, room: int, unicode: bool = True) -> str:
+    """At most `room` columns of `text`, the end replaced by an ellipsis where it does not fit."""
+    if columns(text) <= room:
+        return text
+    mark = "…" if unicode else "..."
+    return _head(text, room - len(mark)) + mark
+
+
+def folded(text: str, room: int, unicode: bool = True, most: int = 6) -> list[str]:
+    """At most `most` lines of `text`, of at most `room` columns each, broken at spaces; what does not fit is cut."""
+    lines: list[str] = []
+    for word in text.split(" "):
+        if lines and columns(lines[-1]) + 1 + columns(word) <= room:
+            lines[-1] += " " + word
+        else:
+            lines.append(word)
+    kept = lines if len(lines) <= most else [*lines[: most - 1], " ".join(lines[most - 1 :])]
+    return [cut_end(line, room, unicode) for line in kept]
+
+
+def cut_path(path: str, room: int, unicode: bool = True) -> str:
+    """At most `room` columns of `path`, cut in the middle; the last component stays whole where it fits."""
+    if columns(path) <= room:
+        return path
+    mark = "…" if unicode else "..."
+    free = max(room - len(mark), 2)
+    name = columns("/" + path.rstrip("/").rsplit("/", 1)[-1]) + path.endswith("/")
+    tail = name if name <= free else free // 2
+    return _head(path, free - tail) + mark + _head(path[::-1], tail)[::-1]
+
+
+def _head(text: str, room: int) -> str:
+    used = 0
+    for place, character in enumerate(text):
+        used += _width(character)
+        if used > room:
+            return text[:place]
+    return text
+
+
+def shorter_path(path: str, folder: str | None) -> str:
+    """`path` relative to `folder` where that is shorter. A path with `..` in it stays: a link may stand before it."""
+    if folder and path.startswith(folder + "/") and "/." not in path and "//" not in path and path[-1] != "/":
+        return path[len(folder) + 1 :]
+    parts = path.split("/")
+    if folder in (None, "", "/") or parts[0] or not {"..", ".", ""}.isdisjoint(parts[1:]):
+        return path
+    here = [part for part in folder.split("/") if part]
+    same = next((n for n, pair in enumerate(zip(parts[1:], here, strict=False)) if pair[0] != pair[1]), len(here))
+    relative = "/".join([".."] * (len(here) - same) + parts[1 + same :])
+    return relative if relative and len(relative) < len(path) else path
+
+
+def moment(time: str) -> str:
+    """An xsd:dateTime in UTC, to the second: `2026-11-20 12:15:46 UTC`."""
+    return time[:19].replace("T", " ") + " UTC"
+
+
+def seconds(start: str, end: str) -> float | None:
+    """The time between two xsd:dateTime; None where either is no time."""
+    try:
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+
+
+def duration(start: str, end: str) -> str:
+    """The time between two xsd:dateTime: `12 ms`, `3.2 s`, `2 min 5 s`, `1 h 2 min`; empty where either is no time."""
+    took = seconds(start, end)
+    return "" if took is None else span(took)
+
+
+def span(took: float) -> str:
+    """So many seconds: `12 ms`, `3.2 s`, `2 min 5 s`, `1 h 2 min`."""
+    if took < 0.9995:
+        return f"{took * 1000:.0f} ms"
+    if took < 59.95:
+        return f"{took:.1f} s"
+    whole = round(took)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def size(count: int) -> str:
+    """A number of bytes in decimal units: `812 B`, `52.4 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("kB", "MB", "GB", "TB", "PB"):
+        value /= 1000
+        if value < 999.95 or unit == "PB":
+            break
+    return f"{value:.1f} {unit}"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def binary(count: float) -> str:
+    """A number of bytes in the units of memory and pages: `812 B`, `4.0 KiB`."""
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if value < 1023.95 or unit == "PiB":
+            break
+        value /= 1024
+    return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def elapsed(nanoseconds: float) -> str:
+    """A time: `812 ns`, `4.0 µs`, `12.3 ms`, `3.2 s`, `1 h 2 min`."""
+    value = float(nanoseconds)
+    for unit in ("ns", "µs", "ms", "s"):
+        if value < 999.95 or unit == "s":
+            break
+        value /= 1000
+    if unit == "s" and value >= 59.95:
+        whole = round(value)
+        return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{value:.0f} ns" if unit == "ns" else f"{value:.1f} {unit}"

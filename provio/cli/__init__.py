@@ -1,0 +1,1 @@
+"""The command line: arguments in, a verb of `verbs` carried out."""

@@ -1,0 +1,160 @@
+"""How the command line explains itself: verbs and a word that is none in, their help in groups, or the nearest, out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import click
+
+from provio import __version__
+from provio.base import terminal
+from provio.cli import verbs
+
+# In the order in which people come to need them; a verb that is in none stands under the last.
+GROUPS = {
+    "Record": ("run", "container", "env", "kernel"),
+    "Ask": (
+        "lineage",
+        "why",
+        "impact",
+        "runs",
+        "show",
+        "query",
+        "stats",
+        "best",
+        "checkpoint",
+        "diff",
+        "view",
+        "serve",
+        "export",
+    ),
+    "Keep": ("verify", "validate", "merge", "backup", "prune", "rm"),
+    "Set up": ("init", "config", "vocab", "doctor", "batch", "include", "completion", "help"),
+}
+
+
+class Formatter(click.HelpFormatter):
+    """The layout of help: headings stand out where the terminal shows colours."""
+
+    def write_heading(self, heading: str) -> None:
+        """Write a heading."""
+        self.write(f"{'':>{self.current_indent}}{terminal.bold(heading + ':')}\n")
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """Write how it is called."""
+        super().write_usage(prog, args, terminal.bold("Usage:") + " " if prefix is None else prefix)
+
+
+class Context(click.Context):
+    """The call of one verb, explained in our layout."""
+
+    formatter_class = Formatter
+
+
+def groups(known: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each group's title with those of its verbs that are there."""
+    left = set(known)
+    for title, names in GROUPS.items():
+        found = [name for name in names if name in left]
+        left -= set(found)
+        yield title, found + (sorted(left) if title == "Set up" else [])
+
+
+class Verbs(click.Group):
+    """The verbs that lie in the folder: only the one that is called is loaded."""
+
+    context_class = Context
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names of all verbs."""
+        return verbs.names()
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Load a verb; None for a name that is none."""
+        if cmd_name not in verbs.names():
+            return None
+        command = verbs.load(cmd_name)
+        command.context_class = Context
+        if "_PROVIO_COMPLETE" in os.environ:
+            from provio.cli import completion
+
+            completion.equip(command)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Find the verb that is called; raises UsageError that names what was meant."""
+        name = args[0]
+        if not name.startswith("-") and name not in verbs.names() and not ctx.resilient_parsing:
+            raise click.UsageError(f"{name!r} is no verb{meant(name, args[1:])}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the verbs, by what they are for."""
+        width = max(map(len, verbs.names()))
+        for title, names in groups(verbs.names()):
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", verbs.load(name).get_short_help_str(72)) for name in names])
+
+
+def meant(name: str, rest: list[str]) -> str:
+    """Return a clause that says what a word in a verb's place was meant to be; nothing where that is not plain."""
+    import shlex
+    import shutil
+
+    from provio.settings.types import suggestion
+
+    near = suggestion(name, verbs.names())
+    if near:
+        return near
+    if os.path.isfile(name) and not (os.access(name, os.X_OK) and "/" in name):
+        return f": did you mean provio lineage {shlex.quote(name)}?"
+    if shutil.which(name):
+        words = [name, *rest] if len(rest) < 4 else [name, *rest[:3], "…"]
+        return f": did you mean provio run -- {' '.join(shlex.quote(word) if word != '…' else word for word in words)}?"
+    return ""
+
+
+@click.group(
+    cls=Verbs,
+    subcommand_metavar="VERB ...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="`provio help VERB` explains one, with examples.",
+)
+@click.version_option(__version__, "-V", "--version", message="provio %(version)s")
+def cli() -> None:
+    """Where did this data come from, and what was it made into?
+
+    \b
+      provio run -- python3 decimate.py in.h5 out.h5     watch a command
+      provio lineage out.h5                              where did it come from?
+      provio lineage --forward in.h5                     what was it made into?
+    """
+
+
+def called(arguments: list[str]) -> Any:
+    """Carry out a call; return its exit code, with what is wrong with the call itself told."""
+    try:
+        return cli.main(args=arguments, standalone_mode=False)
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        terminal.complain(*_told(error))
+        return 125 if _starts(arguments) else error.exit_code
+
+
+def _starts(arguments: list[str]) -> bool:
+    """Whether a call was to start a command, whose own exit code 2 may be."""
+    from provio.containers.runtimes import MODES
+
+    return arguments[:1] == ["run"] or (arguments[:1] == ["container"] and arguments[1:2] in [[mode] for mode in MODES])
+
+
+def _told(error: click.ClickException) -> tuple[str, str]:
+    """What is wrong with a call, and where it is explained."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    hint = f" (see {context.command_path} --help)" if context else ""
+    if context and type(error).__name__ == "NoArgsIsHelpError" and isinstance(context.command, click.Group):
+        return f"{context.command_path}: say {', or '.join(context.command.list_commands(context))}", hint
+    return error.format_message(), hint

@@ -1,0 +1,190 @@
+"""`provio checkpoint`: what is wanted in; the checkpoints that fit, or how one differs from a configuration, out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from provio.ask import session
+from provio.ask.comparison import Value, text
+from provio.base import terminal
+from provio.base.errors import ProvioError
+from provio.base.text import plural
+from provio.cli.verbs import FORMS, runs_options, stoppable, store_option
+from provio.settings import load
+from provio.trace.redact import Redaction
+
+if TYPE_CHECKING:
+    from provio.ask.checkpoints import Saved
+
+SHOWN = 13  # characters of a run's id
+
+
+@click.group("checkpoint", short_help="Find the checkpoint that fits; hold one against a configuration.")
+def command() -> None:
+    """List checkpoints with what they were saved under, find those that fit, and hold one against a configuration.
+
+    Example: provio checkpoint find batch_size=256
+    """
+
+
+@command.command("list", short_help="List checkpoints.")
+@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@runs_options
+@store_option
+@stoppable
+def listed(form: str, campaign: str | None, name: str | None) -> int:
+    """List all checkpoints, oldest first, each with the versions of configurations and the metrics that it was saved
+    under.
+
+    Example: provio checkpoint list --as json
+    """
+    from provio.ask import checkpoints
+    from provio.base.errors import NothingKnown
+
+    found = checkpoints.every(session.confine(session.reader(None), session.Which(campaign=campaign, name=name)))
+    if not found:
+        raise NothingKnown(checkpoints.NONE)
+    terminal.out(_rendered(found, form, []))
+    return 0
+
+
+@command.command("find", short_help="Find the checkpoints that were saved under these settings.")
+@click.argument("settings", metavar="KEY=VALUE...", nargs=-1, required=True)
+@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@runs_options
+@store_option
+@stoppable
+def find(settings: tuple[str, ...], form: str, campaign: str | None, name: str | None) -> int:
+    """List the checkpoints that were saved under these settings, all of them, oldest first.
+
+    A KEY is a dotted name, or the end of one: batch_size finds train.batch_size too. Numbers are compared as numbers:
+    256 is 256.0 and 2.56e2. Exit code 3 where no checkpoint fits.
+
+    Example: provio checkpoint find batch_size=256 lr=1e-3
+    """
+    from provio.ask import checkpoints
+
+    for setting in settings:
+        if not setting.partition("=")[1] or setting.startswith("="):
+            raise click.UsageError(f"a setting is KEY=VALUE, not {setting}")
+    wanted = {key: value for key, _, value in (setting.partition("=") for setting in settings)}
+    reader = session.confine(session.reader(None), session.Which(campaign=campaign, name=name))
+    terminal.out(_rendered(checkpoints.fitting(reader, wanted), form, list(wanted)))
+    return 0
+
+
+@command.command("verify", short_help="Hold a checkpoint against a configuration.")
+@click.argument("path")
+@click.argument("configuration", metavar="CONFIG")
+@click.option("--partial", is_flag=True, help="Compare only the keys that CONFIG has.")
+@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@store_option
+@stoppable
+def verify(path: str, configuration: str, partial: bool, form: str) -> int:
+    """Tell in which settings CONFIG, a TOML, YAML, JSON or INI file, differs from what the checkpoint at PATH was saved
+    under.
+
+    PATH is a checkpoint, or a file in one. Numbers are compared as numbers. Exit code 1 on a difference, 3 where no
+    checkpoint is recorded there.
+
+    Example: provio checkpoint verify ckpt/iter_0000050 train.toml
+    """
+    from provio.ask import checkpoints, comparison, experiments
+    from provio.render import records
+    from provio.trace.redact import Redaction
+
+    settings = session.settings()
+    wanted = read(configuration, Redaction(settings.redact_add, settings.redact_keep))
+    found, changed = checkpoints.at(session.reader(path), path)
+    if changed:
+        terminal.complain(f"{path}: {changed}")
+    if not found.configurations:
+        terminal.complain(f"{path} was saved under no configuration that is known: nothing is compared")
+        return 3
+    differing = checkpoints.compared(found, wanted, partial)
+    names = experiments.labels(found.configurations)
+    if not differing and form == "table":
+        terminal.out(f"{path} was saved under {configuration} ({names})\n")
+        return 0
+    values = comparison.plain if form == "json" else comparison.text
+    rows = [[one.key, *(None if side is None else values(side) for side in one[1:])] for one in differing]
+    width, unicode = terminal.width(), terminal.unicode()
+    terminal.out(records.render("checkpoint verify", rows, form, width=width, unicode=unicode))
+    if differing:
+        what = plural(len(differing), "setting differs", "settings differ")
+        terminal.note(f"{what} from what {path} was saved under ({names})")
+    return 1 if differing else 0
+
+
+def _rendered(found: list[Saved], form: str, wanted: list[str]) -> str:
+    from provio.ask import comparison
+    from provio.ask.experiments import labels
+    from provio.render import records
+
+    if form == "table":
+        return _table(found, wanted)
+    rows = []
+    for one in found:
+        held = [{key: comparison.plain(value) for key, value in each.items()} for each in (one.metrics, one.settings)]
+        shown = held if form == "json" else [comparison.listed(each) for each in held]
+        rows.append([one.checkpoint.path, one.checkpoint.step, one.checkpoint.at, one.checkpoint.run,
+                     labels(one.configurations), *shown])  # fmt: skip
+    return records.render("checkpoint list", rows, form)
+
+
+def _table(found: list[Saved], wanted: list[str]) -> str:
+    from provio.ask import comparison
+    from provio.ask.experiments import labels
+    from provio.base import table
+    from provio.base.text import moment, shorter_path
+
+    lines = []
+    for one in found:
+        asked = {key: value for name in wanted for key, value in one.called(name).items()}
+        lines.append(
+            [shorter_path(one.checkpoint.path, terminal.folder()), comparison.text(one.checkpoint.step),
+             moment(one.checkpoint.at), one.checkpoint.run[:SHOWN], labels(one.configurations),
+             comparison.listed(one.metrics), comparison.listed(asked)]
+        )  # fmt: skip
+    header = ["path", "step", "time", "run", "configuration", "metrics", "settings"]
+    return table.align(
+        *table.filled(header, lines, {"path"}), width=terminal.width(), unicode=terminal.unicode(),
+        right=frozenset({"step"}),
+    )  # fmt: skip
+
+
+# What a program read as its configuration: a TOML, YAML, JSON or INI file in, settings by their dotted names out.
+
+
+NUMBERS = frozenset({"integer", "real"})
+
+
+def read(path: str, redaction: Redaction) -> dict[str, Value]:
+    """Return the settings of a file, as `provio.configuration` takes them; raises ProvioError where it cannot."""
+    from provio.interceptors.python import documents, values
+
+    if not os.path.isfile(path):
+        raise ProvioError(f"{path} is no file: name the TOML, YAML, JSON or INI file that a program would read")
+    try:
+        found = documents.parsed(load.content(Path(path)).decode("utf-8-sig"), documents.ending_of(path))
+    except documents.Unreadable as error:
+        remedy = 'pip install "provio[yaml]"' if "yaml is not" in str(error) else "mend it, or name another"
+        raise ProvioError(f"{path}: {error}: {remedy}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProvioError(f"{path} cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})") from None
+    return {name: _kept(name, sort, value, redaction) for name, sort, value in values.Taken().settings(found)}
+
+
+def _kept(name: str, sort: str, value: Value, redaction: Redaction) -> Value:
+    """A value as it would have been recorded: whoever says a setting hides it first, whatever the user would keep."""
+    from provio.interceptors.python.secret_words import REDACTED, hides
+
+    if sort == "truth":
+        return value
+    shown, number = text(value), sort in NUMBERS
+    kept = REDACTED if hides(name, shown, number) else redaction.setting(name, shown, number)
+    return value if kept == shown else kept

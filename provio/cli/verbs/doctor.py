@@ -1,0 +1,81 @@
+"""`provio doctor`: a command, or none, in; what would go wrong here when it is recorded, and the remedy, out."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from provio.base import terminal
+from provio.base.text import plural
+from provio.cli.verbs import FORMS
+
+if TYPE_CHECKING:
+    from provio.doctor import Finding
+
+TINTS = {"ok": 32, "note": 33, "problem": 31}
+
+
+@click.command(
+    "doctor",
+    short_help="What would go wrong here, and the remedy?",
+    context_settings={"allow_interspersed_args": False},
+)
+@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def command(form: str, command: tuple[str, ...]) -> int:
+    """Look at what decides whether runs are recorded here, and COMMAND in particular, which is looked at and not
+    started: the shim, programs that take no preload, file systems and their times, room, settings, HDF5, MPI, jobs.
+
+    Each line is ok, a note (worth knowing) or a problem (something is not recorded); the exit code is 1 where there is
+    a problem.
+
+    \b
+    Example: provio doctor
+             provio doctor -- mpirun -n 4 ./simulation
+    """
+    from provio import doctor
+    from provio.settings import home as homes
+
+    note = terminal.progress()
+    found = []
+    for finding in doctor.examine(doctor.Place(homes.recording(), [os.fsencode(word) for word in command])):
+        note(f"looked at: {finding.about}")
+        found.append(finding)
+    note("")
+    terminal.out(_table(found) if form == "table" else _rows(found, form))
+    return int(any(finding.level == "problem" for finding in found))
+
+
+def _rows(found: Sequence[Finding], form: str) -> str:
+    from provio.render import records
+
+    return records.render("doctor", ((f.level, f.about, f.says, f.remedy) for f in found), form)
+
+
+def _table(found: Sequence[Finding]) -> str:
+    """The findings, what is worst last, and how many there are of each level."""
+    from provio.doctor import LEVELS
+
+    lines = [line for level in LEVELS for finding in found if finding.level == level for line in _lines(finding)]
+    count = Counter(finding.level for finding in found)
+    says = [plural(count[level], level) for level in ("problem", "note")]
+    return "\n".join([*lines, "", f"{' and '.join(says)}, {count['ok']} ok"]) + "\n"
+
+
+def _lines(finding: Finding) -> list[str]:
+    """One finding, wrapped to the terminal, its remedy on a line of its own."""
+    import textwrap
+
+    from provio.base.text import printable
+
+    unicode = terminal.unicode()
+    room = max((terminal.width() or 100) - 24, 30)
+    arrow = "→ " if unicode else "-> "
+    says = textwrap.wrap(printable(finding.says, unicode), room, break_on_hyphens=False)
+    remedy = textwrap.wrap(arrow + printable(finding.remedy, unicode), room) if finding.remedy else []
+    head = terminal.tinted(f"{finding.level:8}", TINTS[finding.level]) + f" {finding.about:13}  "
+    return [(head if place == 0 else " " * 24) + text for place, text in enumerate([*says, *remedy])]

@@ -1,0 +1,211 @@
+"""`provio query`: a SPARQL question in, its answer out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from provio.ask import session
+from provio.base import terminal
+from provio.base.errors import BadQuery
+from provio.cli.verbs import FORMS, runs_options, stoppable, store_option
+
+if TYPE_CHECKING:
+    from provio.ask.queries import Question
+    from provio.render.rows import Term
+    from provio.store import Answer
+
+
+@click.command("query", short_help="Ask a SPARQL question.")
+@click.argument("question", required=False)
+@click.argument("values", metavar="[VALUE]...", nargs=-1)
+@click.option("--parameter", "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Fill in a parameter.")
+@click.option("--list", "listed", is_flag=True, help="List the questions that have a name.")
+@click.option("--show", is_flag=True, help="Show what QUESTION asks, its parameters, an example, and its SPARQL.")
+@click.option("--as", "form", type=FORMS, default=None, help="table on a terminal, else tsv.  [table|json|csv|tsv]")
+@click.option("--service", is_flag=True, help="Allow SERVICE (and LOAD in an update), which ask other servers.")
+@click.option("--update", is_flag=True, help="Carry out an update, of graphs of your own.")
+@runs_options
+@store_option
+@stoppable
+def command(
+    question: str | None,
+    values: tuple[str, ...],
+    parameters: tuple[str, ...],
+    listed: bool,
+    show: bool,
+    form: str | None,
+    service: bool,
+    update: bool,
+    campaign: str | None,
+    name: str | None,
+) -> int:
+    """Ask the union of all runs a SPARQL QUESTION: the name of one (--list), the text, a file, or - for standard input.
+
+    VALUEs fill in the parameters of a question that has a name (--show), in their order; -p does it by name. With
+    --campaign or --name, the union of these runs' graphs and of no other.
+
+    The prefixes provio, prov, xsd, rdf, rdfs are known. CONSTRUCT and DESCRIBE print Turtle. Where several runs saw
+    one file, what they all say of it is found once for each: say DISTINCT. What an update added is forgotten when the
+    store is made anew.
+
+    \b
+    Example: provio query upstream results/fig3.h5
+             provio query io-by-api -p api=write --as csv
+             provio query 'SELECT ?file WHERE { ?file a provio:File }'
+    """
+    if listed:
+        terminal.out(_list(form or _form()))
+        return 0
+    if question is None:
+        raise click.UsageError("no question: give one, or --list")
+    asked = _find(question)
+    if show:
+        from provio.render import queries as report
+
+        terminal.out(report.render(asked, unicode=terminal.unicode()))
+        return 0
+    if not asked.name:
+        from provio.ask import suggestions
+
+        for line in suggestions.of_words(asked.text):
+            terminal.complain(line)
+    _check_slips(asked, values)
+    filled = _values(asked, values, parameters)
+    which = session.Which(campaign=campaign, name=name)
+    if update:
+        _update(asked, filled, service, which)
+        return 0
+    terminal.out(_answer(asked, filled, which, form or _form(), service))
+    return 0
+
+
+def _form() -> str:
+    return "table" if sys.stdout.isatty() else "tsv"
+
+
+def _find(question: str) -> Question:
+    """The question that is meant; that a user's own takes the place of another is said."""
+    from provio.ask import query
+
+    found = query.find(question, folders())
+    if found.instead:
+        terminal.note(f"{found.name} is {found.path} (instead of {found.instead})")
+    return found
+
+
+def folders() -> list[str]:
+    """Return the user's folders of questions; a relative one is beside the file that names it."""
+    return session.question_folders(session.settings())
+
+
+def _values(asked: Question, given: tuple[str, ...], parameters: tuple[str, ...]) -> dict[str, str]:
+    """The values of the command line, by name."""
+    from provio.ask.parameters import by_place, check_names
+
+    for parameter in parameters:
+        if "=" not in parameter:
+            raise click.UsageError(f"--parameter takes NAME=VALUE, not {parameter}")
+    by_name = {name: value for name, _, value in (parameter.partition("=") for parameter in parameters)}
+    found = by_place(asked, given)
+    for name in found.keys() & by_name.keys():
+        raise click.UsageError(f"{name} is said twice, as {found[name]!r} and with -p")
+    check_names(asked, found | by_name)
+    return found | by_name
+
+
+def _check_slips(asked: Question, given: tuple[str, ...]) -> None:
+    """A parameter by its name, without -p before it, would be the name of a file that is not there."""
+    for value in given:
+        name, equals, _ = value.partition("=")
+        if equals and any(name == one.name for one in asked.parameters) and not os.path.lexists(value):
+            raise click.UsageError(f"to fill in {name} by its name, say -p {shlex.quote(value)}")
+
+
+def _answer(asked: Question, values: dict[str, str], which: session.Which, form: str, service: bool) -> str:
+    from provio.ask import parameters, query, suggestions
+
+    store = session.reader(parameters.where(asked, values))
+    with query.reading():
+        bound = parameters.bound(asked, values, store)
+        answer = query.ask(store, bound.text, session.graphs(store, which), service=service)
+        shown = _shown(answer, form, _command_lines(bound.text))
+    paths = [values[one.name] for one in asked.parameters if one.kind == "path" and one.name in values]
+    for note in (*bound.notes, *filter(None, (suggestions.of_path(store, path) for path in paths))):
+        terminal.complain(note)
+    return shown
+
+
+def _list(form: str) -> str:
+    """The questions that have a name, with what they ask and what can be filled in."""
+    from provio.ask import queries
+    from provio.base import table
+    from provio.render import records
+
+    found = queries.questions(folders())
+    names = records.TABLES["query --list"].names
+    cells = [(one.name, one.title, _parameters(one)) for one in found]
+    width = terminal.width()
+    room = sum(max(map(len, column)) + 2 for column in zip(names, *cells, strict=True)) - 2
+    if form == "table" and width is not None and room > width:  # what is asked is wanted whole
+        terminal.note("provio query NAME --show tells what can be filled in, with an example")
+        return table.align(names[:2], [cell[:2] for cell in cells], width=width, unicode=terminal.unicode())
+    return records.render("query --list", cells, form, width=width, unicode=terminal.unicode())
+
+
+def _parameters(question: Question) -> str:
+    return " ".join(one.name if one.required else f"[{one.name}]" for one in question.parameters)
+
+
+def _update(asked: Question, values: dict[str, str], service: bool, which: session.Which) -> None:
+    from provio.ask import parameters, query
+    from provio.settings import home as homes
+
+    if which.campaign is not None or which.name is not None:
+        raise click.UsageError("--update is of the whole store: leave out --campaign and --name")
+    settings = session.settings()
+    if settings.stores:
+        raise BadQuery("an update is of one record, and several are asked together: say PROVIO_STORES= before it")
+    bound = parameters.bound(asked, values, session.reader(None))
+    query.update(homes.find(), settings, bound.text, service=service)
+
+
+def _command_lines(question: str) -> set[str]:
+    """The variables of a question that stand for command lines."""
+    return set(re.findall(r"provio:(?:argv|commandLine)\s+\?(\w+)", question))
+
+
+def _typed(term: Term | None) -> Term | None:
+    """A command line as one would type it in a shell."""
+    import pyoxigraph as ox
+
+    from provio.ask.document import arguments
+
+    return ox.Literal(shlex.join(arguments(term.value))) if isinstance(term, ox.Literal) else term
+
+
+def _shown(answer: Answer, form: str, commands: set[str]) -> str:
+    """The answer in a form; a table, which is for people, has command lines as a shell would read them."""
+    import pyoxigraph as ox
+
+    from provio.render import rows
+
+    if isinstance(answer, ox.QueryTriples):
+        from provio.base.turtle import inert
+        from provio.base.vocab import PREFIXES
+
+        return inert(ox.serialize(answer, format=ox.RdfFormat.TURTLE, prefixes=PREFIXES) or b"").decode()
+    if isinstance(answer, ox.QueryBoolean):
+        return rows.boolean(bool(answer), form)
+    names = [variable.value for variable in answer.variables]
+    found = ([solution[name] for name in names] for solution in answer)
+    if form == "table":
+        found = (
+            [_typed(term) if name in commands else term for name, term in zip(names, row, strict=True)] for row in found
+        )
+    return rows.render(names, found, form, width=terminal.width(), unicode=terminal.unicode())

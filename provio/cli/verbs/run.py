@@ -1,0 +1,52 @@
+"""`provio run`: a command in, its own output and end out, and a recorded run left behind.
+
+What a plain call says is read without click (`provio.record.options.read`); this is for all others, and for what is
+said of the options.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from provio.cli.verbs import Choice
+from provio.record.options import CLASSES, OPTIONS, Call, Option
+from provio.settings.record_classes import SEE
+
+
+def declared(option: Option) -> click.Option:
+    """An option as click knows it."""
+    if not option.takes:
+        names = f"{option.written}/{option.off}" if option.off else option.written
+        default = None if option.off else False
+        return click.Option([names, option.sets], is_flag=True, default=default, help=option.says)
+    kind = Choice(option.choices, SEE if option.choices is CLASSES else "") if option.choices else None
+    declared = [option.written, option.sets]
+    return click.Option(declared, type=kind, multiple=option.many, metavar=option.metavar, help=option.says)
+
+
+def _carried_out(**given: Any) -> int:
+    """Watch COMMAND: record which files its processes read and wrote.
+
+    Its output, exit code and signals are its own. What provio.toml sets, the options are over. Example: provio run --
+    make -j4
+    """
+    from provio.containers import run
+    from provio.record import ranks
+
+    call = Call(**given)
+    return run.exec_in(call) if call.container is not None else ranks.watched(call)
+
+
+command = click.Command(
+    "run",
+    short_help="Watch a command.",
+    context_settings={"allow_interspersed_args": False},
+    callback=_carried_out,
+    help=_carried_out.__doc__,
+    params=[
+        *map(declared, OPTIONS),
+        click.Argument(["command"], nargs=-1, type=click.UNPROCESSED, required=True),
+    ],
+)

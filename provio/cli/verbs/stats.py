@@ -1,0 +1,199 @@
+"""`provio stats`: runs in, what their I/O came to out."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from provio.ask import session
+from provio.base import terminal
+from provio.base.errors import NothingKnown
+from provio.cli.verbs import FORMS, Choice, OutputFile, runs_options, stoppable, store_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provio.stats import Figures
+    from provio.stats.timeline import Call, Latency
+    from provio.store import Store
+
+ALONE = ("size", "bottleneck", "latency")
+WAYS = ["operation", "layer", "api", "file", "process", "thread", "rank", "host", "program", "user", "run"]
+LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule beside it
+
+
+@click.command("stats", short_help="Sum up I/O: calls, bytes, time, and what is slow.")
+@click.argument("names", metavar="[RUN]...", nargs=-1)
+@click.option(
+    "--by",
+    "ways",
+    type=Choice([*WAYS, *ALONE]),
+    multiple=True,
+    metavar="WHAT",
+    help=f"What is summed up together; several: each pair ({', '.join([*WAYS, *ALONE])}).",
+)
+@click.option("--sort", type=Choice(["time", "calls", "bytes", "errors", "name"]), default="time",
+              show_default=True, help="What comes first.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=0), help="At most so many rows; 0: all [default: 20 of a table].")
+@click.option("--all", "every", is_flag=True, help="All runs together, in place of the last.")
+@click.option("--across", "across", is_flag=True, help="How these runs differ: mean, deviation, what stands out.")
+@click.option("-o", "--output", type=OutputFile(), help="Write an HTML page, with a time line.")
+@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@runs_options
+@store_option
+@stoppable
+def command(
+    names: tuple[str, ...],
+    ways: tuple[str, ...],
+    sort: str,
+    limit: int | None,
+    every: bool,
+    across: bool,
+    output: str | None,
+    form: str,
+    campaign: str | None,
+    name: str | None,
+) -> int:
+    """Say what the I/O of each RUN came to (default: the last run): calls, bytes, time, sizes, and what is slow.
+
+    A RUN is `last`, an id, the beginning of one, or a name. HDF5's calls contain calls of the C library: the layers are
+    never added. Time is that of the calls, summed over threads. docs/statistics.md says what each figure is.
+
+    \b
+    Example: provio stats
+             provio stats last --by file --sort bytes
+             provio stats --campaign das-2026 --across --by program
+             provio stats last -o report.html
+             provio stats --campaign das --by rank --by api --as csv > ranks.csv
+    """
+    from provio.settings import home as homes
+    from provio.stats import figures
+    from provio.store import Confined
+
+    if len(ways) > 1 and not {*ALONE}.isdisjoint(ways):
+        raise click.UsageError(f"--by {' and '.join(ALONE)} stand alone")
+    if output is not None and (ways or across or form != "table"):
+        raise click.UsageError("the page of -o shows all: leave out --by, --across and --as")
+    if across and not {*ALONE, "run"}.isdisjoint(ways):
+        raise click.UsageError("--across is how runs differ: leave out --by run, size, bottleneck and latency")
+    store = session.reader(None)
+    chosen = _runs(store, names, every, campaign, name)
+    if across and len(chosen) < 2:
+        raise click.UsageError("--across needs several runs: name them, or say --campaign, --name or --all")
+    found = figures(Confined(store, chosen), times=output is not None, home=homes.find())
+    if output is not None:
+        _page(store, found, output)
+        return 0
+    most = LIMIT if limit is None else limit or sys.maxsize
+    if across and form == "table":
+        terminal.out(_across(found, ways, most))
+    elif form == "table":
+        terminal.out(_text(found, ways, sort, most))
+    else:
+        terminal.out(_rows(found, ways, across, sort, limit or None, form))
+    for line in found.unknown() if form != "table" else ():
+        terminal.note(line)
+    return 0
+
+
+def _runs(store: Store, names: tuple[str, ...], every: bool, campaign: str | None, name: str | None) -> list[str]:
+    """The graphs of the runs that are asked."""
+    from provio.ask import runs
+    from provio.base.vocab import RUN_BASE
+    from provio.graph.lines import bundle_iri
+
+    chosen = runs.chosen(store, campaign, name)
+    if names and (every or chosen is not None):
+        raise click.UsageError("RUN names what is asked: leave out --all, --campaign and --name")
+    if names:
+        chosen = list(dict.fromkeys(session.run_id(store, one) for one in names))
+    elif every and chosen is None:
+        chosen = [row["run"] for row in store.rows(runs.LISTING)]
+    elif chosen is None:
+        last = runs.find(store, "last")
+        chosen = [last] if last else []
+    if not chosen:
+        raise NothingKnown("no run is recorded: record one first (provio run -- COMMAND)")
+    return [bundle_iri(RUN_BASE + run) for run in chosen]
+
+
+def _page(store: Store, found: Figures, output: str) -> None:
+    from provio.ask import runs
+    from provio.base.text import plural
+    from provio.render.page import statistics
+    from provio.stats import timeline
+
+    ids = [run.id for run in found.recorded.runs.values()]
+    title = runs.title(store, ids[0]) if len(ids) == 1 else plural(len(ids), "run")
+    every = list(_calls(found))
+    single = timeline.spans(found.recorded, every)
+    spans = single or timeline.of_activities(found.recorded)
+    terminal.write(output, statistics.render(found, spans, title, timeline.latencies(found.recorded, every)).encode())
+    terminal.note(f"{output}: {plural(len(spans), 'span')} of {plural(len(found.recorded.threads), 'thread')}")
+
+
+def _calls(found: Figures) -> Iterator[Call]:
+    """The single calls of all runs that kept them, here."""
+    from provio.settings import home as homes
+    from provio.stats import timeline
+
+    home = homes.find()
+    for run in found.recorded.runs.values():
+        if run.detail.split(",")[0] == "call":
+            yield from timeline.of_run(home.runs / run.id)
+
+
+def _latencies(found: Figures) -> list[Latency]:
+    from provio.stats import timeline
+
+    latencies = timeline.latencies(found.recorded, _calls(found))
+    if not latencies:
+        raise NothingKnown("no single call is kept of these runs here: record them with provio run --detail call")
+    return latencies
+
+
+def _rows(found: Figures, ways: tuple[str, ...], across: bool, sort: str, limit: int | None, form: str) -> str:
+    from provio.render import records
+    from provio.stats import spread as runs
+    from provio.stats.columns import columns, of
+
+    ways = ways if ways or across else ("operation",)
+    names = runs.columns(ways) if across else columns(ways)
+    if ways == ("latency",):
+        rows = [{name: getattr(one, name) for name in names} for one in _latencies(found)]
+    else:
+        rows = runs.rows(found, ways) if across else of(found, ways, sort)
+    return records.render(names, ([row[name] for name in names] for row in rows[:limit]), form)
+
+
+def _across(found: Figures, ways: tuple[str, ...], limit: int) -> str:
+    from provio.stats import formatting
+
+    width, unicode = terminal.width(), terminal.unicode()
+    table = formatting.across(found.across(*ways), ways, limit, width, unicode, terminal.folder())
+    return "\n".join((formatting.head(found, unicode), table)) + "".join(f"! {line}\n" for line in found.unknown())
+
+
+def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int) -> str:
+    from provio.stats import formatting
+    from provio.stats.columns import sorted_groups
+
+    width, unicode = terminal.width(), terminal.unicode()
+    parts = [] if ways else [formatting.head(found, unicode)]
+    if (ways or found.totals()) and not {*ALONE}.intersection(ways):
+        chosen = ways or ("operation",)
+        parts.append(
+            formatting.table(
+                sorted_groups(found.by(*chosen), sort), chosen, limit, found.totals(), width, unicode, terminal.folder()
+            )
+        )
+    if ways in ((), ("size",)):
+        parts.append(formatting.sizes(found, width, unicode))
+    if ways in ((), ("bottleneck",)):
+        parts.append(formatting.bottlenecks(found, limit, unicode, None if ways else OF_A_RULE))
+    if ways == ("latency",):
+        parts.append(formatting.latencies(_latencies(found), width, unicode))
+    parts.append("".join(f"! {line}\n" for line in found.unknown()))
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,146 @@
+"""`provio view`: a file or a run in, a page out."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from provio.ask import session
+from provio.base import terminal
+from provio.base.errors import NothingKnown
+from provio.base.text import plural
+from provio.cli.verbs import OutputFile, stoppable, store_option, walk_options
+
+if TYPE_CHECKING:
+    from provio.ask.document import LineageDocument
+    from provio.store import Reader
+
+OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
+LEVELS = click.Choice(["file", "dataset", "process", "io"])
+FOLDED = "Beyond so many, fold by folder, program and rank."
+OPERATIONS = 5_000  # so many a page holds of what was done to files, where nobody asked for more
+
+
+class Drawn(NamedTuple):
+    """What is drawn, its title, the exit code, and the store that it was asked of."""
+
+    document: LineageDocument
+    title: str
+    code: int
+    reader: Reader
+
+
+@click.command("view", short_help="Draw the graph as one HTML page.")
+@click.argument("what", metavar="[FILE... | RUN]", nargs=-1)
+@click.option("-o", "--output", type=OutputFile(), required=True, help="The page to write.")
+@click.option("--level", type=LEVELS, help="What it shows first; the page switches [default: file].")
+@click.option("--max-nodes", "most", type=click.IntRange(min=20), default=1500, show_default=True, help=FOLDED)
+@click.option("--open", "show", is_flag=True, help="Show it in your browser, too.")
+@walk_options
+@store_option
+@stoppable
+def command(what: tuple[str, ...], output: str, most: int, show: bool, **options: Any) -> int:
+    """Draw the lineage of files, or a whole RUN (default: the last), as one HTML page that needs no network.
+
+    \b
+    Example: provio view xcorr.h5 -o lineage.html
+             provio view last -o run.html --level process
+    """
+    gc.disable()  # it ends before that pays
+    drawn = (_of_files if _are_files(what) else _of_run)(what, {**options})
+    nodes = len(drawn.document["nodes"])
+    terminal.write(output, _page(drawn, options["level"], most).encode())
+    terminal.note(f"{output}: {plural(nodes, 'node')}")
+    if show:
+        _show(output)
+    return drawn.code
+
+
+def _page(drawn: Drawn, level: str | None, most: int) -> str:
+    from provio.ask import whole_run
+    from provio.render import page
+
+    document = drawn.document
+    whole_run.add_operations(drawn.reader, document, None if level == "io" else OPERATIONS)
+    return page.render(document, drawn.title, level=level or _first_level(document), most=most)
+
+
+def _first_level(document: LineageDocument) -> str:
+    """Who asked of an object inside a file wants to see what is inside."""
+    from provio.ask.describe import is_member
+
+    return "dataset" if is_member(document["target"]) else "file"
+
+
+def _show(output: str) -> None:
+    import webbrowser
+
+    address = Path(output).absolute().as_uri()
+    if not webbrowser.open(address):
+        terminal.complain(f"no browser was found to show it: open {address}")
+
+
+def _are_files(what: tuple[str, ...]) -> bool:
+    """Raises UsageError where a run stands among files."""
+    from provio.settings.home import RUN_ID
+
+    for name in what if len(what) > 1 else ():
+        if (name == "last" or RUN_ID.fullmatch(name)) and not os.path.lexists(name):
+            raise click.UsageError(f"a run is drawn by itself: name {name} alone, or files alone (./{name} is a file)")
+    return len(what) > 1 or (bool(what) and ("/" in what[0] or "#" in what[0] or os.path.lexists(what[0])))
+
+
+def _of_files(what: tuple[str, ...], options: dict[str, Any]) -> Drawn:
+    from provio.ask.lineage import answer
+
+    which = session.Which(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
+    roots, stale, level = options.pop("roots"), options.pop("stale"), options.pop("level")
+    asked = session.files(what, which)
+    walked = level if level in (None, "dataset") else "file"
+    document = answer(asked, {**options, "level": walked}, roots=roots, stale=stale)
+    if not (roots or stale or options["until"]) and walked != "dataset" and _hold_objects(asked):
+        inside = answer(asked, {**options, "level": "dataset"}, roots=False, stale=False)
+        document = _both(document, inside)
+    return Drawn(document, ", ".join(asked.texts), asked.unknown.exit_code if asked.unknown else 0, asked.reader)
+
+
+def _hold_objects(asked: session.Asked) -> bool:
+    """Whether files are asked about in which objects are known."""
+    from provio.ask.describe import is_member
+    from provio.ask.lineage import leveled
+
+    if any(is_member(target.iri) for target in asked.targets):
+        return False
+    return any(is_member(target.iri) for target in leveled(asked, "dataset")[0].targets)
+
+
+def _both(whole: LineageDocument, inside: LineageDocument) -> LineageDocument:
+    """From file to file, and what is inside them, as one document: a page shows the one or the other."""
+    from provio.ask.document import targets
+
+    known = {node["iri"] for node in whole["nodes"]}
+    nodes = [*whole["nodes"], *(node for node in inside["nodes"] if node["iri"] not in known)]
+    said = {tuple(edge.values()) for edge in whole["edges"]}
+    edges = [*whole["edges"], *(edge for edge in inside["edges"] if tuple(edge.values()) not in said)]
+    return {**whole, "nodes": nodes, "edges": edges, "targets": [*targets(whole), *targets(inside)]}
+
+
+def _of_run(what: tuple[str, ...], options: dict[str, Any]) -> Drawn:
+    from provio.ask import runs, whole_run
+
+    reader = session.reader(None)
+    chosen = runs.chosen(reader, options["campaign"], options["name"])
+    run = chosen[-1] if chosen and not what else runs.find(reader, what[0] if what else "last")
+    if run is None and what:
+        return _of_files(what, options)  # a name that is gone
+    if run is None:
+        raise NothingKnown("no run is recorded: record one first (provio run -- COMMAND)")
+    asked = [f"--{name}" for name in OF_FILES if options[name]]
+    if asked:
+        raise click.UsageError(f"a run is drawn whole: {' and '.join(asked)} would say which part of a file's lineage")
+    document = whole_run.document(reader, run, everything=options["everything"])
+    return Drawn(document, runs.title(reader, run), 0, reader)

@@ -1,0 +1,314 @@
+"""What a container image says of itself: its file or folder in, the facts that are recorded of it out.
+
+Of SIF the header and the descriptors behind it (as sylabs/sif 3 has them); of a folder what Apptainer and Charliecloud
+leave in it; of a runtime's own image what `image inspect` says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import struct
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote_to_bytes
+
+from provio.base import turtle
+from provio.base.records import plain
+from provio.base.vocab import RUN_BASE
+from provio.merge.job import FAULTS
+from provio.settings import home as homes
+from provio.settings import load
+from provio.settings.home import RUN_ID, Home
+from provio.system import child, statx
+from provio.system.content import Unread, sha256
+from provio.trace import run_source
+from provio.trace.run_source import put
+
+SIF_MACHINES = {b"02": "x86_64", b"04": "aarch64"}
+SIF_HEAD = struct.Struct("<32s10s3s3s16s8q")
+SIF_PART = struct.Struct("<iBIII7q128s384s")
+RECIPE, LABELS = 0x4001, 0x4003
+LONGEST = 1 << 20  # bytes of a recipe
+GO_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+LABEL_FILES = (".singularity.d/labels.json", "ch/metadata.json")
+RECIPE_FILES = (".singularity.d/Singularity", "ch/Dockerfile")
+
+
+@plain(frozen=True)
+class Known:
+    """What is known of an image; what is not is empty. `root` is the folder that holds it, where there is one."""
+
+    name: str
+    path: str = ""
+    root: str = ""
+    machine: str = ""
+    libc: str = ""
+    digest: str = ""
+    recipe: str = ""
+    labels: tuple[str, ...] = ()
+
+    def held(self) -> Callable[[], statx.Facts | None]:
+        """Hold on to its file or folder; return what tells, later, what `stat` says of that, whatever has its name by
+        then."""
+        try:
+            fd = os.open(self.path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            return lambda: None
+
+        @cache
+        def facts() -> statx.Facts | None:
+            try:
+                return statx.facts(b"/proc/self/fd/%d" % fd)
+            except OSError:
+                return None
+            finally:
+                os.close(fd)
+
+        return facts
+
+
+def iri(run_id: str) -> str:
+    """Return the name that a run's image has in its run folder."""
+    return f"{RUN_BASE}{run_id}/image"
+
+
+def of_folder(name: str, folder: str) -> Known:
+    """Return what a folder says of the image that it holds."""
+    root = os.path.abspath(folder)
+    labels: dict[str, Any] = {}
+    for place in LABEL_FILES:
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+            said = _read(_text(os.path.join(root, place)))
+            labels |= dict(said["labels"] if place.startswith("ch/") else said)
+    recipe = ""
+    for place in RECIPE_FILES:
+        with contextlib.suppress(OSError):
+            recipe = recipe or _text(os.path.join(root, place))
+    return Known(name, root, root, recipe=recipe, labels=_listed(labels))
+
+
+def of_file(name: str) -> Known:
+    """Return what an image's file says of it."""
+    path = os.path.abspath(name)
+    machine, recipe, labels = "", "", {}
+    with contextlib.suppress(OSError, ValueError, struct.error), open(path, "rb") as file:
+        head = SIF_HEAD.unpack(file.read(SIF_HEAD.size))
+        if head[1].startswith(b"SIF_MAGIC"):
+            machine = SIF_MACHINES.get(head[3][:2], "another machine")
+            parts = {kind: (offset, size) for kind, offset, size in _parts(file, head[9], head[8])}
+            recipe = _part(file, *parts.get(RECIPE, (0, 0)))
+            labels = _read(_part(file, *parts.get(LABELS, (0, 0))) or "{}")
+    return Known(name, path, machine=machine, recipe=recipe, labels=_listed(labels))
+
+
+def _parts(file: Any, start: int, count: int) -> Iterator[tuple[int, int, int]]:
+    file.seek(start)
+    for _ in range(min(count, 128)):
+        said = file.read(SIF_PART.size)
+        if len(said) < SIF_PART.size:
+            return
+        part = SIF_PART.unpack(said)
+        if part[1]:
+            yield part[0], part[5], part[6]
+
+
+def _part(file: Any, offset: int, size: int) -> str:
+    file.seek(offset)
+    text: bytes = file.read(min(size, LONGEST))
+    return text.decode("utf-8", "replace").rstrip("\0")
+
+
+def _read(text: str) -> Any:
+    import json  # slow to import, and most folders have none
+
+    return json.loads(text)
+
+
+def _text(path: str) -> str:
+    """A plain file of an image: a link in it may lead to anything outside."""
+    return run_source.content(Path(path))[:LONGEST].decode("utf-8", "replace")
+
+
+def _listed(labels: object) -> tuple[str, ...]:
+    pairs = labels.items() if isinstance(labels, dict) else ()
+    return tuple(sorted(f"{name}={value}" for name, value in pairs if isinstance(value, str)))
+
+
+def of_inspection(name: str, text: str) -> Known:
+    """Return what `image inspect` of Podman or Docker says."""
+    try:
+        said: dict[str, Any] = dict(_read(text)[0])
+    except (ValueError, LookupError, TypeError):
+        return Known(name)
+    digests = said.get("RepoDigests") or []
+    digest = said.get("Digest") or (digests[0].rpartition("@")[2] if digests else said.get("Id", ""))
+    machine = GO_MACHINES.get(said.get("Architecture", ""), said.get("Architecture", ""))
+    layers = [place for value in _places(said) for place in value.split(":")]
+    musl = any(any(Path(place, "lib").glob("ld-musl-*")) for place in layers)
+    labels = (said.get("Config") or {}).get("Labels") or {}
+    return Known(name, machine=machine, libc="musl" if musl else "", digest=digest, labels=_listed(labels))
+
+
+def _places(said: dict[str, Any]) -> list[str]:
+    data = (said.get("GraphDriver") or {}).get("Data") or {}
+    return [str(data[key]) for key in ("UpperDir", "LowerDir", "dir", "MergedDir") if data.get(key)]
+
+
+# The SHA-256 of an image's file: a run and the path in, what the run says of its image with `sha256:…` out.
+
+
+KEPT = "images"  # the folder of a `.provio` that keeps what was computed
+NOTES = "digesting"  # the folder of a note for each run that waits: which file it was, and its path
+
+
+class _Stopped(Exception):
+    """The container's end came first."""
+
+
+def statement(run_id: str, digest: str) -> str:
+    """Return what run.ttl says of the digest of a run's image."""
+    return f"<{iri(run_id)}> :digest {turtle.literal(digest)} .\n"
+
+
+class Digesting:
+    """The digest of an image's file, computed by a thread from the beginning until it is `stopped`."""
+
+    def __init__(self, home: Home, path: str, key: str = "") -> None:
+        self.home, self.path, self.key = home, path, key
+        self.found = ""
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._compute)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        self._thread.start()  # it gets no signal: those are the command's, and tell of its end
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def stopped(self) -> str:
+        """Compute no more, and return the digest, or nothing where it was not known by then."""
+        self._end.set()
+        self._thread.join()
+        return self.found
+
+    def _compute(self) -> None:
+        with contextlib.suppress(_Stopped, Unread, OSError):
+            self.found = digest_of(self.path, self.home.path / KEPT, self._look, key=self.key)
+
+    def _look(self, _: int) -> None:
+        if self._end.is_set():
+            raise _Stopped
+
+
+def key_of(facts: statx.Facts | None) -> str:
+    """Return what tells one file of an image from another, or what it was before it was changed."""
+    return ".".join(map(str, facts.key)) if facts else ""
+
+
+def digest_of(
+    path: str, kept: Path, progress: Callable[[int], None] = lambda _: None, wait: bool = False, key: str = ""
+) -> str:
+    """Return the SHA-256 of an image's file as `sha256:…`, from the folder `kept` where it was computed before.
+
+    `progress` is told the bytes that were read so far. Raises Unread, where it is not the file of a `key` any more,
+    too, and OSError where there is no such file, or where another process computes one and this is not to `wait` for
+    it.
+    """
+    key = key or key_of(statx.facts(os.fsencode(path)))
+    with contextlib.suppress(OSError):
+        return (kept / key).read_text(encoding="ascii")
+    with _alone(kept, wait):
+        with contextlib.suppress(OSError):
+            return (kept / key).read_text(encoding="ascii")
+        if key_of(statx.facts(os.fsencode(path))) != key:
+            raise Unread("was replaced")
+        digest, facts = sha256(os.fsencode(path), progress)
+        if key_of(facts) != key:
+            raise Unread("was replaced")
+        with contextlib.suppress(OSError):
+            put(kept / key, "sha256:" + digest)
+    return "sha256:" + digest
+
+
+@contextlib.contextmanager
+def _alone(kept: Path, wait: bool) -> Iterator[None]:
+    """Have the folder to oneself, where its file system knows locks; raises BlockingIOError where others have it."""
+    fd = -1
+    try:
+        with contextlib.suppress(OSError):
+            kept.mkdir(exist_ok=True)
+            fd = os.open(kept, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if fd >= 0:
+                fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass
+        yield
+    finally:
+        if fd >= 0:
+            os.close(fd)
+
+
+def ask(home: Home, run_id: str, path: str, key: str) -> None:
+    """Note that a run waits for the digest of its image."""
+    with contextlib.suppress(OSError), home.closed():
+        (home.path / NOTES).mkdir(exist_ok=True)
+        put(home.path / NOTES / run_id, f"{key}\n{quote(os.fsencode(path))}")
+
+
+def waited_for(home: Home) -> list[str]:
+    """Return the runs that wait, oldest first."""
+    try:
+        return sorted(run for run in os.listdir(home.path / NOTES) if RUN_ID.fullmatch(run))
+    except OSError:
+        return []
+
+
+def begin(home: Home, *, then_merge: bool) -> None:
+    """Start a process that states the digests of images that runs wait for; return at once."""
+    child.begin("provio.containers.image", str(home.path), *(() if then_merge else ("--no-merge",)))
+
+
+def main() -> None:
+    """Work through the notes of the `.provio` that is named, and merge the runs again that they are of."""
+    home = Home(Path(sys.argv[1]))
+    os.nice(19)
+    os.chdir("/")
+    done = [run for run in waited_for(home) if _state(home, run)]
+    if done and "--no-merge" not in sys.argv[2:]:
+        from provio.merge.runs import merge
+
+        settings = load.load(homes.project_folders(home.project), forgive=lambda _: None)
+        with contextlib.suppress(OSError, *FAULTS):
+            merge(home, [home.runs / run for run in done], settings=settings)
+
+
+def _state(home: Home, run: str) -> bool:
+    """State what a run that ended waits for, and take away its note; return whether it is stated. What the disk refuses
+    is tried again by the next."""
+    note, head = home.path / NOTES / run, home.runs / run / "run.ttl"
+    with contextlib.suppress(FileNotFoundError, ValueError, *FAULTS):
+        try:
+            key, path = note.read_text(encoding="ascii").split("\n")
+            said = statement(run, digest_of(os.fsdecode(unquote_to_bytes(path)), home.path / KEPT, wait=True, key=key))
+            text = head.read_text(encoding="utf-8")
+            if ":endedNs " not in text:  # who asked is about to write its end, and begins this anew
+                return False
+            if said not in text:
+                with home.closed():
+                    put(head, text + said)
+        except (Unread, FileNotFoundError, ValueError):
+            said = ""
+        note.unlink()
+        return bool(said)
+    return False
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""What is to be started in a container: an image and a command in, the runtime, what the image says and the shim out.
+
+Whatever would go wrong with them is said here, before there is a run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provio.base.errors import ProvioError
+from provio.base.records import plain
+from provio.containers import image, runtimes
+from provio.containers.image import Known
+from provio.containers.runtimes import FOLDER, NAME, SIF, SQUASHFS, Runtime, Start
+from provio.record import run
+from provio.settings import home as homes
+from provio.system import shims
+from provio.system.executable import STATIC, Unwatchable
+from provio.trace import run_source
+
+if TYPE_CHECKING:
+    from provio.trace.recording import Recording
+
+ELSEWHERE = "work where names have none"
+INSPECTION = 20  # seconds that a runtime may take to tell what an image is
+
+
+@plain(frozen=True)
+class Asked:
+    """What is asked of a container; `options` are for the runtime."""
+
+    mode: str
+    image: str
+    options: tuple[str, ...] = ()
+    runtime: str | None = None
+
+
+@plain(frozen=True)
+class Plan:
+    """What was found out of what is asked: the runtime, the form that the image has, what it says, the shim, and why
+    the program that is started first is unseen, if so."""
+
+    asked: Asked
+    runtime: Runtime
+    form: str
+    known: Known
+    shim: Path
+    command: tuple[str, ...]
+    unseen: Unwatchable | None = None
+
+    def start(self, recording: Recording, dry: bool = False) -> Start:
+        """Return what is to be started; raises ProvioError where the shim can be shown nowhere."""
+        told = {os.fsdecode(name): os.fsdecode(value) for name, value in run.variables(recording).items()}
+        told |= {"LD_PRELOAD": str(self.shim)}
+        shells = [shell for shell in ("/bin/bash", "/bin/sh") if os.path.exists(self.known.root + shell)]
+        start = Start(
+            self.runtime.program, self.asked.mode, self.asked.image, self.form, self.command, self.asked.options,
+            (), told, os.getcwd(), os.isatty(0), shells[0] if self.known.root and shells else "/bin/sh",
+        )  # fmt: skip
+        wanted, shown = [start.cwd, str(recording.home.path), _traces(recording)], self._shown(start)
+        place = self._has_place([*shown, *wanted])
+        own = [str(shims.HERE), os.path.realpath(shims.HERE / "interceptors")]  # a link, in a checkout
+        start = start.showing(_binds(shown, [*wanted, *own] if place else wanted))
+        if not place:
+            self._keep(recording, dry, told)
+        if _splits(told["LD_PRELOAD"]):
+            raise ProvioError(f"the loader splits LD_PRELOAD at a space or colon: {told['LD_PRELOAD']}: {ELSEWHERE}")
+        return start
+
+    def _keep(self, recording: Recording, dry: bool, told: dict[str, str]) -> None:
+        """Have the container told of copies of the shims, made unless this is `dry`."""
+        from provio.containers import shim_copies  # slow to import, and most images have a place
+
+        home, shim = recording.home, self.shim
+        kept = shim_copies.place(home, shim) if dry else shim_copies.made(home, shim, recording.run_id)
+        told["LD_PRELOAD"] = str(kept / self.shim.relative_to(shims.HERE))
+        if "PYTHONPATH" in told:
+            told["PYTHONPATH"] = told["PYTHONPATH"].replace(str(run.SITE), str(kept / "interceptors" / "site"))
+
+    def _shown(self, start: Start) -> list[str]:
+        """The folders of the outside that the runtime shows by itself."""
+        shown = self.runtime.asked("seen", lambda _: [], start)
+        return [str(folder) for folder in shown] if isinstance(shown, list) else []
+
+    def _has_place(self, shown: list[str]) -> bool:
+        """Whether provio's own folder can be bound, or is shown with another."""
+        own = str(shims.HERE)
+        if _splits(own):
+            return False
+        if not getattr(self.runtime.module, "NEEDS_FOLDERS", False) or any(_lies_in(own, other) for other in shown):
+            return True
+        return bool(self.known.root) and os.path.isdir(self.known.root + own)
+
+
+def _traces(recording: Recording) -> str:
+    """The folder to show for live files: of those that are captured the one that `capture_dir` names, for what lies in
+    it is another for each run, and a place for it may have to be made in the image."""
+    place = recording.trace_folder
+    apart = place not in (recording.folder, recording.home.runs) and place.parent != run_source.shared_memory()
+    return str(place.parent.parent if apart else place)
+
+
+def _splits(path: str) -> bool:
+    """Whether the loader splits LD_PRELOAD in the midst of a path."""
+    return bool(set(path) & {" ", ":"})
+
+
+def planned(asked: Asked, command: tuple[str, ...]) -> Plan:
+    """Find out how an image can be started; raises ProvioError where it cannot."""
+    homes.current()  # whatever is named is named from there
+    form = runtimes.form_of(asked.image)
+    runtime = runtimes.chosen(asked.image, form, asked.runtime)
+    if asked.mode == "exec" and not command:
+        raise ProvioError("say after -- what to run in the container")
+    known = _known(runtime, asked.image, form)
+    shim, unseen = _shim(asked, known, command)
+    return Plan(asked, runtime, form, known, shim, command, unseen)
+
+
+def _known(runtime: Runtime, name: str, form: str) -> Known:
+    folder = name if form == FOLDER else runtime.asked("root", lambda _: None, name) if form == NAME else None
+    if isinstance(folder, str):
+        return image.of_folder(name, folder)
+    if form in (SIF, SQUASHFS):
+        return image.of_file(name)
+    asking = runtime.asked("facts", lambda *_: None, runtime.program, name)
+    if not isinstance(asking, list):
+        return Known(name)
+    try:
+        told = subprocess.run(
+            asking, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=INSPECTION,
+            check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return Known(name)
+    return image.of_inspection(name, told.stdout)
+
+
+def _shim(asked: Asked, known: Known, command: tuple[str, ...]) -> tuple[Path, Unwatchable | None]:
+    """The shim that what is started first can take: what that starts chooses its own. One that is statically linked
+    takes none."""
+    if not known.root:
+        return shims.of(known.machine or os.uname().machine, known.libc or "glibc"), None
+    program = command[0] if command and asked.mode != "shell" else "/bin/sh"
+    try:
+        return shims.for_program(program, known.root), None
+    except shims.Static as error:
+        return shims.of(os.uname().machine, "glibc"), Unwatchable(os.fsencode(error.file), STATIC)
+
+
+def _lies_in(folder: str, other: str) -> bool:
+    return folder == other or folder.startswith(other.rstrip("/") + "/")
+
+
+def _binds(shown: list[str], wanted: list[str]) -> list[str]:
+    """The folders to show: what lies in another of them, or what the runtime shows by itself, is left out; raises
+    ProvioError for one that cannot be bound."""
+    found = list(shown)
+    for folder in sorted(dict.fromkeys(wanted), key=len):
+        if any(_lies_in(folder, other) for other in found):
+            continue
+        if "," in folder or ":" in folder:
+            raise ProvioError(f"{folder} has a comma or colon, at which runtimes split binds: work elsewhere")
+        found.append(folder)
+    return found[len(shown) :]

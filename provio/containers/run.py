@@ -1,0 +1,170 @@
+"""`provio container` carried out: an image and a command in, the command's own output and end out, and a recorded run.
+
+The runtime is started unwatched, and told to show the container the shim, the run folder and the working directory
+under the names that they have outside, and to set what the shim is told. What would go wrong is said before anything
+is started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+from provio.base import terminal, turtle
+from provio.base.errors import CannotRecord, ProvioError
+from provio.base.records import replace
+from provio.containers import image
+from provio.containers.plan import Asked, Plan, planned
+from provio.containers.runtimes import SIF, SQUASHFS, Start
+from provio.record import driver, run
+from provio.settings import home as homes
+from provio.settings import load
+from provio.system import ranks
+from provio.trace import environment, failed_start
+from provio.trace.recording import End, Recording, uuid7, write_run
+
+if TYPE_CHECKING:
+    from provio.containers.image import Known
+    from provio.record.options import Call
+    from provio.settings.schema import Config
+    from provio.system.statx import Facts
+
+
+UNBOUND = "/tmp"  # noqa: S108 (what such runtimes show by themselves)
+
+
+def exec_in(call: Call) -> int:
+    """Watch the command of `provio run --container` and return its exit code (or end by its signal)."""
+    ranks.step_aside()  # each is a run of its own
+    return watched(call, Asked("exec", call.container or ""))
+
+
+def called(mode: str, call: Call) -> int:
+    """Watch what a plain call of `provio container` says, whose command begins with the image; return its exit code."""
+    options, words = parted(call.command[1:])
+    return watched(replace(call, command=words), Asked(mode, call.command[0], options))
+
+
+def parted(rest: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the runtime's options, and the command: what is behind `--`, or all where nothing begins with a dash."""
+    if "--" in rest:
+        at = rest.index("--")
+        return rest[:at], rest[at + 1 :]
+    return (rest, ()) if rest and rest[0].startswith("-") else ((), rest)
+
+
+def make_room(plan: Plan, start: Start) -> None:
+    """Make the folders of a folder image that a runtime binds to and cannot make; raises ProvioError."""
+    for folder in start.binds:
+        if getattr(plan.runtime.module, "NEEDS_FOLDERS", False) and plan.known.root:
+            _make(plan, folder)
+    lacking = plan.runtime.asked("lacking", lambda _: "", start)
+    if lacking:
+        raise ProvioError(
+            f"{plan.asked.image} has no {lacking} to bind at, and cannot be written: build it with what provio"
+            f" container wrap says, work below {UNBOUND}, or bind a folder above that it has (IMAGE --bind=/home --)"
+        )
+
+
+def _make(plan: Plan, folder: str) -> None:
+    """Make a folder of the outside in the image, where links lead to nowhere else."""
+    place, root = plan.known.root + folder, os.path.realpath(plan.known.root)
+    hint = f"build the image with what provio container wrap says, or mkdir -p {place}"
+    if os.path.commonpath([root, os.path.realpath(place)]) != root:
+        raise ProvioError(f"{plan.asked.image} has a link on the way to {folder} that leads out of it: {hint}")
+    try:
+        os.makedirs(place, exist_ok=True)
+    except OSError as error:
+        raise ProvioError(
+            f"{plan.asked.image} has no {folder} to bind at, and it cannot be made ({error.strerror}): {hint}"
+        ) from error
+
+
+def dry(call: Call, asked: Asked) -> str:
+    """Return the command line that would be started, and make nothing: the run's number is made up."""
+    import shlex
+
+    try:
+        plan = planned(asked, call.command)
+        home = homes.here()[0]
+        recording = Recording(home, uuid7(), [], None, 0, home.runs)
+        recording.trace_folder = recording.folder
+        return shlex.join(plan.runtime.command(plan.start(recording, dry=True)))
+    except ProvioError as error:
+        raise CannotRecord(str(error)) from error
+
+
+def watched(call: Call, asked: Asked) -> int:
+    """Watch a command in a container and return its exit code (or end by its signal).
+
+    Raises CannotRecord where something is wrong with the call, the image, a bind or the run folder: nothing was
+    started.
+    """
+    recording = None
+    try:
+        plan = planned(asked, call.command)
+        settings = load.load(homes.project_folders(), driver.flags(call))
+        words = call.command or (asked.mode, asked.image)
+        recording = driver.prepared([os.fsencode(word) for word in words], settings)
+        if settings.capture_dir:
+            driver.capture(recording, settings.capture_dir, (lambda _: None) if call.quiet else terminal.complain)
+        start = plan.start(recording)
+        make_room(plan, start)
+        command = [os.fsencode(word) for word in plan.runtime.command(start)]
+    except ProvioError as error:
+        if recording:
+            failed_start.take_back(recording, str(error))
+        raise CannotRecord(str(error)) from error
+    surroundings = plan.runtime.asked("surroundings", lambda _: {}, start)
+    if isinstance(surroundings, dict):
+        os.environ.update(surroundings)
+    end = _watched(command, recording, plan, call, settings)
+    return run.end_as(end)
+
+
+def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call, settings: Config) -> End:
+    """Carry it out; what identifies an image's file is computed meanwhile, and afterwards where that took longer."""
+    facts = plan.known.held()  # of what is used: it may be replaced meanwhile
+
+    def begun(pid: int) -> None:  # the runtime is at work
+        recording.around += _statement(recording, plan.known, facts(), plan.runtime.name)
+        with contextlib.suppress(OSError):  # at the end it is written once more
+            write_run(recording, None)
+        if plan.unseen:
+            say = (lambda _: None) if call.quiet else terminal.complain
+            run.say_unwatched(recording, plan.unseen, pid, say)
+
+    if plan.form not in (SIF, SQUASHFS):
+        end = run.watch(command, None, begun=begun)
+        driver.ended(recording, end, call, settings)
+        return end
+    from provio.containers import image  # slow to import, and folders have none
+
+    home, path, key = recording.home, plan.known.path, image.key_of(facts())
+    digesting = image.Digesting(home, path, key)
+    end = run.watch(command, None, begun=begun)
+    digest = digesting.stopped()
+    if digest:
+        recording.around += image.statement(recording.run_id, digest)
+    else:
+        image.ask(home, recording.run_id, path, key)
+    driver.ended(recording, end, call, settings)
+    if image.waited_for(home):
+        image.begin(home, then_merge=not (call.no_merge or environment.job_id()))
+    return end
+
+
+def _statement(recording: Recording, known: Known, facts: Facts | None, runtime: str) -> str:
+    """What run.ttl says of an image."""
+    pairs = [("name", turtle.literal(known.name)), ("runtime", turtle.literal(runtime))]
+    if known.path:
+        pairs.append(turtle.text_or_encoded("path", os.fsencode(known.path)))
+    if facts:
+        numbers = {"inode": facts.inode, "birthNs": facts.birth, "mtimeNs": facts.mtime, "size": facts.size}
+        pairs += [("device", turtle.literal(facts.device)), *((name, str(n)) for name, n in numbers.items())]
+    texts = {"digest": known.digest, "recipe": known.recipe, "imageLabel": "\n".join(known.labels)}
+    pairs += [(name, turtle.literal(value)) for name, value in texts.items() if value]
+    return (
+        f"<{image.iri(recording.run_id)}> a :Image" + "".join(f" ; :{name} {value}" for name, value in pairs) + " .\n"
+    )

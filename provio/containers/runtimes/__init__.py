@@ -1,0 +1,151 @@
+"""Container runtimes: one file each; the folder is the registry.
+
+A runtime turns a `Start` (what is to be started, and what of the outside it must see) into its own command line. It
+starts nothing itself. Each file holds
+
+    PROGRAMS    the commands it is called by, the likeliest first
+    TAKES       the forms of images that it takes (`FOLDER`, `SIF`, `SQUASHFS`, `ADDRESS`, `NAME`)
+    command     Start → the words of its command line
+    seen        optional: Start → folders of the outside that it shows by itself, at their own path
+    root        optional: an image's name → the folder that holds it, where there is one
+    lacking     optional: Start → the first folder to be bound that an image which cannot be written has not, or nothing
+    NEEDS_FOLDERS   optional: whether it binds only to folders that an image has
+    facts       optional: program, image → the command that tells what an image is, as JSON
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+
+from provio.base.errors import ProvioError
+from provio.base.records import field, plain, replace
+from provio.system.executable import found_program
+
+FOLDER, SIF, SQUASHFS, ADDRESS, NAME = "folder", "SIF", "SquashFS", "address", "name"
+MODES = ("run", "exec", "shell")
+
+
+@plain(frozen=True)
+class Start:
+    """What is to be started in a container.
+
+    `mode` is `run` (what the image is for, with `command` as its arguments), `exec` (`command`) or `shell`. `options`
+    are the user's own, for the runtime. Each of `binds` is a folder outside that is to be seen under the same name.
+    """
+
+    program: str
+    mode: str
+    image: str
+    form: str
+    command: Sequence[str]
+    options: Sequence[str] = ()
+    binds: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    cwd: str = "/"
+    terminal: bool = False
+    shell: str = "/bin/sh"
+
+    def says(self, *options: str) -> bool:
+        """Tell whether the user's own options hold one of these."""
+        words = {word.partition("=")[0] for word in self.options}
+        return bool(words & set(options))
+
+    def showing(self, binds: Sequence[str]) -> Start:
+        """Return the same, with other binds."""
+        return replace(self, binds=tuple(binds))
+
+
+@plain(frozen=True)
+class Runtime:
+    """A runtime that is installed: its name, the command it is called by, and its file."""
+
+    name: str
+    program: str
+    module: ModuleType
+
+    def command(self, start: Start) -> list[str]:
+        """Return the words of its command line."""
+        return list(self.module.command(start))
+
+    def asked(self, name: str, default: Callable[..., object], *arguments: object) -> object:
+        """Return what its function of that name says, or the default's answer where it has none."""
+        return getattr(self.module, name, default)(*arguments)
+
+
+def names() -> list[str]:
+    """Return the names of the runtimes, sorted."""
+    files = (file for folder in __path__ for file in os.listdir(folder))
+    return sorted({file.removesuffix(".py") for file in files if file.endswith(".py") and file[0] != "_"})
+
+
+def load(name: str) -> ModuleType:
+    """Return the file of a runtime."""
+    return import_module(f"{__name__}.{name}")
+
+
+def form_of(image: str) -> str:
+    """Return which form an image is given in; raises ProvioError for a path at which there is none."""
+    if not image:
+        raise ProvioError("no image was named: the name is empty")
+    if "://" in image:
+        return ADDRESS
+    if os.path.isdir(image):
+        if not os.access(image, os.R_OK | os.X_OK):
+            raise ProvioError(f"{image} cannot be read: ask its owner for the right to")
+        return FOLDER
+    if os.path.exists(image):
+        return _of_file(image)
+    if image.startswith(("/", "./", "../")) or image.endswith((".sif", ".sqfs", ".sqsh")):
+        raise ProvioError(f"there is no image {image}: give a file, a folder, docker://NAME or the name of one")
+    return NAME
+
+
+def _of_file(image: str) -> str:
+    try:
+        head = b""
+        if os.path.isfile(image):  # who reads from a FIFO waits for whoever writes to it
+            with open(image, "rb") as file:
+                head = file.read(64)
+    except OSError as error:
+        raise ProvioError(f"{image} cannot be read ({error.strerror}): ask its owner for the right to") from error
+    if b"SIF_MAGIC" in head:
+        return SIF
+    if head[:4] == b"hsqs":
+        return SQUASHFS
+    raise ProvioError(f"{image} is no image (SIF, SquashFS) nor a folder that holds one")
+
+
+def chosen(image: str, form: str, wanted: str | None = None) -> Runtime:
+    """Return the runtime for an image: the wanted one, or the first that is installed and takes it."""
+    if wanted and wanted not in names():
+        raise ProvioError(f"no runtime {wanted!r} is known: choose from {', '.join(names())}")
+    fitting, without = [], ""
+    for name in [wanted] if wanted else names():
+        module = load(name)  # one after the other: most are not wanted
+        if form not in module.TAKES or not _means(module, image, form):
+            continue
+        fitting.append(module)
+        program = next((program for program in module.PROGRAMS if found_program(os.fsencode(program))), None)
+        if program and form == NAME and getattr(module, "root", _anywhere)(image) is None:
+            without = program
+        elif program:
+            return Runtime(name, program, module)
+    if without:
+        raise ProvioError(f"{without} has no image {image}: fetch it, or give a file or folder")
+    if not fitting:
+        raise ProvioError(f"{wanted or 'no runtime'} takes no {form} such as {image}")
+    programs = [program for module in fitting for program in module.PROGRAMS]
+    raise ProvioError(f"no container runtime for {image} is installed: install one of {', '.join(programs)}")
+
+
+def _anywhere(image: str) -> str:
+    """A runtime that tells nothing of where its images lie may have it."""
+    return image
+
+
+def _means(module: ModuleType, image: str, form: str) -> bool:
+    scheme = image.partition("://")[0]
+    return form != ADDRESS or scheme in module.SCHEMES

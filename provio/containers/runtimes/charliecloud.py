@@ -1,0 +1,106 @@
+"""Charliecloud: folders, SquashFS where its `ch-run` is built for it, and names in the storage of `ch-image`.
+
+The image is mounted read-only, so a bind needs a folder that is there: what the runtime does not show by itself is
+made in the image, as `ch-run --write` would; into SquashFS nothing is. An image has no command of its own: `run` does
+what `exec` does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+
+from provio.base.errors import ProvioError
+from provio.base.records import replace
+from provio.containers.runtimes import FOLDER, NAME, SQUASHFS, Start
+from provio.trace import environment
+
+PROGRAMS = ("ch-run",)
+TAKES = (FOLDER, SQUASHFS, NAME)
+SCHEMES: tuple[str, ...] = ()
+TMP = "/tmp"  # noqa: S108 (where ch-run shows TMPDIR)
+PRIVATE = ("-t", "--private-tmp")
+NEEDS_FOLDERS = True  # it binds only to what is there
+
+
+def command(start: Start) -> list[str]:
+    """Return the command line."""
+    if not start.command and start.mode == "run":
+        raise ProvioError("Charliecloud knows no command of an image: say one after --")
+    words = [start.program, "--env-no-expand"] if any("$" in v for v in start.variables.values()) else [start.program]
+    for folder in start.binds:
+        _there(start, folder)
+        words.append(f"--bind={folder}:{folder}")
+    words += [f"--set-env={name}={_quoted(value)}" for name, value in start.variables.items()]
+    if not start.says("-c", "--cd"):
+        words.append(f"--cd={start.cwd}")
+    return [*words, *start.options, start.image, "--", *(start.command or [start.shell])]
+
+
+def _there(start: Start, folder: str) -> None:
+    """Raise ProvioError where what is shown at /tmp has no such folder to bind to."""
+    shown = os.environ.get("TMPDIR", TMP).rstrip("/") + folder.removeprefix(TMP)
+    if folder.startswith(TMP + "/") and not start.says(*PRIVATE) and not os.path.isdir(shown):
+        raise ProvioError(f"ch-run shows TMPDIR at /tmp, and {folder} is not in it: mkdir -p {shown}, or unset TMPDIR")
+
+
+def _quoted(value: str) -> str:
+    """A value whose own outer quotes would be taken off has others around it."""
+    return f"'{value}'" if value.startswith("'") and value.endswith("'") else value
+
+
+def seen(start: Start) -> list[str]:
+    """Return what the runtime shows by itself."""
+    own = ["/dev", "/proc", "/sys"]
+    if not start.says(*PRIVATE) and os.environ.get("TMPDIR", TMP).rstrip("/") == TMP:
+        own.append(TMP)
+    if start.says("--home") and os.environ.get("HOME", "") == f"/home/{_user()}":
+        own.append(os.environ["HOME"])
+    return own + [source for source, _, place in _users_binds(start.options) if source == place or not place]
+
+
+def _users_binds(options: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """What the user's own options bind: source, colon, place."""
+    for word, following in zip(options, [*options[1:], ""], strict=False):
+        said = following if word in ("-b", "--bind") else word.removeprefix("--bind=").removeprefix("-b")
+        if said != word and said.startswith("/"):
+            yield said.partition(":")
+
+
+def lacking(start: Start) -> str:
+    """Return the first folder to bind that a SquashFS has not, as ch-run says when it is to start what is not there."""
+    if start.form != SQUASHFS or not start.binds:
+        return ""
+    env = {**os.environ, **surroundings(start), "LC_ALL": "C"}
+    call = command(replace(start, mode="exec", command=("/proc/none",)))
+    with contextlib.suppress(OSError, subprocess.SubprocessError):  # what is wrong else, it says when it is started
+        tried = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=60, check=False)
+        missing = re.search(rb"can't mkdir: (.*): ", tried.stderr)
+        place = os.fsdecode(missing[1]) if missing else ""
+        return next((folder for folder in start.binds if place and _below(folder, place)), "")
+    return ""
+
+
+def _below(folder: str, place: str) -> bool:
+    """Whether a place that could not be made in an image is that of a folder, or of one above."""
+    parts = folder.split("/")
+    return any(place.endswith("/".join(parts[:count])) for count in range(2, len(parts) + 1))
+
+
+def root(image: str) -> str | None:
+    """Return the folder of an image in the storage of `ch-image`."""
+    storage = os.environ.get("CH_IMAGE_STORAGE") or f"/var/tmp/{_user()}.ch"  # noqa: S108
+    found = os.path.join(storage, "img", image.replace("/", "%").replace(":", "+"))
+    return found if os.path.isdir(found) else None
+
+
+def surroundings(_: Start) -> dict[str, str]:
+    """Return what the runtime does nothing without."""
+    return {"USER": _user()}
+
+
+def _user() -> str:
+    return os.environ.get("USER") or environment.user_name()

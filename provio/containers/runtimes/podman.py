@@ -1,0 +1,44 @@
+"""Podman: names of images, `docker://`, and folders (`--rootfs`).
+
+Binds are made at any path. `--security-opt label=disable` lets programs at what is bound where SELinux is on.
+"""
+
+from __future__ import annotations
+
+import os
+
+from provio.containers.runtimes import ADDRESS, FOLDER, NAME, Start
+
+PROGRAMS: tuple[str, ...] = ("podman",)
+TAKES: tuple[str, ...] = (NAME, ADDRESS, FOLDER)
+SCHEMES: tuple[str, ...] = ("docker", "oci", "docker-archive")
+
+
+def command(start: Start) -> list[str]:
+    """Return the command line."""
+    image = ["--rootfs", os.path.abspath(start.image)] if start.form == FOLDER else [start.image]
+    return [*begun(start), "--security-opt", "label=disable", *last(start, image)]
+
+
+def begun(start: Start) -> list[str]:
+    """Return the words before the user's options that Docker shares."""
+    words = [start.program, "run", "--rm", "--interactive"]
+    words += ["--tty"] if start.terminal else []
+    for folder in start.binds:
+        words += ["--volume", f"{folder}:{folder}"]
+    for name, value in start.variables.items():
+        words += ["--env", f"{name}={value}"]
+    return words if start.says("-w", "--workdir") else [*words, "--workdir", start.cwd]
+
+
+def last(start: Start, image: list[str]) -> list[str]:
+    """Return the user's options, the image and the command; what the image is for gives way to another command."""
+    words = list(start.command) if start.mode != "shell" else [start.shell]
+    if start.mode == "run" or image[0] == "--rootfs":
+        return [*start.options, *image, *words]
+    return ["--entrypoint", words[0], *start.options, *image, *words[1:]]
+
+
+def facts(program: str, image: str) -> list[str]:
+    """Return the command that tells what an image is."""
+    return [program, "image", "inspect", image.removeprefix("docker://")]

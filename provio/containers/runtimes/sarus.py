@@ -1,0 +1,23 @@
+"""Sarus: images that `sarus pull` fetched. Binds by `--mount`, at any path; the variables by `--env`."""
+
+from __future__ import annotations
+
+from provio.containers.runtimes import ADDRESS, NAME, Start
+
+PROGRAMS = ("sarus",)
+TAKES = (NAME, ADDRESS)
+SCHEMES = ("docker",)
+
+
+def command(start: Start) -> list[str]:
+    """Return the command line."""
+    words = [start.program, "run", *(["--tty"] if start.terminal else [])]
+    words += [f"--mount=type=bind,source={folder},destination={folder}" for folder in start.binds]
+    for name, value in start.variables.items():
+        words += ["--env", f"{name}={value}"]
+    if not start.says("-w", "--workdir"):
+        words.append(f"--workdir={start.cwd}")
+    if start.mode != "run":
+        words += ["--entrypoint", ""]  # apart: Sarus takes no empty value behind an equals sign
+    inner = [start.shell] if start.mode == "shell" else list(start.command)
+    return [*words, *start.options, start.image.removeprefix("docker://"), *inner]

@@ -1,0 +1,17 @@
+"""SingularityCE, and Singularity before it was Apptainer: the same options, and variables under its own prefix."""
+
+from __future__ import annotations
+
+from provio.containers.runtimes import Start, apptainer
+
+PROGRAMS = ("singularity",)
+TAKES, SCHEMES = apptainer.TAKES, apptainer.SCHEMES
+PREFIX = "SINGULARITYENV_"
+command = apptainer.command
+
+
+def surroundings(start: Start) -> dict[str, str]:
+    """Return the variables of the runtime itself, which it hands on without their prefix."""
+    return {
+        PREFIX + name.removeprefix(apptainer.PREFIX): value for name, value in apptainer.surroundings(start).items()
+    }

@@ -1,0 +1,1 @@
+"""Conclusions about a run in, the N-Triples of its graph out."""

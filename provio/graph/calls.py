@@ -1,0 +1,298 @@
+"""What the calls of a run did in its graph: openings, accesses, single calls and failures in, I/O activities out."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+
+from provio.base import turtle
+from provio.graph.lines import Graph, named, path_if_known
+from provio.lineage.identity import Identity
+from provio.lineage.model import Conclusions, Phase, Version
+from provio.settings.record_classes import left_out
+from provio.trace.facts import Access, Event, Opening, Process, Thread
+from provio.trace.run_facts import Trace
+
+# What the class of an IOActivity does to the object: the property from the object to it.
+INFLUENCES = {
+    "Create": "wasCreatedBy", "Open": "wasOpenedBy", "Read": "wasReadBy", "Write": "wasWrittenBy", "Map": "wasReadBy",
+    "SubmitRead": "wasReadBy", "SubmitWrite": "wasWrittenBy", "Fsync": "wasFlushedBy", "Flush": "wasFlushedBy",
+    "Rename": "wasModifiedBy", "Link": "wasModifiedBy", "Truncate": "wasModifiedBy", "Allocate": "wasModifiedBy",
+    "SetTimes": "wasModifiedBy", "SetMode": "wasModifiedBy", "SetOwner": "wasModifiedBy",
+    "SetAttribute": "wasModifiedBy", "Resize": "wasModifiedBy",
+}  # fmt: skip
+
+DURATIONS = frozenset({"elapsed", "maxElapsed", "openElapsed"})
+
+# The classes of single calls that become IOActivities.
+SINGLE_CALLS = frozenset(
+    "Rename Link Delete Create Truncate Map SetTimes SetMode SetOwner SetAttribute Stat List".split()
+)
+
+
+def counters_of(access: Access, side: str) -> dict[str, int]:
+    """What an access's side (`read`, `write`) counted; nothing of detail `file`.
+
+    RDF is dear: of the sizes only those that occurred (an empty read has none), and none where one call moved all; the
+    longest call where several moved something; the consecutive bytes where they are not all.
+    """
+    counts = access.counts
+    if side + "s" not in counts:
+        return {}
+    names = (("count", side + "s"), ("bytes", side + "Bytes"), ("elapsed", side + "Elapsed"))
+    counters = {name: int(counts.get(counter, 0)) for name, counter in names}
+    longest = counts.get(side + "Longest")
+    if longest is None and side + "Elapsed" in counts:
+        return counters  # an older trace, which has no more
+    moved = access.moved(side)
+    if longest is not None and moved > 1:
+        counters["maxElapsed"] = int(longest)
+    consecutive = access.consecutive(side)
+    if consecutive != counters["bytes"]:
+        counters["consecutiveBytes"] = consecutive
+    if moved > 1:
+        counters |= {f"size{number}": count for number, count in enumerate(access.sizes(side), start=1) if count}
+    return counters
+
+
+def _end(access: Access, side: str, last: int) -> int | None:
+    """The last moment of a side; None where one call alone moved bytes: its start and its time imply it."""
+    return None if side + "s" in access.counts and access.moved(side) <= 1 else last
+
+
+class Kept:
+    """What the settings keep of a run: by it, what an activity is tied to and is part of."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.run = trace.iri
+        self.left_out = left_out(trace.run.get("detail", ""))
+
+    def program(self, iri: str) -> str | None:
+        """Return a program as what an activity or entity is tied to, where programs are recorded."""
+        return None if "program" in self.left_out else named(iri)
+
+    def whole(self, process: Process) -> str:
+        """Return what the phases of a process are parts of: the run, where processes are left out."""
+        return self.run if "process" in self.left_out and process.image != "task" else process.iri
+
+    def only_thread(self, process: Process) -> Thread | None:
+        """Return the thread of a process that has one: its phases name it, so that each of its calls need not."""
+        return process.threads[0] if len(process.threads) == 1 and "thread" not in self.left_out else None
+
+
+class CallGraph:
+    """Writes what the calls of processes did."""
+
+    def __init__(self, graph: Graph, trace: Trace, identity: Identity, out: Conclusions) -> None:
+        self.graph, self.identity, self.out, self.kept = graph, identity, out, Kept(trace)
+        self.usual: dict[str, str] = {}
+        self.opened: Opening | None = None  # the opening at hand, until an access states it
+
+    def activities(self, process: Process) -> Iterator[None]:
+        """The activities of a process; yields now and then, so that the lines can be taken away."""
+        self._usual_functions(process)
+        for opening in self._openings(process):
+            self.opening(opening)
+            yield
+        for event in process.events:
+            self._event(event)
+        self._failures(process)
+        yield
+
+    def opening(self, opening: Opening) -> None:
+        """What was done through an opening."""
+        version = self._entity(opening)
+        entity = version.iri if version else None
+        self.opened = opening if self._is_stated_by_access(opening) else None
+        if self.opened is None and opening.accesses and (opening.api or self._is_nameless(opening)):
+            self._only_opened(opening, version)
+        for access in opening.accesses:
+            self._access(access, entity)
+
+    def _is_nameless(self, opening: Opening) -> bool:
+        return "api" in self.kept.left_out and not opening.inherited
+
+    def _is_stated_by_access(self, opening: Opening) -> bool:
+        """Whether the first read or write states the function and the time of the opening. Otherwise the opening is an
+        activity of its own."""
+        known = opening.api and not self.kept.left_out & {"api", "duration"}
+        return bool(known) and any(access.first_read or access.first_write for access in opening.accesses)
+
+    def _only_opened(self, opening: Opening, version: Version | None) -> None:
+        made = next((access.task for access in opening.accesses if "closed" in access.counts), "")
+        acting, thread = self.out.acting(opening.process, made), opening.accesses[0].thread.iri
+        iri, counters, entity = opening.iri + "/open", {"elapsed": opening.elapsed}, version.iri if version else None
+        self.activity(iri, "Open", acting, thread, opening.api or "", counters, opening.opened, entity)
+        if version and version.noise:
+            self.graph.say(iri, ("noise", turtle.boolean(True)))
+
+    def _usual_functions(self, process: Process) -> None:
+        """State with each phase by which function most of what it read or wrote was opened."""
+        counts: dict[str, Counter[str]] = {}
+        for opening in filter(self._is_stated_by_access, self._openings(process)):
+            access, start = next(
+                (access, access.first_read or access.first_write)
+                for access in opening.accesses
+                if access.first_read or access.first_write
+            )
+            phase = self.out.phase_at(self.out.acting(process, access.task), start).iri
+            counts.setdefault(phase, Counter())[opening.api or ""] += 1
+        lone = self.out.lone.get(process.iri)
+        if lone and lone.first and not self.kept.left_out & {"api", "duration"}:
+            starts = [phase.start for phase in self.out.phases[process.iri]]
+            numbers = (max(0, bisect_right(starts, first) - 1) for first in lone.first)
+            for (number, by), count in Counter(zip(numbers, lone.api, strict=True)).items():
+                counts.setdefault(self.out.phases[process.iri][number].iri, Counter())[lone.apis[by]] += count
+        self.usual = {phase: min(found, key=lambda api: (-found[api], api)) for phase, found in counts.items()}
+        for phase, api in self.usual.items():
+            self.graph.say(phase, ("openApi", turtle.literal(api)))
+
+    def _openings(self, process: Process) -> Iterator[Opening]:
+        seen = set(map(id, process.openings)) if process.containers else ()
+        yield from process.openings
+        yield from (one for one in process.containers if id(one) not in seen)
+
+    def _entity(self, opening: Opening) -> Version | None:
+        """The version that an opening's activities touched: what it left, or else what it found."""
+        if opening.kind != "FileVersion":
+            return None
+        for facts in (opening.at_close, opening.settled, opening.facts):
+            moment = opening.closed or opening.opened
+            version = self.out.version_at(self.identity.version(facts), moment) if facts else None
+            if version:
+                return version
+        return None
+
+    def _entity_iri(self, opening: Opening | None) -> str | None:
+        version = self._entity(opening) if opening else None
+        return version.iri if version else None
+
+    def _access(self, access: Access, entity: str | None) -> None:
+        process, thread = access.opening.process, access.thread.iri
+        for kind, name, first, latest in (
+            ("Read", "read", access.first_read, access.last_read),
+            ("Write", "write", access.first_write, access.last_write),
+        ):
+            if first:
+                counters, last = counters_of(access, name), _end(access, name, latest)
+                opened, self.opened = self.opened, None
+                if opened:
+                    counters["openElapsed"] = opened.elapsed
+                seen = self.identity.version(access.opening.facts) if kind == "Read" else None
+                target = seen if seen in self.out.versions else entity or self._channel(access, kind)
+                api = access.counts.get(name + "Api", name)
+                acting = self.out.acting(process, access.task)
+                self.activity(f"{access.iri}/{name}", kind, acting, thread, api, counters, first, target, last)
+                if opened and opened.api != self.usual[self.out.phase_at(acting, first).iri]:
+                    self.graph.say(f"{access.iri}/{name}", ("openApi", self._api(opened.api or "")))
+        if not access.count("count"):
+            return
+        if access.counts["a"] == "Copy":
+            self._copied(access, entity)
+        elif access.operation:
+            counters = {name: access.count(name) for name in ("count", "bytes", "elapsed") if name in access.counts}
+            if counters["count"] > 1:
+                counters["maxElapsed"] = access.count("longest")
+            start, end = access.moments()
+            kind, api, acting = access.operation, access.counts.get("api", ""), self.out.acting(process, access.task)
+            self.activity(f"{access.iri}/call", kind, acting, thread, api, counters, start, entity, end)
+
+    def _channel(self, access: Access, kind: str) -> str | None:
+        """The pipe or direction of a connection that was written into or read from; its end is nothing read."""
+        written, read = self.out.channels.get(access.opening.iri, (None, None))
+        if kind == "Write":
+            return written
+        return read if access.count("readBytes") or "reads" not in access.counts else None
+
+    def _failures(self, process: Process) -> None:
+        """What failed on a file is said of it; the rest is summed over the process."""
+        sums: dict[tuple[str, str, int], list[int]] = {}
+        for failure in process.failures:
+            entity = self._entity_iri(failure.opening) if failure.kind in INFLUENCES else None
+            if failure.member and failure.kind in INFLUENCES:
+                known = self.out.made_as, self.out.read_as
+                entity = next((found[failure.member.iri] for found in known if failure.member.iri in found), None)
+            if entity is None:
+                total = sums.setdefault((failure.kind, failure.api, failure.errno), [0])
+                total[0] += failure.count
+            elif failure.count:
+                self._failed(
+                    process, failure.iri, failure.kind, failure.thread.iri, failure.api, failure.errno, failure.count
+                )
+                self.graph.say(entity, (INFLUENCES[failure.kind], named(failure.iri)))
+        for (kind, api, error), (count,) in sums.items():
+            name = turtle.segment(api or kind.lower())
+            self._failed(process, f"{process.iri}failed/{name}.{error}", kind, None, api, error, count)
+
+    def _failed(
+        self, process: Process, iri: str, kind: str, thread: str | None, api: str, error: int, count: int
+    ) -> None:
+        """Calls that failed: of a thread, or of the whole process."""
+        agent = self.kept.program(self.out.programs[process.iri].iri)
+        if thread and "thread" not in self.kept.left_out:
+            agent = named(thread)
+        kind = "IOActivity" if kind == "Copy" else kind  # a Copy is what made something
+        self.graph.node(
+            iri,
+            kind,
+            ("api", self._api(api)),
+            ("errors", turtle.integer(count)),
+            ("errno", turtle.integer(error)),
+            ("prov:wasAssociatedWith", agent),
+            ("partOf", named(self.kept.whole(process))),
+        )
+
+    def _copied(self, access: Access, entity: str | None) -> None:
+        """What the kernel copied was read and written, though by no process's hand."""
+        copy = next((c for c in access.opening.copied_from if c.access is access), None)
+        if copy is None:  # its source was in a damaged part of the trace
+            return
+        counters = {name: access.count(name) for name in ("count", "bytes", "elapsed")}
+        api, thread = access.counts.get("api", "copy"), access.thread.iri
+        for kind, target in (("Read", self._entity_iri(copy.source)), ("Write", entity)):
+            iri = f"{access.iri}/{kind.lower()}"
+            acting = self.out.acting(access.thread.process, access.task)
+            self.activity(iri, kind, acting, thread, api, counters, copy.first, target, copy.last)
+
+    def activity(
+        self, iri: str, kind: str, process: Process, thread: str, api: str, counters: dict[str, int], start: int,
+        entity: str | None, end: int | None = None, phase: Phase | None = None,
+    ) -> None:  # fmt: skip
+        """One activity: calls of a class by a thread from `start` to `end`, part of what its process did then."""
+        graph, alone = self.graph, self.kept.only_thread(process)
+        phased = "thread" in self.kept.left_out or (alone and alone.iri == thread)  # then the phase says who
+        timed = "duration" not in self.kept.left_out
+        graph.node(
+            iri,
+            kind,
+            ("api", self._api(api)),
+            *((name, turtle.integer(value)) for name, value in counters.items() if timed or name not in DURATIONS),
+            ("prov:startedAtTime", turtle.instant(start)),
+            ("prov:endedAtTime", turtle.instant(max(start, end)) if end and counters.get("count") != 1 else None),
+            ("prov:wasAssociatedWith", None if phased else named(thread)),
+            ("partOf", named((phase or self.out.phase_at(process, start)).iri)),
+        )
+        if entity and kind in INFLUENCES:
+            graph.say(entity, (INFLUENCES[kind], named(iri)))
+
+    def _api(self, api: str) -> str | None:
+        return None if "api" in self.kept.left_out else turtle.literal(api)
+
+    def _event(self, event: Event) -> None:
+        if event.kind not in SINGLE_CALLS:
+            return
+        facts = event.facts()
+        known = self.out.version_at(self.identity.version(facts), event.at) if facts else None
+        counters = {"elapsed": event.number("elapsed")}
+        api = event.record.get("api", event.kind.lower())
+        entity = known.iri if known else None
+        acting = self.out.acting(event.process, event.task)
+        self.activity(event.iri, event.kind, acting, event.thread.iri, api, counters, event.at, entity)
+        for name in ("from", "to", "path"):
+            value = event.text(name)
+            if value is not None:
+                self.graph.say(event.iri, path_if_known(name, os.path.normpath(value)))
+        if event.kind == "Delete" and known and event.number("links", 1) == 0:
+            self.graph.say(known.iri, ("prov:wasInvalidatedBy", named(event.iri)))

@@ -1,0 +1,174 @@
+"""What the programs of a run said: facts and conclusions in, their part of the run's graph out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from urllib.parse import quote
+
+from provio.base import turtle
+from provio.base.vocab import NS, PROV, local_name, provio, superclasses, vocabulary
+from provio.graph.lines import Pair
+from provio.lineage.declared import Saved, State, Under, Version
+from provio.lineage.model import Conclusions
+from provio.trace.declarations import Settings
+from provio.trace.facts import Process
+from provio.trace.metrics import Metric
+from provio.trace.run_facts import Trace
+
+# Classes by the names that programs give: a general class and a kind in, the types that a node has out.
+
+
+TOP = NS + "Extensible"  # which says nothing
+
+
+def types_of_kind(general: str, kind: str) -> tuple[Sequence[str], bool]:
+    """Return the IRIs of the classes of a node, the most specific first, and whether the kind is known by them.
+
+    One of them alone implies what else the node is (`implied.classes`).
+    """
+    return _types(general, kind, len(vocabulary().parents))
+
+
+@cache
+def _types(general: str, kind: str, _known: int) -> tuple[Sequence[str], bool]:
+    top = provio(general)
+    found = next((iri for iri in sorted(_named(kind)) if iri == top or top in superclasses(iri)), None)
+    lowest = found or top
+    above = sorted(superclasses(lowest), key=lambda c: (-len(superclasses(c)), c))
+    between = [iri for iri in above if iri == top or top in superclasses(iri)]
+    if general == "DataObject":  # any other class below it stands alone
+        between = between[: 0 if lowest.startswith(NS) else 1 + [iri.startswith(NS) for iri in between].index(True)]
+    return [lowest, *between], found is not None or not kind
+
+
+def _named(kind: str) -> list[str]:
+    words = vocabulary()
+    if kind in words.terms:
+        return [words.terms[kind]]
+    return [iri for iri in words.parents if kind and (iri == kind or local_name(iri) == kind)]
+
+
+Say = Callable[..., None]
+LONGEST = 200  # characters of a name in an IRI
+
+
+class SaidGraph:
+    """Writes what was said; `say` adds properties to a subject."""
+
+    def __init__(self, trace: Trace, conclusions: Conclusions, say: Say) -> None:
+        self.trace, self.out, self.say = trace, conclusions, say
+
+    def nodes(self) -> Iterator[None]:
+        """All of it."""
+        checkpoints = {one.iri for one in self.trace.said.checkpoints}
+        for version in self.out.said.versions.values():
+            yield from self._version(version)
+        for under in self.out.said.under:
+            self._under(under)
+            yield
+        for metric in self.trace.said.metrics:
+            self._metric(metric)
+            yield
+        for saved in self.out.said.saved:
+            self._saved(saved)
+            yield
+        for iri in self.out.said.kept:
+            yield from self._entity(iri)
+        for state in self.out.said.states.values():
+            self._state(state)
+        for holder, settings in self.trace.said.settings.items():
+            strand = self.out.strands.get(holder)
+            if strand or holder in checkpoints:
+                yield from self._settings(strand.process.iri if strand else holder, "hadSetting", settings)
+
+    def _typed(self, iri: str, general: str, kind: str, *pairs: Pair) -> None:
+        types, known = types_of_kind(general, kind)
+        self.say(iri, *(("a", f"<{one}>") for one in types), ("kind", None if known else turtle.literal(kind)), *pairs)
+
+    def _version(self, version: Version) -> Iterator[None]:
+        said = version.said
+        whole = None if said.complete else turtle.boolean(False)
+        self._typed(version.iri, "Configuration", said.kind, _name(said.name), ("complete", whole))
+        yield from self._settings(version.iri, "prov:hadMember", said.settings)
+
+    def _settings(self, holder: str, tie: str, settings: Settings) -> Iterator[None]:
+        for name, value in settings.items():
+            iri = f"{holder}#{_segment(name)}"
+            self._typed(iri, "Setting", "", ("name", turtle.literal(name)), ("value", value.term))
+            self.say(holder, (tie, f"<{iri}>"))
+            yield
+
+    def _under(self, under: Under) -> None:
+        version, phase = f"<{under.version}>", self._phase(under.actor, under.at)
+        self.say(under.iri, ("a", f"<{PROV}Usage>"))
+        at, series = turtle.instant(under.at), turtle.literal(under.series)
+        self.say(under.iri, ("prov:entity", version), ("prov:atTime", at), ("series", series))
+        self.say(phase, ("prov:qualifiedUsage", f"<{under.iri}>"))
+        self._had("hadConfiguration", under.version, under.task)
+
+    def _had(self, word: str, iri: str, task: str) -> None:
+        """Say of the run that it had something, and of the Task in which that was said."""
+        self.say(self.trace.iri, (word, f"<{iri}>"))
+        strand = self.out.strands.get(task)
+        if strand:
+            self.say(strand.process.iri, (word, f"<{iri}>"))
+
+    def _metric(self, metric: Metric) -> None:
+        iri, actor = metric.iri, self.out.acting(self.trace.processes[metric.process], metric.task)
+        made = self._made(actor, metric.at)
+        step = None if metric.step is None else turtle.integer(metric.step)
+        value = metric.value.term
+        self._typed(iri, "Metric", metric.kind, _name(metric.name), ("value", value), ("step", step), *made)
+        self._had("hadMetric", iri, metric.task)
+
+    def _saved(self, saved: Saved) -> None:
+        said = saved.said
+        step = None if said.step is None else turtle.integer(said.step)
+        path = turtle.text_or_encoded("path", said.path) if said.path else ("path", None)
+        ties = [
+            *(("prov:hadMember", f"<{file}>") for file in saved.files),
+            *(("hadConfiguration", f"<{one}>") for one in saved.configurations),
+            *(("hadMetric", f"<{one}>") for one in saved.metrics),
+        ]
+        made = self._made(saved.actor, said.at)
+        self._typed(said.iri, "Checkpoint", said.kind, path, ("step", step), *made, *ties)
+        self._had("hadCheckpoint", said.iri, said.task)
+
+    def _made(self, actor: Process, at: int) -> list[Pair]:
+        phase = self._phase(actor, at)
+        return [("prov:generatedAtTime", turtle.instant(at)), ("prov:wasGeneratedBy", f"<{phase}>")]
+
+    def _phase(self, actor: Process, at: int) -> str:
+        return self.out.phase_at(actor, at).iri
+
+    def _entity(self, iri: str) -> Iterator[None]:
+        """Something that no file shows, which has been told of once or more often."""
+        for said in self.out.said.kept[iri]:
+            identifier = turtle.literal(said.identifier) if said.identifier else None
+            self._typed(iri, "DataObject", said.kind, _name(said.name), ("identifier", identifier))
+            yield from self._settings(iri, "prov:hadMember", said.settings)
+
+    def _state(self, state: State) -> None:
+        first = self.out.said.kept[state.of][0]
+        if state.iri != state.of:
+            whole = ("prov:specializationOf", f"<{state.of}>")
+            self._typed(state.iri, "DataObject", first.kind, _name(first.name), whole)
+        if state.maker:
+            self.say(state.iri, *self._made(state.maker, state.at))
+        else:
+            self.say(state.iri, ("firstUsed", turtle.instant(state.at)))
+
+
+def _name(name: str) -> Pair:
+    return "name", turtle.literal(name) if name else None
+
+
+def _segment(name: str) -> str:
+    """A name as the end of an IRI; a very long one by its hash."""
+    encoded = quote(name.encode("utf-8", "surrogatepass"), safe="-._~")
+    if len(encoded) <= LONGEST:
+        return encoded
+    from hashlib import sha256
+
+    return "sha256:" + sha256(name.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,112 @@
+"""The lines of a graph: subjects, properties and values in, N-Triples out."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from provio.base import turtle
+from provio.base.vocab import PROV, RDF, RDFS, RUN_BASE, XSD, provio, types
+
+Pair = tuple[str, str | None]  # a word, and an N-Triples term or None for what is not known
+# Comments in the N-Triples of a run: the statements that follow belong to the run, or are about shared things.
+OWN, SHARED = "# own\n", "# shared\n"
+_ZEROS = re.compile(r"\.?0+Z")
+_ZERO_TIME = f'0Z"^^<{XSD}dateTime>'
+
+
+@cache
+def term(name: str) -> str:
+    """Return a word of provio's or, with its prefix, of PROV's as an N-Triples term; `a` is `rdf:type`."""
+    prefix, _, local = name.rpartition(":")
+    if name == "a":
+        return f"<{RDF}type>"
+    return f"<{PROV + local if prefix == 'prov' else RDFS + local if prefix == 'rdfs' else provio(local)}>"
+
+
+@cache
+def _typing(kind: str) -> tuple[Pair, ...]:
+    return tuple(("a", f"<{iri}>") for iri in types(kind)) if kind else ()
+
+
+class Graph:
+    """Lines of N-Triples; `node` begins a subject, `say` adds to it. Nothing is checked here: see
+    `provio.base.vocab`."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def node(self, iri: str, kind: str, *pairs: Pair) -> None:
+        """Add a typed subject and its properties; a value of None is left out, and of no kind nothing is said."""
+        self.say(iri, *_typing(kind), *pairs)
+
+    def say(self, iri: str, *pairs: Pair) -> None:
+        """Add properties to a subject; values are N-Triples terms."""
+        self.lines += [f"<{iri}> {term(name)} {value} .\n" for name, value in pairs if value is not None]
+
+    def version(self, iri: str, begun: int | None) -> None:
+        """Note a version for the index of versions (`across.versions`), in a comment: when its writer may have begun
+        (ns since 1970), None where it has none."""
+        self.lines.append(_note(iri, begun))
+
+
+def _note(iri: str, begun: int | None) -> str:
+    return f"#version <{iri}> {'' if begun is None else begun}\n"
+
+
+class RunGraph(Graph):
+    """The lines of a run's graph: what belongs to the run (by the subject's or the value's IRI) in `lines`, and what is
+    about shared things in `shared`, with times as a store returns them."""
+
+    def __init__(self, run_iri: str) -> None:
+        super().__init__()
+        self.shared: list[str] = []
+        self.iri, run = run_iri, re.escape(run_iri.removeprefix(RUN_BASE))
+        channel = rf"(?:pipe|socket)/[^> ]*/{run}/[^/> ]+>?$"
+        own = rf"<?https://w3id\.org/provio/(?:run/{run}(?:[/>]|$)|{channel}|entity/[^~> ]*~{run}\.)"
+        self._own = re.compile(own).match
+
+    def say(self, iri: str, *pairs: Pair) -> None:
+        """Add properties to a subject; values are N-Triples terms."""
+        if iri.startswith(self.iri) or self._own(iri):
+            super().say(iri, *pairs)
+            return
+        for name, value in pairs:
+            if value is None:
+                continue
+            if value[0] == "<" and self._own(value):
+                self.lines.append(f"<{iri}> {term(name)} {value} .\n")
+            else:
+                time = _ZEROS.sub("Z", value) if value.endswith(_ZERO_TIME) else value
+                self.shared.append(f"<{iri}> {term(name)} {time} .\n")
+
+    def version(self, iri: str, begun: int | None) -> None:
+        """Note a version, among what is about shared things: the run's list keeps it."""
+        self.shared.append(_note(iri, begun))
+
+    def take(self) -> str:
+        """Return all lines, those of the run and the shared ones each after their mark, and forget them."""
+        text = "".join((OWN, *self.lines, SHARED, *self.shared))
+        self.lines.clear()
+        self.shared.clear()
+        return text
+
+
+def bundle_iri(run_iri: str) -> str:
+    """Return the IRI of a run's graph: a prov:Bundle is an entity, so it is not the run activity's."""
+    return run_iri + "/bundle"
+
+
+def named(iri: str) -> str:
+    """Return an IRI as an N-Triples term."""
+    return f"<{iri}>"
+
+
+def informed(name: str, earlier: str | None) -> list[Pair]:
+    """Return what says that an earlier activity informed one (`carriedFrom`, `launchedBy`, …); nothing of none."""
+    return [(name, named(earlier)), ("prov:wasInformedBy", named(earlier))] if earlier else []
+
+
+def path_if_known(name: str, value: bytes | None) -> Pair:
+    """Return what says a path, under the name of the way in which it is written."""
+    return turtle.text_or_encoded(name, value) if value is not None else (name, None)

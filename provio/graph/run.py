@@ -1,0 +1,435 @@
+"""One run's facts and conclusions in, its named graph out as N-Triples lines (`docs/graph.md` says what it holds)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from urllib.parse import unquote
+
+from provio.base import turtle
+from provio.base.vocab import PROV
+from provio.graph.calls import CallGraph, counters_of
+from provio.graph.declarations import SaidGraph
+from provio.graph.lines import OWN, Graph, Pair, RunGraph, bundle_iri, informed, named, path_if_known
+from provio.graph.members import Hand, MemberGraph
+from provio.graph.ranks import Ranks
+from provio.lineage import conclude_lone
+from provio.lineage.identity import VERSION, Identity, without_task
+from provio.lineage.model import TICK, Code, Conclusions, Phase, Strand, Version
+from provio.settings.home import RUN_ID
+from provio.system import jobs
+from provio.system.statx import Record
+from provio.trace import read as traces
+from provio.trace.decode import path_of
+from provio.trace.facts import Process
+from provio.trace.run_facts import Task, Trace
+
+CLOCK = ("clockOffset", "clockWithin")
+JOB_FACTS = ("jobId", "jobArrayIndex", "jobNodes", "jobPartition", "jobAccount", "jobResources")
+
+
+class Ends:
+    """How the processes of a run ended: their parents' waits say it, each of the last image with the pid and tick."""
+
+    def __init__(self, trace: Trace) -> None:
+        processes = sorted(trace.processes.values(), key=lambda process: process.started)
+        self.last_images = {(process.host, process.pid, process.tick): process.iri for process in processes}
+        self.ends = {
+            (process.host, event.number("childPid")): (event.at, event.packed)
+            for process in processes
+            for event in process.events
+            if event.kind == "ChildEnd"
+        }
+
+    def of(self, process: Process) -> Record:
+        """Return what was said of a process's end, if anything."""
+        at, packed = self.ends.get((process.host, process.pid), (0, None))
+        last = self.last_images[process.host, process.pid, process.tick]
+        return packed.record() if packed and last == process.iri and at >= process.started else {}
+
+
+class Whole:
+    """What is to be known of all processes of a run: how they ended, which rank each is, when the first began."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.ends, self.ranks = Ends(trace), Ranks(trace)
+        self.begun = min((process.started for process in trace.processes.values()), default=0) - TICK - 1
+
+
+def triples(
+    trace: Trace, identity: Identity, conclusions: Conclusions, whole: Whole, of_run: bool = False
+) -> Iterator[str]:
+    """Yield the lines of the graph of a part of a run, in pieces of bounded size in which marks divide what belongs to
+    the run from what is about shared things: what is said of the processes and versions in it, and, where `of_run`, of
+    the run itself and its ranks."""
+    graph = RunGraph(trace.iri)
+    writer = _Writer(graph, trace, identity, conclusions, whole)
+    for step in chain((writer.run(), writer.ranks()) if of_run else (), writer.steps()):
+        for _ in step:
+            if len(graph.lines) + len(graph.shared) > 12_500:
+                yield graph.take()
+    yield graph.take()
+
+
+def ties(tied: Iterable[tuple[str, str, str]]) -> str:
+    """Return the lines that tie phases of the run: (phase, `carriedFrom` or `launchedBy`, the earlier one)."""
+    graph = Graph()
+    for phase, name, earlier in tied:
+        graph.say(phase, *informed(name, earlier))
+    return OWN + "".join(graph.lines)
+
+
+def _own_name(version: Version) -> bytes | None:
+    """The last name of a version, where its File does not say it already."""
+    if len(version.sightings) == 1:
+        return None
+    name = version.last_name or None
+    return None if set(version.names.values()) == {name} else name
+
+
+class _Writer:
+    """Writes the graph of one run, a kind of node after the other."""
+
+    def __init__(self, graph: Graph, trace: Trace, identity: Identity, conclusions: Conclusions, whole: Whole) -> None:
+        self.graph = graph
+        self.trace = trace
+        self.identity = identity
+        self.out = conclusions
+        run = trace.run
+        self.calls = CallGraph(graph, trace, identity, conclusions)
+        self.kept = self.calls.kept
+        self.user = identity.user(run.get("host", "host"), run.get("user", "user"))
+        self.person = None if "user" in self.kept.left_out else named(self.user)
+        self.files: set[str] = set()
+        self.image = named(identity.image(trace.image)) if trace.image else None
+        self.strands: dict[str, list[tuple[str, Strand]]] = {}
+        for iri, strand in conclusions.strands.items():
+            self.strands.setdefault(trace.tasks[iri].process.iri, []).append((iri, strand))
+        self.inside = MemberGraph(conclusions, Hand(graph.node, self.calls.activity, counters_of, self.kept.program))
+        self.whole = whole
+        self.acting = {} if "rank" in self.kept.left_out else whole.ranks.of
+
+    def steps(self) -> Iterable[Iterable[None]]:
+        """The parts of the graph; each yields now and then, so that its lines can be taken away."""
+        for process in self.trace.processes.values():
+            yield self._process(process)
+            yield self.calls.activities(process)
+            yield self._lone(process)
+            yield self.inside.activities(process)
+        yield self._versions()
+        yield self.inside.members()
+        yield SaidGraph(self.trace, self.out, self.graph.say).nodes()
+        yield self._rest()
+
+    def _lone(self, process: Process) -> Iterator[None]:
+        """What a process did to lone files, and what these are."""
+        for part in traces.lone_files(self.trace, process):
+            found = conclude_lone(part, self.identity, self.out)
+            writer = _Writer(self.graph, part, self.identity, found, self.whole)
+            writer.calls.usual = self.calls.usual
+            for opening in part.openings():
+                writer.calls.opening(opening)
+                yield
+            for one in found.inputs[process.iri]:
+                use = "usedAsNoise" if one.noise else "prov:used"
+                for phase in {found.phase_at(process, moment).iri for moment in (one.first, one.last)}:
+                    self.graph.say(phase, (use, named(one.version)))
+            yield from writer._versions()
+
+    def run(self) -> Iterator[None]:
+        """What is said of the run itself, and of all that it began with."""
+        run, graph = self.trace.run, self.graph
+        ended = run.get("endedNs")
+        graph.node(
+            self.trace.iri,
+            "Run",
+            ("prov:startedAtTime", turtle.instant(int(run["startedNs"])) if "startedNs" in run else None),
+            ("prov:endedAtTime", turtle.instant(int(ended)) if ended else None),
+            *self._texts(
+                run,
+                "commandLine",
+                "name",
+                "campaign",
+                "cwd",
+                "cwdEncoded",
+                "host",
+                "system",
+                "kernel",
+                "cpu",
+                "gitCommit",
+                *JOB_FACTS,
+                "detail",
+            ),
+            *((name, turtle.integer(int(run[name]))) for name in ("exitCode", "signal", "uid") if name in run),
+            ("gitDirty", turtle.boolean(run["gitDirty"] == "true") if "gitDirty" in run else None),
+            ("prov:wasAssociatedWith", self.person),
+        )
+        if self.person:
+            name = turtle.literal(run.get("user", "user"))
+            graph.node(self.user, "User", ("name", name), ("rdfs:label", name))
+        graph.say(bundle_iri(self.trace.iri), ("a", named(PROV + "Bundle")))
+        if RUN_ID.fullmatch(run.get("parentRun", "")):
+            parent = self.trace.iri.rpartition("/")[0] + "/" + turtle.segment(run["parentRun"])
+            graph.node(parent, "Run")
+            graph.say(self.trace.iri, ("partOf", named(parent)), ("prov:wasInformedBy", named(parent)))
+        for key, value in self.trace.environment.items():
+            iri = f"{self.trace.iri}/environment/{turtle.segment(key)}"
+            graph.node(iri, "Environment", ("name", turtle.literal(key)), ("value", turtle.literal(value)))
+            graph.say(self.trace.iri, ("prov:used", named(iri)))
+        for job in self._jobs():
+            self._job(f"{self.trace.iri}/job/{turtle.segment(jobs.key(job))}", job)
+        for host, record in self.trace.hosts.items():
+            self._host(f"{self.trace.iri}/{host}/host", unquote(host), record)
+        yield
+
+    def ranks(self) -> Iterator[None]:
+        """What is said of each rank."""
+        for process, program in self.out.programs.items() if self.acting else ():
+            if "program" not in self.kept.left_out:
+                self.whole.ranks.acting(process, program.iri)
+        yield from self.whole.ranks.say(self.graph.node, self.graph.say, self.person) if self.acting else ()
+
+    def _host(self, iri: str, name: str, record: Record) -> None:
+        """Say of a host that took part what was found of its clock."""
+        called = turtle.literal(name)
+        measured = [(word, turtle.integer(int(record[word]))) for word in CLOCK if word in record]
+        self.graph.node(iri, "Host", ("name", called), ("rdfs:label", called), *measured)
+        self.graph.say(self.trace.iri, ("prov:atLocation", named(iri)))
+
+    def _jobs(self) -> list[dict[str, str]]:
+        """The facts of the run's own job, and of those that joined it."""
+        own = {name: self.trace.run[name] for name in JOB_FACTS if name in self.trace.run}
+        return [*([own] if "jobId" in own else []), *self.trace.jobs.values()]
+
+    def _job(self, iri: str, job: dict[str, str]) -> None:
+        label = f"job {job['jobId']}" + (f"[{job['jobArrayIndex']}]" if "jobArrayIndex" in job else "")
+        self.graph.node(iri, "Job", ("rdfs:label", turtle.literal(label)), *self._texts(job, *JOB_FACTS))
+        self.graph.say(self.trace.iri, ("inJob", named(iri)))
+
+    def _texts(self, record: dict[str, str], *names: str) -> list[Pair]:
+        return [(name, turtle.literal(record[name])) for name in names if name in record]
+
+    def _process(self, process: Process) -> Iterator[None]:
+        program, whole = self.out.programs[process.iri], self.kept.whole(process)
+        if whole == process.iri:
+            self._image(process)
+        if self.kept.program(program.iri):
+            self._program(process)
+        for thread in () if "thread" in self.kept.left_out else process.threads:
+            acts = ("prov:actedOnBehalfOf", self.kept.program(program.iri))
+            self.graph.node(thread.iri, "Thread", ("tid", turtle.integer(thread.tid)), acts)
+        self._phases(process, program.iri)
+        yield
+        for iri, strand in self.strands.get(process.iri, ()):
+            self._task(self.trace.tasks[iri], strand, program.iri)
+            self._phases(strand.process, program.iri)
+            yield
+
+    def _image(self, process: Process) -> None:
+        record, program = process.record, self.out.programs[process.iri]
+        self.graph.node(
+            process.iri,
+            "Process",
+            ("partOf", named(self.trace.iri)),
+            ("pid", turtle.integer(process.pid)),
+            ("startTick", turtle.integer(process.tick)),
+            *self._texts(record, "argv", "cwd", "cwdEncoded", "host", "jobId", "jobArrayIndex"),
+            ("rank", turtle.integer(int(record["rank"])) if "rank" in record else None),
+            ("prov:startedAtTime", turtle.instant(process.started)),
+            ("prov:endedAtTime", turtle.instant(process.ended)),
+            *self._end(process),
+            ("prov:wasAssociatedWith", self.kept.program(program.iri)),
+        )
+
+    def _phases(self, process: Process, program: str) -> None:
+        noise: dict[str, bool] = {}  # each process decides by itself what of its inputs is the system's own
+        for found in self.out.inputs.get(process.iri, ()):
+            noise[found.version] = noise.get(found.version, True) and found.noise
+        for phase in self.out.phases[process.iri]:
+            self._phase(phase, program, self.kept.whole(process), noise)
+        for phase in self.out.finer.get(process.iri, ()):
+            self._phase(phase, program, phase.iri.rpartition("/")[0], noise)
+
+    def _task(self, task: Task, strand: Strand, program: str) -> None:
+        """A Task as a whole; what it used and generated its parts say."""
+        record, graph = task.record, self.graph
+        name = path_of(record, "name") or b"task"
+        within = task.part_of + "/" if task.part_of in self.out.strands else self.kept.whole(task.process)
+        graph.node(
+            strand.process.iri,
+            "Task",
+            ("partOf", named(within)),
+            ("rdfs:label", turtle.literal(name.decode("utf-8", "replace"))),
+            path_if_known("name", name),
+            *(path_if_known(word, path_of(record, word)) for word in ("kind", "sourceText")),
+            ("number", turtle.integer(int(record["number"])) if "number" in record else None),
+            ("status", turtle.literal(record["status"]) if "status" in record else None),
+            ("prov:startedAtTime", turtle.instant(task.started)),
+            ("prov:endedAtTime", turtle.instant(max(task.started, strand.ended))),
+            ("prov:wasAssociatedWith", self.kept.program(program)),
+        )
+
+    def _program(self, process: Process) -> None:
+        graph, program = self.graph, self.out.programs[process.iri]
+        label = turtle.literal(program.label)
+        graph.node(program.iri, "Program", ("rdfs:label", label), path_if_known("path", program.path))
+        graph.say(program.iri, ("prov:actedOnBehalfOf", self.person))
+        if "process" in self.kept.left_out:
+            return
+        association = process.iri + "association"
+        graph.say(association, ("a", named(PROV + "Association")))
+        graph.say(process.iri, ("prov:qualifiedAssociation", named(association)))
+        graph.say(association, ("prov:agent", named(program.iri)))
+        if program.plan:
+            graph.say(association, ("prov:hadPlan", named(program.plan.version)))
+            graph.say(program.plan.version, ("a", named(PROV + "Plan")))
+
+    def _end(self, process: Process) -> list[Pair]:
+        """How a process ended."""
+        record = self.whole.ends.of(process)
+        return [(name, turtle.integer(int(record[name]))) for name in ("exitCode", "signal") if name in record]
+
+    def _phase(self, phase: Phase, program: str, whole: str, noise: dict[str, bool]) -> None:
+        graph, alone = self.graph, self.kept.only_thread(phase.process)
+        rank = self.acting.get(without_task(phase.process.iri)) if self.acting else None
+        graph.node(
+            phase.iri,
+            "Task" if phase.process.image == "task" else "Phase",
+            ("partOf", named(whole)),
+            ("prov:startedAtTime", turtle.instant(phase.start)),
+            ("prov:endedAtTime", turtle.instant(max(phase.end, phase.start))),
+            ("prov:wasAssociatedWith", self.kept.program(program)),
+            ("prov:wasAssociatedWith", named(alone.iri) if alone else None),
+            ("prov:wasAssociatedWith", named(rank) if rank else None),
+            *((self._use(version, noise), named(version)) for version in phase.used),
+            ("prov:used", self.image if phase.process.iri in self.trace.contained else None),
+            *(
+                ("ranAsNoise" if self._is_noise(code.version) else "ran", named(code.version))
+                for code in self._code(phase)
+            ),
+        )
+        if phase.continued and phase.carried_from:
+            graph.say(phase.iri, ("continuedFrom", named(phase.carried_from)))
+        for name, earlier in (("carriedFrom", phase.carried_from), ("launchedBy", phase.launched_by)):
+            graph.say(phase.iri, *informed(name, earlier))
+        for task in phase.joined:
+            graph.say(phase.iri, *informed("carriedFrom", task))
+
+    def _use(self, entity: str, noise: dict[str, bool]) -> str:
+        version = entity.partition("#")[0]
+        as_noise = noise[version] if version in noise else self._is_noise(version)
+        return "usedAsNoise" if as_noise else "prov:used"
+
+    def _run(self, code: Code) -> str:
+        return "ranAsNoise" if self._is_noise(code.version) else "ran"
+
+    def _is_noise(self, iri: str) -> bool:
+        version = self.out.versions.get(iri)
+        return version is not None and version.noise
+
+    def _code(self, phase: Phase) -> tuple[Code, ...]:
+        """What is said of the first phase of a process alone: the others carry it on."""
+        phases = self.out.phases[phase.process.iri], self.out.finer.get(phase.process.iri, (None,))
+        first = phase.process.image != "task" and any(phase is known[0] for known in phases)
+        return self.out.programs[phase.process.iri].code if first else ()
+
+    def _versions(self) -> Iterator[None]:
+        for version in (*self.out.told(), *self.out.contributions):
+            self._version(version)
+            yield
+
+    def _version(self, version: Version) -> None:
+        graph, names = self.graph, version.names
+        graph.node(
+            version.iri,
+            "FileVersion",
+            ("size", turtle.integer(version.facts.size)),
+            ("modified", turtle.instant(version.facts.mtime)),
+            path_if_known("path", _own_name(version)),
+            ("sha256", turtle.literal(version.sha256) if version.sha256 else None),
+            ("format", turtle.literal("HDF5") if version.iri in self.out.known else None),
+            ("prov:wasGeneratedBy", named(version.generated_by) if version.generated_by else None),
+            ("madeIn", self._made_in(version.iri)),
+            ("prov:wasAttributedTo", self.kept.program(version.attributed_to) if version.attributed_to else None),
+            *(("prov:specializationOf", named(file)) for file in names),
+        )
+        if not version.noise:
+            graph.version(version.iri, self._begun(version))
+        for _, other in version.retimed:
+            graph.say(version.iri, ("prov:alternateOf", named(other)))
+        for earlier in version.revision_of:
+            graph.say(version.iri, ("prov:wasRevisionOf", named(earlier)), ("prov:wasDerivedFrom", named(earlier)))
+        for gone in version.without or ():
+            graph.say(version.iri, ("without", named(gone)))
+        for file, path in names.items():
+            self._file(file, path)
+
+    def _begun(self, version: Version) -> int | None:
+        """When a writer in the run may have begun to make a version, at the earliest; None where none made it."""
+        if version.generated_by is None:
+            return None
+        earlier = (int(found["mtime"]) for found in map(VERSION.match, version.revision_of) if found)
+        return max(earlier, default=self.whole.begun)  # what its writer kept was there before it
+
+    def _made_in(self, entity: str) -> str | None:
+        """The finer phase that finished it, where its process has finer ones."""
+        phase = self.out.made_in.get(entity)
+        return named(phase) if phase else None
+
+    def _file(self, file: str, path: bytes) -> None:
+        if file not in self.files:
+            self.files.add(file)
+            self.graph.node(file, "File", path_if_known("path", path))
+
+    def _image_of_container(self) -> None:
+        """The image that the processes in its container used, and its own files among the versions of the run."""
+        record, iri = self.trace.image, self.identity.image(self.trace.image)
+        labels = record.get("imageLabel", "").split("\n")
+        members = (version for version in self.out.versions.values() if self._is_of_image(version))
+        self.graph.node(
+            iri,
+            "Image",
+            ("rdfs:label", turtle.literal(os.path.basename(record.get("path", "")) or record.get("name", "image"))),
+            *self._texts(record, "name", "path", "pathEncoded", "digest", "recipe", "runtime"),
+            *(("imageLabel", turtle.literal(label)) for label in labels if label),
+            *(("prov:hadMember", named(version.iri)) for version in members),
+        )
+
+    def _is_of_image(self, version: Version) -> bool:
+        if version.facts.device in self.trace.image_devices:
+            return True
+        roots = [root + b"/" for root in self.trace.roots]
+        return any(path.startswith(root) for path in version.names.values() for root in roots)
+
+    def _rest(self) -> Iterator[None]:
+        graph = self.graph
+        if self.trace.image:
+            self._image_of_container()
+        for copy in self.out.copies:
+            graph.node(
+                copy.iri,
+                "Copy",
+                ("partOf", named(self.kept.whole(copy.process))),
+                ("prov:startedAtTime", turtle.instant(copy.start)),
+                ("prov:endedAtTime", turtle.instant(copy.end)),
+                ("prov:wasAssociatedWith", self.kept.program(self.out.programs[copy.process.iri].iri)),
+                *((self._use(source, {}), named(source)) for source in copy.used),
+                *informed("launchedBy", copy.launched_by),
+            )
+        for segment in self.out.segments:
+            made = ("prov:wasGeneratedBy", named(segment.generated_by))
+            noise = ("noise", turtle.boolean(True) if segment.noise else None)
+            graph.node(segment.iri, segment.kind, path_if_known("path", segment.path), made, noise)
+            graph.say(segment.iri, ("prov:wasAttributedTo", self.kept.program(segment.program)))
+            graph.say(segment.iri, ("prov:specializationOf", named(segment.channel)))
+            graph.say(segment.iri, ("madeIn", self._made_in(segment.iri)))
+        for channel in dict.fromkeys(name for names in self.out.channels.values() for name in names if name):
+            graph.node(channel, "Channel")
+        for alias, channel in sorted(self.out.aliases):
+            graph.node(alias, "Channel", ("prov:alternateOf", named(channel)))
+        for version, other in self.out.shown:
+            graph.say(version, ("mapsOnto", named(other)), ("prov:wasDerivedFrom", named(other)))
+        for iri, about, reason in (*self.trace.gaps, *self.out.gaps):
+            graph.node(iri, "Gap", ("reason", turtle.literal(reason)), ("about", named(about)))
+        yield

@@ -1,0 +1,268 @@
+"""What programs said of themselves, and what follows: facts in, versions of configurations, what used and made things
+that no file shows, and what each checkpoint is and was under, out.
+
+A configuration that a program says it goes by is an input from then on; something that it says it used is one, too, and
+what it says it made is an output: a phase ends there as with files. A metric or a checkpoint ends none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from operator import attrgetter
+from os.path import normpath
+from typing import TypeVar
+
+from provio.lineage.declared import Saved, State, Under, entity_iri, series_of, version_iri
+from provio.lineage.declared import Version as ConfigurationVersion
+from provio.lineage.identity import Identity
+from provio.lineage.model import Conclusions, Input, Span, Version, inode_of
+from provio.system.statx import Facts
+from provio.trace.declarations import Checkpoint, Configuration, Entity, Use
+from provio.trace.facts import Process
+from provio.trace.metrics import Metric
+from provio.trace.run_facts import Trace
+
+
+def say(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
+    """Note configurations, and what was said to be used and made, before processes are cut into phases."""
+    for one in sorted(trace.said.configurations, key=lambda one: (one.at, one.iri)):
+        _configured(one, trace, conclusions)
+    for said in trace.said.entities.values():
+        conclusions.said.kept.setdefault(entity_iri(trace.iri, said), []).append(said)
+    states, seen = _States(trace, conclusions), _Seen(conclusions.versions.values() if trace.said.uses else ())
+    for use in sorted(trace.said.uses, key=lambda use: use.at):
+        actor = conclusions.acting(trace.processes[use.process], use.task)
+        if use.entity in trace.said.entities:
+            states.use(entity_iri(trace.iri, trace.said.entities[use.entity]), use, actor)
+        elif use.path is not None and not (inside := seen.below(use.path, use.at)) and use.facts:
+            seen.add(use.path, use.at, _file(use, use.facts, actor, identity, conclusions))
+        elif use.path is not None:
+            known = inside or seen.at(use.path, use.at)
+            if known and not use.made:
+                conclusions.inputs[actor.iri] += [Input(actor, version, use.at, use.at) for version in known]
+            elif not inside:
+                said = Entity("", use.process, use.at, use.path.decode("utf-8", "replace"), "", "", {})
+                iri = entity_iri(trace.iri, said)
+                conclusions.said.kept.setdefault(iri, []).append(said)
+                states.use(iri, use, actor)
+
+
+def _configured(said: Configuration, trace: Trace, conclusions: Conclusions) -> None:
+    actor, iri = conclusions.acting(trace.processes[said.process], said.task), version_iri(said)
+    series = series_of(conclusions.programs[said.process].iri, said.name)
+    conclusions.said.versions.setdefault(iri, ConfigurationVersion(iri, said))
+    conclusions.said.under.append(Under(said.iri, iri, series, actor, said.process, said.task, said.at, said.name))
+    conclusions.inputs[actor.iri].append(Input(actor, iri, said.at, said.at))
+
+
+class _Seen:
+    """Versions by the paths at which they were seen, and since when. A folder is the files in it, as they then were."""
+
+    def __init__(self, versions: Iterable[Version]) -> None:
+        self.there: dict[bytes, list[tuple[int, str]]] = {}
+        for version in versions:
+            for (_, path), (first, _last) in version.sightings.items():
+                self.there.setdefault(path, []).append((first, version.iri))
+        self.paths = sorted(self.there)
+
+    def add(self, path: bytes, first: int, version: str) -> None:
+        """Note one more."""
+        if path not in self.there:
+            insort(self.paths, path)
+        self.there.setdefault(path, []).append((first, version))
+
+    def at(self, path: bytes, moment: int) -> list[str]:
+        """Return the latest version that a file is known to have been by a moment, if any."""
+        known = [found for found in self.there.get(path, ()) if found[0] <= moment]
+        return [max(known)[1]] if known else []
+
+    def below(self, path: bytes, moment: int) -> list[str]:
+        """Return what is known of the files in a folder."""
+        folder = path.rstrip(b"/") + b"/"
+        found: list[str] = []
+        for place in range(bisect_left(self.paths, folder), len(self.paths)):
+            if not self.paths[place].startswith(folder):
+                break
+            found += self.at(self.paths[place], moment)
+        return found
+
+
+def _file(use: Use, facts: Facts, actor: Process, identity: Identity, conclusions: Conclusions) -> str:
+    """A file whose use no call showed; returns its version."""
+    path = use.path or b""
+    iri = identity.version(facts)
+    version = conclusions.versions.setdefault(iri, Version(iri, facts, False, use.at))
+    version.noise = False
+    version.name(identity.file(path, facts.device), path, use.at)
+    if not use.made:
+        conclusions.inputs[actor.iri].append(Input(actor, iri, use.at, use.at))
+    elif not any(span.inode == inode_of(facts) for span in conclusions.spans):
+        conclusions.spans.append(Span(actor, inode_of(facts), use.at, use.at, use.at, None, facts))
+    return iri
+
+
+class _States:
+    """What things that no file shows were, one state after the other: each is made once, and none before it is used."""
+
+    def __init__(self, trace: Trace, conclusions: Conclusions) -> None:
+        self.run, self.out = trace.iri, conclusions
+        self.now: dict[str, State] = {}
+        self.count: dict[str, int] = {}
+
+    def use(self, of: str, use: Use, actor: Process) -> None:
+        """Note that a process used it as it was, or made it what it is from here on."""
+        state = self.now.get(of)
+        if use.made:
+            state = self._next(of, use.at)
+            state.maker = actor
+            self.out.said.made.append((actor.iri, use.at))
+        elif state is None:
+            state = self._next(of, use.at)
+        self.now[of] = self.out.said.states[state.iri] = state
+        if not use.made:
+            self.out.inputs[actor.iri].append(Input(actor, state.iri, use.at, use.at))
+
+    def _next(self, of: str, at: int) -> State:
+        """Of what other runs may know, too, each state has a name of the run's own."""
+        number = self.count[of] = self.count.get(of, -1) + 1
+        own = of.startswith(self.run)
+        name = (
+            of if own and number == 0 else f"{of}~{number}" if own else f"{of}~{self.run.rpartition('/')[2]}.{number}"
+        )
+        return State(name, of, at)
+
+
+# Checkpoints: which file versions each is, and which configurations and metrics were in force when it was saved.
+
+
+RUN = ""  # the level above all processes
+WITHIN = " "  # behind the name of a level: what was said in parts of it, too
+Named = TypeVar("Named", Under, Metric)
+Latest = dict[str, dict[str, Named]]
+
+
+def save(trace: Trace, conclusions: Conclusions) -> None:
+    """Say of each checkpoint what it is and was under, once versions have their makers."""
+    if not trace.said.checkpoints:
+        return
+    given: dict[str, list[Metric]] = {}
+    for metric in trace.said.metrics:
+        if metric.given_with:
+            given.setdefault(metric.given_with, []).append(metric)
+    files, levels = Files(conclusions, trace.processes.values()), _Levels(trace)
+    under: Latest[Under] = {}
+    metrics: Latest[Metric] = {}
+    for one in _in_order(trace, conclusions):
+        line = levels.of(one.process, one.task)
+        if isinstance(one, Checkpoint):
+            saved = Saved(one, conclusions.acting(trace.processes[one.process], one.task), files.of(one.path, one.at))
+            saved.configurations = sorted({found.version for found in _nearest(line, under).values()})
+            own = _nearest(line, metrics) | {metric.name: metric for metric in given.get(one.iri, ())}
+            saved.metrics = [metric.iri for _, metric in sorted(own.items())]
+            conclusions.said.saved.append(saved)
+        elif isinstance(one, Under):
+            _note(one, line, under)
+        else:
+            _note(one, line, metrics)
+
+
+def _in_order(trace: Trace, conclusions: Conclusions) -> Iterator[Under | Metric | Checkpoint]:
+    """Everything that was said, by when; a checkpoint after the rest of its moment."""
+    moment = attrgetter("at")
+    under, checkpoints = sorted(conclusions.said.under, key=moment), sorted(trace.said.checkpoints, key=moment)
+    return merge(under, trace.said.metrics.in_order(), checkpoints, key=moment)
+
+
+def _note(one: Named, line: Sequence[str], latest: Latest[Named]) -> None:
+    for level in (line[0], *(whole + WITHIN for whole in line)):
+        latest.setdefault(level, {})[one.name] = one
+
+
+def _nearest(line: Sequence[str], latest: Mapping[str, Mapping[str, Named]]) -> dict[str, Named]:
+    found: dict[str, Named] = {}
+    for level in (level for whole in line for level in (whole, whole + WITHIN)):
+        for name, one in latest.get(level, {}).items():
+            found.setdefault(name, one)
+    return found
+
+
+class _Levels:
+    """What something was said in, the nearest first: Tasks, the process, the run."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.tasks = trace.tasks
+        self.known: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def of(self, process: str, task: str) -> tuple[str, ...]:
+        """Return the names of the levels."""
+        found = self.known.get((process, task))
+        if found is None:
+            line: dict[str, None] = {}
+            while task in self.tasks and task not in line:
+                line[task] = None
+                task = self.tasks[task].part_of
+            found = self.known[process, task] = (*line, process, RUN)
+        return found
+
+
+class Files:
+    """The file versions that a run made, by path and by when they were there."""
+
+    def __init__(self, conclusions: Conclusions, processes: Iterable[Process]) -> None:
+        self.there: dict[bytes, list[tuple[int, str]]] = {}
+        for version, moment in _made(conclusions):
+            for (_, path), (first, _last) in version.sightings.items():
+                self.there.setdefault(path, []).append((max(first, moment), version.iri))
+        for versions in self.there.values():
+            versions.sort()
+        self.paths = sorted(self.there)
+        self.gone: dict[bytes, list[int]] = {}
+        for event in (event for process in processes for event in process.events):
+            name = event.text("path" if event.kind == "Delete" else "from")
+            if name and event.kind in ("Delete", "Rename"):
+                self.gone.setdefault(normpath(name), []).append(event.at)
+
+    def of(self, path: bytes, at: int) -> list[str]:
+        """Return the versions at a path, or below it, as they were at a moment; where there were none yet, the first
+        that came."""
+        paths = list(self._below(normpath(path)))
+        found = [version for one in paths if (version := self._at(one, at))]
+        if not found:
+            found = [version for one in paths if (version := self._after(one, at))]
+        return list(dict.fromkeys(found))
+
+    def _below(self, path: bytes) -> Iterator[bytes]:
+        if path in self.there:
+            yield path
+        folder = path.rstrip(b"/") + b"/"
+        for place in range(bisect_left(self.paths, folder), len(self.paths)):
+            if not self.paths[place].startswith(folder):
+                break
+            yield self.paths[place]
+
+    def _at(self, path: bytes, at: int) -> str | None:
+        known = self.there.get(path, [])
+        place = bisect_right(known, at, key=lambda one: one[0])
+        if place == 0:
+            return None
+        moment, version = known[place - 1]
+        return None if any(moment <= gone <= at for gone in self.gone.get(path, ())) else version
+
+    def _after(self, path: bytes, at: int) -> str | None:
+        return next((version for moment, version in self.there.get(path, []) if moment > at), None)
+
+
+def _made(conclusions: Conclusions) -> Iterator[tuple[Version, int]]:
+    """The versions that the run made, each with when it was made."""
+    contributed: dict[str, int] = {}
+    for one in conclusions.contributions:
+        if one.maker:
+            whole = one.iri.rpartition("~")[0]
+            contributed[whole] = max(one.maker[1], contributed.get(whole, 0))
+    for version in conclusions.versions.values():
+        if version.generated_by:
+            yield version, version.maker[1] if version.maker else version.facts.mtime
+        elif version.iri in contributed:
+            yield version, contributed[version.iri]

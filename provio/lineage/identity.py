@@ -1,0 +1,167 @@
+"""Facts to IRIs, computed from the thing and never handed out (so graphs merge by plain union): the rules of identity.
+
+A file version is what `stat` says it is. `Identity` knows one run's mounts; everything else is a plain function.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from provio.base import turtle
+from provio.base.patterns import pattern
+from provio.base.records import plain
+from provio.system.statx import Facts, Record
+
+if TYPE_CHECKING:  # at run time they are dear to load, and a question has none
+    from provio.trace.facts import Opening, Process
+    from provio.trace.run_facts import Trace
+
+BASE = "https://w3id.org/provio/"
+TASK = pattern(r"(?<=/)t\d+/$")
+FINER = pattern(r"/phase/\d+/\d+$")
+# A file's version, or what a process contributed to one: the inode, when it was modified, the size, whose part it is.
+VERSION = pattern(
+    r"(?P<inode>(?P<domain>.*/version/[^/]+)/(?P<of>\d+\.-?\d+))\.(?P<mtime>-?\d+)(?P<rest>\.\d+)(?P<part>~.*)?"
+)
+FILES = 4096  # names that are kept at hand
+LOOPBACK = pattern(r"127\.|\[0:0:0:0:0:0:0:1\]")
+
+
+@plain(frozen=True)
+class Place:
+    """A mount, as identity needs it."""
+
+    point: bytes
+    root: bytes
+    device: str
+    domain: str
+
+
+class Identity:
+    """The IRIs of one run's things."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.run = trace.iri
+        self.boot = turtle.segment(trace.run.get("bootId", "boot"))
+        self.fallback = f"{trace.run.get('host', 'host')}.{self.boot}"
+        self.places = sorted((_place(r) for r in trace.mounts), key=lambda p: -len(p.point))
+        self._domains = {place.device: place.domain for place in reversed(self.places)}
+        self._segments: dict[str, str] = {}
+        if trace.image:
+            image = self.image(trace.image)[len(BASE) :]
+            self._domains |= dict.fromkeys(trace.image_devices, image.replace("/", "."))
+        self._files: dict[tuple[bytes, str], str] = {}
+        self._latest: tuple[Facts | None, str] = None, ""
+
+    def domain(self, device: str) -> str:
+        """Return the storage domain of a device, percent-encoded: one authority."""
+        known = self._segments.get(device)
+        if known is None:
+            known = domain_segment(self._domains.get(device) or f"{self.fallback}.{device}")
+            self._segments[device] = known
+        return known
+
+    def version(self, facts: Facts) -> str:
+        """Return the IRI of a file version: domain, inode, birth, mtime and size."""
+        if facts is not self._latest[0]:  # it is asked several times of the same
+            self._latest = facts, version_iri(self.domain(facts.device), facts)
+        return self._latest[1]
+
+    def file(self, path: bytes, device: str) -> str:
+        """Return the IRI of a file's name: the same folder mounted elsewhere gives the same name."""
+        known = self._files.get((path, device))
+        if known is None:
+            if len(self._files) >= FILES:
+                self._files.clear()
+            known = self._files[path, device] = self._file(path, device)
+        return known
+
+    def _file(self, path: bytes, device: str) -> str:
+        for place in self.places:
+            if place.device == device and _below(path, place.point):
+                inside = path[len(place.point.rstrip(b"/")) :]
+                return file_iri(domain_segment(place.domain), place.root.rstrip(b"/") + inside)
+        return file_iri(self.domain(device), path)
+
+    def pipe(self, opening: Opening) -> str:
+        """Return the IRI under which a pipe's or local socket's segments are named."""
+        return self.channel(opening.kind, opening.process.host, opening.facts.device, opening.facts.inode)
+
+    def channel(self, kind: str, host: str, device: str, inode: int) -> str:
+        """Return the IRI under which the segments of the pipe or socket with this inode are named."""
+        number = f"{device.replace(':', '.')}/{inode}"
+        return f"{BASE}{kind.lower()}/{turtle.segment(host)}/{self.boot}/{number}"
+
+    def connection(self, host: str, local: str, peer: str) -> str:
+        """Return the IRI under which is named what goes from one address to another: a host's own to itself under it,
+        else the same on both hosts."""
+        place = f"{turtle.segment(host)}/{self.boot}/" if LOOPBACK.match(local) else ""
+        return f"{BASE}socket/{place}{turtle.segment(local)}/{turtle.segment(peer)}"
+
+    def image(self, record: Record) -> str:
+        """Return the IRI of a container image: by its digest; else by its file or folder; else by its name."""
+        if "digest" in record:
+            return f"{BASE}image/{turtle.segment(record['digest'])}"
+        if "inode" not in record:
+            return f"{BASE}image/{turtle.segment(record.get('name', 'image'))}"
+        facts = Facts.of(record)
+        return f"{BASE}image/{self.domain(facts.device)}/{facts.inode}.{facts.birth}.{facts.mtime}.{facts.size}"
+
+    def user(self, host: str, name: str) -> str:
+        """Return the IRI of a user of a host."""
+        return f"{BASE}user/{turtle.segment(host)}/{turtle.segment(name)}"
+
+    def program(self, path: bytes, device: str | None) -> str:
+        """Return the IRI of a program: the path of its executable or script, in its storage domain."""
+        file = self.file(path, device) if device else file_iri(domain_segment(self.fallback), path)
+        return f"{BASE}program/{file[len('file://') :]}"
+
+
+def _place(record: Record) -> Place:
+    point = record.get("mountPoint", "/").encode("utf-8", "surrogateescape")
+    root = record.get("root", "/").encode("utf-8", "surrogateescape")
+    return Place(point, root, record.get("device", ""), record.get("storageDomain", "unknown"))
+
+
+def _below(path: bytes, point: bytes) -> bool:
+    return point in {b"/", path} or path.startswith(point.rstrip(b"/") + b"/")
+
+
+@lru_cache
+def domain_segment(domain: str) -> str:
+    """Return a storage domain as one percent-encoded authority; a `~` too, for it marks what is not a whole version."""
+    return quote(domain, safe="-._").replace("~", "%7E")
+
+
+def version_iri(domain: str, facts: Facts) -> str:
+    """Return the IRI of a version in an encoded domain."""
+    return f"{BASE}version/{domain}/{facts.inode}.{facts.birth}.{facts.mtime}.{facts.size}"
+
+
+def file_iri(domain: str, path: bytes) -> str:
+    """Return the IRI of a file's name in an encoded domain."""
+    return f"file://{domain}{turtle.path_iri(path)}"
+
+
+def is_within_files(iri: str) -> bool:
+    """Tell whether an IRI names an object inside a file, or a finer phase: what a question about files leaves out."""
+    return "#" in iri or FINER.search(iri) is not None
+
+
+def member_iri(version: str, path: bytes, name: bytes | None = None) -> str:
+    """Return the IRI of an object of a file version, or of its attribute of that name; `@` and `#` of names are
+    encoded."""
+    attribute = "" if name is None else "@" + quote(name, safe="-._~")
+    return f"{version}#{quote(path, safe='/-._~')}{attribute}"
+
+
+def without_task(iri: str) -> str:
+    """Return the IRI of the process that a Task is of; any other IRI as it is."""
+    return TASK.sub("", iri) if iri.endswith("/") else iri
+
+
+def contribution(version: str, process: Process) -> str:
+    """Return the IRI of what one process wrote of a version that others wrote too."""
+    return f"{version}~{turtle.segment(process.host)}.{process.pid}.{process.tick}.{process.image_number}"

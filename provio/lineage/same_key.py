@@ -1,0 +1,137 @@
+"""Contents that have one key: where times are coarse or were set back, versions that only our own clock tells apart.
+
+A key names a content from when its writer began until the next writer of the same key began: each such content but the
+last is a version of its own, and whoever read or copied the key then had that one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from provio.base.records import plain
+from provio.lineage.clocks import Clocks
+from provio.lineage.identity import contribution
+from provio.lineage.model import FOREVER, Conclusions, Input, Version, inode_of
+from provio.trace.facts import Process
+from provio.trace.run_facts import Trace
+
+COARSE = "coarse clock: several contents of this file had one time and size; they are told apart by when it was written"
+SET_BACK = "its time was set to one that earlier content had: what that came from is not told apart from it"
+
+Key = tuple[tuple[str, int, int], int, int]
+
+
+@plain(frozen=True, slots=True)
+class _Stretch:
+    """When a key came to be the name of a content: written, stored through a map, or given by setting the times."""
+
+    first: int
+    last: int
+    process: Process
+    how: str
+
+
+def part(trace: Trace, conclusions: Conclusions) -> None:
+    """Divide the versions of `conclusions` that were several contents, and what read, copied and renamed them."""
+    stretches = _stretches(trace, conclusions)
+    emptied: dict[tuple[str, int, int], list[int]] = {}
+    for span in conclusions.spans:
+        if span.truncated:
+            emptied.setdefault(span.inode, []).append(span.truncated)
+    for moments in emptied.values():
+        moments.sort()
+    for version in list(conclusions.versions.values()):
+        known = stretches.get((inode_of(version.facts), version.facts.mtime, version.facts.size))
+        if known:
+            _divide(version, _apart(known, emptied.get(inode_of(version.facts), []), conclusions.clocks), conclusions)
+    if conclusions.parts:
+        _redirect(conclusions)
+
+
+def _stretches(trace: Trace, conclusions: Conclusions) -> dict[Key, list[_Stretch]]:
+    found: dict[Key, list[_Stretch]] = {}
+    for span in conclusions.spans:
+        if span.final and span.wrote_content:
+            one = _Stretch(span.first, max(span.end, span.last), span.process, "map" if span.mapped else "write")
+            found.setdefault((span.inode, span.final.mtime, span.final.size), []).append(one)
+    for process in trace.processes.values():
+        for event in process.events:
+            after = event.facts() if event.kind == "SetTimes" else None
+            if after and event.number("previousMtimeNs", after.mtime) != after.mtime:
+                one = _Stretch(event.at, event.at, process, "times")
+                found.setdefault((inode_of(after), after.mtime, after.size), []).append(one)
+    return found
+
+
+def _apart(stretches: list[_Stretch], emptied: list[int], clocks: Clocks) -> list[_Stretch]:
+    """Join what overlaps, or may: writers at the same time make one content together. Each begins where the file was
+    emptied for it; `emptied` is sorted."""
+    joined: list[_Stretch] = []
+    for one in sorted(stretches, key=lambda stretch: (stretch.first, stretch.last)):
+        if joined and one.first <= joined[-1].last + clocks.between(one.process.host, joined[-1].process.host):
+            before = joined.pop()
+            how = before.how if one.how == "times" else one.how
+            joined.append(_Stretch(before.first, max(before.last, one.last), one.process, how))
+        else:
+            since = joined[-1].last if joined else 0
+            place = bisect_right(emptied, one.first)
+            last = emptied[place - 1] if place else 0
+            joined.append(_Stretch(last if last > since else one.first, one.last, one.process, one.how))
+    return joined
+
+
+def _divide(version: Version, stretches: list[_Stretch], conclusions: Conclusions) -> None:
+    """Make a version of each stretch but the last, and of what was there before the first."""
+    apart = conclusions.clocks.between(version.host, stretches[0].process.host)
+    found = version.seen < stretches[0].first - apart
+    if len(stretches) + found < 2:
+        return
+    starts = [0, *(stretch.first for stretch in stretches[not found :])]
+    parts = []
+    for number, since in enumerate(starts[:-1], start=1):
+        process = stretches[max(0, number - 1 - found)].process
+        parts.append(version.part(f"{contribution(version.iri, process)}~{number}", since, starts[number]))
+    parts.append(version.part(version.iri, starts[-1], FOREVER))
+    conclusions.parts[version.iri] = parts
+    reason = _doubt(stretches, found)
+    for one in parts:
+        one.retimed = [known for known in version.retimed if one.since <= known[0] < one.until]
+        conclusions.versions[one.iri] = one
+        if reason:
+            conclusions.gaps.append((one.iri + "~clock", one.iri, reason))
+
+
+def _doubt(stretches: list[_Stretch], found: bool) -> str | None:
+    """What to say of it: nothing where each content is known, by a map or by when the times were set."""
+    if found and any(stretch.how == "times" for stretch in stretches):
+        return SET_BACK
+    return COARSE if found + sum(stretch.how == "write" for stretch in stretches) > 1 else None
+
+
+def _redirect(conclusions: Conclusions) -> None:
+    """Let inputs, copies and times set mean the version that was there at their time."""
+    for process, inputs in conclusions.inputs.items():
+        conclusions.inputs[process] = [one for found in inputs for one in _read(found, conclusions)]
+    for span in conclusions.spans:
+        span.sources = [_at(iri, span.first, conclusions) for iri in span.sources]
+    for version in conclusions.versions.values():
+        version.retimed = [(moment, _at(iri, moment - 1, conclusions)) for moment, iri in version.retimed]
+
+
+def _at(iri: str, moment: int, conclusions: Conclusions) -> str:
+    version = conclusions.version_at(iri, moment)
+    return version.iri if version else iri
+
+
+def _read(found: Input, conclusions: Conclusions) -> list[Input]:
+    parts = conclusions.parts.get(found.version)
+    if parts is None:
+        return [found]
+    apart = conclusions.clocks.apart
+    there = [one for one in parts if one.since - apart <= found.last and found.first < one.until + apart]
+    return [
+        Input(
+            found.process, one.iri, max(found.first, one.since - apart), min(found.last, one.until + apart), found.noise
+        )
+        for one in there
+    ]

@@ -1,0 +1,126 @@
+"""Programs that could not be watched: what they may have written, of the facts of those around them.
+
+A program that was started with a file open for writing is that file's writer, where nobody else is. Any other file that
+changed while it ran, and that no recorded process wrote, may be its work: a Gap says so. And files of which only the
+bytes were seen, for the library that wrote them is inside the executable.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from provio.lineage.identity import Identity
+from provio.lineage.model import TICK, Conclusions
+from provio.trace.facts import Opening, Process
+from provio.trace.run_facts import Trace, Unwatched
+
+
+def handed_on(trace: Trace) -> Iterator[tuple[Unwatched, Opening]]:
+    """Yield what each unwatched program had open for writing when it was started: by the image before it, or by its
+    parent, where that did not write to it itself from then on."""
+    images: dict[tuple[str, int, int], list[Process]] = {}
+    parents = {
+        (process.host, event.number("childPid"), event.number("childTick")): process
+        for process in trace.processes.values()
+        for event in process.events
+        if event.kind in ("Fork", "Spawn")
+    }
+    for process in trace.processes.values():
+        images.setdefault((process.host, process.pid, process.tick), []).append(process)
+    for program in trace.unwatched:
+        key = (program.process.host, program.process.pid, program.process.tick)
+        before = [
+            image for image in images.get(key, ()) if image is not program.process and image.started <= program.started
+        ]
+        for image in [*before, *([parents[key]] if key in parents else [])]:
+            yield from ((program, opening) for opening in image.openings if _left_open(opening, program.started))
+
+
+def _left_open(opening: Opening, moment: int) -> bool:
+    kept = opening.writable and not opening.flags & os.O_CLOEXEC
+    still = opening.opened <= moment and not 0 < opening.closed <= moment
+    return kept and still and all(last <= moment for _, last in opening.writes())
+
+
+def suspect(trace: Trace, conclusions: Conclusions, lives: dict[str, int]) -> None:
+    """Say of each version that nobody was seen to write, and that was made while a program ran unwatched, that it may
+    be that program's work."""
+    if not trace.unwatched:
+        return
+    contributed = {made.iri.partition("~")[0] for made in conclusions.contributions}
+    for version in conclusions.versions.values():
+        mtime = version.facts.mtime
+        if version.generated_by or version.noise or version.iri in contributed:
+            continue
+        names = [u.name for u in trace.unwatched if u.started - TICK <= mtime <= lives[u.process.iri] + TICK]
+        if names:
+            reason = f"may have been written by {_listed(names)}, which could not be watched"
+            conclusions.gaps.append((version.iri + "~unwatched", version.iri, reason))
+
+
+def hide(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
+    """Say of each version whose writer had a library of its format inside the executable what was not seen of it."""
+    for opening in trace.openings():
+        left = opening.at_close or opening.settled
+        if opening.hidden and left:
+            version = conclusions.version_at(identity.version(left), opening.closed or opening.opened)
+            if version:
+                conclusions.gaps.append((version.iri + "~inside", version.iri, opening.hidden))
+
+
+def unseen_writer(trace: Trace) -> str | None:
+    """Return what to say of a pipe that was read and that nobody was seen to write to; None where all was watched."""
+    names = [program.name for program in trace.unwatched]
+    return f"read from a pipe that {_listed(names)}, which could not be watched, may have written" if names else None
+
+
+def _listed(names: list[str]) -> str:
+    known = list(dict.fromkeys(names))
+    return " or ".join(known[:3]) + (f" or {len(known) - 3} others" if len(known) > 3 else "")
+
+
+# Jobs that a run submitted to a batch system, and that are not part of it: its processes in, a Gap for each out.
+
+
+SUBMITTERS = frozenset({b"sbatch", b"qsub", b"bsub"})
+ONLY_ASK = frozenset({b"--test-only", b"--version", b"-V", b"--help", b"-h", b"--usage"})
+UNSEEN = (
+    "what the job that it submitted does is not seen: it has not begun, was not given this environment, "
+    "or does not see this run's folder"
+)
+
+
+def alone(trace: Trace) -> frozenset[str]:
+    """Return the processes of a run that submitted a job of which nothing is seen in it."""
+    started = sorted(_jobs(trace))
+    found = []
+    for process in sorted(filter(_submits, trace.processes.values()), key=lambda process: process.started):
+        place = next((number for number, moment in enumerate(started) if moment >= process.started), None)
+        if place is None:
+            found.append(process.iri)
+        else:
+            del started[: place + 1]
+    return frozenset(found)
+
+
+def _submits(process: Process) -> bool:
+    if (process.executable or b"").rpartition(b"/")[2] not in SUBMITTERS or process.image != "exec":
+        return False
+    return process.record.get("exitCode", "0") == "0" and not ONLY_ASK & set(process.arguments)
+
+
+def _jobs(trace: Trace) -> Iterable[int]:
+    """When each job began that is not the run's own."""
+    first: dict[str, int] = {}
+    for process in trace.processes.values():
+        job = process.record.get("jobId")
+        if job and job != trace.run.get("jobId"):
+            first[job] = min(first.get(job, process.started), process.started)
+    return first.values()
+
+
+def unseen(trace: Trace, alone: frozenset[str], conclusions: Conclusions) -> None:
+    """Say of each of these in a trace that its job is not seen."""
+    for iri in alone & trace.processes.keys():
+        conclusions.gaps.append((iri + "submitted", iri, UNSEEN))

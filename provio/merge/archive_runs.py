@@ -1,0 +1,199 @@
+"""Packs runs: the folder of a run that is finished and merged in, one compressed file beside it out, the folder gone.
+
+Many small files are dear: where disks are shared, quotas count them. A run is packed when nothing can write into it any
+more and the published store holds just what is in it. The pack is written beside the folder, read back, and renamed;
+only then does the folder go, under another name first: whenever this is killed, the whole run is there, and the next
+one tidies up. `begin` starts a process that packs what is due, so that nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provio.base.errors import ProvioError
+from provio.settings import home as homes
+from provio.settings import load, schema
+from provio.settings.home import PACKED, RUN_ID, Home
+from provio.system import child
+from provio.trace import run_source
+from provio.trace.run_source import TAKEN
+
+if TYPE_CHECKING:
+    from provio.store import Reader
+
+AGE = 3600  # seconds: what began less than that ago may be looked at, or written on
+KEPT = 500  # run folders that are left, however many began within that time
+AT_ONCE = 64 << 20  # bytes that one process packs, after which it ends
+NOTES = "unpacked"  # why a run was not packed: it is not tried again for a day
+AGAIN = 24 * 3600
+QUEUED = (
+    30 * 24 * 3600
+)  # seconds: so long a job may wait for its turn, and then takes part in the run that submitted it
+ID = 36  # characters of a run's id: a pack has more
+
+
+class Unfit(Exception):
+    """Why a run is not packed."""
+
+
+def due(home: Home, now: float) -> list[Path]:
+    """Return the run folders that should be packed by now (seconds since 1970), oldest first; told by names and marks
+    alone: what is not merged is not packed."""
+    try:
+        names = sorted(e.name for e in os.scandir(home.runs) if RUN_ID.fullmatch(e.name))
+    except OSError:
+        return []
+    old = [name for place, name in enumerate(names) if began(name) < now - AGE or place < len(names) - KEPT]
+    return [home.runs / name for name in old if (home.marks / name).exists() and not _tried(home, name, now)]
+
+
+def crowded(home: Home, now: float) -> bool:
+    """Tell whether more run folders are left than should be, and some of them can be packed."""
+    try:
+        left = sum(len(name) == ID for name in os.listdir(home.runs))
+    except OSError:
+        return False
+    return left > KEPT and bool(due(home, now))
+
+
+def began(run: str) -> float:
+    """Return when a run began (seconds since 1970), by its id (RFC 9562: milliseconds come first)."""
+    return int(run[:8] + run[9:13], 16) / 1000
+
+
+def _tried(home: Home, run: str, now: float) -> bool:
+    try:
+        return (home.path / NOTES / run).stat().st_mtime > now - AGAIN
+    except OSError:
+        return False
+
+
+def begin(home: Home) -> None:
+    """Start a process that packs what is due, and return at once."""
+    child.begin("provio.merge.archive_runs", str(home.path))
+
+
+def main() -> None:
+    """Pack what is due in the `.provio` that is named, a bounded amount of it."""
+    home = Home(Path(sys.argv[1]))
+    os.nice(19)
+    settings = load.load(homes.project_folders(home.project), forgive=lambda _: None)
+    os.chdir("/")
+    from provio.store import served
+
+    with contextlib.suppress(ProvioError, OSError):
+        pack(home, settings, _bounded(due(served(home, settings), time.time())))
+
+
+def _bounded(folders: Iterable[Path]) -> Iterator[Path]:
+    """The first of the folders: as many as hold `AT_ONCE` bytes, but at least one."""
+    left = AT_ONCE
+    for folder in folders:
+        if left < 0:
+            return
+        left -= run_source.Folder(folder).extent()[0]
+        yield folder
+
+
+def pack(home: Home, settings: schema.Config, folders: Iterable[Path], *, wait: bool = False) -> int:
+    """Pack those of the folders that can be, and return how many; raises Busy where somebody merges, unless `wait`."""
+    from provio.settings.lock import Lock
+    from provio.store import open_reader, served
+    from provio.trace import liveness
+
+    home = served(home, settings)  # whose marks tell what is merged
+    reader = open_reader(home, settings)
+    hashes, awaited = _hashes(reader), _awaited(reader)
+    watched = liveness.watched()
+    done = 0
+    with contextlib.closing(Lock(home, wait)), home.closed():
+        tidy(home)
+    for folder in folders:
+        with contextlib.closing(Lock(home, wait)), home.closed():
+            try:
+                if folder.name in awaited and time.time() - began(folder.name) < QUEUED:
+                    raise Unfit("a job that it submitted may begin")
+                _pack(home, folder, hashes.get(folder.name), settings, watched)
+            except (Unfit, OSError) as error:
+                (home.path / NOTES).mkdir(exist_ok=True)
+                (home.path / NOTES / folder.name).write_text(f"{error}\n", encoding="utf-8", errors="replace")
+                continue
+            (home.path / NOTES / folder.name).unlink(missing_ok=True)
+            done += 1
+    return done
+
+
+def tidy(home: Home) -> None:
+    """Take away what a kill left: half a pack, a folder whose pack is there. The lock must be held."""
+    import shutil
+
+    for entry in list(os.scandir(home.runs)):
+        with contextlib.suppress(OSError):  # another's, who tidies up after himself; his run is read from its pack
+            if entry.name.endswith(PACKED + ".new"):
+                os.unlink(entry.path)
+            elif (
+                entry.name.endswith(TAKEN) and run_source.pack_of(home.runs / entry.name.removesuffix(TAKEN)).is_file()
+            ):
+                shutil.rmtree(run_source.shared_memory() / entry.name.removesuffix(TAKEN), ignore_errors=True)
+                shutil.rmtree(entry.path)
+
+
+def _hashes(reader: Reader) -> dict[str, str]:
+    from provio.base.vocab import NS, local_name
+
+    query = f"SELECT ?run ?hash {{ ?bundle <{NS}ofRun> ?run ; <{NS}contentHash> ?hash }}"
+    return {local_name(row["run"]): row["hash"] for row in reader.rows(query)}
+
+
+def _awaited(reader: Reader) -> set[str]:
+    """The runs that submitted a job of which nothing is seen yet (`lineage.submitted`)."""
+    from provio.base.vocab import NS, RUN_BASE
+
+    query = f'SELECT ?g {{ ?g a <{NS}Gap> FILTER(STRENDS(STR(?g), "/submitted")) }}'
+    return {row["g"][len(RUN_BASE) :].partition("/")[0] for row in reader.rows(query)}
+
+
+def _pack(home: Home, folder: Path, merged: str | None, settings: schema.Config, watched: set[str]) -> None:
+    from provio.merge import intake
+    from provio.trace import collect, liveness, run_archive
+    from provio.trace.digests import content_hash
+    from provio.trace.read import read_head
+
+    if folder.stat().st_uid != os.geteuid():
+        raise Unfit("it is another user's")
+    record = read_head(folder)
+    if liveness.going(folder, record, started=watched) or not liveness.here(record):
+        raise Unfit("it still goes on, or it is another host's")
+    if "unattended" in record and "endedNs" not in record and time.time() - began(folder.name) < QUEUED:
+        raise Unfit("it has no end yet")
+    if collect.waits(home, folder.name):
+        raise Unfit("it is not collected yet")
+    if (home.path / "hashing" / folder.name).exists() or home.marked(folder) != "":
+        raise Unfit("it is not hashed or merged yet, or damaged")
+    if (home.path / "digesting" / folder.name).exists():
+        raise Unfit("the digest of its image follows")
+    held = content_hash(folder, record)
+    if merged is None or intake.hash_of(held, settings) != merged:
+        (home.marks / folder.name).unlink(missing_ok=True)  # the next question merges it
+        raise Unfit("it holds what the store does not")
+    changed, packed = run_source.Folder(folder).changed(), run_source.pack_of(folder)
+    new = packed.with_name(packed.name + ".new")
+    run_archive.write(folder, record, new)
+    if content_hash(folder, record, run_source.packed_in(folder, new)) != held:
+        new.unlink()
+        raise Unfit("it changed while it was packed")
+    os.utime(new, ns=(changed, changed))
+    new.replace(packed)
+    run_archive.sync(home.runs)
+    folder.rename(folder.with_name(folder.name + TAKEN))
+    tidy(home)
+
+
+if __name__ == "__main__":
+    main()

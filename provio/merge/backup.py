@@ -1,0 +1,137 @@
+"""A copy of a `.provio`: a home in, a folder that is one itself out, consistent although runs go on meanwhile.
+
+Nothing is merged, packed or removed while it is made, for the lock is held. The store is the published one. What is
+pending is in it as it is; a run whose files are in shared memory is packed in the copy, so that they outlive a reboot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from provio.base.errors import NothingKnown, ProvioError
+from provio.settings.home import Home
+from provio.settings.lock import Lock
+from provio.settings.schema import Config
+from provio.store import open_reader
+from provio.trace import run_source
+
+# What a copy has no use for: a lock, the note of a merge that did not end, and what tells backups to leave it out.
+UNFINISHED = "backup.unfinished"  # a copy that is being made, or was when it was killed
+LEFT_OUT = frozenset({"lock", "store.unfinished", "CACHEDIR.TAG", UNFINISHED})
+
+
+def backup(home: Home, target: Path, progress: Callable[[str], None] = lambda _: None) -> int:
+    """Copy a `.provio` and return how many runs are in the copy; it is there whole, or not at all.
+
+    Raises ProvioError where `target` is there already or cannot be written, Busy never: it waits.
+    """
+    if os.path.lexists(target):
+        raise ProvioError(f"{target} is there already: name a folder that is not")
+    new = target.with_name(f"{target.name}.new")
+    with contextlib.closing(Lock(home, wait=True, reads=True)), home.closed(), _begun(target, new):
+        try:
+            folders = home.run_folders()
+            _copy(home, new, folders, progress)
+            with contextlib.suppress(NothingKnown):  # nothing is merged yet
+                open_reader(Home(new), Config())
+            new.rename(target)
+            (target / UNFINISHED).unlink()
+        except OSError as error:
+            shutil.rmtree(new, ignore_errors=True)
+            raise _unwritable(target, error) from error
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+    return len(folders)
+
+
+@contextlib.contextmanager
+def _begun(target: Path, new: Path) -> Iterator[None]:
+    """Hold a new folder for the copy; one that a killed copy left is taken away first, any other stays."""
+    left = new / UNFINISHED
+    try:
+        new.mkdir(mode=0o700, exist_ok=left.is_file())
+        with open(left, "a", encoding="ascii", opener=_private) as note:
+            fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for entry in os.scandir(new):
+                if entry.name != UNFINISHED:
+                    shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.unlink(entry)
+            yield
+    except FileExistsError:
+        raise ProvioError(f"{new} is there already, where the copy is made: take it away, or name another") from None
+    except BlockingIOError:
+        raise ProvioError(f"{target} is being made by another provio backup: wait for it, or name another") from None
+    except OSError as error:
+        raise _unwritable(target, error) from error
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _unwritable(target: Path, error: OSError) -> ProvioError:
+    return ProvioError(f"cannot write {target} ({error.strerror or error}): name a folder with room, of yours")
+
+
+def _copy(home: Home, new: Path, folders: list[Path], progress: Callable[[str], None]) -> None:
+    for entry in os.scandir(home.path):
+        if entry.is_file(follow_symlinks=False) and entry.name not in LEFT_OUT:
+            shutil.copy2(entry.path, new / entry.name)
+    (new / "runs").mkdir()
+    for place, folder in enumerate(folders):
+        progress(f"copying run {place + 1} of {len(folders)}")
+        _copy_run(folder, new / "runs" / folder.name)
+    for notes in ("hashing", "removed", "statements"):
+        if (home.path / notes).is_dir():
+            _tree(home.path / notes, new / notes)
+    progress("copying the store")
+    _copy_store(home, Home(new))
+    progress("")
+
+
+def _copy_run(folder: Path, target: Path) -> None:
+    packed = run_source.pack_of(folder)
+    if not folder.is_dir():
+        shutil.copy2(packed, run_source.pack_of(target))
+    elif (run_source.shared_memory() / folder.name).is_dir():
+        from provio.trace import run_archive
+        from provio.trace.read import read_head
+
+        run_archive.write(folder, read_head(folder), run_source.pack_of(target), going=True)
+        changed = run_source.of(folder).changed()
+        os.utime(run_source.pack_of(target), ns=(changed, changed))
+    else:
+        _tree(folder, target)
+
+
+def _copy_store(home: Home, copy: Home) -> None:
+    published = home.snapshots / "current"
+    if not published.is_dir():
+        return
+    copy.snapshots.mkdir()
+    _tree(published, copy.snapshots / "1")
+    (copy.snapshots / "current").symlink_to("1")
+    _tree(published, copy.store)
+    if home.marks.is_dir():
+        _tree(home.marks, copy.marks)
+
+
+def _tree(source: Path, target: Path) -> None:
+    """Copy a folder with its times and links; what is no file, folder or link is left."""
+
+    def special(folder: str, names: list[str]) -> list[str]:
+        modes = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}
+        return [
+            name for name, mode in modes.items() if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+        ]
+
+    try:
+        shutil.copytree(source, target, symlinks=True, ignore=special)
+    except shutil.Error as error:
+        raise OSError(0, str(error.args[0][0][2])) from error

@@ -1,0 +1,135 @@
+"""One pipe's, FIFO's or connection's ends in all runs: what each says of it in, who read what another run wrote out.
+
+Within a run the segments of a channel are tied to the phases that read them (`lineage/pipes.py`); here the same rule is
+asked of two runs. What was read, and written by nobody who was watched, is a Gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
+
+from provio.base import turtle
+from provio.base.records import plain
+from provio.graph.lines import Graph
+from provio.lineage.identity import FINER, without_task
+from provio.merge.cross_run.known import Facts
+
+UNSEEN = "~unseen"
+SOCKET = "/socket/"
+
+
+@plain(frozen=True)
+class Stretch:
+    """A phase or a segment, from its first moment to its last, in ns since 1970."""
+
+    iri: str
+    first: int
+    last: int
+
+
+def channel_of(segment: str) -> str:
+    """Return the channel of a segment, whose IRI is the channel's, the run and the phase."""
+    return segment.rsplit("/", 2)[0]
+
+
+def gap_of(iri: str) -> str | None:
+    """Return the channel that a gap of this room is about; None of anything else."""
+    channel, unseen, _ = iri.partition(UNSEEN)
+    return channel if unseen else None
+
+
+def names(facts: Facts, channel: str) -> list[str]:
+    """Return a channel and what else it is called, step by step: by an end that does not know the other."""
+    found = [channel]
+    for name in found if SOCKET in channel else ():  # which grows
+        others = facts.values(name, "prov:alternateOf") + [s for s, _ in facts.subjects("prov:alternateOf", name)]
+        found += [other for other in dict.fromkeys(others) if other not in found]
+    return found
+
+
+def segments(facts: Facts, channels: list[str]) -> list[tuple[str, str]]:
+    """Return what phases wrote into a channel, by all its names, each with its graph."""
+    return [found for channel in channels for found in facts.subjects("prov:specializationOf", channel)]
+
+
+def conclude(facts: Facts, channel: str) -> list[str]:
+    """Return N-Triples lines."""
+    graph = Graph()
+    known = names(facts, channel)
+    told, reads = segments(facts, known), {name: facts.all(name, "wasReadBy") for name in known}
+    runs = {run for _, run in (*told, *(one for found in reads.values() for one in found))}
+    if told and len(runs) == 1:  # which says itself what it read there
+        return []
+    written = [(_segment(facts, known, segment), teller) for segment, teller in told]
+    for name in known:
+        for read, reader in reads[name]:
+            phases = _phases(facts, read)
+            if not written and phases:
+                _gap_of(facts, graph, name, phases[0][1])
+            others = [stretch for stretch, teller in written if teller != reader]
+            coarse = [stretch for stretch, _ in phases]
+            for stretches in (coarse, _finer(facts, coarse) if others else []):
+                for phase, segment in reading(stretches, others, facts.moments(read)[1]):
+                    graph.say(phase, ("prov:used", f"<{segment}>"))
+    return list(dict.fromkeys(graph.lines))
+
+
+def reading(phases: list[Stretch], segments: Iterable[Stretch], last: int) -> Iterator[tuple[str, str]]:
+    """Yield (phase, segment): a phase uses the segments begun before its last read; what an earlier phase used up is
+    carried, not used again."""
+    used: set[str] = set()
+    for phase in phases:
+        end = last if phase is phases[-1] else phase.last
+        for segment in segments:
+            if segment.first <= end and (segment.iri not in used or segment.last >= phase.first):
+                used.add(segment.iri)
+                yield phase.iri, segment.iri
+
+
+def _segment(facts: Facts, channels: list[str], segment: str) -> Stretch:
+    """Return a segment's first and last moment: its phase's writes into the channel, or else the phase's own."""
+    maker = facts.one(segment, "prov:wasGeneratedBy") or ""
+    process = without_task(facts.one(maker, "partOf") or maker)
+    start, end = facts.moments(maker)
+    all_writes = [write for channel in channels for write in facts.values(channel, "wasWrittenBy")]
+    writes = [facts.moments(write) for write in all_writes if write.startswith(process)]
+    if writes:
+        start, end = max(start, min(w[0] for w in writes)), min(end, max(w[1] for w in writes))
+    return Stretch(segment, start, end)
+
+
+def _phases(facts: Facts, read: str) -> list[tuple[Stretch, str]]:
+    """The phases of the reading process that lie within a Read, each with the process."""
+    first = facts.one(read, "partOf")
+    process = facts.one(first, "partOf") if first else None
+    if process is None:
+        return []
+    start, end = facts.moments(read)
+    all_phases = [p for p, _ in facts.subjects("partOf", process) if "/phase/" in p[len(process) - 1 :]]
+    found = [(Stretch(phase, *facts.moments(phase)), process) for phase in all_phases]
+    inside = [pair for pair in found if pair[0].iri == first or (start <= pair[0].first <= end)]
+    return sorted(inside, key=lambda pair: pair[0].first)
+
+
+def _finer(facts: Facts, phases: list[Stretch]) -> list[Stretch]:
+    """The finer phases that these consist of, where they have some."""
+    parts = [part for phase in phases for part, _ in facts.subjects("partOf", phase.iri) if FINER.search(part)]
+    found = [Stretch(part, *facts.moments(part)) for part in dict.fromkeys(parts)]
+    return sorted(found, key=lambda stretch: stretch.first)
+
+
+def _gap(channel: str, process: str) -> str:
+    return f"{channel}{UNSEEN}/{process.rstrip('/').rpartition('/')[2]}"
+
+
+def _gap_of(facts: Facts, graph: Graph, channel: str, process: str) -> None:
+    if facts.subjects("about", process) and facts.all(_gap(channel, process), "about"):
+        return
+    parts = channel.partition(SOCKET)[2].split("/")
+    if not parts[0]:
+        reason = "read from a pipe: what wrote into it was not watched"
+    else:
+        peer = f" ({unquote(parts[-2])})" if ":" in unquote(parts[-2]) else ""
+        reason = f"read from a socket{peer}: where that came from is not followed"
+    graph.node(_gap(channel, process), "Gap", ("reason", turtle.literal(reason)), ("about", f"<{process}>"))

@@ -1,0 +1,91 @@
+"""Equal content: the versions of all runs that have one SHA-256 in, what that says of them out.
+
+They are `prov:alternateOf` and `provio:sameContentAs` the first of them that was made. That ties no lineage: equal
+content need not come from there. But of a version that no recorded program made, while exactly one of its content was,
+that one is where the content comes from (`provio:contentFrom`); were there several, a Gap says so. Nothing is said of
+empty files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from provio.base import turtle
+from provio.base.vocab import NS, PROV
+from provio.graph.lines import Graph
+from provio.merge.cross_run.known import CONTENT, Facts, Kept
+
+HASH = NS + "sha256"
+TIES = (PROV + "alternateOf", NS + "sameContentAs", NS + "contentFrom")
+COPIED = "~copied"
+
+
+def touched(store: Kept, *graphs: str) -> dict[str, set[str]]:
+    """Return the hashes of the versions that runs' graphs speak of, each with all versions that have it."""
+    if not store.has(HASH):
+        return {}
+    versions = {version for graph in graphs for version in store.versions.of(store.listed(graph))}
+    hashes = {value for version in versions for value, _ in store.objects(version, HASH)}
+    return {value: set(store.stating(HASH, value)) for value in hashes}
+
+
+def renew(store: Kept, graph: str | None, before: dict[str, set[str]]) -> bool:
+    """Say anew what equal content says of the versions that a run's graph speaks of (None: it is gone), or spoke of
+    `before`; tell whether that is anything."""
+    now = {value: set(store.stating(HASH, value)) for value in before} | (touched(store, graph) if graph else {})
+    stale = set().union(*before.values(), *now.values())
+    store.withdraw(CONTENT, list(_said(store, stale)))
+    facts = Facts(store)
+    lines = [line for value in sorted(now) for line in _conclude(facts, now[value])]
+    store.add(CONTENT, lines)
+    return bool(lines)
+
+
+def _said(store: Kept, versions: Iterable[str]) -> Iterable[tuple[str, str, str]]:
+    for version in versions:
+        for tie in TIES:
+            yield from ((version, tie, other) for other, graph in store.objects(version, tie) if graph == CONTENT)
+        yield from store.about(CONTENT, version + COPIED)
+
+
+def _conclude(facts: Facts, versions: set[str]) -> list[str]:
+    graph = Graph()
+    known = [version for version in versions if _times(version)[2]]
+    retimed = {version for version in known if _alternates(facts, version)}
+    made = {version for version in known if version not in retimed and _made(facts, version)}
+    known.sort(key=lambda version: (version not in made, _times(version), version))
+    for version in known[1:]:
+        if known[0] not in _alternates(facts, version):  # that is a tie of lineage, which this is not
+            first = f"<{known[0]}>"
+            graph.say(version, ("prov:alternateOf", first), ("sameContentAs", first))
+    for version in known:
+        if version not in made | retimed:
+            _origin(graph, version, sorted(one for one in made if _times(one)[1] < max(_times(version)[:2])))
+    return graph.lines
+
+
+def _origin(graph: Graph, version: str, earlier: list[str]) -> None:
+    """Say where a version that nobody was seen to make has its content from: what was made before it was there."""
+    if len(earlier) == 1:
+        first = f"<{earlier[0]}>"
+        graph.say(version, ("prov:alternateOf", first), ("sameContentAs", first), ("contentFrom", first))
+    elif earlier:
+        reason = f"has the content that {len(earlier)} recorded files had before it: which it comes from is not known"
+        graph.node(version + COPIED, "Gap", ("reason", turtle.literal(reason)), ("about", f"<{version}>"))
+
+
+def _times(version: str) -> tuple[int, int, int]:
+    """The birth, the modification time (ns since 1970) and the size that a version's IRI states."""
+    _, birth, mtime, size = version.rpartition("/")[2].split(".")
+    return int(birth), int(mtime), int(size)
+
+
+def _made(facts: Facts, version: str) -> bool:
+    """Whether a recorded program made a version, or wrote to it."""
+    return any(facts.known.objects(version, word) for word in (PROV + "wasGeneratedBy", NS + "wasWrittenBy"))
+
+
+def _alternates(facts: Facts, version: str) -> set[str]:
+    """What it was before or after its times were set by a call. (Its times then say nothing of when it was made.)"""
+    of = facts.all(version, "prov:alternateOf") + facts.subjects("prov:alternateOf", version)
+    return {other for other, _ in of}

@@ -1,0 +1,185 @@
+"""A file's version in all runs: what they say of it and of its neighbours in, what follows from them together out.
+
+A version that one run read while a writer in another was still at work comes from what that writer had read by then. A
+version keeps the content of those that others made beneath its writer. A version that nobody was seen to make, though
+an earlier one is recorded or a run was going on, is a Gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from provio.base import turtle
+from provio.base.records import plain
+from provio.base.vocab import NS, RDF
+from provio.graph.lines import Graph
+from provio.lineage.identity import VERSION, without_task
+from provio.lineage.model import TICK
+from provio.merge.cross_run.known import Facts
+
+PROGRAM = NS + "Program"
+UNTRACKED = "~untracked"  # behind a version's IRI: the Gap that says so
+RunAt = Callable[[int], str | None]
+# What holds of a part of a phase as of the whole.
+SAME = ("partOf", "prov:wasAssociatedWith", "carriedFrom", "continuedFrom", "launchedBy", "prov:wasInformedBy")
+
+
+@plain()
+class Version:
+    """A version, the activities that made it (the graphs' word), what it kept content of."""
+
+    iri: str
+    mtime: int
+    made_by: dict[str, str]
+    earlier: list[str]
+
+
+@plain(frozen=True)
+class Writing:
+    """A Write, or another change, of the version `of`: from `start` to `end` in a phase; `graph` tells of it."""
+
+    of: Version
+    phase: str
+    start: int
+    end: int
+    graph: str
+
+
+def conclude(facts: Facts, iri: str, run_at: RunAt) -> list[str]:
+    """Return N-Triples lines; `run_at` says which run went on at a moment, in ns since 1970."""
+    graph = Graph()
+    if "~" not in iri and facts.known.versions.is_known(iri):
+        version = _version(facts, iri)
+        if version.made_by:
+            _join(facts, graph, version)
+        elif not _is_explained(facts, iri):
+            _unmade(facts, graph, version, run_at)
+    return graph.lines
+
+
+def _version(facts: Facts, iri: str) -> Version:
+    made_by = {graph: activity for activity, graph in facts.all(iri, "prov:wasGeneratedBy")}
+    return Version(iri, _mtime(iri), made_by, facts.values(iri, "prov:wasRevisionOf"))
+
+
+def _writings(facts: Facts, version: Version) -> list[Writing]:
+    found = []
+    for activity, graph in facts.all(version.iri, "wasWrittenBy"):
+        phase = facts.one(activity, "partOf")
+        if phase:
+            found.append(Writing(version, phase, *facts.moments(activity), graph))
+    return found
+
+
+def _is_explained(facts: Facts, iri: str) -> bool:
+    """Whether a run says where a version comes from that nobody made."""
+    alternates = facts.all(iri, "prov:alternateOf") or facts.subjects("prov:alternateOf", iri)
+    unwatched = facts.all(iri + "~unwatched", "about")
+    return bool(alternates or unwatched or facts.known.versions.is_contributed(iri))
+
+
+def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None:
+    writing = _enclosing(facts, version)
+    if writing:
+        _made_on_the_way(facts, graph, version, writing)
+        return
+    before, during = facts.known.versions.before(version.iri), run_at(version.mtime)
+    reason = None
+    if before is not None:
+        moment = turtle.instant_text(before)
+        reason = f"changed after {moment} by something that was not seen: no recorded writer made this content"
+    elif during:
+        reason = f"made while run {during} went on, by something that was not seen"
+    if reason:
+        gap = version.iri + UNTRACKED
+        graph.node(gap, "Gap", ("reason", turtle.literal(reason)), ("about", f"<{version.iri}>"))
+
+
+def _enclosing(facts: Facts, version: Version) -> Writing | None:
+    """The writing that was going on when a version was made that nobody made, and that ended in a later one."""
+    later = (_version(facts, iri) for iri in facts.known.versions.reaching(version.iri))
+    return max(
+        (
+            writing
+            for one in later
+            if one.made_by and all(_mtime(earlier) < version.mtime for earlier in one.earlier)
+            for writing in _writings(facts, one)
+            if writing.start - TICK <= version.mtime <= writing.end
+        ),
+        key=lambda writing: (writing.start, writing.of.iri, writing.phase),
+        default=None,
+    )
+
+
+def _mtime(version: str) -> int:
+    found = VERSION.match(version)
+    return int(found["mtime"]) if found else 0
+
+
+def _made_on_the_way(facts: Facts, graph: Graph, version: Version, writing: Writing) -> None:
+    """What another run read while its writer was still at work: from what the writer had read by then."""
+    maker = writing.of.made_by.get(writing.graph) or next(iter(writing.of.made_by.values()))
+    if "/copy/" not in maker:
+        maker = _so_far(facts, graph, version, writing)
+    graph.say(version.iri, ("prov:wasGeneratedBy", f"<{maker}>"))
+    for agent in facts.values(writing.phase, "prov:wasAssociatedWith"):  # its thread and its rank may be among them
+        if any(kind == PROGRAM for kind, _ in facts.known.objects(agent, RDF + "type")):
+            graph.say(version.iri, ("prov:wasAttributedTo", f"<{agent}>"))
+    for earlier in writing.of.earlier:
+        _revision(graph, version.iri, earlier)
+
+
+def _so_far(facts: Facts, graph: Graph, version: Version, writing: Writing) -> str:
+    """The writer's phase up to the version; the phase itself where it read nothing after that."""
+    phase = writing.phase
+    looks = [a for term in ("wasReadBy", "wasOpenedBy") for a in facts.values(version.iri, term)]
+    seen = min((facts.moments(activity)[0] for activity in looks), default=writing.end)
+    moment = min(max(version.mtime, writing.start) + TICK, max(seen, writing.start), writing.end)
+    used = [(word, entity) for word in ("prov:used", "usedAsNoise") for entity in facts.values(phase, word)]
+    by_then = [(word, f"<{entity}>") for word, entity in used if _first_use(facts, entity, phase) <= moment]
+    if len(by_then) == len(used):
+        return phase
+    stretch = _stretch(phase, version.mtime)
+    start = facts.moments(phase)[0]
+    same = [(term, f"<{value}>") for term in SAME for value in facts.values(phase, term)]
+    graph.node(
+        stretch, "Phase", *same, ("prov:startedAtTime", turtle.instant(start)),
+        ("prov:endedAtTime", turtle.instant(max(start, moment))), *by_then,
+    )  # fmt: skip
+    return stretch
+
+
+def _stretch(phase: str, moment: int) -> str:
+    return f"{phase}~{moment}"
+
+
+def _first_use(facts: Facts, entity: str, phase: str) -> int:
+    """When the phase's process first read an entity; what nobody timed was used from its beginning on."""
+    process = without_task(facts.one(phase, "partOf") or phase)
+    moments = [
+        facts.moments(activity)[0] for activity in facts.values(entity, "wasReadBy") if activity.startswith(process)
+    ]
+    if moments:
+        return min(moments)
+    makers = facts.values(entity, "prov:wasGeneratedBy")  # a pipe's segment: not before it was begun
+    return min((facts.moments(maker)[0] for maker in makers), default=0)
+
+
+def _join(facts: Facts, graph: Graph, version: Version) -> None:
+    """A version keeps what the writers of other runs put beneath its own, and follows what was read on its way."""
+    versions = facts.known.versions
+    kept = max(map(_mtime, version.earlier), default=None)
+    since = kept if kept is not None else min((one.start for one in _writings(facts, version)), default=version.mtime)
+    for iri in versions.between(version.iri, versions.begun(version.iri)):
+        other = _version(facts, iri)
+        if other.made_by:
+            follows = other.mtime > since and not other.made_by.keys() & version.made_by.keys()
+        else:
+            writing = None if _is_explained(facts, iri) else _enclosing(facts, other)
+            follows = writing is not None and writing.of.iri == version.iri
+        if follows and iri not in version.earlier:
+            _revision(graph, version.iri, iri)
+
+
+def _revision(graph: Graph, later: str, earlier: str) -> None:
+    graph.say(later, ("prov:wasRevisionOf", f"<{earlier}>"), ("prov:wasDerivedFrom", f"<{earlier}>"))

@@ -1,0 +1,163 @@
+"""One run read for the store: a run folder in, what the store is to be told of it out, or why that cannot be said."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provio.base import turtle
+from provio.base.errors import Busy, NotAllowed
+from provio.base.records import plain
+from provio.merge import intake
+from provio.merge.intake import Prepared
+from provio.merge.large import parts
+from provio.merge.large.survey import Indivisible, Parts, Survey, Written
+from provio.settings.home import Home
+from provio.settings.lock import Lock
+from provio.settings.schema import Config
+from provio.trace import digests as trace_hash
+from provio.trace import environment, post_run, rank_end, run_source
+from provio.trace import read as traces
+from provio.trace.run_facts import Trace
+
+if TYPE_CHECKING:
+    from provio.system.statx import Record
+    from provio.trace.digests import Digests
+    from provio.trace.lone import Lone
+
+WHOLE = 40_000_000  # bytes of Turtle of one run, without what fills files up, that are concluded from at once
+MANY = 500  # files, on all hosts together
+PACKED = 32  # times as long is what was packed
+# What a run that is not what it should be may raise; a store that cannot be written is no fault of a run.
+FAULTS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+
+
+@plain(frozen=True)
+class Job:
+    """A run to be read, the moment before that (ns since 1970), and the hash of what the store has of it."""
+
+    folder: Path
+    moment: int
+    known: str | None
+
+
+@plain()
+class Read:
+    """What came of it: nothing to put where the store has it; its damages; why it cannot be merged. `moment` tells of
+    which moment it is (ns since 1970), once it is put: the reading itself may have written what files are now."""
+
+    prepared: Prepared | None
+    damages: list[str]
+    fault: str = ""
+    moment: Callable[[], int] = int
+
+
+def read(
+    job: Job, home: Home, settings: Config, trace: Trace | None = None, *, written: bool = False, kept: bool = True
+) -> Read:
+    """Read a run, whose trace may have been read already: a large one in parts, any other as one. The pieces of its
+    graph are made as they are taken. Those of a large one raise Changed where its files have changed meanwhile: it is
+    then to be read as one that is `written`. What is found out about a run is `kept` in its folder, or not."""
+    try:
+        locked = partial(_locked, job.folder, home) if kept else _refused
+        large = _surveyed(job, home, settings, locked, written) if trace is None and is_large(job.folder) else None
+        whole = large.whole if large else trace or _trace(job.folder, home, kept)
+        damages = [str(damage) for damage in whole.damages]
+        moment = partial(_moment, job, whole.run, whole.digests)
+        if job.known == intake.hash_of(whole.content_hash, settings):
+            return Read(None, damages, moment=moment)
+        return Read(parts.prepare(large or Parts(whole), settings, locked if large else None), damages, moment=moment)
+    except FAULTS as error:
+        return Read(None, [], fault_of(error))
+
+
+def _moment(job: Job, record: Record, digests: Digests) -> int:
+    if not job.folder.is_dir():  # packed: nothing is written there
+        return job.moment
+    return trace_hash.held_since(job.folder, record, digests)
+
+
+def _surveyed(job: Job, home: Home, settings: Config, locked: parts.Locked, written: bool) -> Survey | None:
+    """Look through a run; one that is packed, or `written` meanwhile, as it is now."""
+    from provio.merge.large import survey  # slow to import, and most runs are small
+
+    source, ended = run_source.of(job.folder), rank_end.over(job.folder)
+    try:
+        if source.fixed or written:
+            source = run_source.held(source, traces.read_head(job.folder), home.path)
+        found = survey.survey(source, settings.interpreters)
+    except Written:
+        return None if written else _surveyed(job, home, settings, locked, written=True)
+    except (Indivisible, OSError):  # or there is no room to hold it
+        return None
+    with contextlib.suppress(Busy, NotAllowed), locked():
+        rank_end.conclude(found.whole, ended)
+    return found
+
+
+def _trace(folder: Path, home: Home, kept: bool) -> Trace:
+    place, ended = run_source.of(folder).place, rank_end.over(folder)
+    trace = traces.read_run(folder, lone_of(folder, home))
+    if kept:
+        with contextlib.suppress(Busy, NotAllowed), _locked(folder, home):
+            post_run.settled(trace)
+            rank_end.conclude(trace, ended)
+    else:
+        post_run.look(trace, turtle.segment(environment.host()))
+    # Runs of another record are read without its lock: one that was packed meanwhile was not read whole.
+    return trace if run_source.of(folder).place == place else _trace(folder, home, kept)
+
+
+def lone_of(folder: Path, home: Home) -> Lone | None:
+    """Return what is to hold the lone files of a run with a large thread file; None of any other. The paths of those
+    that this host opened are looked at, as `settle` looks at those of others."""
+    if not run_source.Folder(folder).has_large():
+        return None
+    from provio.trace.lone import Lone  # slow to import, and most runs are small
+
+    resolver, host = post_run.Resolver(), turtle.segment(environment.host())
+    looks = os.access(folder, os.W_OK)
+    return Lone(home.path, lambda process, path: resolver(path) if looks and process.host == host else path)
+
+
+def _locked(folder: Path, home: Home) -> contextlib.AbstractContextManager[object]:
+    """Hold the lock of the record that a run lies in, to write there; raises Busy, NotAllowed."""
+    if folder.parent == home.runs:
+        return contextlib.nullcontext()
+    return contextlib.closing(Lock(Home(folder.parent.parent), wait=False))
+
+
+def _refused() -> contextlib.AbstractContextManager[object]:
+    """Hold nothing: nothing is to be written where a run lies."""
+    raise Busy("it is read only")
+
+
+def fault_of(error: BaseException) -> str:
+    """Return in one line what was raised."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def is_large(folder: Path) -> bool:
+    """Tell whether a run is much, of many processes: it is then better not read as a whole."""
+    try:
+        if not folder.is_dir():
+            return run_source.pack_of(folder).stat().st_size * PACKED > WHOLE
+        few = sum(len(os.listdir(place)) for place in os.scandir(folder) if place.is_dir()) <= MANY
+    except OSError:
+        return False
+    run = run_source.Folder(folder)
+    return not few and run.extent()[0] > WHOLE and run.text(WHOLE) > WHOLE

@@ -1,0 +1,400 @@
+"""`provio run` carried out: its call in, the command's own output and end out, and a recorded run left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from provio.base import terminal, turtle
+from provio.base.errors import Busy, CannotRecord, ConfigError, ProvioError, remedy
+from provio.base.records import values
+from provio.record import run
+from provio.settings import home as homes
+from provio.settings import load, record_classes, schema
+from provio.settings.home import share
+from provio.settings.lock import Lock
+from provio.system import ranks
+from provio.trace import environment, failed_start
+from provio.trace.recording import Detail, host_folder, note_end, prepare, write_run
+from provio.trace.redact import Redaction
+
+if TYPE_CHECKING:
+    from provio.record.options import Call
+    from provio.settings.home import Home
+    from provio.settings.schema import Config
+    from provio.system.signals import Signals
+    from provio.trace.recording import End, Recording
+    from provio.trace.run_facts import Trace
+
+BACKGROUND, WAIT, ASK = "background", "wait", "ask"  # when a run is merged (the setting `merge`)
+MANY = 500  # runs among which there may be some to pack
+
+
+def watched(call: Call) -> int:
+    """Watch a command, have its run merged, and return its exit code (or end by its signal).
+
+    Raises CannotRecord where it is to be recorded or not started (`--strict`), and cannot be.
+    """
+    arguments = [os.fsencode(argument) for argument in call.command]
+    recording, settings, folders = _begun(call, arguments)
+    say = (lambda _: None) if call.quiet else terminal.complain
+
+    def lasts(signals: Signals, pid: int) -> None:
+        if recording:
+            from provio.record.waiter import wait_instead
+
+            wait_instead(recording, signals, pid, *_left_to_waiter(recording, call, settings, folders))
+
+    end = run.watch(arguments, recording, say, lasts)
+    if recording:
+        from provio.record.waiter import PYTHON, end_instead
+
+        left = _left_to_waiter(recording, call, settings, folders)
+        if left[0] != PYTHON:
+            end_instead(recording, end, *left)
+        ended(recording, end, call, settings)
+    return run.end_as(end)
+
+
+def ended(recording: Recording, end: End, call: Call, settings: Config) -> None:
+    """Finish the run of a command that ended, and have it merged."""
+    _finish(recording, end, call, settings, lambda: write_run(recording, end))
+
+
+def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config, list[Path]]:
+    """The run of a call, or none where it cannot be recorded; what is set; where the project's settings may lie."""
+    forgive = None if call.strict else (lambda _: None) if call.quiet else terminal.complain
+    try:
+        folders = homes.project_folders()
+        settings = load.load(folders, flags(call), forgive)
+        recording = prepared(arguments, settings)
+        if settings.capture_dir:
+            say = (lambda _: None) if call.quiet else terminal.complain
+            with failed_start.begun_or_gone(recording):
+                if capture(recording, settings.capture_dir, say) and environment.job_id():
+                    _attended(recording)
+        return recording, settings, folders
+    except Exception as error:
+        if call.strict:
+            raise CannotRecord(str(error)) from error
+        if not call.quiet:
+            terminal.complain(f"not recording: {error}")
+        return None, schema.Config(), []
+
+
+def capture(recording: Recording, setting: str, say: Callable[[str], None]) -> bool:
+    """Have live files lie where `capture_dir` says, until they are collected; where that cannot be, `say` is told, and
+    False returned."""
+    from provio.system import node_local
+
+    home, host = str(recording.home.path), turtle.segment(environment.host())
+    before = host_folder(recording)
+    if recording.trace_folder != recording.folder:  # it may be the same: what is there is taken for begun
+        before.rmdir()
+    try:
+        with recording.home.closed():
+            place = node_local.begin(home, recording.run_id, host, setting)
+    except (OSError, ValueError) as error:
+        before.mkdir(0o700, exist_ok=True)
+        why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
+        say(f"capture_dir: {why}: what is recorded lies in the run folder (name one of each node's own disk)")
+        return False
+    if recording.trace_folder not in (recording.folder, Path(place)):
+        recording.trace_folder.rmdir()
+    recording.trace_folder = Path(place)
+    return True
+
+
+def _attended(recording: Recording) -> None:
+    """In a batch job, which may be killed with all that is in it, leave who collects: once it is told to end, and when
+    all have ended."""
+    from provio.system import node_local
+
+    node_local.leave_collector(str(recording.home.path), recording.run_id, str(recording.trace_folder))
+
+
+def _collected(recording: Recording, quiet: bool) -> str:
+    """Bring what was captured into the run folder; return why it cannot be, if so. In a batch job, where that is waited
+    for, it is announced."""
+    if recording.trace_folder == recording.folder:
+        return ""
+    from provio.system import node_local
+    from provio.trace import collect
+
+    here = recording.folder / turtle.segment(environment.host())
+    if not (here / node_local.MARK).exists():  # in shared memory, which others know of
+        return ""
+    if environment.job_id() and not quiet:
+        terminal.complain(f"run {recording.run_id}: collecting what was recorded in {recording.trace_folder}")
+    word = collect.collect(recording.home, recording.run_id, recording.trace_folder, wait=True)
+    if here.is_dir():
+        recording.trace_folder = recording.folder
+    return word
+
+
+def flags(call: Call) -> dict[str, object]:
+    """Return what a call sets."""
+    record = [*call.on, *(f"-{word}" for word in call.off)] or None
+    found: dict[str, object] = {"name": call.name, "campaign": call.campaign, "detail": call.detail}
+    found |= {"record": record, "hash": call.hashed}
+    return found | {"include": call.include or None, "exclude": call.exclude or None}
+
+
+def when_merged(call: Call, settings: Config) -> str:
+    """Return when a run is merged: `wait` for it, in the `background`, or when somebody `ask`s."""
+    if call.no_merge or environment.job_id():
+        return ASK
+    if settings.merge != BACKGROUND:
+        return settings.merge
+    from provio.merge import background
+
+    return BACKGROUND if background.may_start(settings.source("merge") != "default") else ASK
+
+
+def _left_to_waiter(
+    recording: Recording, call: Call, settings: Config, folders: list[Path]
+) -> tuple[bytes, str, tuple[Any, list[str]]]:
+    """What the waiter does at the end of a run, what it says, and what a Python that goes on is to know."""
+    from provio.record import waiter
+
+    when = when_merged(call, settings)
+    collects = settings.capture_dir and when != BACKGROUND
+    needs_python = when == WAIT or settings.hash or recording.home.shared or collects
+    mode = waiter.PYTHON if needs_python else waiter.MERGE if when == BACKGROUND else waiter.LEAVE
+    word = "" if call.quiet else terminal.complaint(_left(recording, when))
+    return mode, word, (values(call), [str(folder) for folder in folders])
+
+
+def finished(recording: Recording, end: End, call: Call, folders: list[Path]) -> None:
+    """Finish a run that the waiter waited for."""
+    settings = load.load(folders, flags(call), lambda _: None)
+    _finish(recording, end, call, settings, lambda: note_end(recording, end))
+
+
+def _finish(recording: Recording, end: End, call: Call, settings: Config, note: Callable[[], None]) -> None:
+    """Do what is to be done after a command: whatever is wrong with the record, the command ended as it did."""
+    words = []
+    try:
+        when = when_merged(call, settings)
+        words.append(_found_lost(recording, end))
+        if when != BACKGROUND:
+            words.append(_collected(recording, call.quiet))  # said whatever the rest meets with
+        words.append("" if words[0] and not recording.folder.is_dir() else _after(recording, settings, when, note))
+    except Exception as error:
+        words.append(_kept(recording.run_id, error))
+    for word in filter(None, words) if not call.quiet else ():
+        terminal.complain(word)
+
+
+def _found_lost(recording: Recording, end: End) -> str:
+    """Say, and keep, that the run folder is gone, if it is; return the line to say of that."""
+    if os.path.exists(recording.folder / "run.ttl"):
+        return ""
+    from provio.record import crashed_run  # hardly ever needed
+
+    return crashed_run.begin_anew(recording, end)
+
+
+def prepared(arguments: list[bytes], settings: Config, home: Home | None = None, shared: bool = False) -> Recording:
+    """Return the run of a command line that is to be recorded as the settings say, in the `.provio` that is found from
+    here, or another; one that is to be `shared` by ranks begins when they are told of it."""
+    detailed = Detail(settings.detail, record_classes.changes(settings.record), _limits(settings))
+    redaction = Redaction(settings.redact_add, settings.redact_keep)
+    names = settings.name or None, detailed, settings.campaign or None
+    return prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise, shared)
+
+
+def _limits(settings: Config) -> tuple[str, ...]:
+    """What `include` and `exclude` say, relative to the project's folder."""
+    if not (settings.include or settings.exclude):
+        return ()
+    return recorded_paths(settings.include, settings.exclude, homes.find_or_make().project)
+
+
+def _after(recording: Recording, settings: Config, when: str, note: Callable[[], None]) -> str:
+    """Finish a run that ended, after a `note` of that, and have it merged where nobody else is merging; return the line
+    to say of it."""
+    try:
+        note()
+        lock = Lock(recording.home, wait=False) if when == WAIT else None
+    except Busy:
+        return _leave(recording, settings, WAIT)
+    except (OSError, ProvioError) as error:
+        return _kept(recording.run_id, error)
+    if lock is None:
+        return _leave(recording, settings, when)
+    return _apart(lambda: _merged(recording, lock, settings), lock, recording.run_id)
+
+
+def _kept(run_id: str, error: BaseException) -> str:
+    """What is said of a run that is left pending for an error."""
+    what = remedy(error, "") if isinstance(error, OSError) else ""
+    return f"run {run_id} is kept, but: {str(error) or type(error).__name__}" + (f": {what}" if what else "")
+
+
+def _left(recording: Recording, when: str) -> str:
+    """What is said of a run that is not merged before its end: where another process merges it is to `wait`."""
+    where = "recorded" if when == BACKGROUND else "pending"
+    return f"run {recording.run_id}: {where} in {recording.home.path}" + " (the store is busy)" * (when == WAIT)
+
+
+def _leave(recording: Recording, settings: Config, when: str) -> str:
+    """Leave a run to a later merge: at once, but for the files that only now can be looked at."""
+    from provio.record import waiter
+
+    waiter.settle(recording)
+    share(recording.home, recording.folder)
+    follow = _hashed(recording, settings, when)
+    if when == BACKGROUND:
+        from provio.merge import background
+
+        background.begin(recording.home, homes.project_folders())
+    return _left(recording, when) + follow
+
+
+def _apart(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
+    """Do what is dear after the command in a process of its own: however it ends, the command's end is passed on.
+
+    Returns the line that it has to say.
+    """
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        gc.disable()  # it ends before that pays
+        try:
+            word = work()
+        except BaseException as error:
+            word = _kept(run_id, error)
+        os.write(tell, os.fsencode(word[:4000]))  # what a pipe takes without waiting
+        os._exit(0)
+    os.close(tell)
+    if lock:
+        lock.close()
+    try:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except KeyboardInterrupt:
+        status = 130
+    if status:
+        return f"run {run_id} is kept; merging it failed (it ended with {status}): provio merge tries again"
+    return os.fsdecode(os.read(told, 1 << 16))
+
+
+def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
+    """Merge a run that ended; return the line to say of it."""
+    from provio.merge import job
+    from provio.merge.runs import merge
+    from provio.store import served
+    from provio.trace.post_run import settled
+    from provio.trace.read import read_run
+
+    with recording.home.closed():
+        large = job.is_large(recording.folder)  # it is read in parts, by merge
+        lone = None if large else job.lone_of(recording.folder, recording.home)
+        trace = None if large else settled(read_run(recording.folder, lone))
+    share(recording.home, recording.folder)
+    count = _counted(trace) if trace else "many processes"
+    try:
+        runs = [recording.folder]
+        outcome = merge(recording.home, runs, known=trace, lock=lock, wait=False, settings=settings, own=runs[0])
+    finally:
+        follow = _hashed(recording, settings, WAIT)
+    if settings.pack and len(os.listdir(recording.home.runs)) > MANY:
+        from provio.merge import archive_runs  # slow to import, and seldom wanted
+
+        if archive_runs.crowded(served(recording.home, settings), time.time()):
+            archive_runs.begin(recording.home)
+    damaged = f"; {outcome.damages[0]}" if outcome.damages else ""
+    damaged += _unlike_ranks(trace) if trace else ""
+    return f"run {recording.run_id}: {count}, recorded in {recording.home.path}{damaged}{follow}"
+
+
+def _unlike_ranks(trace: Trace) -> str:
+    """What is said of processes that are no ranks for what launchers left, unless it was said at the start."""
+    from provio.trace.processes import RANKS
+
+    try:
+        ranks.of(os.environ)
+    except ranks.Contradiction:
+        return ""
+    return "".join(f"; {reason}" for iri, _, reason in trace.gaps if iri == trace.iri + RANKS)
+
+
+def _hashed(recording: Recording, settings: Config, when: str) -> str:
+    """Have what a run wrote hashed by a process that nobody waits for; return what to say of that."""
+    if not _hashes(recording, settings):
+        return ""
+    from provio.merge import hashing
+
+    if settings.hash:
+        hashing.ask(recording.home, recording.run_id)
+    if when != BACKGROUND:  # which hashes what it merged
+        hashing.begin(recording.home, then_merge=when == WAIT)
+    return "; hashes follow" if settings.hash else ""
+
+
+def _hashes(recording: Recording, settings: Config) -> bool:
+    """Whether hashes are wanted, of this run or of others: told without loading what computes them."""
+    try:
+        return settings.hash or any(name != "lock" for name in os.listdir(recording.home.path / "hashing"))
+    except OSError:
+        return False
+
+
+def _counted(trace: Trace) -> str:
+    """What is in a run."""
+    from provio.base.text import plural
+
+    if not trace.processes:
+        return "no process that read or wrote a file"
+    return f"{plural(len(trace.processes), 'process', 'processes')}, {plural(_files(trace), 'file')}"
+
+
+def _files(trace: Trace) -> int:
+    lone = len(trace.lone) if trace.lone else 0
+    return lone + len({o.path for o in trace.openings() if o.kind == "FileVersion" and o.path})
+
+
+# Which paths are recorded: what `include` and `exclude` set, and the project's folder, in; the shim's words out.
+
+
+MOST = 64  # of left_out.c
+LONGEST = 32_768  # bytes of all of them: the environment of a process has an end
+WILD = re.compile(r"[*?[]")
+
+
+def recorded_paths(include: Iterable[str], exclude: Iterable[str], project: Path) -> tuple[str, ...]:
+    """Return what the shim is told; raises ConfigError where that is more than it takes."""
+    found = [f"{sign}{path}" for sign, paths in (("-", exclude), ("+", include)) for path in _all(paths, project)]
+    found = list(dict.fromkeys(found))
+    size = sum(len(os.fsencode(one)) for one in found)
+    if len(found) > MOST or size > LONGEST:
+        raise ConfigError(
+            f"include and exclude name {len(found)} folders and globs of {size} bytes in all, and {MOST} of {LONGEST} "
+            "bytes are taken: name a folder above them, or one glob for several"
+        )
+    return tuple(found)
+
+
+def _all(paths: Iterable[str], project: Path) -> Iterator[str]:
+    for path in paths:
+        fixed = WILD.search(path)
+        if fixed is None:
+            whole = os.path.normpath(project / path)
+            yield from (whole, os.path.realpath(whole))
+            continue
+        folder, _, rest = path[: fixed.start()].rpartition("/")
+        rest += path[fixed.start() :].rstrip("/")
+        if path.startswith("/"):
+            above = [folder, os.path.realpath(folder or "/").rstrip("/")]
+        else:
+            above = [os.path.normpath(project / folder), os.path.realpath(project / folder)]
+        yield from (f"{_escaped(one.rstrip('/'))}/{rest}" for one in above)
+
+
+def _escaped(folder: str) -> str:
+    return WILD.sub(r"[\g<0>]", folder)

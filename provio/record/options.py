@@ -1,0 +1,91 @@
+"""The options of `provio run`: the words after it in, what they say out.
+
+They stand here once, as data: `verbs/run.py` makes of them what click explains, completes and complains of; `read`
+takes the words of a plain call, for to load click takes twice as long as a Python that does nothing.
+"""
+
+from __future__ import annotations
+
+from provio.base.records import plain
+from provio.settings.record_classes import SWITCHES
+
+CLASSES = tuple(SWITCHES)
+
+
+@plain(frozen=True)
+class Option:
+    """An option: how it is written, which part of a `Call` it sets, and what is said of it.
+
+    It has a value, if `takes`; `many` may be said again; `off` says the opposite.
+    """
+
+    written: str
+    sets: str
+    says: str
+    takes: bool = True
+    many: bool = False
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    off: str = ""
+
+
+OPTIONS = (
+    Option("--name", "name", "Name the run, to find it again."),
+    Option("--campaign", "campaign", "The campaign that the run belongs to."),
+    Option(
+        "--detail",
+        "detail",
+        "Who touched what; counters for each function (op, the default); every single call.",
+        choices=("file", "op", "call"),
+    ),
+    Option("--record", "on", "Record this class (stat, list …) too.", True, True, "CLASS", CLASSES),
+    Option("--no-record", "off", "Leave this class (environment …) out.", True, True, "CLASS", CLASSES),
+    Option("--include", "include", "Record files of this folder or glob alone.", True, True, "GLOB"),
+    Option("--exclude", "exclude", "Record no files of this folder or glob.", True, True, "GLOB"),
+    Option("--container", "container", "In a container of this image.", metavar="IMAGE"),
+    Option("--hash", "hashed", "SHA-256 of what it wrote, computed after it (no wait).", False, off="--no-hash"),
+    Option("--quiet", "quiet", "Say nothing on stderr.", False),
+    Option("--no-merge", "no_merge", "Leave the run pending; the next question merges it.", False),
+    Option("--strict", "strict", "Do not start the command (125) where it cannot be recorded.", False),
+)
+WRITTEN = {word: option for option in OPTIONS for word in (option.written, option.off) if word}
+
+
+@plain(frozen=True)
+class Call:
+    """A call of `provio run`; None is what was not said."""
+
+    command: tuple[str, ...]
+    name: str | None = None
+    campaign: str | None = None
+    detail: str | None = None
+    on: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    container: str | None = None
+    hashed: bool | None = None
+    quiet: bool = False
+    no_merge: bool = False
+    strict: bool = False
+
+
+def read(words: list[str]) -> Call | None:
+    """Return what a plain call says; None of any other: a question for help, or a slip."""
+    found: dict[str, object] = {}
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        word, beside, value = words[at].partition("=")
+        option = WRITTEN.get(word)
+        at += 1
+        if option is None or (beside and not option.takes):
+            return None
+        if option.takes and not beside:
+            value = words[at] if at < len(words) else "-"
+            at += 1
+        if option.takes and (value.startswith("-") or (option.choices and value not in option.choices)):
+            return None
+        said = value if option.takes else word == option.written
+        found[option.sets] = (*found.get(option.sets, ()), said) if option.many else said  # type: ignore[misc]
+    command = tuple(words[at + (words[at : at + 1] == ["--"]) :])
+    return Call(command, **found) if command else None  # type: ignore[arg-type]

@@ -1,0 +1,230 @@
+"""Watches a command: its command line and what records it in, its own end out.
+
+The command is started with the shim preloaded and `PROVIO_TRACE` set; streams, descriptors, process group and signals
+are the caller's own. What cannot be recorded never keeps the command from running.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from provio.base import turtle
+from provio.system.elf import needed
+from provio.system.executable import OTHER, Unwatchable, found_program, unwatchable
+from provio.system.signals import Signals
+from provio.trace import environment
+from provio.trace.recording import SHIM, End, Recording, host_folder, note_unwatched
+
+# What it holds runs in every Python that has it on its path: the wait for h5py.
+SITE = SHIM.parent / "interceptors" / "site"
+FORMAT_VERSION = "1"
+LASTING = 0.2  # seconds after which a command is one that goes on
+# Libraries that must be the first of all.
+SANITIZERS = ("libasan.so", "libclang_rt.asan", "libhwasan.so")
+
+
+def watch(
+    command: Sequence[bytes],
+    recording: Recording | None,
+    say: Callable[[str], None] = lambda _: None,
+    lasts: Callable[[Signals, int], None] | None = None,
+    begun: Callable[[int], None] | None = None,
+) -> End:
+    """Run `command`, tracked where there is a recording, and return how it ended; `say` is told what cannot be seen,
+    `begun` is called with its process id, and `lasts` once where it goes on for a while.
+
+    127 and 126 are what a shell says of a command that is not found or cannot be executed; raises nothing for them.
+    """
+    env = dict(os.environb)
+    blind, shim = _look(command[0]) if recording else (None, None)
+    if recording:
+        env |= _watched(command[0], recording, bool(blind and blind.refuses), env, shim)
+    with Signals() as signals:
+        try:
+            process = _start(command, env)
+        except OSError as error:
+            return not_started(command[0], error)
+        signals.follow(process)
+        if recording and blind:
+            say_unwatched(recording, blind, process.pid, say)
+        if begun:
+            begun(process.pid)
+        if lasts and signals.goes_on(process, LASTING):
+            lasts(signals, process.pid)
+        return End.of(signals.wait(process))
+
+
+def _watched(
+    program: bytes, recording: Recording, refuses: bool, env: Mapping[bytes, bytes], shim: Path | None = None
+) -> dict[bytes, bytes]:
+    """Return the variables by which a program is watched; of one that refuses the shim, h5py alone may be."""
+    python = refuses and program.rpartition(b"/")[2].startswith(b"python")
+    found = {} if refuses and not python else {b"PROVIO_TRACE": trace_variable(recording)}
+    if not refuses:
+        found[b"LD_PRELOAD"] = preloads(program, env.get(b"LD_PRELOAD", b""), shim)
+        # An AddressSanitizer program that the command starts would refuse to: another library comes before its own.
+        sanitizer = (env.get(b"ASAN_OPTIONS", b""), b"verify_asan_link_order=0")
+        found[b"ASAN_OPTIONS"] = b":".join(option for option in sanitizer if option)
+    if recording.hdf5 != "auto":
+        found[b"PROVIO_HDF5"] = recording.hdf5.encode()
+    if recording.recognise != "on":
+        found[b"PROVIO_RECOGNISE"] = recording.recognise.encode()
+    if b":" not in os.fsencode(SITE) and (recording.hdf5 == "h5py" or (python and recording.hdf5 == "auto")):
+        found[b"PYTHONPATH"] = b":".join(filter(None, (os.fsencode(SITE), env.get(b"PYTHONPATH", b""))))
+    return found
+
+
+def variables(recording: Recording) -> dict[bytes, bytes]:
+    """Return the variables by which all is watched that is started with them."""
+    return _watched(b"", recording, False, os.environb)
+
+
+def watched_by(
+    recording: Recording, command: Sequence[bytes], say: Callable[[str], None] | None = None
+) -> dict[bytes, bytes]:
+    """Return the variables by which a command is watched that this process becomes; what cannot be seen is kept, if
+    there is somebody to `say` it to."""
+    blind, shim = _look(command[0])
+    if blind and say:
+        say_unwatched(recording, blind, os.getpid(), say)
+    return _watched(command[0], recording, bool(blind and blind.refuses), os.environb, shim)
+
+
+def say_unwatched(recording: Recording, blind: Unwatchable, pid: int, say: Callable[[str], None]) -> None:
+    """Say, and keep, that the command itself is not watched."""
+    name = blind.path.decode("utf-8", "backslashreplace")
+    say(f"{name} {blind.reason}: what it reads and writes is not seen")
+    note_unwatched(recording, blind, pid)
+
+
+def _look(program: bytes) -> tuple[Unwatchable | None, Path | None]:
+    """Why a program cannot be watched, if so; the shim of another C library that it takes, if one is installed."""
+    blind = None
+    with contextlib.suppress(OSError, ValueError, struct.error):
+        blind = unwatchable(program)
+    shim = _other_shim(blind) if blind and blind.reason == OTHER else None
+    return (None if shim else blind), shim
+
+
+def _other_shim(blind: Unwatchable) -> Path | None:
+    """Return the shim for a program of another C library, where it is installed."""
+    from provio.system import shims  # hardly ever needed
+
+    return shims.installed_for(os.fsdecode(blind.path))
+
+
+def end_as(end: End) -> int:
+    """End this process as the command ended: return its exit code, or die by the same signal."""
+    if end.signal is None:
+        return end.exit_code or 0
+    if end.signal not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(end.signal, signal.SIG_DFL)
+    import resource  # seldom wanted
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    os.kill(os.getpid(), end.signal)
+    return 128 + end.signal
+
+
+def trace_variable(recording: Recording) -> bytes:
+    """Return the value of PROVIO_TRACE: all that the shim is told."""
+    clock = "tsc" if clock_source() == "tsc" else "sys"
+    host = turtle.segment(environment.host())
+    fields = [
+        FORMAT_VERSION,
+        str(recording.detail),
+        clock,
+        recording.run_id,
+        host,
+        str(recording.home.path),
+        str(host_folder(recording)),
+        f"@{environment.mount_namespace()}",
+        *([f"={own}"] if (own := environment.job_id() and _job()) else []),
+        *recording.detail.limits,
+    ]
+    encoded = (os.fsencode(f).replace(b"%", b"%25").replace(b";", b"%3B") for f in fields)
+    return b";".join(encoded)
+
+
+def _job() -> str:
+    """By what the shim tells the run's own job from those that join it."""
+    from provio.system import jobs  # outside of jobs nobody pays for it
+
+    return jobs.key(jobs.facts(os.environ))
+
+
+def clock_source() -> str:
+    """Return what the kernel takes the time from, `tsc` at best; empty where it does not say."""
+    try:
+        return (
+            Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text(encoding="ascii").strip()
+        )
+    except OSError:
+        return ""
+
+
+def preloads(program: bytes, before: bytes, shim: Path | None = None) -> bytes:
+    """Return the value of LD_PRELOAD: the shim (this machine's, where none is given), then what was there.
+
+    A sanitizer's library that the command itself needs comes first of all, as it must. The empty name after it is the
+    shim's sign to take it out again, for programs that do without it would be held to it too.
+    """
+    found = found_program(program)
+    first = [name for name in (needed(Path(os.fsdecode(found))) if found else []) if name.startswith(SANITIZERS)]
+    names = [os.fsencode(_preload(shim or SHIM)), *([before] if before else [])]
+    return b":".join([os.fsencode(first[0]), b"", *names] if first else names)
+
+
+def _preload(shim: Path) -> Path:
+    """The shim by a path without space or colon, where the loader splits LD_PRELOAD; its siblings lie beside it."""
+    if not set(str(shim)) & {" ", ":"}:
+        return shim
+    import tempfile  # slow to import, and hardly ever needed
+
+    link = Path(tempfile.mkdtemp(prefix="provio-")) / "provio"
+    link.symlink_to(SHIM.parent)
+    return link / shim.relative_to(SHIM.parent)
+
+
+def _start(command: Sequence[bytes], env: dict[bytes, bytes]) -> subprocess.Popen[bytes]:
+    """Start with every descriptor inherited; a file without `#!` is run by the shell, as shells do.
+
+    Who ignores SIGCHLD has its children's ends thrown away: provio must not, its command may.
+    """
+    ignored = signal.signal(signal.SIGCHLD, signal.SIG_DFL) is signal.SIG_IGN
+    before = (lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)) if ignored else None
+    try:
+        return subprocess.Popen(list(command), env=env, close_fds=False, preexec_fn=before)  # noqa: PLW1509 (no threads)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        return subprocess.Popen([b"/bin/sh", *command], env=env, close_fds=False, preexec_fn=before)  # noqa: PLW1509 (no threads)
+
+
+def not_started(program: bytes, error: OSError) -> End:
+    """Say why a command was not started, and return what a shell says of that."""
+    return _said(*unstarted(program, error))
+
+
+def unstarted(program: bytes, error: OSError) -> tuple[str, int]:
+    """Return why a command was not started, and the exit code by which a shell says so."""
+    name = program.decode("utf-8", "backslashreplace")
+    missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
+    if missing and not (b"/" in program and os.path.lexists(program)):
+        return f"{name}: command not found", 127
+    return f"{name}: cannot be executed ({error.strerror})", 126
+
+
+def _said(message: str, code: int) -> End:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write("provio: " + "".join(c if c.isprintable() else repr(c)[1:-1] for c in message) + "\n")
+        sys.stderr.flush()
+    return End(code, None)

@@ -1,0 +1,147 @@
+"""A shell that is recorded from some point on: a recording in, what the shell evaluates to begin and to end it out.
+
+Nobody waits for such a run. It goes on while its shell is there, which leaves its identity (a line of
+`/proc/<pid>/stat`) in the run folder (`going.py`), and while anything is there that was started from it. Its end is
+noted when the shell asks for it; a run without one is merged all the same, by whoever asks next.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from provio.base.errors import ProvioError
+from provio.record.run import SITE, variables
+from provio.settings.home import Home
+from provio.settings.schema import Config
+from provio.system.executable import Unwatchable
+from provio.trace import run_source
+from provio.trace.recording import SHIM, Recording, host_folder, note_unwatched
+
+BEFORE = "was there before it was recorded"
+ASAN = "verify_asan_link_order=0"
+
+
+def _sh_set(name: str, value: str | None) -> str:
+    return f"unset {name};" if value is None else f"export {name}={shlex.quote(value)};"
+
+
+def _csh_set(name: str, value: str | None) -> str:
+    quoted = shlex.quote(value or "").replace("!", "\\!")
+    return f"unsetenv {name};" if value is None else f"setenv {name} {quoted};"
+
+
+def _fish_set(name: str, value: str | None) -> str:
+    quoted = (value or "").replace("\\", "\\\\").replace("'", "\\'")
+    return f"set -e {name};" if value is None else f"set -gx {name} '{quoted}';"
+
+
+# How each kind of shell sets or unsets a variable, and says who it is into a file (the caller's quoted path).
+SETS: dict[str, Callable[[str, str | None], str]] = {"sh": _sh_set, "csh": _csh_set, "fish": _fish_set}
+SIGNS = {
+    "sh": "cat /proc/$$/stat >| {file}.$$.session 2>/dev/null || :;",
+    "csh": "cat /proc/$$/stat >! {file}.$$.session;",
+    "fish": "cat /proc/$fish_pid/stat > {file}.$fish_pid.session 2>/dev/null; or true;",
+}
+
+
+def shell() -> str:
+    """Return what kind of shell asks, by the name of the parent process."""
+    name = _read("comm").decode("utf-8", "replace").strip().removeprefix("t")
+    return name if name in SETS else "sh"
+
+
+def caller() -> list[bytes]:
+    """Return the command line of the shell that asks."""
+    return _read("cmdline").rstrip(b"\0").split(b"\0")
+
+
+def begun(recording: Recording, kind: str) -> bytes:
+    """Return what a shell evaluates to be recorded from then on, and keep that what it does itself is not seen."""
+    path = os.readlink(b"/proc/%d/exe" % os.getppid()) if _read("comm") else b""
+    note_unwatched(recording, Unwatchable(path, BEFORE), os.getppid())
+    place = shlex.quote(str(host_folder(recording) / "shell"))
+    lines = [SIGNS[kind].format(file=place)]
+    lines += [SETS[kind](os.fsdecode(name), os.fsdecode(value)) for name, value in variables(recording).items()]
+    return os.fsencode("\n".join(lines) + "\n")
+
+
+def recorded() -> tuple[str, Path, Path] | None:
+    """Return the run that this process is recorded in (id, run folder, folder of its host); None where it is not."""
+    fields = os.environ.get("PROVIO_TRACE", "").split(";")
+    if len(fields) < 7:
+        return None
+    home, place = (text.replace("%3B", ";").replace("%25", "%") for text in fields[5:7])
+    return fields[3], Path(home) / "runs" / fields[3], Path(place)
+
+
+def is_over() -> bool:
+    """Return whether this process has the variables of a run that is no more: it ended elsewhere (in a subshell, or for
+    another shell), or was removed. Nothing records then, whatever the variables say."""
+    found = recorded()
+    try:
+        return found is not None and ":endedNs " in (found[1] / run_source.HEAD).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return True
+    except (OSError, UnicodeDecodeError):  # somebody else's
+        return False
+
+
+def ended(kind: str, settings: Config) -> tuple[str, bytes]:
+    """Note that the session ends, where it is not over, and return its run and what its shell evaluates to be recorded
+    no more.
+
+    Raises ProvioError where this shell is not one that `provio env` began.
+    """
+    found = recorded()
+    signs = list(found[2].glob(f"*{run_source.SHELL_ENDING}")) if found else []
+    over = is_over()
+    if found is None or not (signs or over):
+        raise ProvioError('this shell is not recorded by provio env: eval "$(provio env)" begins it')
+    run, folder, _ = found
+    for sign in signs:
+        sign.unlink(missing_ok=True)
+    if not over:
+        _note_end(folder, run)
+    lines = [SETS[kind](name, value) for name, value in _as_before(os.environ, settings).items()]
+    return run, os.fsencode("\n".join(lines) + "\n")
+
+
+def _note_end(folder: Path, run: str) -> None:
+    """Add the end to what `run.ttl` says of the run."""
+    head = folder / run_source.HEAD
+    text = head.read_text(encoding="utf-8")
+    added = re.sub(rf"(?m)^(<\S*{run}> a :Run\b.*) \.$", rf"\1 ; :endedNs {time.time_ns()} .", text, count=1)
+    with Home(folder.parent.parent).closed():
+        run_source.put(head, added)
+
+
+def _as_before(env: Mapping[str, str], settings: Config) -> dict[str, str | None]:
+    """The variables that a session set, without what it put there; None for one that is to go."""
+    left: dict[str, str | None] = {"PROVIO_TRACE": None}
+    for name, own in (("LD_PRELOAD", SHIM.name), ("ASAN_OPTIONS", ASAN), ("PYTHONPATH", SITE.name)):
+        if name in env:
+            left[name] = ":".join(_without(env[name].split(":"), own)) or None
+    if env.get("PROVIO_HDF5") == settings.hdf5:
+        left["PROVIO_HDF5"] = None
+    if env.get("PROVIO_RECOGNISE") == settings.recognise:
+        left["PROVIO_RECOGNISE"] = None
+    return left
+
+
+def _without(parts: list[str], own: str) -> list[str]:
+    """A variable's parts without what the session put there; of equal options the user's own comes first, and stays."""
+    places = [place for place, part in enumerate(parts) if os.path.basename(part) == own]
+    gone = places[-1:] if own == ASAN else places
+    return [part for place, part in enumerate(parts) if place not in gone]
+
+
+def _read(name: str) -> bytes:
+    try:
+        return Path(f"/proc/{os.getppid()}/{name}").read_bytes()
+    except OSError:
+        return b""

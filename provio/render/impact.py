@@ -1,0 +1,81 @@
+"""What would have to be made again, as a table or JSON: a `provio.ask.impact.Impact` goes in, a string comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from provio.ask import fold as folding
+from provio.ask.document import local_name
+from provio.base.table import align
+from provio.base.text import printable, shorter_path
+from provio.render.json import dumped
+from provio.render.records import render as render_records
+
+if TYPE_CHECKING:
+    from provio.ask.impact import Impact, Step
+
+COLUMNS = ("step", "product", "command", "in", "run")
+SHORT = 13  # characters of a run's id, on a terminal
+REASONS = {"gone": ("is gone", "are gone"), "overwritten": ("was overwritten since", "were overwritten since")}
+
+
+def render(
+    impact: Impact, *, width: int | None = 80, unicode: bool = True, folder: str | None = None, fold: bool = False
+) -> str:
+    """Return a row for each product, in an order in which they can be made, and what is left out and why; the folder
+    that each is made in where that is not `folder` for all. `fold` has many files of a folder on one line: of products
+    those that one process made, one after the other."""
+    rows, place = [], 1
+    for steps in _groups(impact["steps"], fold):
+        step, path = steps[0], _name([step["path"] for step in steps], folder)
+        product = path + ("" if step["state"] == "there" else f" ({step['state']})")
+        where = shorter_path(step.get("cwd", ""), folder)
+        run = local_name(step.get("run", ""))[: None if width is None else SHORT]
+        rows.append((str(place), product, step["command"], where, run))
+        place += len(steps)
+    left_out = folding.fold(impact["leftOut"], lambda one: (one["reason"], _folder(one["path"])) if fold else None)
+    notes = [
+        f"left out: {_name([one['path'] for one in group], folder)} {REASONS[group[0]['reason']][len(group) > 1]}"
+        for group in left_out
+    ]
+    if not rows:
+        notes.insert(0, "nothing that is there was made from it")
+    here = all(step.get("cwd", folder) == folder for step in impact["steps"])
+    kept = [place for place, name in enumerate(COLUMNS) if name != "in" or not here]
+    names, cells = [COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    table = align(names, cells, width=width, unicode=unicode, right={"step"}) if rows else ""
+    return table + "".join(printable(note, unicode) + "\n" for note in notes)
+
+
+def _groups(steps: list[Step], fold: bool) -> Iterator[Sequence[Step]]:
+    """Steps as they are to be on one line, in their order."""
+    for _, same in groupby(steps, lambda step: (step.get("process"), step["state"], _folder(step["path"]))):
+        yield from folding.fold(same, lambda _: "" if fold else None)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _name(paths: list[str], folder: str | None) -> str:
+    """The name of one file, or of the folder of several and their number."""
+    if len(paths) == 1:
+        return shorter_path(paths[0], folder)
+    return f"{folding.folder_name(paths[0], folder)}  {folding.count(len(paths))}"
+
+
+def for_programs(impact: Impact, form: str) -> str:
+    """Return the steps by the columns of the table `impact`, as CSV or TSV."""
+    steps = enumerate(impact["steps"], start=1)
+    rows = (
+        (place, step["path"], step["state"], step["command"], step.get("cwd"), local_name(step.get("run", "")) or None)
+        for place, step in steps
+    )
+    return render_records("impact", rows, form)
+
+
+def as_json(impact: Impact) -> str:
+    """Return all of it as JSON."""
+    return dumped({**impact})

@@ -1,0 +1,78 @@
+"""The lineage document as canonical JSON: the same document gives the same bytes, in ASCII, ending in a newline."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from provio.ask.document import LineageDocument, Node
+
+ITEMS = 1_000  # in a piece
+_encode = json.JSONEncoder(ensure_ascii=True).encode
+_ORDER = tuple(Node.__annotations__)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def render(document: LineageDocument) -> str:
+    """Nodes by depth, then IRI; edges and gaps sorted; keys in the order of their definition; one item a line."""
+    return "".join(pieces(document))
+
+
+def pieces(document: LineageDocument) -> Iterator[str]:
+    """Yield the same text piece by piece: of a large document it is longer than all else that is in memory."""
+    nodes = sorted(document["nodes"], key=lambda node: (node.get("depth", 1_000_000), node["iri"]))
+    edges = sorted({(edge["subject"], edge["predicate"], edge["object"]) for edge in document["edges"]})
+    gaps = sorted(document["gaps"], key=lambda gap: (gap["about"], gap["iri"], gap["reason"]))
+    lists = {"nodes": map(_ordered, nodes), "edges": map(_edge, edges), "gaps": iter(gaps)}
+    answer: dict[str, Any] = {key: value for key, value in document.items() if key not in lists}
+    first = [key for key in ("target", "direction") if key in answer]
+    yield "{\n" + "".join(f"  {_dump(key)}: {_dump(answer.pop(key))},\n" for key in first)
+    for place, (key, items) in enumerate(lists.items()):
+        yield f"{',' if place else ''}\n  {_dump(key)}: ".lstrip("\n")
+        yield from _block(items)
+    yield "".join(f",\n  {_dump(key)}: {_dump(answer[key])}" for key in sorted(answer)) + "\n}\n"
+
+
+def dumped(answer: Mapping[str, Any]) -> str:
+    """Return an answer that is no lineage document as JSON, in the order of its keys, ending in a newline."""
+    return json.dumps(_whole(answer), ensure_ascii=True, indent=2) + "\n"
+
+
+def _ordered(node: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: node[key] for key in _in_order(tuple(node))}
+
+
+@cache
+def _in_order(keys: tuple[str, ...]) -> list[str]:
+    return [*(key for key in _ORDER if key in keys), *sorted(set(keys).difference(_ORDER))]
+
+
+def _edge(edge: tuple[str, str, str]) -> dict[str, str]:
+    return dict(zip(("subject", "predicate", "object"), edge, strict=True))
+
+
+def _block(items: Iterator[Any]) -> Iterator[str]:
+    """A list, an item a line, some of them a piece."""
+    begin = "[\n    "
+    while some := list(islice(items, ITEMS)):
+        yield begin + ",\n    ".join(map(_dump, some))
+        begin = ",\n    "
+    yield "[]" if begin[0] == "[" else "\n  ]"
+
+
+def _dump(value: Any) -> str:
+    """JSON in ASCII; half a character, which no JSON text may hold, becomes U+FFFD."""
+    text = _encode(value)
+    return _encode(_whole(value)) if "\\ud" in text else text
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, Mapping):
+        return {key: _whole(held) for key, held in value.items()}
+    return [_whole(held) for held in value] if isinstance(value, list) else value

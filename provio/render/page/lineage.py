@@ -1,0 +1,232 @@
+"""One HTML page of a lineage: a lineage document goes in, a string comes out that a browser shows without any network.
+
+pyvis carries the page, through provio's own template: that of pyvis links a stylesheet and a script from outside, and
+the vis-network that it would bring neither folds nor lays out. What draws is the lineage component
+(`provio/render/page/templates/`). All text is data: it enters the page as JSON in which no `<` is left, or escaped by
+the template, and the script only ever sets it as text. A content security policy forbids to fetch anything, and
+`check_offline` looks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader
+
+from provio.ask.document import ACTIVITIES, AGENTS, PARTS, PIPES, LineageDocument, stale_reason
+from provio.base.errors import ProvioError
+from provio.base.text import plural, printable
+from provio.render.page import compact
+from provio.render.page.compact import packed
+
+# pyvis, without what it loads and no page of provio needs: nothing in, its class Network out.
+
+
+LATE: Final = ("networkx", "jsonpickle", "IPython", "IPython.display")
+
+
+def network_class() -> type[Any]:
+    """Return pyvis.network.Network."""
+    with _late():
+        from pyvis.network import Network
+    return Network  # type: ignore[no-any-return]
+
+
+@contextmanager
+def _late() -> Iterator[None]:
+    """Let pyvis find something in the place of these modules that asks them once it is asked."""
+    stand_ins = {} if "pyvis" in sys.modules else {name: _stand_in(name) for name in LATE if name not in sys.modules}
+    sys.modules.update(stand_ins)
+    try:
+        yield
+    finally:
+        for name in stand_ins:
+            del sys.modules[name]
+
+
+def _stand_in(name: str) -> ModuleType:
+    def asked(attribute: str) -> Any:
+        if attribute.startswith("__"):  # by whoever imports it
+            raise AttributeError(attribute)
+        return getattr(importlib.import_module(name), attribute)
+
+    def frame(*given: Any, **more: Any) -> Any:
+        return asked("IFrame")(*given, **more)
+
+    module = ModuleType(name)
+    vars(module)["__getattr__"] = asked
+    if name.endswith(".display"):
+        vars(module)["IFrame"] = frame  # pyvis asks for it by its name, at once
+    return module
+
+
+# The lineage component that the page, the explorer and notebooks share: nothing in, its script and its style out.
+
+
+COMPONENT_TEMPLATES: Final = Path(__file__).parent / "templates"
+SCRIPTS: Final = (
+    "wording", "pairs", "graph", "said", "view", "levels", "grouping", "folds", "layout", "routes", "motion",
+    "lettering", "legend", "painting", "pointing", "picture", "details", "times", "packed", "toolbar", "seeking",
+    "lineage",
+)  # fmt: skip
+
+
+def script() -> str:
+    """Return the script that declares `provioLineage`, to stand in a <script> of its own."""
+    return "\n".join((COMPONENT_TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+
+
+def style() -> str:
+    """Return the style that goes with it, to stand in a <style>."""
+    return (COMPONENT_TEMPLATES / "lineage.css").read_text(encoding="utf-8")
+
+
+# What a page would fetch: HTML in, a ProvioError out where a browser would ask the network for anything.
+
+
+_FETCHING = re.compile(
+    r"@import|url\(\s*['\"]?(?!data:|#|['\"])|\bimport\s*\(|\bfetch\s*\(|XMLHttpRequest|WebSocket|sendBeacon"
+)
+_LINKING = {
+    "src",
+    "href",
+    "srcset",
+    "action",
+    "formaction",
+    "poster",
+    "data",
+    "background",
+    "ping",
+    "manifest",
+    "xlink:href",
+}
+
+
+class _References(HTMLParser):
+    """Collects what a browser would fetch for a page: links in tags, imports in styles, requests in scripts."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[str] = []
+        self._inside = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside = tag
+        self.found += [f"<{tag} {key}={value}" for key, value in attrs
+                       if key in _LINKING and value and not value.startswith(("data:", "#"))]  # fmt: skip
+        self.found += [
+            f"<{tag} style={value}" for key, value in attrs if key == "style" and _FETCHING.search(value or "")
+        ]
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside in ("style", "script"):
+            self.found += [found.group() for found in _FETCHING.finditer(data)]
+
+
+def check_offline(page: str) -> None:
+    """Raise ProvioError if a browser would ask the network for anything to show this page."""
+    references = _References()
+    references.feed(page)
+    references.close()
+    if references.found:
+        raise ProvioError(f"the page would fetch {references.found[0][:80]!r}; please report this")
+
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+FEW: Final = 2_000  # so many nodes are carried as they are, to be read by whoever looks into the page
+MOST_GAPS: Final = 100
+_NOUNS: Final = (
+    ("file", "file", ""),
+    ("process", "process", "processes"),
+    ("program", "program", ""),
+    ("pipe", "pipe", ""),
+    ("part", "dataset or group", "datasets and groups"),
+)
+
+
+def render(document: LineageDocument, title: str, *, level: str = "file", most: int = 1500) -> str:
+    """Return the page, as text to be written in UTF-8. `level` is what it shows first; beyond `most` nodes it folds."""
+    carried = compact.carried(document)
+    network = network_class()(directed=True, cdn_resources="in_line")
+    network.templateEnv = Environment(loader=FileSystemLoader([str(TEMPLATES)], encoding="utf-8"), autoescape=True)
+    network.path = "page.html"
+    plain = len(carried["nodes"]) <= FEW
+    head = {key: value for key, value in carried.items() if key not in ("nodes", "edges")}
+    if plain:
+        network.nodes, network.edges = (
+            [dict(node) for node in carried["nodes"]],
+            [dict(edge) for edge in carried["edges"]],
+        )
+    network.templateEnv.globals["page"] = {
+        **_words(document, title),
+        "head": head,
+        "packed": "" if plain else packed(carried),
+        "options": {"level": level, "most": most, "wholePage": True},
+        "script": script(),
+        "style": style(),
+    }
+    page = str(network.generate_html("page.html"))
+    check_offline(page)
+    return page
+
+
+def _kind(type_: str) -> str:
+    """What the summary counts a node of a type as."""
+    kinds = {"process": ACTIVITIES, "program": AGENTS, "pipe": PIPES, "part": PARTS,
+             "file": {"FileVersion", "File", "Directory", "DataObject", "Link"}}  # fmt: skip
+    return next((name for name, types in kinds.items() if type_ in types), "other")
+
+
+def _kinds(document: LineageDocument) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for type_, count in Counter(node["type"] for node in document["nodes"]).items():
+        found[_kind(type_)] += count
+    return found
+
+
+def _words(document: LineageDocument, title: str) -> dict[str, Any]:
+    """The page's own text: title, summary, gaps."""
+    place = {node["iri"]: printable(node["label"]) for node in document["nodes"]}
+    gaps = [
+        (printable(gap["reason"]), place.get(gap["about"]) or printable(gap["about"]))
+        for gap in document["gaps"][:MOST_GAPS]
+    ]
+    return {
+        "title": printable(title),
+        "question": "What it was made into" if document["direction"] == "forward" else "Where it came from",
+        "summary": _summary(document, _kinds(document)),
+        "changed": printable("; ".join(_changed(document))),
+        "gaps": gaps,
+        "more_gaps": len(document["gaps"]) - len(gaps),
+    }
+
+
+def _summary(document: LineageDocument, kinds: Counter[str]) -> list[str]:
+    parts = [plural(kinds[name], one, many) for name, one, many in _NOUNS if kinds[name]]
+    if document["gaps"]:
+        parts.append(plural(len(document["gaps"]), "gap"))
+    if document["hidden"]:
+        parts.append(f"{plural(document['hidden'], 'system file')} hidden")
+    if document["control"]:
+        kin = "descendant" if document["direction"] == "forward" else "ancestor"
+        parts.append(f"{plural(document['control'], f'control {kin}')} not shown")
+    return parts
+
+
+def _changed(document: LineageDocument) -> list[str]:
+    """What is to be said of the targets: which of them are not what is there, and what is stale."""
+    found = dict.fromkeys(f"stale: {stale_reason(one)}" for one in document.get("stale", ()))
+    said = [node["changed"] for node in document["nodes"] if "changed" in node]
+    return [*([document["changed"]] if "changed" in document else []), *said, *found]

@@ -1,0 +1,249 @@
+/* The lineage component: one piece for `provio view`, `provio serve` and notebooks. The other files beside
+ * this one stand before it in the same script, in the order that provio/render/page/lineage.py has; lineage.css goes with them.
+ *
+ *   provioLineage(element, document, options) → handle
+ *
+ * element    an empty element; its size is the component's (give it a height).
+ * document   a lineage document as `provio lineage --as json` prints it: { target, targets?, nodes, edges, gaps? }.
+ *            A node: { iri, type, label } and what is known of path, argv, cwd, host, pid, rank, exitCode, start, end,
+ *            size, modified, run, process, program, via, changed …; an edge: { subject, predicate, object }. A node
+ *            { type: "Fold", count, … } stands for things that were left out, and `command` says what shows them.
+ *            `await provioLineage.unpack(text)` makes a document of the packed text that provio/render/page/compact.py writes.
+ * options    level      "file" (default), "process", "dataset" or "io"
+ *            levels     those that can be switched to; default: what the document holds
+ *            most       beyond so many nodes, groups are folded (1500)
+ *            expand     async (iri, "backward" | "forward") → document; its nodes and edges are added to the picture
+ *            chosen     (node or null) → called when another node is chosen
+ *            sparql     (node) → the query that details offer; default: what is said of it, and its neighbours
+ *            tabs       false: no time line      tools: false: no bar of search and switches
+ *            wholePage  true: keys work wherever the page's focus is, and light or dark is the page's, too
+ * handle     add(document)            more nodes and edges; what is there keeps its state
+ *            choose(iri or null)      chooses a node, opening what it is folded in
+ *            chosen()                 the IRI (or the fold's id) that is chosen, or null
+ *            ways(iri)                { back, on }: Sets of IRIs, all ancestors and all descendants at this level
+ *            search(text)             the IRIs found, best first
+ *            level(name) · tab("graph" | "times") · theme("auto" | "light" | "dark") · fit()
+ *            open(id) · close(id)     a fold, by the id that items() gives
+ *            items()                  what is drawn: [{ id, iri?, fold?, count, x, y, width, height }], x and y on the page
+ *            drawn                    a Promise: the first picture stands
+ *
+ * All text of a document is set as text, never as markup. Nothing here asks the network; `expand` may.
+ */
+"use strict";
+function provioLineage(element, document_, options = {}) {
+  const { make, Graph, Folds, arrange, Picture, Details, Times } = provioLineage;
+  const graph = new Graph(document_);
+  const most = options.most || 1500;
+  const levels = options.levels || graph.levels();
+  let level = levels.includes(options.level) ? options.level : levels[0];
+  const seen = new Map(); // by level, its view and folds
+  let view, folds, whole, before, chosen = null;
+
+  const root = make("div", { class: "provio-lineage", "data-tab": "graph" });
+  const seek = new provioLineage.Seeking({ search: (text) => view.search(text), item: (iri) => view.item(iri), take, leave: () => picture.focus() });
+  const chips = make("div", { class: "chips", role: "group", "aria-label": "Open folds" });
+  const spoken = make("div", { class: "spoken", "aria-live": "polite" });
+  const stage = make("div", { class: "stage" });
+  const aside = make("aside", { class: "details", "aria-label": "Details", hidden: "" });
+  const bar = provioLineage.toolbar({ seek: seek.box, tabs: options.tabs !== false, levels, level, hidden: options.tools === false },
+    { tab, level: setLevel, zoom: (by) => picture.zoom(by), fit, fold: foldAll, theme: nextTheme });
+  root.append(bar, make("div", { class: "body" }, stage, aside), provioLineage.legend(graph, element.clientWidth > 900 && element.clientHeight > 460), spoken);
+  element.replaceChildren(root);
+  const picture = new Picture(stage, { pick: choose, open: toggle });
+  const times = new Times(stage, { pick: (iri) => choose(iri) });
+  const details = new Details(aside, { choose, toggle, expand: options.expand && expand, sparql: options.sparql,
+    close: () => choose(null), hold: (id) => folds.holding(id) });
+  stage.append(chips);
+
+  // From the document to what is drawn: the level's nodes and edges, folded, laid out, in the picture.
+  function redraw(keep) {
+    const drawn = folds.visible();
+    picture.show(drawn, arrange, keep);
+    chips.replaceChildren(...folds.openOnes().map((fold) => {
+      const one = make("button", { type: "button", title: "Fold again" }, `${fold.name} ×${fold.count.toLocaleString("en")}  ✕`);
+      one.addEventListener("click", () => toggle(fold.id));
+      return one;
+    }));
+    highlight();
+  }
+
+  // What a level shows, made once.
+  function known(name) {
+    if (!seen.has(name)) { const view = provioLineage.levelled(graph, name); seen.set(name, { view, folds: new Folds(view, most) }); }
+    return seen.get(name);
+  }
+
+  function setLevel(name) {
+    level = name;
+    ({ view, folds } = known(level));
+    provioLineage.press(bar, "Level", name);
+    if (chosen !== null && !folds.has(chosen)) {
+      const near = view.instead(chosen);
+      chosen = near !== undefined && folds.has(near) ? near : null;
+    }
+    redraw(false);
+    details.show(chosen === null ? null : folds.item(chosen), view, level);
+    bar.querySelector(".fold").disabled = !folds.any();
+  }
+
+  function highlight() {
+    const ways = chosen === null ? null : view.ways(folds.members(chosen));
+    picture.mark(chosen === null ? null : folds.shown(chosen), ways && folds.marks(ways));
+    times.mark(chosen, ways);
+  }
+
+  function choose(id) {
+    if (id !== null && !folds.has(id)) {
+      const near = view.instead(id);
+      if (near === undefined || !folds.has(near)) return false;
+      id = near;
+    }
+    chosen = id;
+    if (id !== null && folds.reveal(id)) redraw(true);
+    else highlight();
+    const item = id === null ? null : folds.item(id);
+    details.show(item, view, level);
+    picture.size(false);
+    if (item) picture.into(id, false);
+    spoken.textContent = item ? `${item.kindName} ${item.name}` : "";
+    options.chosen?.(item && item.node ? item.node : null);
+    return true;
+  }
+
+  function toggle(id) {
+    if (!folds.toggle(id)) return false;
+    if (chosen !== null && !folds.has(chosen)) chosen = null;
+    redraw(id);
+    details.show(chosen === null ? null : folds.item(chosen), view, level);
+    return true;
+  }
+
+  function foldAll() {
+    folds.all();
+    redraw(false);
+  }
+
+  async function expand(iri, direction) {
+    spoken.textContent = "…";
+    const more = await options.expand(iri, direction);
+    const before = graph.size;
+    if (more) add(more, iri);
+    spoken.textContent = `${graph.size - before} more`;
+    return graph.size - before;
+  }
+
+  function add(more, near = null) {
+    const open = folds.state();
+    graph.add(more);
+    view = provioLineage.levelled(graph, level);
+    folds = new Folds(view, most, open);
+    seen.clear();
+    seen.set(level, { view, folds });
+    times.show(graph);
+    redraw(near ?? true);
+    details.show(chosen === null ? null : folds.item(chosen), view, level);
+  }
+
+  function fit() {
+    picture.fit();
+    times.fit();
+  }
+
+  function tab(name) {
+    root.dataset.tab = name;
+    provioLineage.press(bar, "Picture", name);
+    (name === "times" ? times : picture).size();
+    (name === "times" ? times : picture).focus();
+  }
+
+  function theme(name) {
+    if (name === "auto") delete root.dataset.theme;
+    else root.dataset.theme = name;
+    if (options.wholePage) root.ownerDocument.documentElement.dataset.theme = name;
+    provioLineage.looks(root, true);
+    picture.draw();
+    times.draw();
+  }
+
+  function nextTheme() {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    theme(dark ? "light" : "dark");
+  }
+
+  function key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const along = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    const actions = {
+      "+": () => picture.zoom(1.25), "=": () => picture.zoom(1.25), "-": () => picture.zoom(0.8), f: fit, g: foldAll, d: nextTheme,
+      t: () => tab(root.dataset.tab === "graph" && options.tabs !== false ? "times" : "graph"), "/": () => seek.focus(),
+      Escape: () => choose(null), Enter: () => chosen !== null && toggle(folds.shown(chosen)),
+      u: () => chosen !== null && toggle(folds.holding(chosen)?.id),
+      l: () => levels.length > 1 && setLevel(levels[(levels.indexOf(level) + 1) % levels.length]),
+    };
+    if (along) {
+      const next = picture.next(chosen === null ? null : folds.shown(chosen), along);
+      if (next !== null) choose(next);
+    } else if (actions[event.key]) actions[event.key]();
+    else return;
+    event.preventDefault();
+  }
+
+  // What a search looks in, made while there is nothing else to do.
+  function ready(from) {
+    requestIdleCallback((left) => {
+      while (from < graph.list.length && left.timeRemaining() > 1) for (const end = from + 100; from < end; from++) if (graph.list[from]) graph.text(graph.list[from]);
+      if (from < graph.list.length) ready(from);
+    });
+  }
+
+  function take(iri) {
+    tab("graph");
+    choose(iri);
+    picture.into(iri, true);
+  }
+
+  function pressed(event) {
+    if (event.target === seek.field || ["TEXTAREA", "SELECT"].includes(event.target.tagName)) return;
+    if (event.key === "Enter" && event.target.tagName === "BUTTON") return;
+    key(event);
+  }
+
+  // A print is light, and so is the page around.
+  function print(begins) {
+    const page = document.documentElement;
+    if (begins) whole = options.wholePage || page.dataset.theme === "dark" ? [root, page] : [root];
+    if (begins) before = whole.map((one) => one.dataset.theme);
+    whole.forEach((one, at) => {
+      if (begins) one.dataset.theme = "light";
+      else if (before[at]) one.dataset.theme = before[at];
+      else delete one.dataset.theme;
+    });
+    provioLineage.looks(root, true);
+    picture.forPrint(begins);
+  }
+
+  // What is listened to outside of the component, as long as it is in the page: who is told of its going is its observer.
+  let outside = null;
+  function attend() {
+    if (root.isConnected === (outside !== null)) return;
+    if (outside) { outside.abort(); outside = null; return; }
+    outside = new AbortController();
+    const { signal } = outside;
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { provioLineage.looks(root, true); picture.draw(); times.draw(); }, { signal });
+    addEventListener("beforeprint", () => print(true), { signal });
+    addEventListener("afterprint", () => print(false), { signal });
+    if (options.wholePage) document.addEventListener("keydown", pressed, { signal });
+  }
+
+  if (!options.wholePage) root.addEventListener("keydown", pressed);
+  new ResizeObserver(attend).observe(root);
+  attend();
+  times.show(graph);
+  setLevel(level);
+  if (globalThis.requestIdleCallback) picture.drawn.then(() => ready(0));
+  return {
+    add, choose, tab, theme, fit, level: setLevel, search: (text) => view.search(text), chosen: () => chosen,
+    ways: (iri) => view.ways(folds.members(iri)).iris(), open: (id) => !folds.isOpen(id) && toggle(id), close: (id) => folds.isOpen(id) && toggle(id),
+    items: () => picture.items(), drawn: picture.drawn, marked: () => picture.marked(),
+  };
+}

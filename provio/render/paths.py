@@ -1,0 +1,94 @@
+"""The ways through a lineage document, one a line: a document with `paths` goes in, lines of text come out.
+
+    fig3.h5 ← plot.py ← xcorr.h5 ← xcorr.py (carried) ← WestSac.h5
+
+Files and the programs between them, the target first; forward, the arrows point the other way. Lines are never cut:
+they are for `grep` and `sort` as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from provio.ask.document import ACTIVITIES, Lineage, LineageDocument
+from provio.base.table import align
+from provio.base.text import plural, printable, shorter_path
+
+_MARKS = {"carriedFrom": "carried", "launchedBy": "control"}
+
+
+def render(document: LineageDocument, *, unicode: bool = True, folder: str | None = None) -> str:
+    """Return a line for each way, and what was left out; ways that differ in phases of a process alone are one line."""
+    lines = dict.fromkeys(_lines(document, unicode, folder))
+    return "".join(printable(line, unicode) + "\n" for line in [*lines, *_notes(document)])
+
+
+def table(document: LineageDocument, *, width: int | None, unicode: bool = True, folder: str | None = None) -> str:
+    """Return the ways as rows, each with the steps from file to file on it."""
+    lineage = Lineage(document)
+    lines = _lines(document, unicode, folder)
+    steps = [sum(lineage.node[iri]["type"] not in ACTIVITIES for iri in way) - 1 for way in document["paths"]]
+    rows = [(str(place), str(steps[place - 1]), line) for place, line in enumerate(lines, start=1)]
+    aligned = align(("way", "steps", "path"), rows, width=width, unicode=unicode, right={"way", "steps"})
+    return aligned + "".join(printable(note, unicode) + "\n" for note in _notes(document))
+
+
+def _lines(document: LineageDocument, unicode: bool, folder: str | None) -> list[str]:
+    lineage = Lineage(document)
+    arrow = {"backward": ("←", "<-"), "forward": ("→", "->")}[document["direction"]][not unicode]
+    return [f" {arrow} ".join(_words(lineage, way, folder)) for way in document["paths"]]
+
+
+def _notes(document: LineageDocument) -> list[str]:
+    node = {node["iri"]: node for node in document["nodes"]}
+    lines = [f"! {node[gap['about']]['label']}: {gap['reason']}" for gap in document["gaps"] if gap["about"] in node]
+    left = document.get("ways", 0) - len(document["paths"])
+    if left > 0:
+        lines.append(f"{left:,} more {'ways' if left > 1 else 'way'} (--most)")
+    if document["hidden"]:
+        lines.append(f"{plural(document['hidden'], 'system file')} hidden (--all)")
+    if document["control"]:
+        kin = "descendant" if document["direction"] == "forward" else "ancestor"
+        lines.append(f"{plural(document['control'], f'control {kin}')} (--via control)")
+    return lines
+
+
+def _words(lineage: Lineage, way: list[str], folder: str | None) -> Iterator[str]:
+    """A word for each file, and one for each program that the way passes, with how its phases are tied."""
+    run: list[str] = []
+    for iri in [*way, ""]:
+        node = lineage.node.get(iri)
+        if node and node["type"] in ACTIVITIES:
+            run.append(iri)
+            continue
+        yield from _programs(lineage, run)
+        run = []
+        if node:
+            code = " (code)" if node.get("via") == "code" else ""
+            yield shorter_path(node.get("path") or node["label"], folder) + code
+
+
+def _programs(lineage: Lineage, run: list[str]) -> list[str]:
+    """The programs of successive phases: those of one process, or of a fork of one program, are one word."""
+    words: list[tuple[str, str]] = []
+    last = None
+    for place, iri in enumerate(run):
+        how = _how(lineage, run[place - 1], iri) if place else ""
+        node = lineage.node[iri]
+        label = (node if "task" in node else lineage.program(iri) or node)["label"]
+        process = node.get("task") or node.get("process", iri)
+        if words and (process == last or (how != "control" and words[-1][0] == label)):
+            words[-1] = label, max(how, words[-1][1], key=("", "carried", "control").index)
+        else:
+            words.append((label, how))
+        last = process
+    return [f"{label} ({how})" if how else label for label, how in words]
+
+
+def _how(lineage: Lineage, one: str, other: str) -> str:
+    """How a phase is tied to the next on the way: by data, `carried` or `control`."""
+
+    def tied(name: str) -> bool:
+        return other in lineage.objects(one, name) or other in lineage.subjects(one, name)
+
+    return "" if tied("continuedFrom") else next((mark for name, mark in _MARKS.items() if tied(name)), "")

@@ -1,0 +1,146 @@
+"""Who made a file, as lines of text or JSON: a `provio.ask.why.Reason` goes in, a string comes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from provio.ask import fold as folding
+from provio.ask.document import LONGEST_LINE, arguments, command_line, local_name
+from provio.base.text import duration, moment, plural, printable, shorter_path, size
+from provio.render import records
+from provio.render.json import dumped
+
+if TYPE_CHECKING:
+    from provio.ask.document import Node
+    from provio.ask.why import Reason
+
+MOST_LINES = 40  # of what a Task carried out
+
+
+def render(reason: Reason, *, unicode: bool = True, folder: str | None = None, fold: bool = False) -> str:
+    """Return what people want to know, a line each, what is not known left out; `fold` has many files of a folder on
+    one line."""
+    facts = [size(reason["size"])] if "size" in reason else []
+    facts += [f"of {moment(reason['modified'])}"] if "modified" in reason else []
+    head = "  ".join([shorter_path(reason["path"], folder), ", ".join(facts)]).rstrip()
+    changed = [reason["changed"]] if "changed" in reason else []
+    notes = [f"! {note}" for note in [*changed, *_gaps(reason)]]
+    lines = [head, *notes, *(f"{what:9} {value}" for what, value in _rows(reason, folder, fold) if value)]
+    return "".join(printable(line, unicode) + "\n" for line in lines)
+
+
+def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str]]:
+    """What is known, in order; of a fact with several values only the first is named."""
+    process, run = reason["process"], reason["run"]
+    return [
+        *_task(reason),
+        ("made by", _program(reason, folder)),
+        ("command", _command(process)),
+        ("in", process.get("cwd", "")),
+        ("when", _when(process)),
+        ("ended", _end(process)),
+        ("by", " on ".join(part for part in (reason.get("user", ""), process.get("host", "")) if part)),
+        ("git", run.get("gitCommit", "") + (" and changes" if run.get("gitDirty") == "true" else "")),
+        *_list("read", _files(reason, reason["read"], folder, fold)),
+        *_list("carried", _files(reason, reason["carried"], folder, fold)),
+        *_list("kept", [_file(node, folder) for node in reason["kept"]]),
+        ("hidden", plural(reason["hidden"], "system file") if reason["hidden"] else ""),
+        *_list("with", [f"{_command(other)}, which wrote a part of it" for other in reason["contributors"]]),
+        *_list("launched", [_command(one) for one in reason["launchedBy"]]),
+        ("run", _run(run)),
+    ]  # fmt: skip
+
+
+def for_programs(reason: Reason, form: str) -> str:
+    """Return the same by the columns of the table `why`, as CSV or TSV."""
+    rows = [("path", reason["path"])]
+    rows += [("changed", reason["changed"])] if "changed" in reason else []
+    rows += [("gap", gap) for gap in _gaps(reason)]
+    for what, value in _rows(reason, None, fold=False):
+        rows += [(what or rows[-1][0], value)] if value else []
+    return records.render("why", rows, form)
+
+
+def as_json(reason: Reason) -> str:
+    """Return all of it as JSON."""
+    return dumped({**reason})
+
+
+def _gaps(reason: Reason) -> list[str]:
+    """What could not be seen, with the name of what it is about, where that is not the file itself."""
+    about, nodes = {gap["about"] for gap in reason["gaps"]}, (*reason["read"], *reason["carried"], *reason["kept"])
+    names = {node["iri"]: node["label"] + ": " for node in nodes if node["iri"] in about}
+    return [names.get(gap["about"], "") + gap["reason"] for gap in reason["gaps"]]
+
+
+def _list(what: str, values: list[str]) -> list[tuple[str, str]]:
+    return [(what if place == 0 else "", value) for place, value in enumerate(values)]
+
+
+def _command(process: dict[str, str]) -> str:
+    return command_line({"iri": "", "type": "Process", "label": "", "argv": process.get("argv", "")})
+
+
+def _task(reason: Reason) -> list[tuple[str, str]]:
+    """The Task that made it, and what that carried out."""
+    task = reason.get("task")
+    if not task:
+        return []
+    ended = task.get("status", "")
+    rows = [("task", task["label"] + (f", {ended}" if ended not in ("", "ok") else ""))]
+    return rows + _list("source", _source(task.get("source", "").rstrip().splitlines()))
+
+
+def _source(lines: list[str]) -> list[str]:
+    """As much of what a Task carried out as one reads."""
+    more = len(lines) - MOST_LINES
+    shown = [line[:LONGEST_LINE] + (" …" if len(line) > LONGEST_LINE else "") for line in lines[:MOST_LINES]]
+    return [*shown, f"… {more} more line{'s' if more > 1 else ''} (--as json)"] if more > 0 else shown
+
+
+def _program(reason: Reason, folder: str | None) -> str:
+    program, plan = reason.get("program"), reason.get("plan")
+    if not program:
+        return "a program that is not known"
+    facts = shorter_path(program.get("path", program["label"]), folder)
+    version = f" of {moment(plan['modified'])}" if plan and "modified" in plan else ""
+    return f"{program['label']}  ({facts}{version})"
+
+
+def _when(process: dict[str, str]) -> str:
+    start, end = process.get("start", ""), process.get("end", "")
+    return ", ".join(part for part in (moment(start), duration(start, end)) if part) if start else ""
+
+
+def _end(process: dict[str, str]) -> str:
+    if "signal" in process:
+        return f"signal {process['signal']}"
+    return f"exit code {process['exitCode']}" if "exitCode" in process else ""
+
+
+def _file(node: Node, folder: str | None) -> str:
+    name = shorter_path(node["path"], folder) if "path" in node else f"a {node['label']}"
+    facts = [size(node["size"])] if "size" in node and "path" in node else []
+    facts += [f"of {moment(node['modified'])}"] if "modified" in node else []
+    return "  ".join([name, ", ".join(facts)]).rstrip()
+
+
+def _files(reason: Reason, nodes: list[Node], folder: str | None, fold: bool) -> list[str]:
+    """Files, a line each; `fold`: of many in one folder, those of which no gap speaks on one line."""
+    if not fold:
+        return [_file(node, folder) for node in nodes]
+    noted = {gap["about"] for gap in reason["gaps"]}
+    lines = folding.fold(nodes, lambda node: None if node["iri"] in noted else folding.folder_of(node))
+    return [
+        _file(one, folder) if not more else f"{folding.folder_name(one['path'], folder)}  {folding.facts([one, *more])}"
+        for one, *more in lines
+    ]
+
+
+def _run(run: dict[str, str]) -> str:
+    words = [local_name(run["iri"])]
+    words += [f"({run['name']})"] if "name" in run else []
+    words += [f"of campaign {run['campaign']}"] if "campaign" in run else []
+    command: Any = run.get("commandLine", "")
+    shown = _command({"argv": command}) if arguments(command) != [""] else ""
+    return " ".join(words) + (f": {shown}" if shown else "")

@@ -1,0 +1,258 @@
+"""What the explorer asks of the graph: a request in, its answer as plain data out, from provio's own lineage code."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from provio.ask import runs, whole_run
+from provio.ask.document import LineageDocument, Node, command_line
+from provio.ask.lineage import Scope, lineage
+from provio.ask.target import find_target, is_iri
+from provio.base.errors import NothingKnown
+from provio.base.vocab import NS, PROV, RUN_BASE
+from provio.graph.lines import bundle_iri
+from provio.store import Confined, Reader, Store
+
+MOST = 300  # nodes of one step
+PAGE = 50  # runs of a list
+ROWS = 20  # of a table of figures
+
+Request = dict[str, Any]
+
+
+class Answers:
+    """A store that is asked; `folders` are the user's own questions'."""
+
+    def __init__(self, store: Store, folders: list[str]) -> None:
+        self.store, self.folders = store, folders
+        self.asked = {
+            "lineage": self.lineage,
+            "run": self.run,
+            "runs": self.runs,
+            "program": self.program,
+            "statistics": self.statistics,
+            "questions": self.questions,
+            "question": self.question,
+        }
+
+    def answer(self, request: Request) -> Any:
+        """Return the answer to a request, by its `what`."""
+        return self.asked[request["what"]](request)
+
+    def lineage(self, request: Request) -> dict[str, Any]:
+        """Return a lineage document: of a file's newest version (`target`, an IRI), so many steps (`depth`, 0: all)
+        `forward` or back; of at most `most` nodes. `more` counts those left out."""
+        target = request["target"]
+        if not is_iri(target):
+            raise NothingKnown("the target of a lineage is an IRI: search finds it")
+        scope = Scope(
+            forward=request["forward"],
+            depth=request["depth"] or None,
+            everything=request["everything"],
+            inside="#" in target and "/version/" in target,
+        )
+        return _cut(lineage(self.store, [find_target(self.store, target)], scope), request["most"])
+
+    def run(self, request: Request) -> dict[str, Any]:
+        """Return all that a run did as a lineage document, cut as that of a file."""
+        run = self._run(request["run"])
+        document = _cut(whole_run.document(self.store, run, everything=request["everything"]), request["most"])
+        return {**document, "title": runs.title(self.store, run)}
+
+    def runs(self, request: Request) -> dict[str, Any]:
+        """Return so many runs from the newest on, after the first `skip`."""
+        every = runs.listing(self.store)
+        skip = request["skip"]
+        return {"runs": every[::-1][skip : skip + PAGE], "count": len(every)}
+
+    def program(self, request: Request) -> dict[str, Any]:
+        """Return the runs that a program took part in, the newest first."""
+        iri = request["program"]
+        if not is_iri(iri) or any(sign in iri for sign in '<>"{}|^`\\ \n'):
+            raise NothingKnown("a program is named by its IRI: search finds it")
+        query = f"""SELECT DISTINCT ?run {{ ?activity <{PROV}wasAssociatedWith> <{iri}>
+            BIND(STRBEFORE(STRAFTER(STR(?activity), "{RUN_BASE}"), "/") AS ?run) }}"""
+        known = {run for (run,) in self.store.table(query)}
+        found = runs.listing(self.store, known)[::-1]
+        return {"runs": found[:PAGE], "count": len(found)}
+
+    def statistics(self, request: Request) -> dict[str, Any]:
+        """Return what is known of a run in words, and what its I/O came to: by operation, by file, what is slow."""
+        from provio.stats import figures
+        from provio.stats.columns import of
+
+        run = self._run(request["run"])
+        facts = runs.facts(self.store, run)
+        found = figures(Confined(self.store, [bundle_iri(RUN_BASE + run)]))
+        return {
+            "run": run,
+            "facts": [fact for fact in facts if fact[2] is None],
+            "files": {what: [fact for fact in facts if fact[0] == what][:ROWS] for what in ("wrote", "read")},
+            "operations": of(found, ("operation",))[:ROWS],
+            "slow": of(found, ("bottleneck",))[:ROWS],
+            "unknown": found.unknown(),
+        }
+
+    def questions(self, _: Request) -> dict[str, Any]:
+        """Return the questions that have a name, with what can be filled in."""
+        from provio.ask.queries import KINDS, questions
+
+        found = [
+            {
+                "name": one.name,
+                "title": one.title,
+                "about": one.about,
+                "text": one.text,
+                "parameters": [
+                    {key: getattr(each, key) for key in ("name", "kind", "required", "default", "says")}
+                    for each in one.parameters
+                ],
+            }
+            for one in questions(self.folders)
+        ]
+        return {"questions": found, "kinds": KINDS}
+
+    def question(self, request: Request) -> dict[str, Any]:
+        """Return the SPARQL of a question that has a name, with values in the places of its parameters."""
+        from provio.ask.parameters import bound
+        from provio.ask.queries import named
+
+        question = named(request["name"], self.folders)
+        if question is None:
+            raise NothingKnown(f"no question {request['name']!r}: provio query --list lists them")
+        asked = bound(question, request["values"], self.store)
+        return {"text": asked.text, "notes": asked.notes}
+
+    def _run(self, name: str) -> str:
+        found = runs.find(self.store, name.removeprefix(RUN_BASE))
+        if found is None:
+            raise NothingKnown(f"no run {name!r} is recorded: search lists them")
+        return found
+
+
+def _cut(document: LineageDocument, most: int) -> dict[str, Any]:
+    """A document of the nodes nearest to its target, with what belongs to them."""
+    nodes = document["nodes"]
+    if len(nodes) <= most:
+        return {**document, "more": 0}
+    kept = _nearest(document, most)
+    return {
+        **document,
+        "nodes": [node for node in nodes if node["iri"] in kept],
+        "edges": [edge for edge in document["edges"] if edge["subject"] in kept and edge["object"] in kept],
+        "gaps": [gap for gap in document["gaps"] if gap["about"] in kept],
+        "more": len(nodes) - len(kept),
+    }
+
+
+def _nearest(document: LineageDocument, most: int) -> set[str]:
+    """So many nodes, those first that fewest edges lead to from the target; a run's own in their order."""
+    beside: dict[str, list[str]] = {}
+    for edge in document["edges"]:
+        beside.setdefault(edge["subject"], []).append(edge["object"])
+        beside.setdefault(edge["object"], []).append(edge["subject"])
+    waiting = [document["target"]]
+    kept: dict[str, None] = {}
+    for iri in waiting:
+        if len(kept) >= most:
+            break
+        if iri not in kept:
+            kept[iri] = None
+            waiting += beside.get(iri, ())
+    for node in _in_order(document["nodes"]):
+        if len(kept) >= most:
+            break
+        kept[node["iri"]] = None
+    return set(kept)
+
+
+def _in_order(nodes: list[Node]) -> list[Node]:
+    return sorted(nodes, key=lambda node: (node.get("start", "~"), node["iri"]))
+
+
+# Search by any part of a name: a store in, the files, runs and programs whose names hold some words out.
+
+
+MOST_FOUND = 3_000  # matches that are put in order; of more, the first
+# The system's own files come last: whoever looks for a name rarely means one.
+NAMED = f"SELECT DISTINCT ?iri ?path {{ ?iri a <{NS}%s> ; <{NS}%s> ?path }}"
+SYSTEM = f"""SELECT DISTINCT ?file {{
+    {{ SELECT DISTINCT ?version {{ {{ ?by <{NS}usedAsNoise>|<{NS}ranAsNoise> ?version }}
+        UNION {{ ?version <{NS}wasOpenedBy>/<{NS}noise> true }} }} }} ?version <{PROV}specializationOf> ?file }}"""
+
+
+class Name(NamedTuple):
+    """What a name is of: `file`, `system` (a file of the system's), `run` or `program`; its IRI, and its text."""
+
+    kind: str
+    iri: str
+    text: str
+
+
+class Names:
+    """The names of a store."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.names = _all(reader)
+        lines, self.starts, at = [], array("Q"), 0
+        for name in self.names:
+            line = name.text.casefold().replace("\n", " ") + "\n"
+            self.starts.append(at)
+            lines.append(line)
+            at += len(line)
+        self.text = "".join(lines)
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return what a request looks for (`words`, `kind` or all, `limit`), the best first, and how many there are;
+        `more` says that there are others still."""
+        words = str(request.get("words", "")).casefold().replace("\n", " ").split()
+        matches, more = self._matches(words, str(request.get("kind", ""))) if words else ([], False)
+        matches.sort(key=lambda place: self._rank(place, words))
+        found = [self.names[place]._asdict() for place in matches[: int(request.get("limit", 20))]]
+        return {"found": found, "count": len(matches), "more": more}
+
+    def _matches(self, words: list[str], kind: str) -> tuple[list[int], bool]:
+        longest, at, found = max(words, key=len), 0, list[int]()
+        while (at := self.text.find(longest, at)) >= 0:
+            place = bisect_right(self.starts, at) - 1
+            line = self._line(place)
+            at = self.starts[place] + len(line)
+            if all(word in line for word in words) and kind in ("", self.names[place].kind):
+                if len(found) == MOST_FOUND:
+                    return found, True
+                found.append(place)
+        return found, False
+
+    def _line(self, place: int) -> str:
+        end = self.starts[place + 1] if place + 1 < len(self.starts) else len(self.text)
+        return self.text[self.starts[place] : end]
+
+    def _rank(self, place: int, words: list[str]) -> tuple[bool, int, int, str]:
+        """A name that is the word, one that begins with it, one that holds it, the rest. Short before long."""
+        line = self._line(place).rstrip("\n")
+        last, word = line.rpartition("/")[2], words[-1]
+        how = 0 if last == word else 1 if last.startswith(word) else 2 if word in last else 3
+        return self.names[place].kind == "system", how, len(line), line
+
+
+def _all(reader: Reader) -> list[Name]:
+    system = {file for (file,) in reader.table(SYSTEM)}
+    found = [Name("run", RUN_BASE + row["run"], _of_run(row)) for row in reversed(list(reader.rows(runs.LISTING)))]
+    found += [Name("program", iri, path) for iri, path in _named(reader, "Program")]
+    files = [Name("system" if iri in system else "file", iri, path) for iri, path in _named(reader, "File")]
+    return found + sorted(files, key=lambda name: name.kind)
+
+
+def _named(reader: Reader, kind: str) -> dict[tuple[str, str], None]:
+    """All things of a class with their paths; of one that is not UTF-8, as near as text comes to it."""
+    encoded = reader.table(NAMED % (kind, "pathEncoded"))
+    paths = [*map(tuple, reader.table(NAMED % (kind, "path"))), *((iri, unquote(path)) for iri, path in encoded)]
+    return dict.fromkeys(paths)  # type: ignore[arg-type]
+
+
+def _of_run(row: dict[str, str]) -> str:
+    command = command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")})
+    return "  ".join(part for part in (row.get("name"), row.get("campaign"), command, row["run"]) if part)

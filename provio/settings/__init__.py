@@ -1,0 +1,1 @@
+"""Settings and the place of the record: schema, files, `.provio`, its lock, its owners."""

@@ -1,0 +1,269 @@
+"""Settings as people see and change them: a Config or the text of a settings file in; rows, or the changed text, out.
+
+Comments and layout of a file stay as they are. What is secret is never shown, nor taken from a command line.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from provio.base.errors import ConfigError
+from provio.settings import load, schema
+from provio.settings.record_classes import SEE, SWITCHES
+from provio.settings.schema import FIELDS, KEYS, Config, Key
+from provio.settings.types import Account, among, toml
+
+
+class Setting(NamedTuple):
+    """One value: its dotted name, the value as TOML and JSON have it, and where it was set."""
+
+    key: str
+    value: Any
+    source: str
+
+
+def settings(found: Config) -> list[Setting]:
+    """Return every value; of a table a row for each entry, of `record` one for each class."""
+    rows = []
+    for name, key in KEYS.items():
+        value = plain(getattr(found, FIELDS[name]))
+        if name == "record":
+            value = {word: default for word, (default, *_) in SWITCHES.items()} | value
+        if not (key.kind.parts and value):
+            rows.append(Setting(name, value, found.source(name)))
+        else:
+            rows += [Setting(f"{name}.{part}", one, found.source(f"{name}.{part}")) for part, one in value.items()]
+    return rows
+
+
+def plain(value: Any) -> Any:
+    """Return a value as TOML has it; of an account all but the password."""
+    if isinstance(value, Account):
+        return {"user": value.user, "password": "(hidden)"}
+    if hasattr(value, "_asdict"):
+        kept = {name.replace("_", "-"): plain(one) for name, one in value._asdict().items() if one and one is not True}
+        return {name: one for name, one in kept.items() if name != "first"}
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return [plain(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def shown(value: Any) -> str:
+    """Return a value as a settings file has it, on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_name(name)} = {shown(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(shown, value)) + "]"
+    if value is None:
+        return "{}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _name(name: str) -> str:
+    return name if name.replace("-", "").replace("_", "").isalnum() and name.isascii() else json.dumps(name)
+
+
+def named(name: str) -> tuple[Key, str]:
+    """Return the key of a dotted name, and the entry of its table that it names (or nothing); raises ConfigError."""
+    if name in KEYS:
+        return KEYS[name], ""
+    for key in KEYS.values():
+        part = name.removeprefix(key.name + ".").strip("\"'")
+        if key.kind.parts and name.startswith(key.name + ".") and part:
+            if key.name == "record" and part not in SWITCHES:
+                raise ConfigError(f"no class {part!r}{among(part, SWITCHES, SEE)}")
+            return key, part
+    inner = [key for key in KEYS if key.startswith(name + ".")]
+    if inner:
+        raise ConfigError(f"{name!r} is a table, with the keys {', '.join(inner)}: name one of them")
+    words = [*KEYS, *(f"record.{word}" for word in SWITCHES)]
+    raise ConfigError(f"no key {name!r}{among(name, words, SEE)}")
+
+
+def value_of(key: Key, part: str, text: str) -> Any:
+    """Return what a text says, as a variable or a file has it, where that is allowed; raises ConfigError."""
+    try:
+        f"{part}{text}".encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"{key.name}: a settings file is UTF-8, which {part or text!a} is not") from None
+    if key.secret:
+        raise ConfigError(f"{key.name} is a secret, and a command line is seen by others: write it into the file")
+    try:
+        whole = text[:1] in ("[", "{") or part
+        value = toml(text if _is_toml(text) else json.dumps(text)) if whole else key.kind.parse(text)
+        key.kind.check({part: value} if part else value)
+    except ValueError as error:
+        raise ConfigError(f"{key.name}: {error}") from None
+    return value
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        toml(text)
+    except ValueError:
+        return False
+    return True
+
+
+def place(user: bool, folders: Iterable[Path]) -> Path:
+    """Return the file of the user, or of the project: the one in use, or where one would be."""
+    if user:
+        return schema.user_file()
+    if os.environ.get("PROVIO_CONFIG"):
+        return Path(os.environ["PROVIO_CONFIG"])
+    files = [folder / schema.FILE for folder in folders]
+    if not files:
+        raise ConfigError("there is no folder here: name a file with PROVIO_CONFIG, or use --user")
+    return next((file for file in files if file.exists()), files[0])
+
+
+def change(path: Path, user: bool, name: str, text: str) -> None:
+    """Set a key in a file; raises ConfigError where it may not stand there, or may not be that."""
+    import tomlkit
+
+    key, part = named(name)
+    value = value_of(key, part, text)
+    with _alone(path):
+        document, before = _read(path)
+        _put(document, key, part, value, before)
+        _write(path, user, before, tomlkit.dumps(document))
+
+
+def _put(document: Any, key: Key, part: str, value: Any, before: str) -> None:
+    import tomlkit
+
+    *tables, last = key.name.split(".")
+    table: Any = document
+    for one in tables:
+        table = table.setdefault(one, tomlkit.table())
+    if not part:
+        table[last] = value
+    elif isinstance(table.get(last), Mapping):
+        table[last][part] = value
+    else:
+        table[last] = tomlkit.table()
+        for known, old in (*key.kind.check(tomlkit.loads(before).unwrap().get(last, {})).items(), (part, value)):
+            table[last][known] = old
+
+
+def remove(path: Path, user: bool, name: str) -> None:
+    """Take a key out of a file; raises ConfigError where it is not in it."""
+    import tomlkit
+
+    key, part = named(name)
+    with _alone(path):
+        document, before = _read(path)
+        _take(document, [*key.name.split("."), *([part] if part else [])], name, path)
+        _write(path, user, before, tomlkit.dumps(document))
+
+
+def _take(document: Any, names: list[str], name: str, path: Path) -> None:
+    *tables, last = names
+    table: Any = document
+    for one in tables:
+        table = table.get(one, {}) if isinstance(table, Mapping) else {}
+    if not isinstance(table, Mapping) or last not in table:
+        raise ConfigError(f"{name} is not set in {path}: provio config shows where it is")
+    del table[last]  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let nobody else change a file until it is written: what two set at once is both set. The folder is locked, for
+    the file is another each time; on a file system without locks nothing is."""
+    folder = next(folder for folder in path.absolute().parents if folder.is_dir())
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:  # it may not be listed, and yet be written
+        yield
+        return
+    try:
+        with suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _read(path: Path) -> tuple[Any, str]:
+    import tomlkit
+    from tomlkit.exceptions import ParseError
+
+    try:
+        text = load.content(path).decode("utf-8")
+    except FileNotFoundError:
+        text = ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})") from None
+    try:
+        return tomlkit.parse(text), text
+    except ParseError as error:
+        raise ConfigError(f"{path}:{error.line}: not TOML: mend it first") from None
+
+
+def _write(path: Path, user: bool, before: str, after: str) -> None:
+    """Write a file anew, as a whole or not at all, and for nobody else to read where it is the user's own."""
+    known = {_without_place(line) for line in load.mistakes(path, before, user)}
+    for line in load.mistakes(path, after, user):
+        if _without_place(line) not in known:
+            raise ConfigError(line)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        real = path.resolve()
+        mode = real.stat().st_mode & 0o777 if real.exists() else 0o600 if user else 0o666 & ~_umask()
+        _replace(real, after.encode(), mode)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _replace(path: Path, data: bytes, mode: int) -> None:
+    """Put a new file in the place of one; nothing is left of it where the disk is full."""
+    fd, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+        os.chmod(beside, mode)
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _without_place(line: str) -> str:
+    return line.partition(": ")[2]
+
+
+def _umask() -> int:
+    now = os.umask(0o022)
+    os.umask(now)
+    return now
+
+
+def begin(path: Path, user: bool) -> None:
+    """Write a file with every key in it, each of them a comment; raises ConfigError where there is one."""
+    if path.exists():
+        raise ConfigError(f"{path} is there already: provio config set changes it")
+    _write(path, user, "", template(user))
+
+
+def template(user: bool) -> str:
+    """Return the text of a settings file in which nothing is set yet and everything is told."""
+    what = "yours, for every project" if user else "this project's"
+    lines = [f"# Settings of provio, {what}; docs/configuration.md tells more, `provio config` shows what counts."]
+    for name, key in KEYS.items():
+        value = shown(plain(getattr(Config(), FIELDS[name])))
+        if not user and name in schema.USERS_OWN:
+            continue
+        lines += ["", f"# {key.says[:1].upper()}{key.says[1:]}: {key.kind.allowed}", f"# {name} = {value}"]
+        if name == "record":
+            lines[-1] = "# record = {" + ", ".join(f"{w} = {shown(d)}" for w, (d, *_) in SWITCHES.items()) + "}"
+    return "\n".join(lines) + "\n"

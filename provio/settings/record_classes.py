@@ -1,0 +1,76 @@
+"""The classes of record, which can each be switched: what `record` sets in, the words of `PROVIO_TRACE` out.
+
+What is off is not recorded at all: merge finds nothing of it, and what was recorded before stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from provio.settings.types import Kind, among, boolean, both
+
+# Whether it is recorded where nothing is set; what it is; what cannot be asked without it.
+SWITCHES: Mapping[str, tuple[bool, str, str]] = MappingProxyType(
+    {
+        "user": (True, "who ran it: name and number", "who ran what, and whom programs acted for"),
+        "thread": (True, "threads", "which thread did what: its process did"),
+        "program": (True, "executables and scripts as programs", "which program wrote a file; phases stay"),
+        "rank": (True, "numbers of the processes of a parallel program", "which rank did what"),
+        "process": (True, "command lines, pids, working folders, ends", "command lines; phases stay"),
+        "api": (True, "names of functions", "what each function did: calls are counted together"),
+        "duration": (True, "how long calls took", "time spent, bandwidth; when it was stays"),
+        "file": (True, "files, and what is inside HDF5 files", "all lineage but what goes through pipes"),
+        "directory": (True, "folders that are opened, made or removed", "nothing of files"),
+        "pipe": (True, "pipes and FIFOs", "lineage from one process of a pipeline to the next"),
+        "socket": (True, "connections", "lineage from one process to another through them"),
+        "group": (True, "groups of HDF5 files", "reads, writes and names of groups"),
+        "dataset": (True, "datasets of HDF5 files", "lineage of datasets; that of their files stays"),
+        "attribute": (True, "attributes of HDF5 files", "lineage of attributes"),
+        "datatype": (True, "named datatypes of HDF5 files", "lineage of named datatypes"),
+        "link": (True, "soft and external links of HDF5 files", "which links there were"),
+        "configuration": (True, "settings that programs say they go by", "what a run was told to do"),
+        "metric": (True, "metrics that programs say", "how well a run went"),
+        "checkpoint": (True, "what programs say that they saved", "which file is a checkpoint of what; files stay"),
+        "entity": (True, "things that no file shows", "lineage that goes through them"),
+        "environment": (True, "variables of the batch job, loaded modules", "what the run was started in"),
+        "stat": (False, "looks at a file's facts", "who asked for a file's facts"),
+        "list": (False, "listings of folders", "who listed a folder"),
+    }
+)
+SEE = "provio config lists"
+ALLOWED = f"a table of true or false by class, or a list of classes, - before those to leave out; {SEE} all"
+
+
+def _word(word: object, signed: bool) -> str:
+    name = word.lstrip("+-") if signed and isinstance(word, str) else word
+    if isinstance(name, str) and name in SWITCHES:
+        return name
+    raise ValueError(f"{word!r} is not allowed{among(name if isinstance(name, str) else '', SWITCHES, SEE)}")
+
+
+def _check(value: object) -> Mapping[str, bool]:
+    if isinstance(value, list | tuple):
+        return MappingProxyType({_word(word, True): not str(word).startswith("-") for word in value})
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{value!r} is not allowed (allowed: {ALLOWED})")
+    for word, on in value.items():
+        try:
+            boolean(on)
+        except ValueError as error:
+            raise ValueError(f"{_word(word, False)}: {error}") from None
+        _word(word, False)
+    return MappingProxyType(dict(value))
+
+
+RECORD = Kind(ALLOWED, _check, lambda text: [part.strip() for part in text.split(",") if part.strip()], both, True)
+
+
+def changes(record: Mapping[str, bool]) -> frozenset[str]:
+    """Return what is other than where nothing is set: `stat` for a class that is added, `-pipe` for one left out."""
+    return frozenset(word if on else f"-{word}" for word, on in record.items() if on is not SWITCHES[word][0])
+
+
+def left_out(detail: str) -> frozenset[str]:
+    """Return the classes that a run left out, by the `detail` that its run.ttl states."""
+    return frozenset(word[1:] for word in detail.split(",")[1:] if word.startswith("-"))

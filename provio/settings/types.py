@@ -1,0 +1,331 @@
+"""What a setting may hold: a value from TOML, or the text of an environment variable, in; the checked value out.
+
+A ValueError says what is wrong with a value, the nearest right one, and what is allowed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from provio.base.records import plain
+
+LONGEST = 1e9  # seconds: thirty years
+LIBRARIES = "on, off, or a list of libraries, - before each to leave out"
+LIST = 60  # columns: a longer list in a line of complaint buries what it says
+YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+
+
+def _replace(_below: Any, above: Any) -> Any:
+    return above
+
+
+@plain(frozen=True)
+class Kind:
+    """What a key may hold, in words; how a value is checked, read from a variable's text, and laid over one below.
+
+    `parts`: it is a table, each entry of which is set by itself.
+    """
+
+    allowed: str
+    check: Callable[[object], Any]
+    parse: Callable[[str], object] = str
+    over: Callable[[Any, Any], Any] = _replace
+    parts: bool = False
+
+
+class Interpreter(NamedTuple):
+    """How a program that runs scripts reads its options.
+
+    `value` take the next argument, `no_script` mean that there is no script file; the value of `script` is the script,
+    of `module` a module, of `folder` the folder it starts in; `rest` have what is written beside them, or nothing, as
+    their value. `default` are the scripts that it takes where none is named; `first`: the first argument that is no
+    option is the script.
+    """
+
+    value: tuple[str, ...] = ()
+    no_script: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
+    module: tuple[str, ...] = ()
+    folder: tuple[str, ...] = ()
+    rest: tuple[str, ...] = ()
+    default: tuple[str, ...] = ()
+    first: bool = True
+
+    @property
+    def with_value(self) -> tuple[str, ...]:
+        """The options that take a value."""
+        return self.value + self.script + self.module + self.folder
+
+
+def suggestion(word: str, words: Iterable[str]) -> str:
+    """Return a clause that names the nearest of `words`; nothing where none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(words), n=1, cutoff=0.7)
+    return f": did you mean {near[0]!r}?" if near else ""
+
+
+def among(word: str, words: Iterable[str], see: str = "") -> str:
+    """Return a clause that names the nearest of `words`, and which there are: of many, where all are seen."""
+    words = list(words)
+    known = f"known: {', '.join(words)}"
+    said = known if len(known) <= LIST else f"{see} all" * bool(see)
+    return suggestion(word, words) + f" ({said})" * bool(said)
+
+
+def _wrong(value: object, allowed: str, words: Iterable[str] = ()) -> ValueError:
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    near = suggestion(value, words) if isinstance(value, str) else ""
+    return ValueError(f"{shown} is not allowed{near} (allowed: {allowed})")
+
+
+def boolean(value: object) -> bool:
+    """Return a truth as it is; of a word that means one, the ValueError names that."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in YES_OR_NO:
+        right = str(YES_OR_NO[value.lower()]).lower()
+        quotes = ", without quotes" if value.lower() == right else ""
+        raise ValueError(f"{value!r} is not allowed: did you mean {right}{quotes}? (allowed: true or false)")
+    raise _wrong(value, "true or false")
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST:
+        return float(value)
+    raise _wrong(value, "a number of seconds, 0 for no limit")
+
+
+def _number(text: str) -> object:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and _is_line(value):
+        return value
+    raise _wrong(value, "a text of one line")
+
+
+def _place(value: object) -> str:
+    if value == "" or (isinstance(value, str) and _is_line(value) and value[0] in "/~$"):
+        return str(value)
+    raise _wrong(value, "a folder from the root, from ~, or from a variable such as $TMPDIR")
+
+
+def texts(
+    allowed: str, fits: Callable[[str], bool], kept: Callable[[str], str] = str
+) -> Callable[[object], tuple[str, ...]]:
+    """A check of a list of texts that each fit; `kept` is what becomes of one."""
+
+    def check(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple):
+            raise _wrong(value, allowed)
+        for item in value:
+            if not isinstance(item, str) or not fits(item):
+                raise _wrong(item, allowed)
+        return tuple(map(kept, value))
+
+    return check
+
+
+def is_path(text: str) -> bool:
+    """Return whether a text can be a path."""
+    return bool(text) and "\0" not in text
+
+
+def _is_line(text: str) -> bool:
+    return bool(text.strip()) and text.isprintable()
+
+
+def _interpreters(value: object) -> Mapping[str, Interpreter]:
+    if not isinstance(value, Mapping):
+        raise _wrong(value, 'a table, such as {"Rscript*" = {value = ["-g"], no-script = ["-e"]}}')
+    return MappingProxyType({pattern: _interpreter(pattern, rule) for pattern, rule in value.items()})
+
+
+def _interpreter(pattern: str, rule: object) -> Interpreter:
+    words = ("value", "no-script", "script")
+    if not isinstance(rule, Mapping):
+        raise ValueError(f"{pattern}: {_wrong(rule, 'a table with the keys value, no-script, script')}")
+    for word in rule:
+        if word not in words:
+            raise ValueError(f"{pattern}: no key {word!r}{among(word, words)}")
+    value, no_script, script = (_options(f"{pattern}: {word}", rule.get(word, ())) for word in words)
+    return Interpreter(value, no_script, script, first=not script)
+
+
+def _domains(value: object) -> Mapping[str, str]:
+    """Names of storage by folders; a relative one would be another's on another host."""
+    if not isinstance(value, Mapping):
+        raise _wrong(value, 'a table, such as {"/scratch" = "lab-scratch"}')
+    found = {}
+    for folder, name in value.items():
+        path = os.path.expanduser(folder)
+        if not path.startswith("/") or not is_path(path):
+            raise ValueError(f"{folder!r} is not allowed (allowed: a folder from the root, or from ~)")
+        if not isinstance(name, str) or not _is_line(name):
+            raise ValueError(f"{folder}: {_wrong(name, 'a name, the same on every host')}")
+        found[os.path.normpath(path)] = name.strip()
+    return MappingProxyType(found)
+
+
+def _options(name: str, value: object) -> tuple[str, ...]:
+    try:
+        return texts("a list of options, each beginning with - or +", lambda text: text.startswith(("-", "+")))(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def toml(text: str) -> object:
+    """Return what is written in a variable as it would be in a file."""
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError):
+        raise ValueError(f"{text!r} is no value as provio.toml has it") from None
+
+
+def _split(separator: str) -> Callable[[str], object]:
+    return lambda text: [part for part in text.split(separator) if part]
+
+
+def both(below: Mapping[str, Any] | None, above: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a table laid over another, key by key."""
+    return MappingProxyType({**(below or {}), **above})
+
+
+def choice(*words: str) -> Kind:
+    """One of some words."""
+
+    def check(value: object) -> str:
+        if value in words:
+            return str(value)
+        raise _wrong(value, ", ".join(words), words)
+
+    return Kind(", ".join(words), check)
+
+
+def _recognised(value: object) -> str:
+    """`on`, `off`, or what is left out, as a variable has it: `-torch,-click`."""
+    if value in (True, False, "on", "off"):
+        return "on" if value in (True, "on") else "off"
+    return ",".join(texts(LIBRARIES, lambda text: text[:1] == "-" and text[1:].isidentifier())(value))
+
+
+def _recognised_text(text: str) -> object:
+    return YES_OR_NO.get(text.strip().lower(), [part.strip() for part in text.split(",") if part.strip()])
+
+
+RECOGNISED = Kind(LIBRARIES, _recognised, _recognised_text)
+BOOLEAN = Kind("true or false", boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
+SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
+TEXT = Kind("a text of one line", _text)
+PLACE = Kind("a folder from the root, from ~, or from a variable such as $TMPDIR", _place)
+FOLDERS = Kind(
+    "a list of folders or globs (in a variable with `:` between)",
+    texts("a list of folders or globs", is_path, os.path.expanduser),
+    _split(":"),
+)
+FILES = Kind(
+    "a list of files (in a variable with `:` between)",
+    texts("a list of files", is_path, os.path.expanduser),
+    _split(":"),
+)
+NAMES = Kind(
+    "a list of names or globs (in a variable with `,` between)",
+    texts("a list of names or globs", _is_line, str.strip),
+    _split(","),
+)
+DOMAINS = Kind("a table of folders and what the storage they lie on is called", _domains, toml, both, True)
+INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, toml, both, True)
+
+
+# What a setting may hold that is about servers: a URL, tables by URLs, or a list with URLs in it, in; the checked
+# value out.
+
+
+URL = "the URL of a server, such as http://127.0.0.1:7878"
+URL_PLACE = r"https?://[^:/]+(?::[0-9]+)?[^:]*|[^:]+"  # in a list with `:` between
+HOST = r"(\[[0-9A-Fa-f:.]+\]|[\w-]{1,63}(\.[\w-]{1,63})*\.?)(:[0-9]+)?"
+
+
+class Endpoints(NamedTuple):
+    """Where a server answers: below its URL (`/query`), or at URLs of their own."""
+
+    query: str
+    update: str
+    data: str
+
+
+class Account(NamedTuple):
+    """Who one is to a server."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Account({self.user!r})"
+
+
+def _server(value: object) -> str:
+    """The URL of a server; what is wrong with it is said without it, for it may hold a password."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(value) if isinstance(value, str) and value.isprintable() else None
+        port = parts.port if parts else None  # raises ValueError for one that is none
+    except ValueError:
+        parts = None
+    if parts is None or parts.scheme not in ("http", "https") or parts.query or parts.fragment or port == 0:
+        raise ValueError(f"is not allowed (allowed: {URL})")
+    if "@" in parts.netloc:
+        raise ValueError("a name or a password in a URL is seen by others: put them into ~/.netrc, or `credentials`")
+    if not re.fullmatch(HOST, parts.netloc):
+        raise ValueError(f"names no host and port (allowed: {URL})")
+    return str(value).rstrip("/")
+
+
+def _table_of(kind: Callable[..., Any], value: object, empty: bool = False) -> Mapping[str, Any]:
+    """A table by the URLs of servers, of tables that each have the keys of `kind`, or none (None) where they may be
+    `empty`; values are never shown."""
+    names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+    if not isinstance(value, Mapping):
+        raise ValueError(f"is no table of tables with the keys {', '.join(names)}")
+    found: dict[str, Any] = {}
+    for url, entry in value.items():
+        if empty and entry == {}:
+            found[_server(url)] = None
+            continue
+        texts = entry.values() if isinstance(entry, Mapping) else [None]
+        if not isinstance(entry, Mapping) or set(entry) != set(names) or not all(isinstance(t, str) for t in texts):
+            raise ValueError(f"each is a table with the keys {', '.join(names)}, all of them texts")
+        found[_server(url)] = kind(**entry)
+    return MappingProxyType(found)
+
+
+def _store(text: str) -> str:
+    return _server(text) if "://" in text else text
+
+
+SERVER = Kind("the URL of a server", _server)
+SERVERS = Kind(
+    "a table of tables with the keys query, update, data, or none",
+    lambda v: _table_of(Endpoints, v, True),
+    toml,
+    both,
+    True,
+)
+ACCOUNTS = Kind("a table of tables with the keys user, password", lambda v: _table_of(Account, v), toml, both, True)
+STORES = Kind(
+    "a list of folders and servers (in a variable with `:` between)",
+    texts("a list of servers, and of folders, each a .provio or what holds one", is_path, _store),
+    lambda text: re.findall(URL_PLACE, text),
+)

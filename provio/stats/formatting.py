@@ -1,0 +1,259 @@
+"""Figures as people read them: figures in, text with units out. What was not recorded is a question mark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from provio.base.table import align
+from provio.base.text import binary, duration, elapsed, moment, plural, printable, shorter_path
+from provio.stats.tally import SIZE_NAMES, Group, Tally
+from provio.stats.tally import columns as group_columns
+
+if TYPE_CHECKING:
+    from provio.stats import Figures
+    from provio.stats.spread import Spread
+    from provio.stats.timeline import Latency
+
+UNKNOWN = "?"
+HIDDEN = frozenset({"process", "thread", "kind"})  # IRIs, and what a label says already
+LABELS = {"system": "(system files)", "pipe": "(pipes)", "socket": "(connections)", "other": "(no file)"}
+BAR = 20
+SPARE = ("in order", "failed", "bandwidth")  # where there is no room, or no value
+LEAST_NAME = 24
+RUN_SHOWN = 13  # characters of a run's id
+
+# The measures of a table: what each is called, and how it is said of a tally.
+SAID: dict[str, Callable[[Tally], str]] = {
+    "calls": lambda tally: _or_unknown(tally, "calls", "{:,}".format),
+    "failed": lambda tally: f"{tally.errors:,}" if tally.errors else "",
+    "read": lambda tally: _or_unknown(tally, "bytes_read", binary),
+    "written": lambda tally: _or_unknown(tally, "bytes_written", binary),
+    "time": lambda tally: _or_unknown(tally, "nanoseconds", elapsed),
+    "bandwidth": lambda tally: binary(tally.bandwidth) + "/s" if tally.bandwidth else "",
+    "in order": lambda tally: "" if tally.consecutive is None else f"{tally.consecutive:.0%}",
+}
+
+
+def _or_unknown(tally: Tally, name: str, said: Callable[[int], str]) -> str:
+    value = tally.of(name)
+    if value is None:
+        return UNKNOWN
+    if tally.partly(name):
+        return f"{said(value)} + {UNKNOWN}"
+    return said(value) if value else ""
+
+
+def head(figures: Figures, unicode: bool) -> str:
+    """Return what is summed up: the runs, how long they took, and how long I/O took in all their threads."""
+    runs = sorted(figures.recorded.runs.values(), key=lambda run: run.start)
+    known = [run for run in runs if run.start]
+    took = duration(known[0].start, known[0].end) if len(known) == 1 else ""
+    lines = [f"run {runs[0].id}" if len(runs) == 1 else plural(len(runs), "run")]
+    if known:
+        span = [moment(known[0].start), *([moment(known[-1].start)] if len(known) > 1 else [])]
+        lines[0] += ", " + " to ".join(span) + (f", {took}" if took else "")
+    threads = len({some[0].thread for some in figures.recorded.alike if some[0].thread})
+    times = [f"{group.layer} {_time(group.tally)}" for group in figures.totals()]
+    said = ", ".join(times)
+    processes = len(figures.recorded.processes)
+    who = [plural(processes, "process", "processes")] if processes else []
+    who += [plural(threads, "thread")] if threads else []
+    if times:
+        lines.append(f"{', '.join(who) or 'all processes'} with I/O: {said}")
+    else:
+        lines.append("no reads or writes were recorded")
+    return "".join(printable(line, unicode) + "\n" for line in lines)
+
+
+def _time(tally: Tally) -> str:
+    """How long calls took; of failed ones alone no time is known, for these are counted apart."""
+    if tally.errors and not (tally.of("calls") or tally.partly("calls")):
+        return plural(tally.errors, "failed call")
+    time = tally.of("nanoseconds")
+    return UNKNOWN if time is None else elapsed(time)
+
+
+def whole(figures: Figures, unicode: bool = True) -> str:
+    """Return what is summed up, and by operation, for who prints figures in Python."""
+    groups, ways = figures.by("operation"), ("operation",)
+    listed = table(groups, ways, len(groups), figures.totals(), None, unicode) if groups else ""
+    return "\n".join(part for part in (head(figures, unicode), listed) if part)
+
+
+def table(
+    groups: Sequence[Group],
+    ways: Sequence[str],
+    limit: int,
+    totals: Sequence[Group],
+    width: int | None,
+    unicode: bool,
+    folder: str | None = None,
+) -> str:
+    """Return the first `limit` groups of a grouping as a table, with the total of each layer and a word of the rest;
+    paths are as short as they are from `folder`."""
+    header, rows, rest = cells(groups, ways, limit, totals, folder)
+    said = [place for place, name in enumerate(header) if name not in SPARE or any(row[place] for row in rows)]
+    keep = _fitting(header, rows, said, len(header) - len(SAID) - 1, width, SPARE)
+    text = align(
+        [header[place] for place in keep], [[row[place] for place in keep] for row in rows], width=width,
+        unicode=unicode, right=frozenset({*SAID, "pid", "tid", "rank"}),
+    )  # fmt: skip
+    return text + (f"and {plural(rest, 'other')}: --limit 0 shows all\n" if rest else "")
+
+
+def cells(
+    groups: Sequence[Group], ways: Sequence[str], limit: int, totals: Sequence[Group], folder: str | None = None
+) -> tuple[list[str], list[list[str]], int]:
+    """Return a table's header, its rows, and how many groups are not in it. Below are the totals of the layers,
+    which are no sums of rows: one call may be in two."""
+    columns = group_columns(ways)
+    groups = _folded(groups, columns) if "file" in ways else groups
+    names = [name for name in columns if name not in HIDDEN]
+    rows = [[*_names(group, columns, folder), group.layer, *_measures(group.tally)] for group in groups[:limit]]
+    for total in totals if names and len(groups) > 1 else ():
+        rows.append(["total", *[""] * (len(names) - 1), total.layer, *_measures(total.tally)])
+    return [*names, "layer", *SAID], rows, max(0, len(groups) - limit)
+
+
+def _fitting(
+    header: list[str], cells: list[list[str]], said: list[int], names: int, width: int | None, spared: Sequence[str]
+) -> list[int]:
+    """The columns that there is room for: what names a row may be cut, a number never is, so others are left out."""
+    rooms = {place: max(len(row[place]) for row in (header, *cells)) for place in said}
+    rooms |= {place: min(rooms[place], LEAST_NAME) for place in range(names)}
+    spare = [place for name in spared for place in said if header[place] == name]
+    if len({row[names] for row in cells}) == 1:
+        spare.insert(0, names)  # there is one layer alone
+    kept = list(said)
+    while width and spare and sum(rooms[place] for place in kept) + 2 * (len(kept) - 1) > width:
+        kept.remove(spare.pop(0))
+    return kept
+
+
+def _measures(tally: Tally) -> list[str]:
+    return [said(tally) for said in SAID.values()]
+
+
+def _folded(groups: Sequence[Group], columns: Sequence[str]) -> list[Group]:
+    """The files of the system as one, in its place by time."""
+    file, kind = columns.index("file"), columns.index("kind")
+    folded: dict[tuple[object, ...], Group] = {}
+    for group in groups:
+        if group.key[kind] != "system":
+            folded[group.key, group.layer] = group
+            continue
+        key = (*group.key[:file], None, *group.key[file + 1 :])
+        folded.setdefault((key, group.layer), Group(key, group.layer, Tally())).tally.join(group.tally)
+    return list(folded.values())
+
+
+def _names(group: Group, columns: Sequence[str], folder: str | None) -> list[str]:
+    values = dict(zip(columns, group.key, strict=True))
+    if "file" in values and values["file"] is None:
+        values["file"] = LABELS[str(values["kind"])]
+    elif "file" in values:
+        values["file"] = shorter_path(str(values["file"]), folder)
+    return [_said(name, value) for name, value in values.items() if name not in HIDDEN]
+
+
+def _said(name: str, value: object) -> str:
+    return str(value) if value is not None else "(none)" if name == "rank" else UNKNOWN
+
+
+def across(
+    found: Sequence[Spread], ways: Sequence[str], limit: int, width: int | None, unicode: bool, folder: str | None
+) -> str:
+    """Return how runs differ, four measures a group; `limit` is of groups."""
+    columns = group_columns(ways)
+    header = [*(name for name in columns if name not in HIDDEN), "layer", *ACROSS]
+    every = list(dict.fromkeys((str(one.key), one.layer) for one in found))
+    shown = set(every[:limit])
+    cells = [
+        [*_names(Group(one.key, one.layer, Tally()), columns, folder), one.layer, *_spread(one)]
+        for one in found if (str(one.key), one.layer) in shown
+    ]  # fmt: skip
+    kept = [place for place, name in enumerate(header) if name != "stands out" or any(row[place] for row in cells)]
+    kept = _fitting(header, cells, kept, len(header) - len(ACROSS) - 1, width, ("least", "deviation", "runs"))
+    text = align(
+        [header[place] for place in kept], [[row[place] for place in kept] for row in cells], width=width,
+        unicode=unicode, right=frozenset({*ACROSS} - {"measure", "stands out"}),
+    )  # fmt: skip
+    rest = len(every) - len(shown)
+    return text + (f"and {plural(rest, 'other')}: --limit 0 shows all\n" if rest else "")
+
+
+ACROSS = ("measure", "runs", "mean", "deviation", "varies", "least", "most", "stands out")
+MEASURED: dict[str, tuple[str, Callable[[float], str]]] = {
+    "calls": ("calls", "{:,.0f}".format),
+    "bytes": ("bytes", binary),
+    "nanoseconds": ("time", elapsed),
+    "bytes_per_second": ("bandwidth", lambda value: binary(value) + "/s"),
+}
+
+
+def _spread(one: Spread) -> list[str]:
+    name, said = MEASURED[one.measure]
+    return [
+        name, f"{one.runs:,}", said(one.mean), "" if one.deviation is None else said(one.deviation),
+        "" if one.variation is None else f"{one.variation:.1%}", said(one.least), said(one.most),
+        " ".join([one.apart[0][:RUN_SHOWN], *([f"+ {len(one.apart) - 1}"] if len(one.apart) > 1 else [])])
+        if one.apart else "",
+    ]  # fmt: skip
+
+
+def latencies(found: Sequence[Latency], width: int | None, unicode: bool) -> str:
+    """Return what single calls come to, a line a function."""
+    header, rows = latency_cells(found)
+    return align(header, rows, width=width, unicode=unicode, right=frozenset(header[2:]))
+
+
+def latency_cells(found: Sequence[Latency]) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of such a table."""
+    header = ["api", "layer", "calls", "median", "95 %", "99 %", "longest", "in order", "forward", "back"]
+    rows = [
+        [one.api or UNKNOWN, one.layer, f"{one.calls:,}",
+         *(UNKNOWN if time is None else elapsed(time)
+           for time in (one.median, one.percentile_95, one.percentile_99, one.longest)),
+         *("" if share is None else f"{share:.0%}" for share in (one.consecutive, one.forward, one.backward))]
+        for one in found
+    ]  # fmt: skip
+    return header, rows
+
+
+def sizes(figures: Figures, width: int | None, unicode: bool) -> str:
+    """Return the histogram of access sizes, a line for each size that occurred; its bars take what room is left."""
+    header, lines, counted = ["layer", "size", "reads", "", "writes", " "], [], []
+    for group in figures.totals():
+        counts = group.tally.sizes
+        most = max(map(max, counts.values()), default=0)
+        for place, name in enumerate(SIZE_NAMES) if most else ():
+            both = counts["Read"][place], counts["Write"][place]
+            if any(both):
+                upto = name if name == "more" else ("≤ " if unicode else "<= ") + name
+                lines.append([group.layer, upto, f"{both[0]:,}", "", f"{both[1]:,}", ""])
+                counted.append([count / most for count in both])
+    taken = sum(max(map(len, column)) for column in zip(header, *lines, strict=True)) + 2 * len(header) - 3
+    bar = min(BAR, max(1, (width - taken) // 2)) if width else BAR
+    for line, shares in zip(lines, counted, strict=True):
+        line[3], line[5] = (_bar(share, bar, unicode) for share in shares)
+    return align(header, lines, unicode=unicode, right=frozenset({"size", "reads", "writes"})) if lines else ""
+
+
+def _bar(share: float, longest: int, unicode: bool) -> str:
+    return ("█" if unicode else "#") * (max(1, round(longest * share)) if share else 0)
+
+
+def bottlenecks(figures: Figures, limit: int, unicode: bool, each: int | None = None) -> str:
+    """Return what is slow: where, why, what to do; at most `each` of one rule; a word of the rest."""
+    lines: list[str] = []
+    seen = Counter[str]()
+    found = figures.bottlenecks()
+    for one in found:
+        seen[one.rule] += 1
+        if len(lines) < 3 * limit and (each is None or seen[one.rule] <= each):
+            lines += [f"{one.rule}: {one.where}", f"    {one.evidence}", f"    {'→' if unicode else '->'} {one.remedy}"]
+    rest = len(found) - len(lines) // 3
+    lines += [f"and {plural(rest, 'other')}: provio stats --by bottleneck --limit 0"] if rest else []
+    return "".join(printable(line, unicode) + "\n" for line in lines)

@@ -1,0 +1,605 @@
+"""The embedded store: pyoxigraph on disk, one writer under a lock, published to readers as hard-linked snapshots.
+
+(pyoxigraph lets one process open a store for writing, and reading beside a writer is undefined. The writer closes the
+store to publish it: no table changes while they are linked, and a snapshot holds no table that the store does not.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator
+from functools import cached_property, partial
+from itertools import chain, islice
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, cast
+
+import pyoxigraph as ox
+
+from provio.base.errors import BadQuery, NothingKnown, StoreError, remedy
+from provio.base.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
+from provio.settings.home import Home, share
+from provio.settings.lock import Lock
+from provio.store import Damaged, statements, writing
+from provio.store.embedded import snapshots
+from provio.store.one_graph import Apart, list_name, list_names, rows_of, value_of
+
+if TYPE_CHECKING:
+    from provio.store.versions import Versions
+
+VERSION = "2"
+EARLIER = frozenset({"1"})  # versions that can be asked, and are made again at the next merge
+SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
+LARGE = 16_000_000  # bytes of them; a run of more is loaded by a process of its own
+KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
+CURRENT = "CURRENT"  # the file by which RocksDB finds all others: a folder without it holds no store
+PIECE = 100_000  # quads that are copied at once
+SHARED = frozenset({NS + "identifier", RDF + "type"})  # asked of shared things alone
+ADDRESSES = 448 << 20  # bytes of address space that RocksDB and its threads were seen to take
+COMPACTED = "compacted"  # the note of a store that holds the bytes of its tables after they were last compacted
+WASTE, LITTLE = 1.5, 1_000_000  # so many times that, and bytes beyond, the tables may take
+
+
+class StoreWriter:
+    """The one writer: a context manager that holds the lock of a `.provio`.
+
+    A store that is damaged is put aside and begun anew (`begun` is then true), for the run folders hold everything.
+    Raises Busy where somebody else holds it and `wait` is false, StoreError where the store cannot be opened.
+    """
+
+    def __init__(self, home: Home, wait: bool, lock: Lock | None = None, anew: bool = False) -> None:
+        self.home = home
+        self.anew = anew
+        self.lock = lock or Lock(home, wait)
+        self.path = _Path(home.kept)
+        self.lists = statements.Lists(home.kept)
+        self.written: list[str] = []  # lists that are not published yet
+        self.new_lists: dict[str, str] = {}  # of runs that the index does not name yet
+        self.changed = self.dropped = False
+        self.kept = 0
+        self.large = LARGE
+        self.rewritten: Callable[[], None] = lambda: None  # waits until all is that RocksDB does by itself
+        try:
+            _check_links(home)
+            with writing(home):
+                _check_version(home)
+                if home.unfinished.exists():
+                    snapshots.restore(home)
+                if home_new(home).exists():
+                    snapshots.take_away(home_new(home))  # it was never whole
+            self.anew = anew = anew or check_version(home) in EARLIER
+            self.begun = anew or not (home.store / CURRENT).exists()
+            self._open()
+            if self.begun and not anew:
+                snapshots.take_away(home.marks)  # of a store that is gone: what is not in this is pending
+        except BaseException:
+            self.lock.close()
+            raise
+
+    def _open(self) -> None:
+        try:
+            _ = self.store
+        except Damaged:
+            self.begun = True
+            self._folder.rename(self._folder.with_name(f"store.damaged-{time.time_ns()}"))
+            _ = self.store
+
+    @cached_property
+    def store(self) -> ox.Store:
+        """The store, opened where it is not open."""
+        store = _opened(ox.Store, self.path / self._folder.name, self._folder)
+        for entry in os.scandir(self._folder):
+            if entry.name.startswith("LOG.old."):  # RocksDB keeps a thousand of them, of 140 KB
+                os.unlink(entry)
+        return store
+
+    @property
+    def _folder(self) -> Path:
+        return home_new(self.home) if self.anew else self.home.store
+
+    def _change(self) -> None:
+        """Note that from here on the store holds what is not published."""
+        if not self.changed and not self.anew:
+            self.home.unfinished.touch()
+        self.changed = True
+
+    def __enter__(self) -> StoreWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+        if "versions" in vars(self):
+            self.versions.close()
+        self.path.close()
+        share(self.home, self.home.store)
+        share(self.home, self.home.snapshots)
+        share(self.home, self.lists.folder)
+        self.lock.close()
+
+    def replace(self, graph: str, pieces: Iterable[str]) -> None:
+        """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet.
+
+        All runs lie in the default graph, and each keeps a list of what it stated of shared things.
+        """
+        self.drop(graph)
+        run = statements.run_of_graph(graph)
+        if run is None:
+            for piece in pieces:
+                data = piece.encode()
+                self.touched(ox.NamedNode(graph), data)
+                self._load(ox.NamedNode(graph), data)
+            return
+        kept = self.lists.new(run)
+        self.new_lists[graph] = kept.name  # by which what was loaded is removed again, where this fails
+        try:
+            self._load_run(kept, pieces)
+        finally:
+            kept.close()
+
+    def _load_run(self, kept: statements.List, pieces: Iterable[str]) -> None:
+        """Load the graph of a run: a small one at once, of a large one each piece as soon as it is made."""
+        listed = (self._listed(kept, piece.encode()) for piece in pieces)
+        first, size = deque[bytes](), 0
+        for data in listed:
+            first.append(data)
+            size += len(data)
+            if size > self.large:
+                held = (first.popleft() for _ in range(len(first)))  # each is let go when it is loaded
+                self._load_apart(chain(held, listed))
+                return
+        whole = b"".join(first)
+        first.clear()
+        self._load(ox.DefaultGraph(), whole)
+
+    def _listed(self, kept: statements.List, data: bytes) -> bytes:
+        """List what a piece of a run states of shared things, and return it."""
+        from provio.store.versions import notes_in
+
+        kept.add(data)
+        self.versions.add(kept.name, notes_in(data))
+        self.touched(ox.DefaultGraph(), data)
+        return data
+
+    def _load_apart(self, pieces: Iterable[bytes]) -> None:
+        """Load a large run while this process has the store closed."""
+        from provio.store.embedded import loading  # slow to import, and most runs are small
+
+        self._close()
+        held = [fd for fd in (self.lock.fd, self.path.fd) if fd >= 0]  # nobody else opens it before that has ended
+        try:
+            loading.load(self.path / self._folder.name, pieces, held)
+        finally:
+            _ = self.store  # what was loaded is rewritten from here on
+            self.rewritten = loading.settle
+
+    def _load(self, graph: ox.NamedNode | ox.DefaultGraph, data: bytes) -> None:
+        """Load a piece: a small one as no table of its own, which costs ten times as much and has others rewritten."""
+        if len(data) < SMALL:
+            self.store.load(input=data, format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
+            self._keep(len(data))
+        else:
+            self.store.bulk_load(io.BytesIO(data), ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
+
+    def _close(self) -> None:
+        vars(self).pop("store", None)
+        self.kept = 0
+
+    def _keep(self, size: int) -> None:
+        """Have what RocksDB holds in memory written, where many small graphs have come together."""
+        self.kept += size
+        if self.kept > KEPT:
+            self.store.flush()
+            self.kept = 0
+
+    def index(self, lines: Iterable[str]) -> None:
+        """Say in the default graph what is in the others, last of all: a run that it does not name is not merged."""
+        self._change()
+        text = "".join(lines).encode()
+        self.store.load(input=text, format=ox.RdfFormat.N_TRIPLES)
+        self.touched(ox.DefaultGraph(), text)
+        for graph in list(self.new_lists):
+            name = list_name(self.store, graph)
+            if name:
+                self.versions.rename(self.new_lists[graph], name)
+                self.lists.settle(self.new_lists.pop(graph), name)
+                self.settled_lists[graph] = name
+                self.written.append(name)
+
+    def drop(self, graph: str) -> None:
+        """Remove a graph and its index; of a run what no other run states."""
+        self._change()
+        run = statements.run_of_graph(graph)
+        if run is not None:
+            name = self.listed(graph)
+            if name:
+                self.versions.drop(name)
+                self.new_lists.pop(graph, None)
+                self.settled_lists.pop(graph, None)
+                self.dropped = True
+                self.remove(statements.only_of(self.store, self.lists, run, name, self.list_names()))
+            return
+        name_ = ox.NamedNode(graph)
+        self.remove(self.store.quads_for_pattern(name_, None, None, ox.DefaultGraph()))
+        self.dropped |= self.store.contains_named_graph(name_)
+        self.remove(self.store.quads_for_pattern(None, None, None, name_))
+        self.store.remove_graph(name_)
+
+    def remove(self, quads: Iterable[ox.Quad]) -> None:
+        """Remove statements."""
+        for quad in list(quads):
+            self.store.remove(quad)
+
+    def touched(self, graph: ox.NamedNode | ox.DefaultGraph, data: bytes) -> None:
+        """Be told of N-Triples that are put into a graph."""
+
+    def listed(self, graph: str) -> str:
+        """Return the name of the list of a run's graph; empty where it is not there."""
+        return self.new_lists.get(graph) or self.settled_lists.get(graph) or ""
+
+    @cached_property
+    def versions(self) -> Versions:
+        """The index of the lists' versions, as they are published."""
+        from provio.store.versions import (
+            Versions,
+            notes_in,  # slow to import, and a question has no use for it
+        )
+
+        self.lists.folder.mkdir(exist_ok=True)
+        found, settled = Versions(self.lists.folder / "versions.sqlite"), set(self.settled_lists.values())
+        for name in found.ids.keys() - settled:
+            found.drop(name)
+        for name in settled - found.ids.keys():
+            for notes in self.lists.pieces(name):
+                found.add(name, notes_in(notes))
+        return found
+
+    def list_names(self) -> list[str]:
+        """Return the names of the lists of all runs."""
+        return [*self.settled_lists.values(), *self.new_lists.values()]
+
+    @cached_property
+    def settled_lists(self) -> dict[str, str]:
+        """The names of the lists of all runs that the index names, by their graphs."""
+        return list_names(self.store)
+
+    def left_behind(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
+        """Yield of an earlier version's store the runs that are none of these: graph, run, content hash, N-Triples."""
+        if check_version(self.home) not in EARLIER:
+            return
+        try:
+            reader = StoreReader(self.home)
+        except (NothingKnown, Damaged):
+            return
+        found = rows_of(reader.store.query(f"SELECT ?g ?run ?hash {{ ?g <{NS}ofRun> ?run ; <{NS}contentHash> ?hash }}"))
+        for row in found:
+            if row["run"].removeprefix(RUN_BASE) not in runs:
+                quads = list(reader.store.quads_for_pattern(None, None, None, ox.NamedNode(row["g"])))
+                quads = quads or list(reader._quads_of(row["g"]))  # of a publication that was killed before its end
+                document = ox.serialize((quad.triple for quad in quads), format=ox.RdfFormat.N_TRIPLES) or b""
+                yield row["g"], row["run"], row["hash"], document.decode()
+
+    def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
+        """Return the objects of a subject's property in every graph, each with its graph: that of its run."""
+        found = self.store.quads_for_pattern(ox.NamedNode(subject), ox.NamedNode(predicate), None, None)
+        return [(value_of(quad.object), _graph(quad)) for quad in found]
+
+    def subjects(self, predicate: str, object_: str | int) -> list[tuple[str, str]]:
+        """Return the subjects that have this object (an IRI, or an integer) in any graph, each with its graph."""
+        term = ox.Literal(object_) if isinstance(object_, int) else ox.NamedNode(object_)
+        found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, None)
+        return [(value_of(quad.subject), _graph(quad)) for quad in found]
+
+    def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
+        """Yield the subjects that have a property in the graph of a run."""
+        run = statements.run_of_graph(graph)
+        name = self.listed(graph)
+        if run is None or not name:
+            return
+        if predicate not in SHARED:
+            term = ox.NamedNode(object_) if object_ else None
+            for quad in self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, ox.DefaultGraph()):
+                if statements.owner(quad) == run:
+                    yield value_of(quad.subject)
+            return
+        yield from self.lists.subjects(name, f"<{predicate}> {f'<{object_}> ' if object_ else ''}")
+
+    def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
+        """Yield all that a graph says; literals by their lexical form."""
+        for quad in self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph)):
+            yield value_of(quad.subject), quad.predicate.value, value_of(quad.object)
+
+    def about(self, graph: str, subject: str) -> Iterator[tuple[str, str, str]]:
+        """Yield all that a graph says of a subject; literals by their lexical form."""
+        for quad in self.store.quads_for_pattern(ox.NamedNode(subject), None, None, ox.NamedNode(graph)):
+            yield subject, quad.predicate.value, value_of(quad.object)
+
+    def has(self, predicate: str) -> bool:
+        """Tell whether anything is said by a property."""
+        return next(iter(self.store.quads_for_pattern(None, ox.NamedNode(predicate), None, None)), None) is not None
+
+    def stating(self, predicate: str, text: str) -> list[str]:
+        """Return the subjects that have this text in any graph."""
+        found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), ox.Literal(text), None)
+        return [value_of(quad.subject) for quad in found]
+
+    def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
+        """Remove all that a graph says of these subjects by these properties with these values."""
+        self._change()
+        name = ox.NamedNode(graph)
+        for subject, predicate, value in statements:
+            found = self.store.quads_for_pattern(ox.NamedNode(subject), ox.NamedNode(predicate), None, name)
+            self.remove(quad for quad in found if value_of(quad.object) == value)
+
+    def add(self, graph: str, lines: Iterable[str]) -> None:
+        """Add N-Triples to a graph."""
+        text = "".join(lines).encode()
+        if text:
+            self._change()
+            self.store.load(input=text, format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
+            self.touched(ox.NamedNode(graph), text)
+
+    def rows(self, sparql: str) -> Iterator[dict[str, str]]:
+        """Ask the union of all graphs: the solutions of a SELECT as `StoreReader.rows` gives them."""
+        yield from rows_of(self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True))
+
+    def indexed(self, predicate: str) -> dict[str, str]:
+        """Return what the index says: graph → value of `predicate`."""
+        found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), None, ox.DefaultGraph())
+        return {value_of(quad.subject): value_of(quad.object) for quad in found}
+
+    def update(self, sparql: str) -> None:
+        """Carry out an update, or nothing of it."""
+        self._change()  # what is not published is undone by the next writer
+        self.dropped = True  # maybe
+        carry_out(self.store, sparql)
+
+    def renew(self, progress: Callable[[str], None]) -> None:
+        """Copy all that is said into a store made anew, which takes this one's place when it is published: tables keep
+        every word that was ever in them."""
+        folder, total, done = home_new(self.home), len(self.store), 0
+        with writing(self.home):
+            try:
+                fresh = ox.Store(self.path / folder.name)
+                quads = iter(self.store)
+                while piece := list(islice(quads, PIECE)):
+                    fresh.bulk_extend(piece)
+                    done += len(piece)
+                    progress(f"taking their words out of the store: {100 * done // total} %")
+            except OSError:
+                snapshots.take_away(folder)
+                raise
+        progress("")
+        self.store, self.anew = fresh, True
+
+    def publish(self) -> None:
+        """Make a snapshot and let readers see it; a store that was made anew takes the old one's place."""
+        self.rewritten()
+        lists = self.list_names()
+        with writing(self.home):
+            if self.anew:
+                self.home.unfinished.touch()
+            self.store.flush()
+            self._compact()
+            self._close()
+            for log in self._folder.glob("*.log"):  # what it held is in tables
+                log.unlink()
+            self.lists.sync(self.written)
+            self.written.clear()
+            if "versions" in vars(self):
+                self.versions.commit()
+            snapshots.publish(self.home, self._folder)
+            if self.anew:
+                snapshots.take_away(self.home.store)
+                home_new(self.home).rename(self.home.store)
+                _note_version(self.home)
+                self.anew = False
+            self.home.unfinished.unlink(missing_ok=True)
+            self.lists.keep(lists)
+        self.changed = self.dropped = False
+
+    def hand_over(self) -> None:
+        """Make what was written the one snapshot, last of all: the store itself, for nobody writes it again."""
+        self.rewritten()
+        self.store.flush()
+        self._close()
+        for log in self._folder.glob("*.log"):
+            log.unlink()
+        self.home.snapshots.mkdir()
+        self._folder.rename(self.home.snapshots / "1")
+        (self.home.snapshots / "current").symlink_to("1")
+
+    def _compact(self) -> None:
+        """Rewrite the tables without the rows that were removed, where these may be a third of them: the cost of a row
+        does not depend on the size of the store."""
+        note = self._folder / COMPACTED
+        before = int(note.read_text(encoding="ascii") or 0) if note.exists() else 0
+        if self.dropped and _tables(self._folder) > WASTE * before + LITTLE:
+            with contextlib.suppress(OSError):  # no room for that: it takes no more than it did
+                self.store.optimize()
+                note.write_text(str(_tables(self._folder)), encoding="ascii")
+
+
+class StoreReader(Apart):
+    """The published snapshot, for asking; what is `beneath` it is kept as long.
+
+    Raises NothingKnown where nothing has been merged yet, Damaged where the snapshot's files are broken.
+    """
+
+    def __init__(self, home: Home, beneath: object = None) -> None:
+        self.beneath = beneath
+        with contextlib.suppress(OSError):  # who asks needs no room
+            _check_version(home)
+        held = snapshots.hold(home)
+        if held is None:
+            recorded = len(home.run_folders())
+            said = f"{recorded} recorded in {home.path}, none merged: provio merge says why" if recorded else ""
+            raise NothingKnown(
+                said or f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)"
+            )
+        self.path = _Path(home.kept)
+        name, fd = held
+        self.let_go = partial(snapshots.let_go, home, name, fd)
+        store = _opened(ox.Store.read_only, self.path / f"snapshots/{name}", home.snapshots / name)
+        super().__init__(store, statements.Lists(home.kept))
+
+    def __del__(self) -> None:
+        """Let the snapshot go."""
+        if hasattr(self, "let_go"):
+            self.let_go()
+
+
+def _graph(quad: ox.Quad) -> str:
+    """The name of the graph that a statement is in, or of its run's; empty of one about shared things."""
+    if isinstance(quad.graph_name, ox.NamedNode):
+        return quad.graph_name.value
+    run = statements.owner(quad)
+    return f"{RUN_BASE}{run}{statements.BUNDLE}" if run else ""
+
+
+class _Path:
+    """A `.provio` by a name that is UTF-8, as RocksDB wants it: its own, or that of a descriptor open on it."""
+
+    def __init__(self, home: Path) -> None:
+        self.fd = -1
+        self.name = str(home)
+        try:
+            self.name.encode()
+        except UnicodeEncodeError:
+            self.fd = os.open(home, os.O_PATH | os.O_CLOEXEC)
+            self.name = f"/proc/self/fd/{self.fd}"
+
+    def __truediv__(self, name: str) -> str:
+        return f"{self.name}/{name}"
+
+    def close(self) -> None:
+        """Let the descriptor go."""
+        if self.fd >= 0:
+            os.close(self.fd)
+
+
+def _tables(folder: Path) -> int:
+    """The bytes of a store's tables; one that RocksDB takes away meanwhile has none."""
+    found = 0
+    for table in folder.glob("*.sst"):
+        with contextlib.suppress(FileNotFoundError):
+            found += table.stat().st_size
+    return found
+
+
+def home_new(home: Home) -> Path:
+    """Where a store that is made anew lies until it is whole."""
+    return home.kept / "store.new"
+
+
+def _check_room(shown: Path) -> None:
+    """Raise StoreError where RocksDB, which ends a process that it cannot have its threads in, would do so."""
+    import resource  # seldom wanted
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return
+    taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    if limit - taken < ADDRESSES:
+        raise StoreError(
+            f"cannot open the store {shown}: it takes {ADDRESSES >> 20} MB of address space, and a limit leaves "
+            f"{max(0, limit - taken) >> 20}: allow more (ulimit -v)"
+        )
+
+
+def _opened(how: Callable[[str], ox.Store], path: str, shown: Path) -> ox.Store:
+    _check_room(shown)
+    try:
+        return how(path)
+    except OSError as error:
+        what = remedy(error, "make room, or see who may write there")
+        why = str(error).partition(". Run")[0]  # it has a remedy of its own
+        raise StoreError(f"cannot open the store {shown} ({why}): {what}") from error
+    except Exception as error:
+        raise Damaged(f"the store {shown} is damaged ({error}): delete it, provio merge makes it again") from error
+
+
+def _check_links(home: Home) -> None:
+    """Refuse to write through links: stores are renamed and deleted whole, and a link may have come with a checkout."""
+    for folder in (home.store, home.snapshots):
+        if folder.is_symlink():
+            raise StoreError(
+                f"{folder} is a symbolic link: delete it, and where the store is to lie elsewhere put all of "
+                f"{home.path} there (PROVIO_HOME, or a link to the whole)"
+            )
+
+
+def check_version(home: Home) -> str:
+    """Return the version of a store, nothing where there is none yet; raises StoreError for a newer one."""
+    try:
+        found = (home.kept / "store.version").read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        found = ""
+    if found not in ("", VERSION, *EARLIER):
+        raise StoreError(f"the store in {home.path} has version {found!r}, this provio knows {VERSION}: update provio")
+    return found
+
+
+def _check_version(home: Home) -> None:
+    """Refuse a store that a newer provio wrote; note the version of a new one."""
+    if not check_version(home) and os.access(home.kept, os.W_OK):
+        _note_version(home)
+
+
+def _note_version(home: Home) -> None:
+    new = home.kept / f"store.version.{threading.get_native_id()}"  # threads open a store at once
+    try:
+        new.write_text(VERSION + "\n", encoding="ascii")
+        new.replace(home.kept / "store.version")
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+
+
+# Carries out an update of the embedded store: a text in, what it says done, or a complaint, out.
+
+
+def carry_out(store: ox.Store, sparql: str) -> None:
+    """Carry out an update. Raises SyntaxError, and BadQuery where it changed what provio keeps: it must be undone."""
+    before = _kept(store)
+    store.update(sparql, prefixes=PREFIXES)
+    if _kept(store) != before:
+        raise BadQuery("refused: it would change what provio keeps: name a graph of your own (GRAPH <…> { … })")
+
+
+def _kept(store: ox.Store) -> dict[str, str]:
+    """A digest of each graph that is provio's: those that the index says are bundles, and the index."""
+    kind, bundle = ox.NamedNode(RDF + "type"), ox.NamedNode(PROV + "Bundle")
+    bundles = [quad.subject for quad in store.quads_for_pattern(None, kind, bundle, ox.DefaultGraph())]
+    graphs: list[ox.NamedNode | ox.DefaultGraph] = [ox.DefaultGraph()]
+    graphs += [graph for graph in bundles if isinstance(graph, ox.NamedNode)]
+    return {str(graph): _digest(store, graph) for graph in graphs}
+
+
+def _digest(store: ox.Store, graph: ox.NamedNode | ox.DefaultGraph) -> str:
+    found = _Digest()
+    store.dump(cast(IO[bytes], found), ox.RdfFormat.N_TRIPLES, from_graph=graph)
+    return found.hash.hexdigest()
+
+
+class _Digest(io.RawIOBase):
+    """A file that keeps only the SHA-256 of what is written to it."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.sha256()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        """Take more in."""
+        self.hash.update(data)
+        return len(data)

@@ -1,0 +1,167 @@
+"""A store in which all runs lie in one graph, asked: of all of them, or of some, which are taken apart in memory.
+
+What each run stated of shared things its list has (`statements`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import pyoxigraph as ox
+
+from provio.base.patterns import pattern
+from provio.base.vocab import NS, PREFIXES, PROV, RDF
+from provio.store import INDEX, implied, statements
+
+GRAPH = pattern(r"(?i)\bgraph\b")
+CONTENT = NS + "contentHash"
+BUNDLE = ox.NamedNode(PROV + "Bundle")
+
+
+class Apart:
+    """A store and the lists of its runs, for asking."""
+
+    as_of, going = "", frozenset[str]()
+
+    def __init__(self, store: ox.Store, lists: statements.Lists) -> None:
+        self.store, self.lists = store, lists
+        self._made: tuple[set[str], ox.Store] | None = None
+
+    def query(
+        self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None
+    ) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
+        """Ask the union of all graphs, or of those named and no other, provio's prefixes known.
+
+        Raises SyntaxError for what is not SPARQL.
+        """
+        if graphs is None:
+            return self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True)
+        if not GRAPH.search(sparql) and self._all_runs(graphs):
+            others = [ox.NamedNode(graph) for graph in graphs if statements.run_of_graph(graph) is None]
+            return self.store.query(sparql, prefixes=PREFIXES, default_graph=[ox.DefaultGraph(), *others])
+        default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
+            ox.DefaultGraph() if graph == INDEX else ox.NamedNode(graph) for graph in graphs
+        ]
+        asked: list[ox.NamedNode | ox.BlankNode] = [
+            ox.NamedNode(graph) for graph in (graphs if named is None else named)
+        ]
+        store = self._of_runs({*graphs, *(named or ())})
+        return store.query(sparql, prefixes=PREFIXES, default_graph=default, named_graphs=asked)
+
+    def run_graphs(self) -> list[str]:
+        """Return the names by which the index and each graph can be asked alone."""
+        return [INDEX, *dict.fromkeys((*map(value_of, self.store.named_graphs()), *list_names(self.store)))]
+
+    def _all_runs(self, graphs: Sequence[str]) -> bool:
+        return list_names(self.store).keys() <= set(graphs)
+
+    def _of_runs(self, graphs: set[str]) -> ox.Store:
+        """A store in memory that has these graphs, each run in one of its own; kept for the next question."""
+        if self._made is None or self._made[0] != graphs:
+            store = ox.Store()
+            for graph in graphs:
+                store.bulk_extend(self._quads_of(graph))
+            self._made = graphs, store
+        return self._made[1]
+
+    def _quads_of(self, graph: str) -> Iterator[ox.Quad]:
+        """Yield what is in a graph: of a run what it stated, under the name of its graph."""
+        if graph == INDEX:
+            yield from self._index()
+            return
+        run, name = statements.run_of_graph(graph), ox.NamedNode(graph)
+        if run is None or self.store.contains_named_graph(name):
+            yield from self.store.quads_for_pattern(None, None, None, name)
+            return
+        listed = list_name(self.store, graph)
+        for quad in statements.run_quads(self.store, self.lists, run, listed) if listed else ():
+            if quad.subject != name or quad.predicate.value == RDF + "type":  # else it is the index
+                yield ox.Quad(quad.subject, quad.predicate, quad.object, name)
+
+    def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
+        """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
+        yield from rows_of(self.query(sparql, graphs))
+
+    def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
+        """Yield the solutions of a SELECT as lists of lexical values, unbound ones empty."""
+        answer = self.query(sparql, graphs)
+        if not isinstance(answer, ox.QuerySolutions):
+            raise TypeError("table needs a SELECT")
+        from provio.store import csv_answer  # slow to import, and a merge needs none
+
+        names = answer.variables
+        lines = csv_answer.cells(answer)
+        if lines is not None:
+            yield from lines
+            return
+        for row in cast("ox.QuerySolutions", self.query(sparql, graphs)):
+            yield ["" if row[name] is None else value_of(row[name]) for name in names]
+
+    def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
+        """Yield what is said of one node, (predicate, lexical value)."""
+        store = self.store if graphs is None else self._of_runs(set(graphs))
+        for graph in [None] if graphs is None else map(ox.NamedNode, graphs):
+            for quad in store.quads_for_pattern(ox.NamedNode(iri), None, None, graph):
+                yield quad.predicate.value, value_of(quad.object)
+
+    def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
+        """Return the graph of one run, or all of them with the index, as a document of quads."""
+        return ox.serialize(implied.quads(self._all_quads(graph)), format=form, prefixes=PREFIXES) or b""
+
+    def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
+        """Return the graph of one run, or the union of all, as a document of triples."""
+        union = dict.fromkeys(quad.triple for quad in implied.quads(self._all_quads(graph)))
+        return ox.serialize(union, format=form, prefixes=PREFIXES) or b""
+
+    def _all_quads(self, graph: str | None) -> Iterator[ox.Quad]:
+        if graph is not None:
+            yield from self._quads_of(graph)
+            return
+        for name in self.run_graphs():
+            yield from self._quads_of(name)
+
+    def _index(self) -> Iterator[ox.Quad]:
+        for bundle in list(bundles(self.store)):
+            yield from self.store.quads_for_pattern(bundle, None, None, ox.DefaultGraph())
+
+    def quads(self, graph: str | None = None) -> ox.Store:
+        """Return the store itself, or one that has the graph of a run."""
+        return self.store if graph is None else self._of_runs({graph, implied.CLASSES})
+
+
+def bundles(store: ox.Store) -> Iterator[ox.NamedNode]:
+    """The names that the index has: of the runs' graphs, and of what else is kept."""
+    for quad in store.quads_for_pattern(None, ox.NamedNode(RDF + "type"), BUNDLE, ox.DefaultGraph()):
+        if isinstance(quad.subject, ox.NamedNode):
+            yield quad.subject
+
+
+def list_names(store: ox.Store) -> dict[str, str]:
+    """The names of the runs' lists, by the names of their graphs: of what is merged, and a run."""
+    contents = store.quads_for_pattern(None, ox.NamedNode(CONTENT), None, ox.DefaultGraph())
+    named = ((value_of(quad.subject), value_of(quad.object)) for quad in contents)
+    runs = ((graph, statements.run_of_graph(graph), content) for graph, content in named)
+    return {graph: statements.name_of(run, content) for graph, run, content in runs if run}
+
+
+def list_name(store: ox.Store, graph: str) -> str | None:
+    """The name of a run's list; None of what is no run, or is not merged."""
+    run = statements.run_of_graph(graph)
+    found = store.quads_for_pattern(ox.NamedNode(graph), ox.NamedNode(CONTENT), None, ox.DefaultGraph())
+    content = next((value_of(quad.object) for quad in found), None)
+    return statements.name_of(run, content) if run and content else None
+
+
+def value_of(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:
+    """Return the text of a term, without its form."""
+    return str(term) if isinstance(term, ox.Triple) else term.value
+
+
+def rows_of(solutions: object) -> Iterator[dict[str, str]]:
+    """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
+    if not isinstance(solutions, ox.QuerySolutions):
+        raise TypeError("rows needs a SELECT")
+    names = [variable.value for variable in solutions.variables]
+    for solution in solutions:
+        yield {name: solution[name].value for name in names if solution[name] is not None}

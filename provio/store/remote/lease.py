@@ -1,0 +1,107 @@
+"""One writer at a time, on a server that several machines merge into: a server in, a lease that is held out.
+
+The lease is a graph of its own: a node for each who holds or wants it, with the server's time. Who finds himself not
+alone withdraws, and tries again: so two never hold it. One whose process is gone, or who was not heard of for so long
+that no request of his can be under way, holds nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import time
+from datetime import datetime
+from pathlib import Path
+
+from provio.base.errors import StoreError
+from provio.store import Busy
+from provio.store.remote import terms
+from provio.store.remote.server import ANSWER, Server
+
+GRAPH = "https://w3id.org/provio/lease"
+SINCE = GRAPH + "#since"
+EXPIRES = 2 * ANSWER  # seconds: twice as long as a request may take
+RENEW = 20
+
+
+class Lease:
+    """A lease of a record's graphs on a server, itself a graph there; raises Busy where somebody else has it and `wait`
+    is false."""
+
+    def __init__(self, server: Server, wait: bool, graph: str = GRAPH) -> None:
+        self.server, self.graph = server, graph
+        self.me = f"{GRAPH}/{_boot()}/{os.getpid()}/{time.monotonic_ns()}"
+        self.renewed = 0.0
+        while not self._taken():
+            if not wait:
+                raise Busy(f"the store {server.url} is busy: the run is kept and merged by the next question")
+            time.sleep(random.uniform(0.1, 0.5))  # noqa: S311 - who waits less is no secret
+
+    def _taken(self) -> bool:
+        if self._others():
+            return False
+        self._say()
+        if self._others():
+            self.end()
+            return False
+        self.renewed = time.monotonic()
+        return True
+
+    def hold(self) -> None:
+        """Say that it is still held, now and then; raises StoreError where it is not."""
+        if time.monotonic() - self.renewed < RENEW:
+            return
+        if time.monotonic() - self.renewed > EXPIRES / 2 and self.me not in [row["who"] for row in self._all()]:
+            raise StoreError(f"{self.server.url} waited too long and let others merge: ask again")
+        self._say()
+        self.renewed = time.monotonic()
+
+    def end(self) -> None:
+        """Let others have it."""
+        self.server.update([self._forget(self.me)])
+
+    def _say(self) -> None:
+        said = f"INSERT {{ GRAPH <{self.graph}> {{ <{self.me}> <{SINCE}> ?now }} }} WHERE {{ BIND(NOW() AS ?now) }}"
+        self.server.update([self._forget(self.me), said])
+
+    def _forget(self, who: str) -> str:
+        pattern = f"GRAPH <{self.graph}> {{ <{who}> ?p ?o }}"
+        return f"DELETE {{ {pattern} }} WHERE {{ {pattern} }}"
+
+    def _all(self) -> list[dict[str, str]]:
+        query = f"SELECT ?who ?since (NOW() AS ?now) {{ GRAPH <{self.graph}> {{ ?who <{SINCE}> ?since }} }}"
+        return list(terms.rows(self.server.ask(query, [], [self.graph])))
+
+    def _others(self) -> bool:
+        """Whether anybody else holds or wants it; those who are gone are forgotten."""
+        others = False
+        for row in self._all():
+            if row["who"] == self.me:
+                continue
+            if _gone(row["who"], _seconds(row["now"]) - _seconds(row["since"])):
+                self.server.update([self._forget(row["who"])])
+            else:
+                others = True
+        return others
+
+
+def _gone(who: str, age: float) -> bool:
+    """A process of this machine can be looked for; of others' only the age is known."""
+    boot, pid, _ = who.removeprefix(GRAPH + "/").split("/")
+    return age > EXPIRES or (boot == _boot() and not Path(f"/proc/{pid}").exists())
+
+
+def _boot() -> str:
+    """What tells this machine, since it was started, and its view of processes, from any other."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot}.{os.stat('/proc/self/ns/pid').st_ino}"
+
+
+def _seconds(instant: str) -> float:
+    """A time of the server's; one without a zone is taken as UTC, for only differences count."""
+    parts = re.fullmatch(r"([^.]*?T[\d:]+)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)?", instant)
+    if parts is None:
+        raise StoreError(f"the server says that it is {instant[:40]!r}: see docs/servers.md")
+    zone = "+00:00" if parts[3] in (None, "Z") else parts[3]
+    return datetime.fromisoformat(f"{parts[1]}.{(parts[2] or '0')[:6]:0<6}{zone}").timestamp()

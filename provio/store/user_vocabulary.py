@@ -1,0 +1,138 @@
+"""The user's own words: Turtle files that `ontology` names in, their classes known to the vocabulary and the store out.
+
+A class of one's own lies below a class of provio's or of PROV-O, so that whatever asks for that one finds it; nothing
+is said of their words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from provio.base import turtle
+from provio.base.errors import ConfigError
+from provio.base.vocab import NS, PROV, RDF, RDFS, enlarge, provio, vocabulary
+from provio.settings import load
+from provio.settings.types import suggestion
+from provio.store import Writer
+from provio.store.implied import ONTOLOGY
+
+if TYPE_CHECKING:
+    from provio.settings.schema import Config
+    from provio.store import Writer
+
+
+# Graphs of the store that hold words and no record: the user's ontology, or which classes imply which; lines in.
+
+
+def keep_graph(store: Writer, graph: str, lines: Sequence[str]) -> bool:
+    """Make these lines (N-Triples) the content of a graph, or drop it where there are none; return whether it had
+    another."""
+    digest = hashlib.sha256("".join(sorted(lines)).encode()).hexdigest() if lines else ""
+    if store.indexed(provio("contentHash")).get(graph, "") == digest:
+        return False
+    if not lines:
+        store.drop(graph)
+        return True
+    store.replace(graph, ["".join(lines)])
+    bundle = f"<{graph}> <{RDF}type> <{PROV}Bundle> .\n"
+    store.index([bundle, f"<{graph}> <{provio('contentHash')}> {turtle.literal(digest)} .\n"])
+    return True
+
+
+OWL = "http://www.w3.org/2002/07/owl#"
+SUBCLASS, TYPE = RDFS + "subClassOf", RDF + "type"
+PROV_CLASSES = frozenset(
+    PROV + name
+    for name in "Entity Activity Agent Plan Bundle Collection Person Organization SoftwareAgent Location".split()
+)
+
+
+class Words(NamedTuple):
+    """What the files say, as N-Triples lines, and the classes above each class of theirs."""
+
+    lines: list[str]
+    parents: dict[str, frozenset[str]]
+
+
+def of(settings: Config) -> Words:
+    """Return the user's words, known to the vocabulary from here on; raises ConfigError for what is wrong."""
+    words = Words([], {})
+    for name in settings.ontology:
+        read(Path(name), words)
+    for name, above in words.parents.items():
+        _below_ours(name, above, words)
+    enlarge(words.parents)
+    return words
+
+
+def read(path: Path, words: Words) -> None:
+    """Add what a file says; raises ConfigError with its line."""
+    import pyoxigraph as ox
+
+    try:
+        data = load.content(path)
+        triples = list(ox.parse(data, format=ox.RdfFormat.TURTLE, base_iri=path.absolute().as_uri()))
+    except OSError as error:
+        raise ConfigError(f"ontology: {path}: {error.strerror}: name a Turtle file that is there") from None
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        raise ConfigError(f"ontology: {path}{f':{line}' if line else ''}: not Turtle: {_reason(error)}") from None
+    for triple in triples:
+        subject, value = triple.subject, triple.object
+        if not isinstance(subject, ox.NamedNode) or isinstance(value, ox.BlankNode | ox.Triple):
+            continue  # a restriction, say: nothing that is asked here
+        if subject.value.startswith((NS, PROV)):
+            where = _line(data, subject.value)
+            raise ConfigError(
+                f"ontology: {path}{where}: {_short(subject.value)} is not yours: name a class of your own"
+            )
+        _class(path, data, words, (subject.value, triple.predicate.value, value.value))
+        words.lines.append(f"{subject} {triple.predicate} {value} .\n")
+
+
+def _class(path: Path, data: bytes, words: Words, triple: tuple[str, str, str]) -> None:
+    subject, predicate, value = triple
+    if predicate == SUBCLASS:
+        if value.startswith(NS) and value not in vocabulary().terms.values():
+            near = suggestion(value.removeprefix(NS), vocabulary().terms)
+            raise ConfigError(f"ontology: {path}{_line(data, value)}: no class {_short(value)!r}{near}")
+        words.parents[subject] = words.parents.get(subject, frozenset()) | {value}
+    elif predicate == TYPE and value in (OWL + "Class", RDFS + "Class"):
+        words.parents.setdefault(subject, frozenset())
+
+
+def _below_ours(name: str, above: Iterable[str], words: Words) -> None:
+    """Raise where nothing above a class is provio's or PROV's."""
+    seen: set[str] = set()
+    waiting = set(above)
+    while waiting:
+        seen |= waiting
+        waiting = {other for one in waiting for other in words.parents.get(one, ())} - seen
+    if not any(one.startswith(NS) or one in PROV_CLASSES for one in seen):
+        raise ConfigError(
+            f"ontology: <{name}> lies below no class of provio or PROV: say rdfs:subClassOf provio:Configuration of "
+            "it, or another"
+        )
+
+
+def _reason(error: Exception) -> str:
+    return re.sub(r"^Parser error at line.*?: ", "", str(error))
+
+
+def _short(iri: str) -> str:
+    return iri.replace(NS, "provio:").replace(PROV, "prov:")
+
+
+def _line(data: bytes, iri: str) -> str:
+    """The first line that has a word, by its local name; nothing where it is not plain to see."""
+    local = re.split("[#/]", iri)[-1].encode()
+    return next((f":{number}" for number, line in enumerate(data.splitlines(), 1) if local in line), "")
+
+
+def keep(store: Writer, words: Words) -> bool:
+    """Put the words into the store where they are other than there; return whether they were."""
+    return keep_graph(store, ONTOLOGY, words.lines)

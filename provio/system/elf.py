@@ -1,0 +1,68 @@
+"""What an ELF program says it needs: a path in, the names of its shared libraries out; nothing for other files."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from pathlib import Path
+
+PT_LOAD, PT_DYNAMIC = 1, 2
+DT_NEEDED, DT_STRTAB = 1, 5
+
+
+def needed(path: Path) -> list[str]:
+    """Return the names of the libraries that a 64-bit little-endian ELF file needs, in its order."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(64)
+            if data[:6] != b"\x7fELF\x02\x01":
+                return []
+            offset, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
+            file.seek(offset)
+            headers = [struct.unpack_from("<IIQQQQ", file.read(size)) for _ in range(count)]
+            loads = [(at, start, length) for kind, _, at, start, _, length in headers if kind == PT_LOAD]
+            pairs: list[tuple[int, int]] = []
+            for kind, _, at, _, _, length in headers:
+                if kind == PT_DYNAMIC:
+                    file.seek(at)
+                    pairs += struct.iter_unpack("<qQ", file.read(length // 16 * 16))
+            address = next((value for tag, value in pairs if tag == DT_STRTAB), 0)
+            names = next((at + address - start for at, start, length in loads if start <= address < start + length), 0)
+            return [_string(file.seek(names + value) and file.read(256)) for tag, value in pairs if tag == DT_NEEDED]
+    except (OSError, struct.error):
+        return []
+
+
+def _string(data: bytes | int) -> str:
+    return data.split(b"\0")[0].decode("utf-8", "replace") if isinstance(data, bytes) else ""
+
+
+# What is linked into a program's file: a path in, whether HDF5 is inside out; and whether a file holds HDF5 data.
+
+
+OWN_FUNCTION = b"H5F_open\0"  # in every release since 1.0
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+FARTHEST = 1 << 20  # bytes of a user's own before the signature
+# Whose programs have no HDF5 inside: distributions link it as a shared library.
+SYSTEM = (b"/usr/bin/", b"/usr/lib", b"/usr/sbin/", b"/usr/libexec/", b"/bin/", b"/sbin/", b"/lib")
+
+
+def hdf5_inside(program: bytes) -> bool:
+    """Whether the file of a program holds the HDF5 library; raises OSError."""
+    with open(program, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(OWN_FUNCTION) >= 0
+
+
+def is_hdf5(path: bytes) -> bool:
+    """Whether a file begins as HDF5 files do: the signature at 0, 512, 1024, 2048 …; raises OSError."""
+    with open(path, "rb") as file:
+        size, place = os.fstat(file.fileno()).st_size, 0
+        while place + len(SIGNATURE) <= min(size, FARTHEST):
+            if os.pread(file.fileno(), len(SIGNATURE), place) == SIGNATURE:
+                return True
+            place = max(512, place * 2)
+    return False

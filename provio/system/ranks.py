@@ -1,0 +1,316 @@
+"""Ranks of a parallel program: what their launcher says in the environment in, which rank a process is, of how many,
+and what all of them have in common, out.
+
+What the user names (`PROVIO_RUN`) belongs together as well, ranks or not.
+
+`take_part` is the start of `provio run` in a rank: where another rank made the run that all share, it becomes the
+command at once. For the sake of thousands that start together nothing is loaded here but what every Python has.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# Launcher, its name for the rank, and for their number. The shim has the same ones (interceptors/posix/process.c).
+TABLE = (
+    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMIx", "PMIX_RANK", ""),
+    ("PMI", "PMI_RANK", "PMI_SIZE"),
+    ("PALS", "PALS_RANKID", ""),
+    ("Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+    ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+)
+BATCH = ("SLURM_JOB_ID", "FLUX_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID")
+STEPS = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "SLURM_STEP_ID", "FLUX_JOB_ID")
+# Its number among those of its host.
+LOCAL = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID")
+# Who may be above a rank, with a shell or two between: the one process, or one on each host, that starts them.
+LAUNCHERS = (
+    "mpirun mpiexec orterun prun orted prterun prte prted mpirun.openmpi mpiexec.openmpi mpiexec.hydra mpirun.mpich "
+    "mpiexec.mpich hydra_pmi_proxy hydra_bstrap_pr slurmstepd flux-shell palsd"
+).split()
+ABOVE = 8  # processes at most
+JOINED, END = "joined", b"end"
+LONG = 150  # letters of a file's name, before a hash
+SHARED = 0o2070  # the mode of a `.provio` that is a group's
+UNBEGUN = "run.unbegun"  # the sign of a run that no other rank knows of
+# What a host may be called, and a folder in that of a run cannot.
+NO_FOLDER = ("", ".", "..", "run.ttl", "run.new", UNBEGUN)
+PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class Contradiction(ValueError):
+    """What launchers say does not agree."""
+
+
+class Rank:
+    """Which rank a process is, of how many (0: nobody says), and who says so."""
+
+    __slots__ = ("launcher", "number", "size")
+
+    def __init__(self, number: int, size: int, launcher: str) -> None:
+        self.number, self.size, self.launcher = number, size, launcher
+
+
+def of(env: Mapping[str, str]) -> Rank | None:
+    """Return which rank a process of this environment is; None where it is none; raises Contradiction."""
+    found: list[tuple[str, Rank]] = []
+    for launcher, name, most in TABLE:
+        # Slurm numbers each process of a job, the script too: a rank is one of a step of several, and it may be that
+        # of a daemon that starts ranks of its own.
+        if name not in env or (launcher == "Slurm" and (found or env.get(most, "1") == "1")):
+            continue
+        rank = Rank(_number(name, env[name]), _number(most, env.get(most, "0")), launcher)
+        if 0 < rank.size <= rank.number:
+            raise Contradiction(f"{name}={rank.number} and {most}={rank.size} contradict each other")
+        found.append((name, rank))
+    for name, rank in found[1:]:
+        if rank.number != found[0][1].number:
+            raise Contradiction(f"{found[0][0]}={found[0][1].number} and {name}={rank.number} contradict each other")
+    return found[0][1] if found else None
+
+
+def _number(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) <= 9):
+        raise Contradiction(f"{name}={value} is no number")
+    return int(value)
+
+
+def speaks(env: Mapping[str, str]) -> bool:
+    """Tell whether a process says what is wrong where it runs: of the ranks of a host the first does, for all."""
+    return next((env[name] for name in LOCAL if name in env), "0") == "0"
+
+
+def program_of(env: Mapping[str, str]) -> str:
+    """Return the name of the parallel program that a rank belongs to: what the user says, the step of the batch job, or
+    the process that starts its ranks on this host."""
+    said = env.get("PROVIO_RUN")
+    if said:
+        return "run." + said
+    job = [env[name] for name in BATCH if env.get(name)][:1]
+    step = [env[name] for name in STEPS if env.get(name)][:1]
+    return ".".join(job + step) if job and step else launcher()[0]
+
+
+def by_a_launcher(env: Mapping[str, str]) -> bool:
+    """Tell whether what starts the ranks is known; else what a variable says may be left of another program."""
+    return program_of(env) != launcher()[0] or launcher()[1]
+
+
+def launcher() -> tuple[str, bool]:
+    """The boot, number and start of the process that starts ranks, or of the parent where none is known; whether one
+    is."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        boot = file.read().strip()
+    pid = above = os.getppid()
+    for _ in range(ABOVE):
+        name, parent, tick = _process(above)
+        if name in LAUNCHERS:
+            return f"{boot}.{above}.{tick}", True
+        if parent < 2:
+            break
+        above = parent
+    return f"{boot}.{pid}.{_process(pid)[2]}", False
+
+
+def _process(pid: int) -> tuple[str, int, str]:
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        begun, _, rest = file.read().rpartition(")")
+    fields = rest.split()
+    return begun.partition("(")[2], int(fields[1]), fields[19]
+
+
+# ---- the run that all of them share
+
+
+def joined(home: str) -> str:
+    """Return the folder of what processes that belong together share, made where there is none: the group's where the
+    record is a group's."""
+    folder = os.path.join(home, JOINED)
+    if not os.path.isdir(folder):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.stat(home).st_mode & SHARED == SHARED:
+            os.chmod(folder, SHARED | 0o700)
+    return folder
+
+
+def segment(text: str) -> str:
+    """Return a text percent-encoded, as `turtle.segment` does."""
+    return "".join(chr(byte) if chr(byte) in PLAIN else f"%{byte:02X}" for byte in os.fsencode(text))
+
+
+def host() -> str:
+    """Return the name that this host's folders have; raises ValueError where they cannot have it."""
+    name = os.uname().nodename
+    if name in NO_FOLDER:
+        raise ValueError(f"no folder can have the name of this host, '{name}': give it another (hostname NAME)")
+    return segment(name)
+
+
+def file_name(text: str) -> str:
+    """Return the name of a file for a text, another one for each: of a long one its hash is a part."""
+    name = segment(text)
+    if len(name) <= LONG:
+        return name
+    import hashlib  # hardly ever needed
+
+    return f"{name[:LONG]}.{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+class Shared:
+    """The file in which the first rank leaves what the others need: locked by whoever makes the run, or reads of it."""
+
+    def __init__(self, home: str, program: str) -> None:
+        folder = joined(home)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        self.path = os.path.join(folder, file_name("rank." + program))
+        self.fd = os.open(self.path, flags, 0o600)
+        self.first = False
+
+    def close(self) -> None:
+        """Let others have it."""
+        os.close(self.fd)
+
+    def known(self, gone: list[bytes] | None = None) -> list[bytes] | None:
+        """Return what the first rank left, but for what is of a run that is gone; None where this is the first, which
+        holds the lock from now on."""
+        for lock in () if self.first else (fcntl.LOCK_SH, fcntl.LOCK_EX):
+            fcntl.flock(self.fd, lock)
+            found = os.fstat(self.fd)
+            fields = os.pread(self.fd, found.st_size, 0).split(b"\0")
+            if found.st_uid == os.geteuid() and fields[-1] == END and fields[:-1] != gone:
+                return fields[:-1]
+        self.first = True
+        return None
+
+    def leave(self, fields: Sequence[bytes]) -> None:
+        """Leave it for the others; raises OSError where there is no room: they find nothing then."""
+        text = b"\0".join([*fields, END])
+        os.ftruncate(self.fd, 0)
+        if os.pwrite(self.fd, text, 0) < len(text):
+            raise OSError("there is no room for what the other ranks need")
+        fcntl.flock(self.fd, fcntl.LOCK_UN)
+
+
+def fields_of(trace: bytes, options: Sequence[str], program: str, changes: Mapping[bytes, bytes]) -> list[bytes]:
+    """Return what the others need: the run, for which call of `provio run` that is, and each variable that the command
+    gets, as it was and as it is to be."""
+    words = words_of(options, program)
+    triples = [(name, os.environb.get(name, b""), value) for name, value in changes.items()]
+    return [trace, b"%d" % len(words), *words, *(part for triple in triples for part in triple)]
+
+
+def words_of(options: Sequence[str], program: str) -> list[bytes]:
+    """Return by what calls of `provio run` are told apart."""
+    return [os.fsencode(word) for word in (*options, "--", program)]
+
+
+def take_part(words: list[str]) -> None:
+    """Become the command of a rank's `provio run`, where another rank made the run; return where there is more to do:
+    the first rank, another call, whatever is not as usual."""
+    env = os.environ
+    if words[:1] != ["run"] or "--" not in words or "PROVIO_TRACE" in env or not may_join():
+        return
+    try:
+        home = _home() if of(env) or env.get("PROVIO_RUN") else ""
+        if home:
+            _turns.append(Shared(home, program_of(env)))
+            _become(words, _turns[-1].known())
+    except (OSError, ValueError, IndexError):
+        return
+
+
+def may_join() -> bool:
+    """Tell whether a launcher said anything, or the user named what belongs together."""
+    return bool(os.environ.get("PROVIO_RUN")) or any(name in os.environ for _, name, _ in TABLE)
+
+
+_turns: list[Shared] = []  # what this process has open already: its lock stays held
+
+
+def turn(home: str) -> Shared:
+    """Return the file that the ranks of this program share in a `.provio`."""
+    shared = Shared(home, program_of(os.environ))
+    for earlier in _turns:
+        if earlier.path == shared.path:
+            shared.close()
+            return earlier
+    _turns.append(shared)
+    return shared
+
+
+def step_aside() -> None:
+    """Let go of what this process has locked: its command is recorded by itself, and other ranks wait for no end."""
+    while _turns:
+        _turns.pop().close()
+
+
+def _home() -> str:
+    """The `.provio` that is ours beyond doubt."""
+    named = os.environ.get("PROVIO_HOME")
+    folder = os.path.abspath(named) if named else os.getcwd() + "/.provio"
+    while not named and not os.path.isdir(folder) and folder != "/.provio":
+        folder = os.path.dirname(os.path.dirname(folder)).rstrip("/") + "/.provio"
+    found = os.stat(folder)
+    return folder if found.st_uid == os.geteuid() and not found.st_mode & 0o002 else ""
+
+
+def _become(words: list[str], known: list[bytes] | None) -> None:
+    if not known:
+        return
+    at, count = words.index("--") + 1, int(known[1])
+    options, rest = [os.fsencode(word) for word in words[1 : at + 1]], known[2 + count :]
+    changes = list(zip(rest[::3], rest[1::3], rest[2::3]))  # noqa: B905 (in threes)
+    if options != known[2 : 2 + count] or any(os.environb.get(name, b"") != was for name, was, _ in changes):
+        return
+    trace, changed = for_here(known[0]), {name: value for name, _, value in changes}
+    if b"PROVIO_TRACE" in changed:
+        changed[b"PROVIO_TRACE"] = trace
+    become(words[at:], dict(os.environb) | changed)
+
+
+def for_here(trace: bytes) -> bytes:
+    """Return PROVIO_TRACE as it is on this host; raises FileNotFoundError where the run is gone, ValueError where the
+    host can have no folder in it."""
+    fields, name = trace.split(b";"), host()
+    os.stat(b"/".join((plain(fields[5]), b"runs", fields[3], b"run.ttl")))
+    encoded = name.encode().replace(b"%", b"%25")
+    if fields[6].startswith(b"~"):
+        from provio.system import node_local  # few have it so
+
+        return node_local.joined(fields, [os.fsdecode(plain(field)) for field in fields[:7]], name)
+    if fields[4] == encoded:
+        return trace
+    place = os.path.join(os.path.dirname(fields[6]), encoded)
+    if not os.path.isdir(plain(place)):
+        from provio.system import node_local  # once a host
+
+        os.makedirs(plain(place), mode=0o700, exist_ok=True)
+        node_local.mark(os.fsdecode(plain(place)), os.fsdecode(fields[3]), name)
+    return b";".join([*fields[:4], encoded, fields[5], place, *fields[7:]])
+
+
+def plain(field: bytes) -> bytes:
+    """Return a field of PROVIO_TRACE as it is meant."""
+    return field.replace(b"%3B", b";").replace(b"%25", b"%")
+
+
+def become(command: list[str], env: dict[bytes, bytes]) -> None:
+    """Become a command; raises OSError where that cannot be."""
+    import _signal  # type: ignore[import-not-found]  # the one that does not load enum
+
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # which Python ignores, and its children would
+        _signal.signal(number, _signal.SIG_DFL)
+    try:
+        if sys.stdout:  # else it was closed
+            sys.stdout.flush()
+        os.execvpe(command[0], command, env)  # noqa: S606 (no shell)
+    finally:
+        for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
+            _signal.signal(number, _signal.SIG_IGN)

@@ -1,0 +1,144 @@
+"""The shims: a program's file in, the `libprovio.so` that its own loader can take out.
+
+A shim is of one machine and one C library. The one that was compiled here lies in `provio/libprovio.so`; those of
+other machines and C libraries lie in `provio/preload/<machine>-<C library>/libprovio.so`.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+from provio.base.errors import ProvioError
+from provio.system.elf import needed
+
+HERE = Path(__file__).parent.parent
+NAME = "libprovio.so"
+KINDS = ("x86_64-glibc", "aarch64-glibc", "x86_64-musl", "aarch64-musl")
+MACHINES = {62: "x86_64", 183: "aarch64"}
+LOADERS = {"ld-musl": "musl", "ld-linux": "glibc", "ld-2": "glibc"}
+LIBRARIES = {"libc.so.6": "glibc", "libc.musl-x86_64.so.1": "musl", "libc.musl-aarch64.so.1": "musl"}
+SCRIPTS, LINKS = 5, 40
+PT_INTERP = 3
+
+
+class Static(ProvioError):
+    """A program that is statically linked: no shim is taken by the `file`."""
+
+    def __init__(self, path: str, file: Path) -> None:
+        super().__init__(f"{path} is statically linked, and takes no shim: link it dynamically")
+        self.file = file
+
+
+def for_program(path: str, root: str = "/") -> Path:
+    """Return the shim that a program's loader can take; of a script, its interpreter's.
+
+    `path` is as a process below `root` would say it: what has no `/` is looked for along PATH, and links are followed
+    inside. Raises ProvioError, which names what is missing: the program, a machine, a loader, a shim.
+    """
+    file = _found(path, root)
+    for _ in range(SCRIPTS):
+        page = _read(file, 0, 4096)
+        if not page.startswith(b"#!"):
+            return of(*_asked_for(file, page, path))
+        words = page[2:].split(b"\n")[0].split()
+        if not words:
+            raise ProvioError(f"{path} names no interpreter after its #!: say which program runs it")
+        file = _found(os.fsdecode(words[0]), root)
+    raise ProvioError(f"{path} is a script that scripts run: name the program that runs it")
+
+
+def installed_for(path: str) -> Path | None:
+    """Return the shim that a program's loader can take, or None."""
+    try:
+        return for_program(path)
+    except ProvioError:
+        return None
+
+
+def of(machine: str, library: str) -> Path:
+    """Return the shim of a machine (`x86_64`, `aarch64`) and a C library (`glibc`, `musl`); raises ProvioError where
+    there is none."""
+    own = HERE / NAME
+    found = [shim for shim in (own, HERE / "preload" / f"{machine}-{library}" / NAME) if shim.exists()]
+    fitting = next((shim for shim in found if shim != own or kind(own) == (machine, library)), None)
+    if fitting is None:
+        raise ProvioError(f"no shim for {machine} with {library} is installed: install provio's wheel, which has it")
+    return fitting
+
+
+def kind(shim: Path) -> tuple[str, str]:
+    """Return the machine and the C library that a shim is of."""
+    machine = _machine(_read(shim, 0, 64), str(shim))
+    return machine, "glibc" if "libc.so.6" in needed(shim) else "musl"
+
+
+def _asked_for(file: Path, page: bytes, path: str) -> tuple[str, str]:
+    """Return the machine and the C library that a program asks for."""
+    machine = _machine(page, path)
+    start, size, count = struct.unpack_from("<Q14xHH", page, 32)
+    layout = struct.Struct("<I4xQ16xQ")
+    heads = (_read(file, start + each * size, layout.size) for each in range(count))
+    parts = [layout.unpack(head) for head in heads if len(head) == layout.size]
+    asked = next((_read(file, offset, length) for kind, offset, length in parts if kind == PT_INTERP), b"")
+    loader = os.path.basename(os.fsdecode(asked.rstrip(b"\0")))
+    if not loader:
+        raise Static(path, file)
+    library = next((library for start, library in LOADERS.items() if loader.startswith(start)), None)
+    if library is None:  # one that was named anew, as by patchelf: the program still needs what it was linked with
+        names = needed(file)
+        library = next((library for name, library in LIBRARIES.items() if name in names), None)
+    if library is None:
+        raise ProvioError(f"{path} asks for the loader {loader}: there are shims for glibc and musl alone")
+    return machine, library
+
+
+def _machine(page: bytes, path: str) -> str:
+    if len(page) < 64 or page[:4] != b"\x7fELF":
+        raise ProvioError(f"{path} is neither an ELF program nor a script that begins with #!: name a program")
+    machine = MACHINES.get(int.from_bytes(page[18:20], "little"))
+    if page[4:6] != b"\2\1" or machine is None:
+        raise ProvioError(f"{path} is built for another machine: there are shims for {' and '.join(MACHINES.values())}")
+    return machine
+
+
+def _read(file: Path, offset: int, size: int) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            stream.seek(offset)
+            return stream.read(size)
+    except OSError as error:
+        raise ProvioError(f"{file} cannot be read: {error.strerror}") from error
+
+
+# ---- names below another root
+
+
+def _found(path: str, root: str) -> Path:
+    for place in [path] if "/" in path else [os.path.join(folder, path) for folder in os.get_exec_path()]:
+        file = _below(root, place)
+        if file is not None and os.path.isfile(file) and os.access(file, os.X_OK):  # which no refusal raises for
+            return file
+    where = "" if root == "/" else f" in {root}"
+    raise ProvioError(f"{path}: there is no such program{where} that may be executed")
+
+
+def _below(root: str, path: str) -> Path | None:
+    """Return where a path of another root lies, its links followed as they are there; None: they go round."""
+    if root == "/":
+        return Path(path)
+    at: list[str] = []
+    left, links = path.split("/")[::-1], 0
+    while left and links <= LINKS:
+        name = left.pop()
+        here = os.path.join(root, *at, name)
+        if name == "..":
+            at = at[:-1]
+        elif os.path.islink(here):
+            target, links = os.readlink(here), links + 1
+            left += target.split("/")[::-1]
+            at = [] if target.startswith("/") else at
+        elif name not in ("", "."):
+            at.append(name)
+    return None if left else Path(root, *at)

@@ -1,0 +1,1 @@
+"""Run folders: Turtle files of recorded processes in, typed facts out; and the post-processing of a run."""

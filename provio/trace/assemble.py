@@ -1,0 +1,291 @@
+"""The parts of a trace: the records of a file in; threads, openings, accesses, events and failures out, each at its
+process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from provio.base.patterns import pattern
+from provio.base.vocab import local_name
+from provio.system.statx import Facts, Record
+from provio.trace.compact_record import Packed
+from provio.trace.decode import path_of
+from provio.trace.facts import Access, Connection, CopyCalls, Event, Failure, Member, Opening, Process, Thread
+from provio.trace.processes import gap, parent_of, process_at
+from provio.trace.read_declarations import USES, Sayings
+from provio.trace.records import Records
+from provio.trace.run_facts import Task, Trace
+
+# The objects inside hierarchical files: a thread file's records in, the members of the files that a library opened
+# out, with who read, wrote, made and copied them (`docs/trace-format.md`); nothing is concluded here.
+
+
+KINDS = frozenset({"Group", "Dataset", "Attribute", "Datatype", "NamedLink"})
+
+
+class Members:
+    """What a run says of the objects inside files: records are given file by file, then put together. `hold` is how
+    the records of accesses are kept."""
+
+    def __init__(self, hold: type[Packed] = Packed) -> None:
+        self.hold = hold
+        self.containers: dict[str, Opening] = {}
+        self.records: Records = {}
+        self.found: dict[str, Member] = {}
+        self.shown: list[tuple[str, str]] = []  # a virtual dataset, and a source of it
+
+    def takes(self, iri: str, record: Record) -> bool:
+        """Keep what a record says, if it is of an object inside a file."""
+        if not ("inFile" in record or "virtualSource" in record):
+            return False
+        if "virtualSource" in record and "object" in record:
+            self.shown.append((record["object"], record["virtualSource"]))
+            return True
+        if record.get("a") in KINDS and "inFile" in record:
+            self.records.setdefault(iri, {}).update(record)
+            return True
+        return False
+
+    def place(self) -> None:
+        """Give each object to the file that it was met in, now that all openings are known."""
+        of_file: dict[str, list[Member]] = {}
+        for iri, record in self.records.items():
+            file, path = self.containers.get(record["inFile"]), path_of(record, "path")
+            name = path_of(record, "name")
+            if file and path is not None and (name is not None) == (record["a"] == "Attribute"):
+                self.found[iri] = Member(iri, record["a"], file, path, name, record)
+                of_file.setdefault(file.iri, []).append(self.found[iri])
+        for iri, members in of_file.items():
+            self.containers[iri].members = members
+        own = [(iri, record["virtualSource"]) for iri, record in self.records.items() if "virtualSource" in record]
+        for iri, source in self.shown + own:
+            if iri in self.found and source in self.found:
+                self.found[iri].shows.append(self.found[source])
+
+    def told_later(self, iri: str, record: Record) -> bool:
+        """Add what another thread said of an object."""
+        member = self.found.get(iri)
+        if member and "a" not in record:
+            member.record.update({name: value for name, value in record.items() if name not in member.record})
+        return member is not None
+
+    def access(self, thread: Thread, iri: str, record: Record) -> Access | None:
+        """Note what one thread did to an object by one function; None where the record is of none."""
+        member = self.found.get(record.get("object", ""))
+        if member is None:
+            self._summed(thread, iri, record)
+            return None
+        access = Access(iri[len(thread.iri) :], thread, member.file, self.hold(record)).timed(record)
+        source = self.found.get(record.get("source", ""))
+        member.accesses.append(access)
+        if record["a"] == "Copy" and source:
+            member.copied_from.append((source, access))
+        return access
+
+    def _summed(self, thread: Thread, iri: str, record: Record) -> None:
+        file = self.containers.get(record.get("inFile", ""))
+        if file:
+            thread.process.summed.append(Access(iri[len(thread.iri) :], thread, file, self.hold(record)))
+
+    def failure(self, thread: Thread, iri: str, record: Record, kind: str, numbers: tuple[int, int]) -> bool:
+        """Note calls that failed on an object."""
+        member = self.found.get(record.get("object", ""))
+        if member:
+            failure = Failure(iri, thread, None, kind, record.get("api", ""), *numbers, member)
+            thread.process.failures.append(failure)
+        return member is not None
+
+    def event(self, event: Event) -> bool:
+        """Note what befell a name inside a file."""
+        record = event.record
+        if "inFile" not in record and record.get("object") not in self.found:
+            return False
+        event.process.within.append(event)
+        return True
+
+
+def is_container(record: Record) -> bool:
+    """Tell whether an opening is of a library that knows what is inside the file."""
+    return "format" in record
+
+
+def adopt(process: Process) -> None:
+    """Where nobody saw the library's own openings, its word stands for them."""
+    seen = {opening.facts.lasting for opening in process.openings if opening.kind == "FileVersion"}
+    shown = {source.iri for file in process.containers for member in file.members for source in member.shows}
+    for file in process.containers:
+        if file.facts.inode and file.facts.lasting not in seen and not _named_only(file, shown):
+            process.openings.append(file)
+
+
+def _named_only(file: Opening, shown: set[str]) -> bool:
+    """Tell whether a file was never opened: a virtual dataset named it as the place of its sources."""
+    return bool(file.members) and all(one.iri in shown and not one.accesses for one in file.members)
+
+
+TASK = pattern(r"/t[0-9]{1,20}$")
+CLOSE = ("closedNs", "closedMtimeNs", "closedCtimeNs", "closedSize", "closedLinks")
+OPENED = frozenset({"FileVersion", "Directory", "Pipe", "Socket", "File"})
+
+
+def assemble(trace: Trace, records: Records, members: Members, sayings: Sayings) -> dict[str, Packed]:
+    """Make processes, threads, openings and events of a file's records; return its accesses and closes for later."""
+    later: dict[str, Packed] = {}
+    for iri, record in records.items():
+        kind = record.get("a") or _left_out(record)
+        if kind == "Process":
+            process = process_at(trace, iri)
+            if process:
+                process.record.update(record)
+        elif kind == "Thread":
+            process = process_at(trace, parent_of(iri))
+            if process:
+                process.threads.append(Thread(iri, process, int(record.get("tid", 0)), int(record.get("epochNs", 0))))
+        elif kind == "Task":
+            _task(trace, iri, record)
+        elif kind in OPENED and "openedNs" in record:
+            _open(trace, iri, record, members)
+            if "closedNs" in record:
+                later[iri] = members.hold({name: record[name] for name in CLOSE if name in record})
+        elif not (sayings.takes(iri, record) or members.takes(iri, record)):
+            later[iri] = members.hold(record)
+    return later
+
+
+def _task(trace: Trace, iri: str, record: Record) -> None:
+    process = process_at(trace, parent_of(iri))
+    if process and TASK.search(iri):
+        trace.tasks[iri] = Task(iri, process, record)
+
+
+def _left_out(record: Record) -> str:
+    """What a record is of that says what ties others to it and no more: its class is one that was left out."""
+    return "Process" if "image" in record else "Thread" if "epochNs" in record else ""
+
+
+def _open(trace: Trace, iri: str, record: Record, members: Members) -> None:
+    process = process_at(trace, parent_of(iri))
+    if process:
+        label, flags = sys.intern(iri[len(process.iri) :]), int(record.get("flags", 0))
+        opening = Opening(
+            label, process, record["a"], path_of(record, "path"), Facts.of(record), flags,
+            int(record["openedNs"]), record.get("inherited") == "true", record.get("unlinked") == "true",
+            sys.intern(record["openApi"]) if "openApi" in record else None, int(record.get("openElapsed", 0)),
+        )  # fmt: skip
+        if opening.kind == "Socket":
+            opening.connection = Connection.of(record)
+        if is_container(record):
+            members.containers[iri] = opening
+            process.containers.append(opening)
+        else:
+            process.openings.append(opening)
+
+
+def attach(
+    trace: Trace, later: dict[str, Packed], openings: dict[str, Opening], threads: dict[str, Thread],
+    beside: tuple[Members, Sayings],
+) -> None:  # fmt: skip
+    """Give accesses and closes to their openings, events to their processes, wherever they were written."""
+    members, sayings = beside
+    accesses: dict[str, Access] = {}
+    for iri, packed in later.items():
+        record = packed.record()
+        kind = record.get("a")
+        thread = threads.get(parent_of(iri))
+        if kind == "Gap":
+            gap(trace, thread, iri, record)
+        elif kind in USES:
+            sayings.used_in(thread, record)
+        elif kind is None or "closedNs" in record:
+            _told_later(trace, iri, record, openings, members)
+        elif kind == "AccessSizes":
+            access, _, side = iri.rpartition("/")
+            if access in accesses:  # which comes before it, in the same file
+                unusual = accesses[access].unusual = accesses[access].unusual or {}
+                unusual[side] = record
+        elif kind == "Turn":
+            _turn(accesses, iri, record)
+        elif thread:
+            _of_thread(openings, thread, iri, record, accesses, members)
+
+
+def _told_later(trace: Trace, iri: str, record: Record, openings: dict[str, Opening], members: Members) -> None:
+    if "a" not in record and iri in trace.tasks:
+        trace.tasks[iri].record.update(record)
+    elif not (members.found and members.told_later(iri, record)):
+        _close(openings.get(iri), record)
+
+
+def _turn(accesses: dict[str, Access], iri: str, record: Record) -> None:
+    name, side = iri.rsplit("/", 2)[:2]
+    access = accesses.get(name)
+    if access is not None:
+        epoch, last = access.thread.epoch, int(record.get("last", 0))
+        turn = (last and epoch + last, int(record.get("bytes", 0)), epoch + int(record.get("first", 0)))
+        turns = access.turns = access.turns or {}
+        turns.setdefault(side, []).append(turn)
+
+
+def _of_thread(
+    openings: dict[str, Opening], thread: Thread, iri: str, record: Record, accesses: dict[str, Access],
+    members: Members,
+) -> None:  # fmt: skip
+    kind = record["a"]
+    if kind in ("Access", "Copy"):
+        access = members.access(thread, iri, record) if members.found else None
+        access = access or _access(openings, thread, iri, record, members.hold)
+        if access:
+            accesses[iri] = access
+    elif kind == "Failure":
+        _failure(openings, thread, iri, record, members)
+    else:
+        at = thread.epoch + int(record.get("at", 0))
+        event = Event(iri, kind, thread.process, thread, at, members.hold(record))
+        if not (members.containers and members.event(event)):
+            thread.process.events.append(event)
+
+
+def _failure(openings: dict[str, Opening], thread: Thread, iri: str, record: Record, members: Members) -> None:
+    kind, api = local_name(record.get("operation", "IOActivity")), record.get("api", "")
+    numbers = int(record.get("errno", 0)), int(record.get("count", 0))
+    if not members.failure(thread, iri, record, kind, numbers):
+        opening = openings.get(record.get("object", ""))
+        thread.process.failures.append(Failure(iri, thread, opening, kind, api, *numbers))
+
+
+def _close(opening: Opening | None, record: Record) -> None:
+    if opening is not None and "closedNs" in record:
+        opening.closed = int(record["closedNs"])
+        if "closedMtimeNs" in record:
+            opening.at_close = opening.facts.later(record, "closed")
+
+
+def _access(
+    openings: dict[str, Opening], thread: Thread, iri: str, record: Record, hold: type[Packed]
+) -> Access | None:
+    opening, source = openings.get(record.get("object", "")), openings.get(record.get("source", ""))
+    if opening is None:
+        return None
+
+    def moment(name: str) -> int:
+        value = int(record.get(name, 0))
+        return thread.epoch + value if value else 0
+
+    left = {name: value for name, value in record.items() if name not in ("object", "source")}
+    access = Access(sys.intern(iri[len(thread.iri) :]), thread, opening, hold(left)).timed(left)
+    opening.accesses.append(access)
+    opening.closed = opening.closed or moment("closed")
+    if source and access.count("count"):
+        copy = CopyCalls(access, source, opening, moment("first"), moment("last"))
+        opening.copied_from = _with(opening.copied_from, copy)
+        source.copied_to = _with(source.copied_to, copy)
+    return access
+
+
+def _with(known: Sequence[CopyCalls], copy: CopyCalls) -> Sequence[CopyCalls]:
+    """Add to what most openings have none of."""
+    if not isinstance(known, list):
+        return [copy]
+    known.append(copy)
+    return known

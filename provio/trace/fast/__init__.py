@@ -1,0 +1,1 @@
+"""A second reader of Turtle, for large thread files only."""

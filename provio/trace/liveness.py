@@ -1,0 +1,190 @@
+"""Whether a run still goes on: its folder and what `run.ttl` says of it in, yes or no out.
+
+It does while the `provio run` that began it is there, which holds a lock on the run folder that the kernel lets go when
+it ends, and while any process is there that has a thread file in it, or that was started in it and has read and written
+nothing yet. A shell that is recorded from some point on (`provio env`) left its identity there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provio.base import turtle
+from provio.system import node_local
+from provio.trace import environment, run_source
+
+if TYPE_CHECKING:
+    from provio.system.statx import Record
+
+HEARD = 3600.0  # seconds after which a run of another host of which nothing is heard is taken to be over
+LOOKS, MOMENT = 3, 0.001  # at a lock, and seconds between them
+STARTED_IN = rb"(?:^|\0)PROVIO_TRACE=[^;\0]*;[^;\0]*;[^;\0]*;([0-9a-f-]{36});"
+
+
+def hold(folder: Path) -> int:
+    """Take the lock that says a run goes on; return its descriptor, which no command inherits (-1 where there is none
+    to be had)."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_SH)
+        return fd
+    return -1
+
+
+def going(folder: Path, record: Record, lost: bool = False, *, started: Collection[str] = ()) -> bool:
+    """Tell whether a run still goes on, as far as can be seen from this host: what began on another and has no end yet
+    is taken to, unless other hosts are known to be `lost`. `started` are the runs that are `watched`: without them a
+    process that has no file yet is none."""
+    if not folder.is_dir():  # packed
+        return False
+    if held(folder) or folder.name in started:
+        return True
+    if not here(record) and "endedNs" not in record and not lost:
+        return True
+    return may_change(folder, record)
+
+
+def goes_on(folder: Path, record: Record) -> bool:
+    """Tell whether a run goes on as far as answers are concerned: what other hosts may be at work on no longer counts
+    when nothing was heard of it for an hour."""
+    if not folder.is_dir():  # packed
+        return False
+    if held(folder) or may_change(folder, record):
+        return True
+    if "host" not in record or ("endedNs" in record and "unattended" not in record):
+        return False
+    return bool(elsewhere(folder, record)) and age(folder) < HEARD
+
+
+def age(folder: Path) -> float:
+    """Return for how many seconds nothing has changed in a run folder, as far as times tell."""
+    return time.time() - run_source.Folder(folder).changed() / 1e9
+
+
+def may_change(folder: Path, record: Record) -> bool:
+    """Tell whether a process of this host is there that has a thread file in a run: what began it may have ended."""
+    return folder.is_dir() and _booted(folder, record) and any(map(alive, images(folder, record)))
+
+
+def elsewhere(folder: Path, record: Record) -> list[str]:
+    """Return the other hosts that may be at work on a run, by their encoded names: only a mark that all of a host's is
+    collected tells that it is not."""
+    if not folder.is_dir():  # packed
+        return []
+    own, marked = turtle.segment(environment.host()), "unattended" in record
+    began = not (marked or here(record) or "endedNs" in record)
+    found = {turtle.segment(record.get("host", ""))} if began else set()
+    for place in run_source.folders_of(folder, record):
+        said = mark_of(place)
+        if place.name != own and (said or marked) and node_local.COLLECTED.encode() not in said:
+            found.add(place.name)
+    return sorted(found)
+
+
+def mark_of(place: Path) -> bytes:
+    """Return what the mark of a host says; nothing where it has none."""
+    try:
+        return run_source.content(place / node_local.MARK)
+    except OSError:
+        return b""
+
+
+def _booted(folder: Path, record: Record) -> bool:
+    """Whether this host took part since it was booted: process ids recur."""
+    boot = environment.boot_id()
+    return record.get("bootId") == boot or boot.encode() in mark_of(folder / turtle.segment(environment.host()))
+
+
+def watched() -> set[str]:
+    """Return the ids of the runs that a process of the caller's own, on this host, was started in: a process that has
+    read and written nothing yet has no file."""
+    return {run for _, runs in _started() for run in runs}
+
+
+def _started() -> Iterator[tuple[int, set[str]]]:
+    """The processes of the caller's own, each with the runs that it was started in."""
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                found = re.findall(STARTED_IN, Path(entry.path, "environ").read_bytes())
+                yield int(entry.name), {run.decode() for run in found}
+
+
+def at_work(folder: Path, record: Record) -> list[tuple[int, str]]:
+    """Return the processes of a run that are there, as far as can be seen from this host, by their ids and programs."""
+    seen = {int(image[0]) for image in images(folder, record) if _booted(folder, record) and alive(image)}
+    seen |= {pid for pid, runs in _started() if folder.name in runs}
+    found = []
+    for pid in sorted(seen):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="backslashreplace")
+            found.append((pid, name.removesuffix("\n")))
+    return found
+
+
+def here(record: Record) -> bool:
+    """Tell whether a run began on this host."""
+    return record.get("host") == environment.host()
+
+
+def held(folder: Path) -> bool:
+    """Tell whether the `provio run` that began a run is there. Who else asks this has the lock for a moment."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for _ in range(LOOKS):
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return False
+            except BlockingIOError:
+                time.sleep(MOMENT)
+        return True
+    except OSError:
+        return False  # a file system without locks: its processes tell
+    finally:
+        os.close(fd)
+
+
+def images(folder: Path, record: Record) -> set[tuple[str, str]]:
+    """The process id and start tick of each process of this host, by the names of its files."""
+    host = turtle.segment(environment.host())
+    names = (file.name.split(".") for file in run_source.Folder(folder).files(record) if file.host == host)
+    images = {(parts[0], parts[1]) for parts in names if len(parts) == 5} | set(_shells(folder, record, host))
+    return images | set(_captured(folder, host))
+
+
+def _captured(folder: Path, host: str) -> Iterator[tuple[str, str]]:
+    """Those whose files are not collected yet."""
+    place = node_local.noted(str(folder.parent.parent), folder.name, host)
+    with contextlib.suppress(OSError):
+        for name in os.listdir(os.path.join(place, host)) if place else ():
+            pid, _, rest = name.partition(".")
+            yield pid, rest.partition(".")[0]
+
+
+def _shells(folder: Path, record: Record, host: str) -> Iterator[tuple[str, str]]:
+    """The shells that are recorded by themselves: each left its line of `/proc/<pid>/stat`."""
+    for place in run_source.folders_of(folder, record):
+        for sign in place.glob(f"*{run_source.SHELL_ENDING}") if place.name == host else ():
+            with contextlib.suppress(OSError, IndexError):
+                text = run_source.content(sign).decode("utf-8", "replace")
+                yield text.split(" ", 1)[0], text.rpartition(")")[2].split()[19]
+
+
+def alive(image: tuple[str, str]) -> bool:
+    """Tell whether a process of this host, by its id and start tick, is there; one that does nothing any more, though
+    nobody has waited for it yet, is not."""
+    pid, tick = image
+    try:
+        facts = Path(f"/proc/{int(pid)}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        over = facts[0] in ("Z", "X") and len(os.listdir(f"/proc/{pid}/task")) < 2  # its first thread may end early
+    except (OSError, ValueError):
+        return False
+    return facts[19] == tick and not over

@@ -1,0 +1,217 @@
+"""Reads a run folder: Turtle files in, facts out (`docs/trace-format.md`); nothing is concluded here.
+
+A damaged file costs only itself: its good prefix is kept, and what was wrong is named with its line in `Trace.damages`.
+"""
+
+from __future__ import annotations
+
+import copy as copying
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from provio.base.vocab import RUN_BASE
+from provio.system import jobs
+from provio.system.statx import Facts, Record
+from provio.trace import hosts, run_source
+from provio.trace.assemble import Members, adopt, assemble, attach
+from provio.trace.compact_record import Loose, Packed
+from provio.trace.decode import path_of
+from provio.trace.digests import Digests
+from provio.trace.facts import Opening, Process
+from provio.trace.mount_names import MountTables
+from provio.trace.processes import damage_gaps as damage_gaps  # noqa: PLC0414
+from provio.trace.processes import date_the_lost, file_gap, gap, process_at
+from provio.trace.processes import lost as lost  # noqa: PLC0414
+from provio.trace.read_declarations import Sayings
+from provio.trace.records import AFTER as AFTER  # noqa: PLC0414
+from provio.trace.records import Records, load, load_large
+from provio.trace.run_facts import Damage, Hash, Trace
+from provio.trace.run_source import RunFile, RunFiles
+from provio.trace.trust import admitted
+
+if TYPE_CHECKING:
+    from provio.trace.lone import Lone
+
+NOTHING: Mapping[str, Mapping[str, Packed]] = MappingProxyType({})
+
+
+def read_run(folder: Path, lone: Lone | None = None) -> Trace:
+    """Read the run folder `folder`; never fails on content, see `Trace.damages`. Files that are `lone` are held there,
+    as far as they are in large thread files."""
+    source = run_source.of(folder)
+    trace, head = begin(source)
+    trace.lone = lone
+    read_files(trace, source.files(trace.run))
+    gaps_of(trace, head)
+    trace.gaps += damage_gaps(trace)
+    lost(trace)
+    return trace
+
+
+def gaps_of(trace: Trace, head: Records) -> None:
+    """Take in the gaps that `run.ttl` states."""
+    for iri, record in head.items():
+        if record.get("a") == "Gap":
+            gap(trace, None, iri, record)
+
+
+def begin(source: RunFiles) -> tuple[Trace, Records]:
+    """Return a trace of which nothing is read but what `run.ttl` says, and all the records of that."""
+    damages: list[Damage] = []
+    digests, run_id = Digests(), source.folder.name
+    head = admitted(load(source.head(), digests, damages), RUN_BASE + run_id, source.head().path, damages)
+    run = head.get(RUN_BASE + run_id, {})
+    if not run and not damages:
+        damages.append(Damage(source.head().path, 1, "says nothing of the run"))
+    mounts = [record for record in head.values() if record.get("a") == "Mount"]
+    trace = Trace(source.folder, run_id, run, mounts, {}, [], damages, digests)
+    trace.environment = {
+        r["name"]: r["value"] for r in head.values() if r.get("a") == "Environment" and {"name", "value"} <= r.keys()
+    }
+    trace.image = next((record for record in head.values() if record.get("a") == "Image"), {})
+    return trace, head
+
+
+def records_of(trace: Trace, file: RunFile) -> Records:
+    """Return what one file of a run says; what is wrong with it goes to the trace's damages."""
+    records = load(file, trace.digests, trace.damages)
+    return admitted(records, f"{trace.iri}/{file.host}/", file.path, trace.damages)
+
+
+def read_files(
+    trace: Trace, files: Iterable[RunFile], after: Mapping[str, Mapping[str, Packed]] = NOTHING,
+    mounts: MountTables | None = None, hold: type[Packed] = Packed,
+) -> None:  # fmt: skip
+    """Add to a trace what some files of its run say that have to do with no others, and what was found `after` the run
+    of the openings in them, by process, and which `mounts` processes saw, where these are not among the files; `hold`
+    is how the records of accesses and events are kept."""
+    settled: Records = {}
+    late: deque[dict[str, Packed]] = deque()
+    members, sayings, tables = Members(hold), Sayings(partial(process_at, trace)), mounts or MountTables(trace.mounts)
+    for file in files:
+        if file.gap is not None:
+            trace.digests.add((file.host, file.name), os.fsencode(file.gap))
+            file_gap(trace, file, file.gap)
+            continue
+        records = _taken(trace, file, sayings)
+        if hosts.takes(trace.hosts, file.name, file.host, records) or jobs.takes(trace.jobs, file.name, records):
+            pass
+        elif file.name in AFTER:
+            settled.update(records)
+        elif not tables.takes(records, file.name, f"{trace.iri}/{file.host}/"):
+            late.append(assemble(trace, records, members, sayings))
+    late.extend(assemble(trace, records, members, sayings) for records in _not_lone(trace))
+    if mounts is None:
+        contain(trace, tables)
+        hosts.finish(trace.run, trace.iri, trace.hosts, trace.gaps)
+    openings = {opening.iri: opening for opening in trace.openings()} | members.containers
+    members.place()
+    threads = {thread.iri: thread for process in trace.processes.values() for thread in process.threads}
+    while late:
+        attach(trace, late.popleft(), openings, threads, (members, sayings))
+    trace.said = sayings.placed()
+    _order(trace)
+    found = (after.get(own, {}) for own in trace.processes) if after else ()
+    settled.update((iri, packed.record()) for known in found for iri, packed in known.items())
+    _attach_settled(trace, settled, openings)
+    _bound_accesses(trace)
+    if trace.gaps:
+        date_the_lost(trace)
+
+
+def lone_files(trace: Trace, process: Process) -> Iterator[Trace]:
+    """Yield the lone files of a process, in batches: a part of the trace in which it opened these and no more."""
+    threads = {thread.iri: thread for thread in process.threads}
+    for units in trace.lone.units(process.iri) if trace.lone else ():
+        part, own = copying.copy(trace), copying.copy(process)
+        own.openings, own.events, own.failures, own.containers = [], [], [], []
+        part.processes = {process.iri: own}
+        members, sayings = Members(Loose), Sayings(partial(process_at, part))
+        records = {iri: record for unit in units for iri, record in (unit[:2], unit[2:4], *unit[4].items())}
+        accesses = assemble(part, records, members, sayings)
+        attach(part, accesses, {one.iri: one for one in own.openings}, threads, (members, sayings))
+        _bound_accesses(part)
+        yield part
+        for opening in own.openings:  # no cycle is left behind: nobody looks for those meanwhile
+            opening.accesses.clear()
+        own.openings.clear()
+
+
+def _taken(trace: Trace, file: RunFile, sayings: Sayings) -> Records:
+    """The records of a file, but for those that were given to what programs said."""
+    own = f"{trace.iri}/{file.host}/"
+    ahead = hosts.offset(trace.hosts.get(file.host, {}))
+    apart = None if ahead else load_large(file, own, trace.digests, sayings, trace.lone)
+    if apart is not None:
+        return admitted(apart, own, file.path, trace.damages)
+    records = records_of(trace, file)
+    if trace.lone:
+        for iri, record in records.items():
+            trace.lone.note(iri, record)
+    return records
+
+
+def _order(trace: Trace) -> None:
+    """Put the openings of each process in the order of their numbers, and the accesses of each by thread and number, in
+    whichever order they were read; then come openings that a library alone saw."""
+    for process in trace.processes.values():
+        process.openings.sort(key=lambda opening: (len(opening.label), opening.label))
+        for opening in (*process.openings, *process.containers):
+            if len(opening.accesses) > 1:
+                opening.accesses.sort(key=lambda access: (access.thread.iri, len(access.name), access.name))
+        if process.containers:
+            adopt(process)
+
+
+def _not_lone(trace: Trace) -> Iterator[Records]:
+    """The records of the openings that turn out not to be lone."""
+    if trace.lone is None:
+        return
+    from provio.trace.read_lone import divide  # slow to import, and most runs are small
+
+    yield from divide(trace.lone, trace)
+
+
+def contain(trace: Trace, tables: MountTables) -> None:
+    """Note which processes had mounts of their own, and what these say of images."""
+    trace.contained, trace.roots, trace.image_devices = set(tables.of_process), tables.roots(), tables.devices()
+    trace.gaps += tables.gaps()
+
+
+def read_head(folder: Path) -> Record:
+    """Return the facts about the run itself, from `run.ttl`; empty where it is missing or damaged."""
+    return load(run_source.of(folder).head(), None, []).get(RUN_BASE + folder.name, {})
+
+
+def _bound_accesses(trace: Trace) -> None:
+    """Where only the first moment of an access is recorded, it lasted at most until the close or the run's end; until
+    the process's where the run's is made of those, and may be noted after the first merge."""
+    end_of_run = 0 if trace.run.get("unattended") else int(trace.run.get("endedNs", 0))
+    contained = (container for process in trace.processes.values() for container in process.containers)
+    for opening in chain(trace.openings(), contained):
+        end = opening.closed or end_of_run or opening.process.ended
+        within = (member.accesses for member in opening.members) if opening.members else ()
+        for access in chain(opening.accesses, *within):
+            access.last_read = access.last_read or (access.first_read and max(end, access.first_read))
+            access.last_write = access.last_write or (access.first_write and max(end, access.first_write))
+
+
+def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]) -> None:
+    for iri, record in settled.items():
+        opening = openings.get(iri)
+        if opening is None:
+            if iri in trace.processes:
+                trace.processes[iri].record.update(record)
+            elif "sha256" in record or "reason" in record:
+                trace.hashes[Facts.of(record).key] = Hash(record.get("sha256", ""), record.get("reason", ""))
+            continue
+        if "settledMtimeNs" in record:
+            opening.settled = opening.facts.later(record, "settled")
+        opening.resolved = path_of(record, "resolvedPath")
+        opening.hidden = record.get("reason", "")

@@ -1,0 +1,223 @@
+"""Which openings of a run are lone (`lone`): `Gatherer` takes those that may be out of a thread file as it is read;
+`divide` tells which are, once all of the run is read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from provio.base.folders import folders
+from provio.system.statx import Facts, Record
+from provio.trace.decode import path_of
+from provio.trace.facts import Process
+from provio.trace.fast import blocks
+from provio.trace.lone import Lone, Records, Unit, Units, above, epochs_of
+from provio.trace.run_facts import Trace
+from provio.trace.trust import LONGEST, wrong
+
+FIRST = 500  # openings of a process, which are never lone: among them are its script and its settings
+BATCH = 500  # units
+LATEST = 1 << 62  # ns since 1970
+WINDOW = 4_000  # openings of a file of which more may be said
+OPENED = frozenset("a path device inode birthNs mtimeNs ctimeNs size flags openedNs openApi openElapsed".split())
+NEEDED = frozenset({"path", "inode", "openedNs"})
+CLOSED = frozenset("closedNs closedMtimeNs closedCtimeNs closedSize closedLinks".split())
+READ = frozenset(
+    "a object closed readApi reads readBytes readElapsed readLongest emptyReads firstRead lastRead".split()
+)
+WRITTEN = frozenset("a object closed writeApi writes writeBytes writeElapsed writeLongest firstWrite lastWrite".split())
+ACCESS = re.compile(r"/a[0-9]+$")
+# Files that are looked for by their names: programs, settings of interpreters, histories, what launchers tell ranks;
+# and paths with links in them.
+SOUGHT = re.compile(
+    rb"\.py$|/__pycache__/|/pyvenv\.cfg$|/history\.sqlite|^/(?:dev|proc|sys)/|/\.\.?/|/(?:ompi|prte|openmpi-sessions)[.-]"
+)
+
+
+class Gatherer:
+    """Takes of the records of one thread file, as they are met, those of openings that may be lone; `own` is the IRI
+    that all of the file is below."""
+
+    def __init__(self, lone: Lone, own: str) -> None:
+        self.lone, self.own = lone, own
+        self.parts: dict[str, Records] = {}
+        self._label = re.compile(rf"({re.escape(own)}[^/]+/)o([0-9]+)")
+        self._waiting: dict[str, Unit | None] = {}  # by the opening: of what more may be said; None: no access yet
+        self._opened: Records = {}
+        self._of: dict[str, str] = {}  # access → the opening, among these
+        self._full: dict[str, list[Unit]] = {}  # by process
+        self._written: list[tuple[str, list[int], tuple[int, int]]] = []  # process, inodes, place
+
+    def takes(self, iri: str, record: Record, found: Records) -> bool:
+        """Take a record, or not. `found` are the records of the file that were not taken: what turns out not to be
+        lone is given back to them. Raises OSError, and Unknown where more is said of an access: no shim does that."""
+        kind = record.get("a", "")
+        if iri in self._of or (not kind and iri not in found and ACCESS.search(iri)):
+            raise blocks.Unknown
+        take = {"FileVersion": self._opening, "Access": self._access, "AccessSizes": self._part, "Turn": self._part}
+        if take.get(kind, self._close)(iri, record, found):
+            return True
+        for one in (iri, *record.values()):
+            if one in self._opened:
+                self._give_back(one, found)
+        return False
+
+    def _opening(self, iri: str, record: Record, found: Records) -> bool:
+        label = self._label.fullmatch(iri)
+        if label is None or int(label[2]) <= FIRST or iri in found or iri in self._opened:
+            return False
+        mode = int(record.get("flags", 0)) & os.O_ACCMODE
+        if mode == os.O_RDWR or not (NEEDED <= record.keys() <= OPENED and self._is_usual(record)):
+            return False
+        if mode == os.O_WRONLY and int(record.get("size", 0)):  # what was there may be kept, or have the same key
+            return False
+        self._opened[iri], self._waiting[iri] = record, None
+        if len(self._waiting) > 2 * WINDOW:
+            self._pass_on(WINDOW, found)
+        return True
+
+    def _access(self, iri: str, record: Record, _: Records) -> bool:
+        """Take an access that is all that was done to an opening: it was read, or else written."""
+        opening = record.get("object", "")
+        if opening not in self._opened or self._waiting[opening] or not iri.startswith(above(opening)):
+            return False
+        reads = int(self._opened[opening].get("flags", 0)) & os.O_ACCMODE == os.O_RDONLY
+        moments = ("firstRead", "lastRead") if reads else ("firstWrite", "lastWrite")
+        whole = all(int(record.get(name, 0)) for name in (*moments, "closed"))
+        if not (whole and record.keys() <= (READ if reads else WRITTEN) and self._is_usual(record)):
+            return False
+        self._waiting[opening], self._of[iri] = (opening, self._opened[opening], iri, record, {}), opening
+        return True
+
+    def _part(self, iri: str, record: Record, found: Records) -> bool:
+        """Take the sizes of an access that was taken; what comes too late is kept for when that turns out not to be
+        lone."""
+        if wrong(record, self.own, self.own):
+            return False
+        sizes = record["a"] == "AccessSizes"
+        access = iri.rsplit("/", 1 if sizes else 2)[0]
+        unit = self._waiting.get(self._of.get(access, ""))
+        if unit and sizes:
+            unit[4][iri] = record
+        elif access in self._of:
+            self._give_back(self._of[access], found)
+            return False
+        elif access in found:
+            return False
+        else:
+            self.parts.setdefault(access, {})[iri] = record
+        return True
+
+    def _close(self, iri: str, record: Record, _: Records) -> bool:
+        if not self._waiting.get(iri) or not record.keys() <= CLOSED:
+            return False
+        self._opened[iri].update(record)
+        return True
+
+    def _is_usual(self, record: Record) -> bool:
+        return not wrong(record, self.own, self.own) and max(map(len, record.values())) <= LONGEST
+
+    def _give_back(self, opening: str, found: Records) -> None:
+        """Let the records of an opening be among the others: it is not lone."""
+        unit = self._waiting.pop(opening)
+        dict.__setitem__(found, opening, self._opened.pop(opening))
+        if unit:
+            del self._of[unit[2]]
+            dict.__setitem__(found, unit[2], unit[3])
+            dict.update(found, unit[4])
+
+    def _pass_on(self, count: int, found: Records) -> None:
+        """Keep the oldest openings of which more might have been said."""
+        for opening in list(self._waiting)[:count]:
+            unit = self._waiting[opening]
+            if unit is None or ("lastWrite" in unit[3]) != ("closedMtimeNs" in unit[1]):
+                self._give_back(opening, found)
+                continue
+            del self._waiting[opening], self._opened[opening], self._of[unit[2]]
+            process = above(opening)
+            units = self._full.setdefault(process, [])
+            units.append(unit)
+            if len(units) == BATCH:
+                self._write(process)
+
+    def _write(self, process: str) -> None:
+        units = self._full.pop(process)
+        inodes = [hash(Facts.of(record).lasting) for _, record, *_ in units]
+        self._written.append((process, inodes, self.lone.write(units)))
+
+    def end(self, found: Records) -> None:
+        """Keep what was taken, and note of what the rest speaks: the file is read. Raises OSError."""
+        self._pass_on(len(self._waiting), found)
+        for iri, record in found.items():
+            self.lone.note(iri, record)
+        for process in list(self._full):
+            self._write(process)
+        for process, inodes, place in self._written:
+            units = self.lone.of.setdefault(process, Units())
+            units.inodes.extend(inodes)
+            units.places.append(place)
+        self.lone.parts |= self.parts
+
+
+def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
+    """Tell which units are lone; yield the records of the others."""
+    twice, simple = _repeated(units.inodes for units in lone.of.values()), lone.simple and _is_simple(trace)
+    named = {path for process in trace.processes.values() for path in process.named()}
+
+    def is_lone(unit: Unit, inode: int, process: Process) -> bool:
+        path = path_of(unit[1], "path") or b""
+        if unit[0] in lone.met or unit[2] in lone.parts or inode in lone.inodes or inode in twice:
+            return False
+        if path in named or SOUGHT.search(path) or (lone.moved and not lone.moved.isdisjoint(folders(path))):
+            return False
+        return _is_in_order(unit, epochs.get(above(unit[2]), 0)) and lone.resolve(process, path) == path
+
+    for iri, units in lone.of.items():
+        process = trace.processes.get(iri)
+        begun = process if simple and process and "startedNs" in process.record else None
+        epochs, latest = epochs_of(process) if process else {}, 0
+        inodes, units.inodes = iter(units.inodes), array("q")
+        for batch in lone.batches(iri):
+            alone = [begun is not None and is_lone(unit, next(inodes), begun) for unit in batch]
+            units.lone.extend(alone)
+            rest: Records = {}
+            for unit, is_alone in zip(batch, alone, strict=True):
+                if is_alone:
+                    latest = max(latest, epochs[above(unit[2])] + max(int(unit[3][name]) for name in _moments(unit[3])))
+                else:
+                    rest |= {unit[0]: unit[1], unit[2]: unit[3], **unit[4], **lone.parts.get(unit[2], {})}
+            if rest:
+                yield rest
+        if process:  # it went on at least until then
+            process.told[""] = max(process.told.get("", 0), latest)
+    lone.met, lone.inodes, lone.parts = set(), set(), {}
+
+
+def _moments(counts: Record) -> tuple[str, str, str]:
+    return ("firstRead", "lastRead", "closed") if "firstRead" in counts else ("firstWrite", "lastWrite", "closed")
+
+
+def _is_in_order(unit: Unit, epoch: int) -> bool:
+    """Whether the moments of a unit are some that can be, one after the other."""
+    opened, (first, last, closed) = int(unit[1]["openedNs"]), (int(unit[3][name]) for name in _moments(unit[3]))
+    return 0 < epoch <= epoch + first <= epoch + last and max(opened, epoch + max(last, closed)) < LATEST
+
+
+def _is_simple(trace: Trace) -> bool:
+    """Whether a run took place on one machine, in no container, all its programs were watched, and none looked into
+    files: what was read and written is then told of objects in them, too."""
+    inside = any(process.containers for process in trace.processes.values())
+    return not (trace.unwatched or trace.contained or trace.image or inside or len(trace.hosts) > 1)
+
+
+def _repeated(inodes: Iterable[array[int]]) -> set[int]:
+    """Those that occur twice."""
+    together = array("q")
+    for one in inodes:
+        together.extend(one)
+    ordered = sorted(together)
+    return {one for one, other in pairwise(ordered) if one == other}
