@@ -39,7 +39,7 @@ static void begin(const struct told *told) {
     if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
         for (int fd = 3; fd < 1024; fd++) close(fd);
     if (chdir("/") != 0) _exit(127);
-    execl(told->python, told->python, "-P", "-m", "provio.merge.runs.background", told->home, told->settings, told->checkout,
+    execl(told->python, told->python, "-P", "-m", "provio.merge.background", told->home, told->settings, told->checkout,
           (char *)NULL);
     _exit(127);
 }
