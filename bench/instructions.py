@@ -3,9 +3,9 @@
 What watching adds to a call and to the start of a process: compared with the bare program, and, for calls, between N
 and 2N of them, so that all that happens once cancels. How often the shim looks at the system's clock turns on how long
 calls take, and beside other work valgrind takes any time: what that costs is left out of calls, and one such look is
-counted by itself, where each call has one, for there is no counter. `--keep` writes the
-figures into bench/instructions.json, under the compiler and C library that they hold for; tests/test_instructions.py
-guards them against growth.
+counted by itself, where each call has one, for there is no counter. `--keep` writes the figures into
+bench/instructions.json, under the compiler and C library that they hold for;
+tests/interceptors/test_instructions.py guards them against growth.
 """
 
 from __future__ import annotations

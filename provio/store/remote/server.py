@@ -18,24 +18,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-
 from provio.base.errors import StoreError
 from provio.base.vocab import PREFIXES
 from provio.settings.types import Account, Endpoints
 
-if TYPE_CHECKING:
-    from requests import Response
-
 try:
     import requests
+    from requests.adapters import HTTPAdapter
     from requests.auth import HTTPBasicAuth, HTTPDigestAuth
     from requests.utils import get_netrc_auth
-
+    from urllib3.connection import HTTPConnection, HTTPSConnection
+    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 except ImportError as error:
     raise StoreError('a store on a server needs requests: pip install "provio[remote]"') from error
+
+if TYPE_CHECKING:
+    from requests import Response
 
 CONNECT, ANSWER = 5, 300  # seconds
 GREETING = 10  # seconds that are waited at the end of a run for a server to answer at all

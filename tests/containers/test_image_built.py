@@ -1,0 +1,75 @@
+"""The image of `container/Containerfile`, built for real by an ordinary user, and provio at work in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packages import build, copied
+from roots import USER, Ordinary
+from roots import cache as cache
+from roots import debian as debian
+from roots import ordinary as ordinary
+
+ROOT = Path(__file__).parent.parent.parent
+PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64", "any")
+LEFT_OUT = ("./dev/*", "./var/cache/apt/*", "./usr/share/doc/*", "./usr/share/locale/*")
+
+
+def wheels(folder: Path, python: str, shim: Path) -> None:
+    """provio's own wheel, and those that it requires, for a Python."""
+    assert shim.exists()
+    made = build(copied(folder / "sources"), folder, "--no-build-isolation")
+    assert made.returncode == 0, made.stderr
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--python-version", python]
+    command += [word for platform in PLATFORMS for word in ("--platform", platform)]
+    own = next(folder.glob("provio-*.whl"))
+    done = subprocess.run([*command, "--dest", folder, own], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no wheels for Python {python} to be had: {done.stderr.strip()[-200:]}")
+
+
+def ch_image(ordinary: Ordinary, *words: str) -> str:
+    """Call ch-image as that user, of the system's Python."""
+    env = {**ordinary.env, "PATH": "/usr/bin:/bin", "CH_IMAGE_STORAGE": f"{ordinary.path.parent}/storage"}
+    env["WHAT"] = "--no-index --find-links=/mnt provio"  # an argument of the build, in which no = may be said
+    called = subprocess.run(
+        ordinary.user("ch-image", "--no-cache", *words), cwd=ordinary.path, env=env, capture_output=True, text=True,
+        timeout=500, check=False,
+    )  # fmt: skip
+    if "Permission denied" in called.stderr and "import" in words:
+        pytest.skip(f"ch-image makes nothing here: {called.stderr[-200:]}")
+    assert called.returncode == 0, called.stdout[-2000:] + called.stderr[-2000:]
+    return called.stdout
+
+
+@pytest.mark.slow
+def test_provio_in_an_image_of_its_own(ordinary: Ordinary, debian: Path, shim: Path) -> None:
+    """From a root of Debian: whole pipelines inside, and the same record asked outside."""
+    if not shutil.which("ch-image"):
+        pytest.skip("not installed: ch-image (apt-get install charliecloud)")
+    place = ordinary.path.parent
+    (place / "wheels").mkdir()
+    wheels(place / "wheels", os.readlink(debian / "usr/bin/python3").removeprefix("python"), shim)
+    base = place / "base.tar"
+    subprocess.run(["tar", "-C", debian, *(f"--exclude={what}" for what in LEFT_OUT), "-cf", base, "."], check=True)
+    base.chmod(0o644)
+    ch_image(ordinary, "import", str(base), "base")
+    recipe = shutil.copy(ROOT / "container" / "Containerfile", place)
+    options = ("--bind", f"{place}/wheels:/mnt", "--build-arg", "BASE=base", "--build-arg", "WHAT")
+    ch_image(ordinary, "build", *options, "-t", "provio", "-f", str(recipe), str(ordinary.path))
+    (ordinary.path / "in").write_text("b\na\n")
+    os.chown(ordinary.path / "in", USER, USER)
+    script = "provio run --quiet -- sh -c 'sort in > out' && provio lineage out && provio validate --strict"
+    inside = subprocess.run(
+        ordinary.user("ch-run", f"--cd={ordinary.path}", f"{place}/storage/img/provio", "--", "sh", "-c", script),
+        env={**ordinary.env, "PATH": "/usr/local/bin:/usr/bin:/bin"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert inside.returncode == 0, inside.stderr
+    assert "sort" in inside.stdout and "in  4 B" in inside.stdout, inside.stdout
+    assert (ordinary.path / "out").read_text() == "a\nb\n"
+    assert ordinary.data("out") == {"in"}

@@ -1,0 +1,66 @@
+"""Code that a program loads so that no preload stands before it: it is loaded as ever, and a Gap says so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Project
+from posix_trace import Trace, of_class
+
+PROGRAM = Path(__file__).parent.parent / "programs" / "loads.c"
+DEEP = "is loaded with RTLD_DEEPBIND, past every preload"
+APART = "is loaded into a name space of its own, past every preload"
+
+BOUND = f"""import sys
+
+sys.setdlopenflags({os.RTLD_NOW | os.RTLD_DEEPBIND})
+import h5py
+
+with h5py.File("in.h5", "w") as file:
+    file["x"] = file["unread"] = [1.5]
+with h5py.File("in.h5") as source, h5py.File("out.h5", "w") as file:
+    file["stack"] = source["x"][:]
+open("said.txt", "w").write("done")
+"""
+
+
+@pytest.fixture
+def loads(work: Path) -> Path:
+    """A program that finds `libinner.so` only in a folder that it was linked to look in, and that library."""
+    inner = work / "inner"
+    inner.mkdir()
+    (work / "inner.c").write_text("int inner(void) { return 1; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", inner / "libinner.so", work / "inner.c"], check=True)
+    looking = f"-Wl,--enable-new-dtags,-rpath,{inner}"
+    subprocess.run(["cc", "-Wall", "-o", work / "loads", PROGRAM, looking, "-ldl"], check=True)
+    return work / "loads"
+
+
+@pytest.mark.parametrize(("how", "reasons"), [("plain", []), ("deep", [DEEP]), ("apart", [APART])])
+def test_code_is_loaded_from_where_its_caller_looks(
+    trace: Trace, work: Path, loads: Path, how: str, reasons: list[str]
+) -> None:
+    """The loader takes the program for the caller, not the shim; a Gap names what no preload stands before."""
+    done = trace.run(loads, how, "libinner.so", cwd=work)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    gaps = of_class(trace.facts(), "Gap").values()
+    assert [(gap["executable"], gap["reason"]) for gap in gaps] == [("libinner.so", reason) for reason in reasons]
+
+
+@pytest.mark.slow
+def test_h5py_bound_to_its_own_library_is_followed_in_python(project: Project) -> None:
+    """Its calls pass every preload, those of the C library, too: a Gap says so, and the layer in Python what it did in
+    HDF5 files."""
+    pytest.importorskip("h5py")
+    (project.path / "bound.py").write_text(BOUND)
+    project.watch(sys.executable, "bound.py")
+    (gap,) = project.lineage("said.txt")["gaps"]
+    assert gap["reason"].endswith(f".so {DEEP}: what it reads and writes is not seen")
+    found = project.lineage("out.h5#/stack", "--level", "dataset", "--depth", "1")
+    nodes = {(Path(node.get("path", "")).name, node["type"]) for node in found["nodes"]}
+    assert ("x", "Dataset") in nodes, nodes
+    assert ("unread", "Dataset") not in nodes, nodes

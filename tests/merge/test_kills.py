@@ -1,0 +1,147 @@
+"""`provio merge` and `provio rm` killed again and again over one record: the next command works, and nothing is lost.
+
+The kills are spread over the whole length of the command, one in each part of it, at a random moment. The record stays
+as each kill left it; at the end it is what a rebuild makes of the same runs. There are ten kills of each command, and
+as many as the environment says: `KILLS=50 pytest tests/merge/test_kills.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+from conftest import Project, provio_command
+from test_remove import holding, quads, runs
+
+KILLS = int(os.environ.get("KILLS", "10"))
+MANY = 2000  # files of a run: so much that processes of their own read it
+OPEN_MANY = f"import os; [os.close(os.open(f'many/{{n}}', os.O_RDONLY)) for n in range({MANY})]"
+QUESTIONS = (["runs"], ["lineage", "all"], ["stats"], ["show", "last"], ["merge"])
+
+
+@pytest.fixture
+def chain(project: Project) -> Project:
+    """A project whose runs each read what the one before wrote, and add to one file that all share."""
+    project.sh(f"echo 0 > f0; echo 0 > all; mkdir many; touch many/{{0..{MANY - 1}}}")
+    return project
+
+
+def own_word(number: int) -> str:
+    """A word that one run alone has, and that no compressed text is by chance."""
+    return hashlib.sha256(str(number).encode()).hexdigest()[:16]
+
+
+def record(project: Project, number: int, *options: str) -> None:
+    """Record a run of the chain, whose words are its own; every third one opens many files."""
+    script = f"cat f{number - 1} all > f{number}; echo {number} >> all; cat all > {own_word(number)}"
+    if number % 3 == 0:
+        script += f'; python3 -c "{OPEN_MANY}"'
+    project.provio("run", "--quiet", *options, "--name", f"n{number}", "--", "bash", "-c", script)
+
+
+def timed(project: Project, *words: str) -> float:
+    """Run a command to its end, and return how long that took."""
+    begun = time.monotonic()
+    project.provio(*words)
+    return time.monotonic() - begun
+
+
+def moments(chance: random.Random) -> Iterator[float]:
+    """A moment in each part of a command, as a share of its length; the parts in a random order."""
+    parts = chance.sample(range(KILLS), KILLS)
+    return ((part + chance.random()) / KILLS for part in parts)
+
+
+def killed(project: Project, after: float, *words: str) -> bool:
+    """Start a command and kill it after some seconds; tell whether it had not ended by then."""
+    process = subprocess.Popen(
+        [*provio_command(), *words],
+        cwd=project.path,
+        env=project.env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(after)
+    process.kill()
+    return process.wait(60) == -signal.SIGKILL
+
+
+def names(project: Project) -> set[str]:
+    """The names of the runs that a question lists."""
+    rows = project.provio("runs", "--as", "csv").stdout
+    return {cell for row in rows.splitlines()[1:] for cell in row.split(",") if cell[:1] == "n" and cell[1:].isdigit()}
+
+
+def assert_nothing_left(project: Project) -> None:
+    """A merge has tidied up what the kills left."""
+    home = project.path / ".provio"
+    project.provio("merge")
+    assert not (home / "removed").exists()
+    assert not (home / "store.words").exists()
+    assert [path.name for path in home.glob("store.*")] == ["store.version"]
+
+
+def assert_as_rebuilt(project: Project) -> None:
+    """The graph is the one that a rebuild makes, and `validate` says the same of both."""
+    home = project.path / ".provio"
+    found, said = quads(home), project.provio("validate").stdout
+    project.provio("merge", "--rebuild")
+    assert sorted(quads(home)) == sorted(found)
+    assert project.provio("validate").stdout == said
+
+
+@pytest.mark.slow
+def test_a_merge_that_is_killed_many_times(chain: Project) -> None:
+    """After each kill a question is answered, every run is listed, and one more run is recorded."""
+    chance = random.Random(1)
+    record(chain, 1)
+    record(chain, 2, "--no-merge")
+    length = {False: timed(chain, "merge")}
+    record(chain, 3, "--no-merge")
+    length[True] = timed(chain, "merge")
+    hit, last = 0, 3
+    for share in moments(chance):
+        last += 1
+        record(chain, last, "--no-merge")
+        hit += killed(chain, share * length[last % 3 == 0], "merge")
+        if chance.random() < 0.7:  # else the next merge has two runs to bring in, and what the kill left
+            chain.provio(*chance.choice(QUESTIONS))
+            assert names(chain) == {f"n{number}" for number in range(1, last + 1)}
+    assert hit
+    assert names(chain) == {f"n{number}" for number in range(1, last + 1)}
+    assert_nothing_left(chain)
+    assert_as_rebuilt(chain)
+
+
+@pytest.mark.slow
+def test_a_removal_that_is_killed_many_times(chain: Project) -> None:
+    """After each kill a question is answered and all other runs are listed; the run itself is there, whole, or gone
+    with its words, at the latest with the next merge."""
+    chance = random.Random(2)
+    home = chain.path / ".provio"
+    for number in range(1, KILLS + 5):
+        record(chain, number, "--no-merge")
+    chain.provio("merge")
+    of = {run: f"n{number}" for number, run in enumerate(runs(home), 1)}
+    length = timed(chain, "rm", "--yes", "n1")
+    hit = 0
+    for share in moments(chance):
+        listed, kept = names(chain), {of[run] for run in runs(home)}
+        name = chance.choice(sorted(listed))
+        hit += killed(chain, share * length, "rm", "--yes", name)
+        if chance.random() < 0.7:
+            chain.provio(*chance.choice(QUESTIONS))
+        assert kept - {name} <= names(chain) <= listed
+    assert hit
+    assert_nothing_left(chain)
+    assert names(chain) == {of[run] for run in runs(home)}
+    gone = set(of.values()) - names(chain)
+    assert gone
+    assert {name: holding(home, own_word(int(name[1:]))) for name in gone} == {name: set() for name in gone}
+    assert_as_rebuilt(chain)

@@ -1,0 +1,85 @@
+"""A store of the first release is made again of the run folders, once; what has none any more is taken over."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from provio.merge.runs import merge
+from provio.settings.home import Home
+from provio.store import embedded
+from provio.store.embedded import VERSION
+
+FIRST = Path(__file__).parent.parent / "golden" / "first-release.tar.xz"
+MADE = """SELECT ?from ?to { ?made prov:wasGeneratedBy/prov:used ?used . ?used prov:specializationOf/provio:path ?from .
+    ?made prov:specializationOf/provio:path ?to } ORDER BY ?from"""
+EXPECTED = [(f"/tmp/migrated/{one}", f"/tmp/migrated/{other}") for one, other in ("ab", "bc", "cd")]
+
+
+@pytest.fixture
+def first(project: Project) -> Project:
+    """A project with the record of the first release: `cp a b`, `cp b c` and `sort c -o d`, merged by it."""
+    with tarfile.open(FIRST) as packed:
+        packed.extractall(project.path, filter="data")
+    return project
+
+
+def made(project: Project) -> list[tuple[str, ...]]:
+    return [tuple(row.values()) for row in project.rows(MADE)]
+
+
+@pytest.mark.parametrize("gone", [(), (1,), (0, 1, 2)], ids=["all folders", "one is gone", "all are gone"])
+def test_every_run_answers_as_before(first: Project, gone: tuple[int, ...]) -> None:
+    """Also a run of which the old store alone knows; the new store has the new version, and the old one is away."""
+    home = Home(first.path / ".provio")
+    for number in gone:
+        shutil.rmtree(home.run_folders()[number] if len(gone) == 1 else home.run_folders()[0])
+    assert (home.path / "store.version").read_text() == "1\n"
+    assert made(first) == EXPECTED
+    assert (home.path / "store.version").read_text() == f"{VERSION}\n"
+    assert len(first.provio("runs", "--as", "csv").stdout.splitlines()) == 4
+    assert not (home.path / "store.new").exists()
+    assert made(first) == EXPECTED
+
+
+def test_a_run_is_recorded_beside_an_old_store(first: Project) -> None:
+    (first.path / "x").write_text("1\n")
+    first.watch("cp", "x", "y")
+    assert first.data("y") == {"x"}
+    assert made(first)[:3] == EXPECTED
+
+
+def test_a_kill_at_the_end_of_it_loses_nothing(first: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is published, but not yet noted: the runs without a folder are taken over again."""
+    home = Home(first.path / ".provio")
+    shutil.rmtree(home.run_folders()[1])
+
+    def killed(_: Home) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(embedded, "_note_version", killed)
+    with pytest.raises(KeyboardInterrupt):
+        merge(home)
+    monkeypatch.undo()
+    assert (home.path / "store.version").read_text() == "1\n"
+    assert made(first) == EXPECTED
+    assert (home.path / "store.version").read_text() == f"{VERSION}\n"
+
+
+def test_it_is_published_whole(first: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it takes: a part of it would be taken for all."""
+    published: list[int] = []
+    publish = embedded.StoreWriter.publish
+
+    def counted(writer: embedded.StoreWriter) -> None:
+        published.append(sum(1 for _ in writer.rows("SELECT ?r { ?r a provio:Run }")))
+        publish(writer)
+
+    monkeypatch.setattr(embedded.StoreWriter, "publish", counted)
+    monkeypatch.setattr("provio.merge.runs.BETWEEN", -1.0)
+    merge(Home(first.path / ".provio"))
+    assert published == [3]

@@ -1,0 +1,98 @@
+"""The benchmarks measure what they say: the preload that only passes on does that, and a part of them runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import kept
+import pytest
+import report
+from run import found
+from variants import pass_through
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def test_pass_through_is_every_row(tmp_path: Path) -> None:
+    """The preload to compare with has just the functions of the C library that provio's has."""
+
+    def functions(library: Path) -> set[str]:
+        symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+        return {line.split()[2].split("@")[0] for line in symbols.stdout.splitlines() if line.split()[1] == "T"}
+
+    ours = functions(ROOT / "provio" / "libprovio.so")
+    assert functions(pass_through(tmp_path)) == {
+        name for name in ours if not name.startswith(("provio_", "H5", "MPI_", "PMPI_"))
+    }
+
+
+def test_pass_through_changes_nothing(tmp_path: Path) -> None:
+    """Under that preload a shell, its pipes, a Python and numbers with a point print what they print without."""
+    script = "for i in 1 2; do echo $i | cat; done; python3 -c 'import os; print(os.popen(\"echo x\").read(), 1.5)'; "
+    script += 'awk \'BEGIN { printf "%.3f %s\\n", 3.14159, "y" }\'; (exit 3)'
+    preload = {"LD_PRELOAD": str(pass_through(tmp_path))}
+    bare, passed = (
+        subprocess.run(["bash", "-c", script], capture_output=True, env={"PATH": "/usr/bin:/bin", **more}, check=False)
+        for more in ({}, preload)
+    )
+    assert (bare.stdout, bare.stderr, bare.returncode) == (passed.stdout, passed.stderr, passed.returncode)
+    assert bare.returncode == 3
+
+
+@pytest.mark.slow
+def test_a_part_runs() -> None:
+    """A part of the benchmarks prints its lines of the table, and what the traces hold."""
+    command = [sys.executable, ROOT / "bench" / "run.py", "--rounds", "1", "--cases", "b3,killed,chain"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "| B3: `open`, `fstat`, `read`, `close` of a file, 50,000 files | " in done.stdout
+    assert done.stdout.count("50,000 openings, 50,000 different right names") == 3
+    assert "| lineage through a chain of 200 steps, within the process | " in done.stdout
+    assert "| after SIGKILL | 10 kills, " in done.stdout
+
+
+def test_the_page_is_replaced_between_its_marks(tmp_path: Path) -> None:
+    """What stands before and after the marks of the page stays."""
+    page = tmp_path / "cost.md"
+    report.write(page, "first")
+    page.write_text(page.read_text() + "\nwritten by hand\n")
+    report.write(page, "second")
+    text = page.read_text()
+    assert text.startswith("# What watching costs\n")
+    assert "\n\nsecond\n" in text
+    assert "first" not in text
+    assert text.endswith("\nwritten by hand\n")
+
+
+def test_a_part_is_replaced_row_by_row(tmp_path: Path) -> None:
+    """Rows that were measured anew stand in place of the old ones, with those that belong to them; the others stay."""
+    page = tmp_path / "cost.md"
+    head = "| wall time, times | measured |\n|---|---|\n"
+    old = "2026-11-20 · A\n\n2026-11-21 · B\n\n"
+    old += f"{head}| a | 2026-11-20 |\n| its processor time | 1 |\n| b | 2026-11-21 |\n"
+    report.write(
+        page, old + "\n`provio run` itself: 9 ms (2026-11-20).\n\n| instructions, by | n |\n| --- | --- |\n| x | 1 |\n"
+    )
+    new = f"2026-11-22 · C\n\n{head}| c | 2026-11-22 |\n| b | 2026-11-22 |\n| its processor time | 2 |\n"
+    new += "\n| what asking costs | n |\n|---|---|\n| q | 3 |\n\n`provio run` itself: 8 ms (2026-11-22).\n"
+    rows = "| a | 2026-11-20 |\n| its processor time | 1 |\n"
+    rows += "| b | 2026-11-22 |\n| its processor time | 2 |\n| c | 2026-11-22 |"
+    assert report.write(page, new, part=True) == (
+        f"2026-11-20 · A\n\n2026-11-22 · C\n\n{head}{rows}\n\n| what asking costs | n |\n|---|---|\n| q | 3 |\n\n"
+        "`provio run` itself: 8 ms (2026-11-22).\n\n| instructions, by | n |\n| --- | --- |\n| x | 1 |\n"
+    )
+
+
+def test_the_drawing_is_of_what_the_page_says() -> None:
+    """Each level's cost of a case is read from its row, as it was written there; a case without a row is not drawn."""
+    case = next(case for case in found("CASES") if case.key == "b1")
+    costs = "-1.5 | +0.2 (-3.0 to +4.0); bound +15.0: held | +5.0 (+4.0 to +6.0) | +7.0 (+7.0 to +7.0)"
+    row = f"| {case.title} | 1 ns | {costs} | x |"
+    page = f"| what one of them costs | bare |\n|---|---|\n{row}\n"
+    (drawn,) = kept.costs(page, found("CASES"))
+    assert drawn.case.key == "b1"
+    shown = {name: (one.low, one.median, one.high) for name, one in drawn.costs.items()}
+    low = {"passes through": (-1.5, -1.5, -1.5), "file": (-3.0, 0.2, 4.0)}
+    assert shown == {**low, "op": (4.0, 5.0, 6.0), "call": (7.0, 7.0, 7.0)}

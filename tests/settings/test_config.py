@@ -1,0 +1,318 @@
+"""Settings: which layer is over which, where each value came from, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Project
+
+from provio.base.errors import ConfigError
+from provio.cli import settings_manual
+from provio.settings import record_classes, schema
+from provio.settings.load import load
+from provio.settings.schema import KEYS, Config
+from provio.settings.types import Interpreter
+
+DOCS = Path(__file__).parent.parent.parent / "docs" / "settings.md"
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user without settings; returns the folder of a project without any."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    for variable in (*schema.VARIABLES, "PROVIO_CONFIG", "PROVIO_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    (tmp_path / "user" / "provio").mkdir(parents=True)
+    (tmp_path / "settings").mkdir()
+    return tmp_path / "settings"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "provio.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def values(found: Config) -> dict[str, Any]:
+    """Every value, by the name of its field."""
+    return {name: value for name, value in vars(found).items() if name not in ("sources", "conclusions")}
+
+
+DEFAULTS = {
+    "name": "",
+    "campaign": "",
+    "detail": "op",
+    "record": {},
+    "include": (),
+    "exclude": (),
+    "hdf5": "auto",
+    "recognise": "on",
+    "merge": "background",
+    "hash": False,
+    "own_runs": True,
+    "capture_dir": "",
+    "pack": True,
+    "stores": (),
+    "queries": (),
+    "timeout": 0.0,
+    "noise_add": (),
+    "noise_keep": (),
+    "redact_add": (),
+    "redact_keep": (),
+    "domains": {},
+    "ontology": (),
+    "interpreters": {},
+    "store": "",
+    "servers": {},
+    "credentials": {},
+}
+
+
+def test_without_any_file_every_value_is_the_default_and_nothing_is_parsed(alone: Path) -> None:
+    """No file, no cost: the defaults, and tomllib stays unread."""
+    assert (values(load([alone])), dict(load([alone]).sources)) == (DEFAULTS, {})
+
+
+def test_each_layer_is_over_those_before_it(alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """User, project, environment, flags: the last that sets a key has it, and is named as its source."""
+    user = tmp_path / "user" / "provio" / "config.toml"
+    user.write_text('name = "u"\ncampaign = "u"\ndetail = "file"\nhash = true\n', encoding="utf-8")
+    project = write(alone, '# ours\ncampaign = "p"\ndetail = "call"\nrecord = ["list", "stat"]\n')
+    monkeypatch.setenv("PROVIO_DETAIL", "op")
+    monkeypatch.setenv("PROVIO_RECORD", "-stat")
+    found = load([alone], {"hash": False, "name": None})
+    told = {"name": "u", "campaign": "p", "detail": "op", "record": {"list": True, "stat": False}, "hash": False}
+    assert values(found) == DEFAULTS | told
+    assert dict(found.sources) == {
+        "name": f"{user}:1",
+        "campaign": f"{project}:2",
+        "detail": "PROVIO_DETAIL",
+        "record": "PROVIO_RECORD",
+        "record.list": f"{project}:4",
+        "record.stat": "PROVIO_RECORD",
+        "hash": "--hash",
+    }
+    assert found.source("noise.add") == "default"
+
+
+def test_the_first_folder_that_has_a_file_is_the_project_s(alone: Path, tmp_path: Path) -> None:
+    """Beside `.provio` before the root of the checkout."""
+    write(tmp_path, 'name = "root"\n')
+    assert load([alone, tmp_path]).name == "root"
+    write(alone, 'name = "beside"\n')
+    assert load([alone, tmp_path]).name == "beside"
+
+
+def test_a_project_names_no_server_that_is_not_the_user_s(alone: Path, tmp_path: Path) -> None:
+    """A file that came with a project sends nothing to strangers, nor elsewhere what is meant for a server."""
+    path = write(alone, 'store = "http://127.0.0.1:7878"\n')
+    with pytest.raises(ConfigError, match=rf"{path}:1: store: a project's file names no server that is not yours"):
+        load([alone])
+    said: list[str] = []
+    assert load([alone], forgive=said.append).store == "" and len(said) == 1
+    own = tmp_path / "user" / "provio" / "config.toml"
+    own.write_text('[servers."http://127.0.0.1:7878"]\n', encoding="utf-8")
+    found = load([alone])
+    assert (found.store, found.servers) == ("http://127.0.0.1:7878", {"http://127.0.0.1:7878": None})
+    write(alone, '[servers."http://127.0.0.1:7878"]\nquery = "http://x/q"\nupdate = "/u"\ndata = "/d"\n')
+    with pytest.raises(ConfigError, match="a project's file does not say where servers are"):
+        load([alone])
+
+
+def test_a_named_file_replaces_the_project_s(alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PROVIO_CONFIG is instead of provio.toml, not over it."""
+    write(alone, 'name = "p"\ncampaign = "p"\n')
+    other = tmp_path / "other.toml"
+    other.write_text('name = "o"\n', encoding="utf-8")
+    monkeypatch.setenv("PROVIO_CONFIG", str(other))
+    assert values(load([alone])) == DEFAULTS | {"name": "o"}
+
+
+def test_tables_and_lists_from_files_and_variables(
+    alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interpreters add up by pattern; lists are replaced; a variable holds both."""
+    text = '[interpreters."oct*"]\nvalue = ["-p"]\nno-script = ["-e"]\n[noise]\nadd = ["/a"]\nkeep = ["/k"]\n'
+    (tmp_path / "user" / "provio" / "config.toml").write_text(text, encoding="utf-8")
+    write(alone, 'noise.add = ["/b", "c/*"]\n[interpreters.R]\nvalue = ["-g"]\n')
+    monkeypatch.setenv("PROVIO_INTERPRETERS", '{gawk = {value = ["-v"], no-script = []}}')
+    monkeypatch.setenv("PROVIO_NOISE_KEEP", "/x:~/y")
+    rules = {"oct*": Interpreter(("-p",), ("-e",)), "R": Interpreter(("-g",), ()), "gawk": Interpreter(("-v",), ())}
+    expected = {"noise_add": ("/b", "c/*"), "noise_keep": ("/x", os.path.expanduser("~/y")), "interpreters": rules}
+    assert values(load([alone])) == DEFAULTS | expected
+
+
+KNOWN = "(provio config lists all)"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\nhahs = true\n", f":2: no key 'hahs': did you mean 'hash'? {KNOWN}"),
+        ("[noise]\nadd = []\nkeap = []\n", f":3: no key 'noise.keap': did you mean 'noise.keep'? {KNOWN}"),
+        ("[zzz]\nx = 1\n", f":1: no key 'zzz' {KNOWN}"),
+        (
+            'hash = "true"\n',
+            ":1: hash: 'true' is not allowed: did you mean true, without quotes? (allowed: true or false)",
+        ),
+        ('detail = "ops"\n', ":1: detail: 'ops' is not allowed: did you mean 'op'? (allowed: file, op, call)"),
+        ("detail = true\n", ":1: detail: true is not allowed (allowed: file, op, call)"),
+        ('record = "stat"\n', f":1: record: 'stat' is not allowed (allowed: {record_classes.ALLOWED})"),
+        ('record = ["lst"]\n', f":1: record: 'lst' is not allowed: did you mean 'list'? {KNOWN}"),
+        (
+            "[record]\nstat = true\nenviroment = false\n",
+            f":3: record: 'enviroment' is not allowed: did you mean 'environment'? {KNOWN}",
+        ),
+        ('record.file = "no"\n', ":1: record: file: 'no' is not allowed: did you mean false? (allowed: true or false)"),
+        ('name = ""\n', ":1: name: '' is not allowed (allowed: a text of one line)"),
+        ("noise = 3\n", ":1: noise: is a table, with the keys add, keep"),
+        ("noise.add = [3]\n", ":1: noise.add: 3 is not allowed (allowed: a list of folders or globs)"),
+        (
+            '[interpreters.R]\nvalues = ["-g"]\n',
+            ":1: interpreters: R: no key 'values': did you mean 'value'? (known: value, no-script, script)",
+        ),
+        (
+            '[interpreters.R]\nvalue = ["g"]\n',
+            ":1: interpreters: R: value: 'g' is not allowed (allowed: a list of options, each beginning with - or +)",
+        ),
+        ("hash = true\nhash = = 1\n", ":2: not TOML: Invalid value"),
+        ("hash = 1\nhahs = 2\n", ":1: hash: 1 is not allowed (allowed: true or false) (and 1 more)"),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_line_key_the_nearest_and_what_is_allowed(
+    alone: Path, text: str, said: str
+) -> None:
+    """Each message is whole: where, what, the nearest right one, what is allowed."""
+    path = write(alone, text)
+    with pytest.raises(ConfigError) as raised:
+        load([alone])
+    assert str(raised.value) == f"{path}{said}"
+    assert raised.value.exit_code == 2
+
+
+@pytest.mark.parametrize("text", ['exclude = ["/secret"]\nhash = = 1\n', '[redact]\nadd = ["PIN"\n'])
+def test_what_keeps_out_and_cannot_be_read_is_not_forgiven(alone: Path, text: str) -> None:
+    """Better no record than one of what a file with a slip was to keep out of it."""
+    write(alone, text)
+    with pytest.raises(ConfigError, match=r"(exclude|redact.add): is not known, for this is not TOML"):
+        load([alone], forgive=lambda _: None)
+
+
+def test_who_forgives_is_told_once_and_gets_the_layer_below(alone: Path, tmp_path: Path) -> None:
+    """What is wrong counts as not set; the rest of the file counts."""
+    (tmp_path / "user" / "provio" / "config.toml").write_text('detail = "file"\n', encoding="utf-8")
+    path = write(alone, 'detail = "ops"\nhash = 1\nname = "n"\n')
+    said: list[str] = []
+    assert values(load([alone], forgive=said.append)) == DEFAULTS | {"detail": "file", "name": "n"}
+    told = "detail: 'ops' is not allowed: did you mean 'op'? (allowed: file, op, call) (and 1 more)"
+    assert said == [f"{path}:1: {told}"]
+
+
+def test_a_slip_in_a_variable_is_named_and_another_s_variable_is_not(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PROVIO_HAHS is meant for us; PROVIO_BUCKET_OF_ACME is not."""
+    monkeypatch.setenv("PROVIO_BUCKET_OF_ACME", "x")
+    assert values(load([alone])) == DEFAULTS
+    monkeypatch.setenv("PROVIO_HAHS", "1")
+    with pytest.raises(ConfigError, match=r"^PROVIO_HAHS: no such setting: did you mean 'PROVIO_HASH'\?$"):
+        load([alone])
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: path.mkdir(), "is no plain file"),
+        (lambda path: path.write_bytes(b"x = 1\n\xff"), "line 2 is not UTF-8"),
+        (os.mkfifo, "is no plain file"),
+        (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
+    ],
+)
+def test_what_is_no_file_of_settings_is_said(alone: Path, make: Any, said: str) -> None:
+    """A folder, bytes, a FIFO (never opened), a link to itself."""
+    make(alone / "provio.toml")
+    with pytest.raises(ConfigError) as raised:
+        load([alone])
+    assert str(raised.value) == f"{alone / 'provio.toml'}: {said}"
+
+
+def test_a_file_of_another_user_is_used_only_where_it_is_named(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a `.provio` of another user is: not silently."""
+    path = write(alone, 'name = "p"\n')
+    owner = path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 4711)
+    if owner == 0:
+        os.chown(path, 4712, -1)
+        owner = 4712
+    with pytest.raises(ConfigError, match=f"belongs to user {owner}: set PROVIO_CONFIG="):
+        load([alone])
+    monkeypatch.setenv("PROVIO_CONFIG", str(path))
+    assert load([alone]).name == "p"
+
+
+def test_every_key_has_a_row_in_the_documentation() -> None:
+    """Name, variable and default of each key stand in docs/settings.md, which is what `make calls` writes."""
+    assert DOCS.read_text(encoding="utf-8") == settings_manual.page(), "make calls"
+    rows = [line.split(" | ") for line in DOCS.read_text(encoding="utf-8").splitlines() if " | `PROVIO_" in line]
+    assert [(row[0].strip("| `"), row[1].strip("`")) for row in rows] == [(k.name, k.variable) for k in KEYS.values()]
+
+
+@pytest.mark.slow
+def test_a_run_takes_its_settings_from_the_project_and_flags_are_over_them(project: Project) -> None:
+    """Name, campaign, detail and classes of provio.toml are the run's; a flag wins."""
+    write(project.path, 'name = "n"\ncampaign = "spring"\ndetail = "call"\nrecord = ["list"]\n')
+    project.run("echo x > x")
+    project.provio("run", "--quiet", "--campaign", "autumn", "--detail", "file", "--", "true")
+    query = "SELECT ?name ?campaign ?detail { ?r a provio:Run ; provio:name ?name ; provio:campaign ?campaign ; "
+    assert project.rows(query + "provio:detail ?detail } ORDER BY ?r") == [
+        {"name": "n", "campaign": "spring", "detail": "call,list"},
+        {"name": "n", "campaign": "autumn", "detail": "file,list"},
+    ]
+    assert "\ncampaign autumn\n" in project.provio("show", "last").stdout
+    assert [line.split(",")[5] for line in project.provio("runs", "--as", "csv").stdout.splitlines()] == [
+        "campaign", "spring", "autumn",
+    ]  # fmt: skip
+
+
+def test_a_wrong_setting_never_keeps_the_command_from_running(project: Project) -> None:
+    """One line on stderr, and the command's own end; with --strict 125, and nothing was started."""
+    path = write(project.path, "hahs = true\n")
+    done = project.provio("run", "--", "sh", "-c", "echo out; exit 5", code=5)
+    said = f"provio: {path}:1: no key 'hahs': did you mean 'hash'? {KNOWN}\n"
+    assert (done.stdout, done.stderr.startswith(said)) == ("out\n", True)
+    refused = project.provio("run", "--strict", "--", "touch", "x", code=125)
+    assert (refused.stderr, (project.path / "x").exists()) == (said, False)
+
+
+@pytest.mark.slow
+def test_a_change_of_the_project_s_noise_counts_for_what_was_recorded_before(project: Project) -> None:
+    """The next question merges anew: a folder is hidden, then shown, then hidden but for a glob."""
+    (project.path / "soft").mkdir()
+    (project.path / "soft" / "a.tab").write_text("a\n")
+    (project.path / "soft" / "b.cfg").write_text("b\n")
+    project.run("cat soft/?.* > out")  # a command line that names a file would keep it
+    assert project.data("out") == {"soft/a.tab", "soft/b.cfg"}
+    project.sh("rm -r .provio/*")
+    (project.path / "read.py").write_text("import os\nprint(*(open('soft/' + n).read() for n in os.listdir('soft')))\n")
+    project.run("python3 read.py > out")
+    assert project.data("out") == {"soft/a.tab", "soft/b.cfg"}
+    write(project.path, 'noise.add = ["soft"]\n')
+    assert (project.data("out"), project.data("out", "--all") >= {"soft/a.tab", "soft/b.cfg"}) == (set(), True)
+    write(project.path, '[noise]\nadd = ["soft"]\nkeep = ["so*/*.tab"]\n')
+    assert project.data("out") == {"soft/a.tab"}
+    (project.path / "provio.toml").unlink()
+    assert project.data("out") == {"soft/a.tab", "soft/b.cfg"}
+
+
+@pytest.mark.slow
+def test_an_interpreter_of_the_configuration_has_its_script_as_its_program(project: Project) -> None:
+    """A copy of python under a name that provio does not know; `-X` takes a value, as the table says."""
+    project.sh('mkdir bin && cp "$(readlink -f /usr/bin/python3)" bin/scribe-2 && echo "print(1)" > s.py')
+    project.run("bin/scribe-2 -X utf8 s.py > out")
+    assert project.data("out") == {"s.py"}
+    write(project.path, '[interpreters."scribe*"]\nvalue = ["-X"]\nno-script = ["-c"]\n')
+    assert project.data("out") == set()
+    assert [n["label"] for n in project.lineage("out")["nodes"] if n["type"] == "Program"] == ["s.py"]

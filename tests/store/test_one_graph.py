@@ -1,0 +1,119 @@
+"""Questions give the same answers whether each run is a graph of its own or all runs lie in one graph."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyoxigraph as ox
+import pytest
+from stories import STORIES
+from test_golden_questions import CASES, answer
+
+from provio.ask import earlier, run_uses, runs, verify, whole_run
+from provio.ask.stale import Names
+from provio.merge.runs import merge
+from provio.settings.home import Home
+from provio.store import Store, open_reader
+from provio.store.embedded import StoreReader
+
+PACKAGE = Path(__file__).resolve().parent.parent.parent / "provio"
+APART = {"store", "merge", "validate", "queries", "interceptors", "ontology"}
+NO_QUESTION = {
+    "queries.py": "the page about questions says what GRAPH finds",
+}
+
+
+class OneGraph(StoreReader):
+    """All that a store says, in the default graph of another, where each fact stands once."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = ox.Store()
+        self.store.extend(ox.Quad(one.subject, one.predicate, one.object, ox.DefaultGraph()) for one in store.quads())
+
+
+@pytest.fixture(scope="module", params=STORIES)
+def layouts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store, Store]:
+    """A story and the two stores."""
+    folder = tmp_path_factory.mktemp(request.param) / ".provio"
+    folder.mkdir(mode=0o700)
+    STORIES[request.param](Home(folder))
+    assert merge(Home(folder)).damages == []
+    store = open_reader(Home(folder))
+    return request.param, store, OneGraph(store)
+
+
+def column(store: Store, what: str, pattern: str) -> list[str]:
+    return sorted({row[what] for row in store.rows(f"SELECT DISTINCT ?{what} {{ {pattern} }}")})
+
+
+def ids(store: Store) -> list[str]:
+    return [row["run"] for row in store.rows(runs.LISTING)]
+
+
+def paths(store: Store) -> list[str]:
+    return column(store, "p", "?f a provio:File ; provio:path ?p")
+
+
+def in_order(document: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: sorted(json.dumps(one, sort_keys=True) for one in part) if isinstance(part, list) else part
+        for name, part in document.items()
+    }
+
+
+def test_named_questions_give_the_same_rows(layouts: tuple[str, Store, Store]) -> None:
+    """Every case of the golden answers."""
+    story, graphs, one = layouts
+    for name, cases in CASES.items():
+        for case in (case for case in cases if case["story"] == story):
+            assert answer(one, name, case["values"]) == answer(graphs, name, case["values"]), name
+
+
+def test_what_names_held_is_the_same(layouts: tuple[str, Store, Store]) -> None:
+    """Of all, of each run, of each path; what was removed; the history of each name."""
+    _, graphs, one = layouts
+    assert verify.last_held(one) == verify.last_held(graphs) != []
+    assert verify.removals(one) == verify.removals(graphs)
+    for run in ids(graphs):
+        assert verify.last_held(one, run) == verify.last_held(graphs, run)
+    for path in paths(graphs):
+        asked = [path.encode()]
+        assert verify.last_held(one, paths=asked) == verify.last_held(graphs, paths=asked)
+        pattern = f'?file provio:path "{path}" .'
+        assert earlier.held(one, pattern, [path]) == earlier.held(graphs, pattern, [path]) != []
+
+
+def test_what_is_known_of_versions_is_the_same(layouts: tuple[str, Store, Store]) -> None:
+    """The runs that know them, their makers, their names as each run used them."""
+    _, graphs, one = layouts
+    versions = column(graphs, "v", "?v a provio:FileVersion")
+    assert run_uses.runs(one, versions) == run_uses.runs(graphs, versions)
+    names = [Names(one), Names(graphs)]
+    for each in names:
+        each.load(versions)
+    assert names[0].known == names[1].known
+    for version in versions:
+        assert verify.names_of(one, version) == verify.names_of(graphs, version)
+        assert verify.recorded_makers(one, version) == verify.recorded_makers(graphs, version)
+        for run in ids(graphs):
+            assert names[0].used_as(version, run) == names[1].used_as(version, run)
+
+
+def test_a_run_is_shown_the_same(layouts: tuple[str, Store, Store]) -> None:
+    """Its summary, and all that it did."""
+    _, graphs, one = layouts
+    for run in ids(graphs):
+        assert runs.show(one, run) == runs.show(graphs, run)
+        found = [in_order(dict(whole_run.document(store, run, everything=True))) for store in (one, graphs)]
+        assert found[0] == found[1]
+
+
+def test_no_question_asks_which_graph_states_something() -> None:
+    """A fact stands in the store once, however many runs state it: what belongs to a run its IRI tells."""
+    modules = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in APART]
+    asked = [*modules, *(PACKAGE / "queries").glob("*.rq")]
+    found = {path.name for path in asked if re.search(r"\bGRAPH\b", path.read_text(encoding="utf-8"))}
+    assert found == set(NO_QUESTION)
