@@ -16,7 +16,7 @@ import pyoxigraph as ox
 
 from provio.graph.lines import bundle_iri
 from provio.graph.run import Whole, triples
-from provio.lineage import conclude
+from provio.lineage.conclusions import conclude
 from provio.lineage.identity import Identity
 from provio.merge.intake import index_of
 from provio.settings.home import Home, make

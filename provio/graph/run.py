@@ -14,7 +14,7 @@ from provio.graph.declarations import SaidGraph
 from provio.graph.lines import OWN, Graph, Pair, RunGraph, bundle_iri, informed, named, path_if_known
 from provio.graph.members import Hand, MemberGraph
 from provio.graph.ranks import Ranks
-from provio.lineage import conclude_lone
+from provio.lineage.conclusions import conclude_lone
 from provio.lineage.identity import VERSION, Identity, without_task
 from provio.lineage.model import TICK, Code, Conclusions, Phase, Strand, Version
 from provio.settings.home import RUN_ID

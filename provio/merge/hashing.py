@@ -18,7 +18,7 @@ from pathlib import Path
 from provio.base import turtle
 from provio.base.errors import ProvioError
 from provio.base.vocab import NS
-from provio.lineage import conclude
+from provio.lineage.conclusions import conclude
 from provio.lineage.identity import Identity
 from provio.lineage.model import FOREVER, Conclusions, Version
 from provio.merge.archive_runs import began

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from provio.base.folders import Tree
-from provio.lineage import conclude
+from provio.lineage.conclusions import conclude
 from provio.lineage.identity import Identity
 from provio.lineage.model import SECOND, TICK, Span, Version
 from provio.lineage.spans import Writing

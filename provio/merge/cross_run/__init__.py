@@ -22,7 +22,7 @@ from itertools import accumulate
 from provio.base.records import plain
 from provio.base.vocab import PROV, RUN_BASE, local_name
 from provio.graph.lines import bundle_iri
-from provio.lineage import Conclusions
+from provio.lineage.conclusions import Conclusions
 from provio.lineage.identity import VERSION
 from provio.merge.cross_run import channels, configurations, derived_content, inodes
 from provio.merge.cross_run.known import DERIVED, Facts, Kept, Known, nanoseconds

@@ -19,7 +19,8 @@ from provio.base import gc_pause, turtle
 from provio.base.errors import Busy, NotAllowed
 from provio.graph.lines import bundle_iri
 from provio.graph.run import Whole, ties, triples
-from provio.lineage import Conclusions, Known, conclude, hashed, shared_inodes
+from provio.lineage import shared_inodes
+from provio.lineage.conclusions import Conclusions, Known, conclude, hashed
 from provio.lineage.identity import Identity, without_task
 from provio.lineage.model import MemberVersion, Version, inode_hash
 from provio.lineage.phases import Origin
