@@ -1,26 +1,26 @@
-"""provio: where did this data come from, and what was it made into?
+"""provio records which process reads and writes which file, and answers questions about the lineage of data.
 
-The path of the data, package by package:
+The main packages, in the order in which the data passes through them:
 
     record     runs a command under the preload library and leaves a run folder of Turtle files
-    trace      reads a run folder: Turtle files to facts (`trace.facts` has their types)
+    trace      reads a run folder: Turtle files to facts (types in `trace.facts`)
     lineage    facts to conclusions: identities, phases, pipes, copies, revisions
     graph      conclusions to triples
     merge      adds the graphs of runs to the store, which holds each fact once
     store      Oxigraph, or a SPARQL server, behind one interface
-    ask        answers questions: plain documents
-    render     shows them: trees, tables, JSON, pages
-    cli        the command line, a verb a file
+    ask        answers questions as plain documents
+    render     formats answers: trees, tables, JSON, pages
+    cli        the command line, one file per verb
 
-`provio.open()` asks all of it from Python; `provio.activity()` and the others of `SAID` are what a program says of
-itself (`docs/api.md`).
+`provio.open()` gives Python access to all answers. `provio.activity()` and the other names in `SAID` are the
+functions with which a program declares facts about itself (`docs/api.md`).
 """
 
 from __future__ import annotations
 
 import os
 
-TYPE_CHECKING = False  # typing takes as long to load as Python to start, and `provio run` in a rank needs none of it
+TYPE_CHECKING = False  # `typing` loads as slowly as Python starts, and `provio run` in a rank does not need it
 if TYPE_CHECKING:
     from typing import Any
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     checkpoint, entity, used, generated = said.checkpoint, said.entity, said.used, said.generated
 
 __version__ = "0.1.0"
-_loaded = os.getpid()  # a fork of it is of its run
+_loaded = os.getpid()  # a fork of this process belongs to the same run
 SAID = frozenset("activity task configuration metric checkpoint entity used generated".split())
 ERRORS = frozenset(
     "ProvioError NotAllowed StoreError Busy BadQuery UnknownTerm NothingKnown NotYet TimedOut ConfigError".split()
@@ -45,24 +45,24 @@ def __getattr__(name: str) -> Any:
         return getattr(errors, name)
     if name not in SAID:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    for _ in range(3):  # a signal handler that imports may undo what Python notes of the import it interrupts
+    for _ in range(3):  # a signal handler that imports may undo the state of the import that it interrupts
         try:
             globals().update(_said())
             return globals()[name]
         except KeyError:
             pass
-        except (AttributeError, ImportError):  # a handler of a signal interrupts just this: what it says is not heard
+        except (AttributeError, ImportError):  # a signal handler interrupts this import: its declaration is dropped
             break
     return {"activity": _Unheard, "task": _as_it_is}.get(name, _nothing)
 
 
 def _said() -> dict[str, Any]:
-    """What a program says itself by."""
+    """Return the declaration functions by name."""
     import importlib
     import sys
     import types
 
-    if "_provio" not in sys.modules:  # under that name there is one in a process, whoever needs it first
+    if "_provio" not in sys.modules:  # one module of this name per process, imported at first need
         package = types.ModuleType("_provio")
         package.__path__ = [__path__[0] + "/interceptors"]
         sys.modules["_provio"] = package
@@ -73,7 +73,7 @@ def _said() -> dict[str, Any]:
 
 
 class _Unheard:
-    """An activity that nothing records."""
+    """An activity that is not recorded."""
 
     number = 0
 
@@ -85,7 +85,7 @@ class _Unheard:
     def __exit__(self, *_: object) -> None: ...
 
     def say(self, **_: Any) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 def _as_it_is(function: Any = None, **_: Any) -> Any:
@@ -103,14 +103,15 @@ def _begin() -> str | None:
 
 
 def open(path: str | os.PathLike[str] | None = None, *, timeout: float | None = None) -> Store:  # noqa: A001
-    """Open what provio has recorded, to ask it from Python.
+    """Open the record of provio for queries from Python.
 
-    `path` is a project's folder, a file in it or its `.provio`, or the URL of a server that keeps the graphs; without
-    one, the `.provio` that the command line finds from here (`PROVIO_HOME`, or the nearest above). `timeout`, in
-    seconds, is for each question that names none of its own; None: as long as it takes.
+    `path` is a project's folder, a file in it, its `.provio`, or the URL of a server that stores the graphs. Without
+    `path`, the `.provio` that the command line finds from the current folder (`PROVIO_HOME`, or the nearest above).
+    `timeout` in seconds applies to each question that has no timeout of its own; None: no limit.
 
-    Raises `provio.NothingKnown` where nothing was recorded, `NotAllowed` where it is somebody else's, and
-    `ConfigError` for a wrong setting or URL; all are `provio.ProvioError`, and name the remedy.
+    Raises `provio.NothingKnown` if nothing is recorded, `NotAllowed` if the record belongs to another user, and
+    `ConfigError` for a wrong setting or URL. All are subclasses of `provio.ProvioError`, and their messages name the
+    remedy.
     """
     from provio.api import Store
 

@@ -1,10 +1,9 @@
-"""Questions from Python: `provio.open()` in, rows, graphs, figures and lineages out (`docs/api.md`).
+"""Python API: `provio.open()` returns a record that is queried for rows, graphs, statistics and lineages
+(`docs/api.md`).
 
-store      the record that is open
-rows       the answer of a SELECT: a sequence of rows with names, typed values
-lineage    where a file came from, as a networkx graph
-shown      rows and lineages as a notebook shows them
-apart      a question that is stopped when its time is over
+record     the open record (`Store`); queries with a time limit run in a process of their own
+rows       the result of a SELECT: a sequence of rows with named columns and typed values; HTML views for notebooks
+lineage    the lineage of a file as a networkx graph
 """
 
 from provio.api.record import ProvioWarning, Store

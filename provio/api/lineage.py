@@ -1,4 +1,7 @@
-"""Where a file came from, as a networkx graph: a lineage document in, nodes and edges with their facts out."""
+"""The lineage of a file as a networkx graph.
+
+In: a lineage document (`provio.ask.document`). Out: nodes and edges with their attributes.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,12 @@ if TYPE_CHECKING:
 
 
 class Lineage(nx.DiGraph):  # type: ignore[misc,unused-ignore]
-    """A `networkx.DiGraph` whose nodes are IRIs, and whose edges point from what was made to what it came from.
+    """A `networkx.DiGraph` of IRIs; each edge points from a product to the thing that it was made from.
 
-    Each node has what `provio lineage --as json` says of it: type, label, and where they are known path, run, start,
-    end, via, depth, size, argv, task, source …; each edge `predicate`, the IRI of the most specific relation.
-    `.document` is all of the answer, with its gaps and counts. A notebook shows it as `provio view` does.
+    Each node has the attributes that `provio lineage --as json` prints: type, label, and where known path, run,
+    start, end, via, depth, size, argv, task, source …. Each edge has `predicate`, the IRI of the most specific
+    relation. `.document` is the complete answer with its gaps and counts. A notebook displays the graph as `provio
+    view` does.
     """
 
     @classmethod
@@ -34,17 +38,17 @@ class Lineage(nx.DiGraph):  # type: ignore[misc,unused-ignore]
 
     @property
     def document(self) -> LineageDocument:
-        """The answer as `provio lineage --as json` prints it."""
+        """Return the answer as `provio lineage --as json` prints it."""
         return self.graph["document"]  # type: ignore[no-any-return]
 
     @property
     def targets(self) -> list[str]:
-        """The IRIs that were asked about."""
+        """Return the IRIs of the query's targets."""
         return targets(self.document)
 
     @property
     def paths(self) -> dict[str, str]:
-        """The path of each file, or object inside one, by its IRI: all but those that were asked about."""
+        """Return the path of each file, or object inside a file, by its IRI; the targets are omitted."""
         asked = set(self.targets)
         activities = ("Program", "Task", "Phase", "Copy")
         nodes: list[tuple[str, dict[str, Any]]] = list(self.nodes(data=True))

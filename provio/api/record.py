@@ -1,4 +1,4 @@
-"""A record that is open: a path or a server's URL in, answers out."""
+"""Access to one record: a path or a server's URL in, query results out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RUN_COLUMNS = ("run", "start", "seconds", "end", "name", "campaign", "size", "fi
 
 
 class ProvioWarning(UserWarning):
-    """Something that is not in an answer, and why."""
+    """Something is missing from an answer; the message gives the reason."""
 
 
 def _warn(text: str) -> None:
@@ -42,10 +42,11 @@ def _warn(text: str) -> None:
 
 
 class Store:
-    """What provio has recorded in one place, as `provio.open()` gives it; a context manager with nothing to close.
+    """The record of one place, as `provio.open()` returns it; a context manager that has nothing to close.
 
-    Each question sees all that was recorded until then: runs that are not merged yet are merged first, those that are
-    still going on as far as they got, and others may write meanwhile. `timeout` is in seconds; None: never.
+    Each query covers everything that was recorded before it: pending runs are merged first, runs in progress are
+    included in their current state. Other processes may write at the same time. `timeout` is in seconds; None means
+    no limit.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, timeout: float | None = None) -> None:
@@ -98,15 +99,16 @@ class Store:
 
     @property
     def path(self) -> Path:
-        """The `.provio` that is open."""
+        """Return the path of the open `.provio` folder."""
         return self._home.path
 
     def query(self, question: str, /, *, timeout: float | None = None, **parameters: object) -> Rows:
-        """Ask a SELECT: SPARQL, or the name of a question (`provio query --list`) with its parameters by name.
+        """Run a SELECT: SPARQL text, or the name of a stored query (`provio query --list`) with its parameters by
+        name.
 
         Returns a sequence of rows. Values are `IRI` (a str), str, int, float, Decimal, bool, datetime in UTC, or None
-        for what is unbound; sizes are bytes, durations nanoseconds. Raises BadQuery for what is no SELECT, has a
-        mistake or a wrong parameter, NothingKnown for a file or run that is not recorded, TimedOut.
+        for an unbound variable; sizes are in bytes, durations in nanoseconds. Raises BadQuery if the query is not a
+        SELECT, has a syntax error or a wrong parameter; NothingKnown if a file or run is not recorded; TimedOut.
         """
         import pyoxigraph as ox
 
@@ -126,7 +128,7 @@ class Store:
             return Rows(names, ([value(solution[name]) for name in names] for solution in answer))
 
     def ask(self, question: str, /) -> bool:
-        """Ask an ASK: whether there is what a pattern says. Raises BadQuery for anything else."""
+        """Run an ASK and return whether its pattern has a match. Raises BadQuery for any other query form."""
         import pyoxigraph as ox
 
         with _answering():
@@ -136,7 +138,7 @@ class Store:
             return bool(answer)
 
     def construct(self, question: str, /) -> Any:
-        """Ask a CONSTRUCT or DESCRIBE; return an `rdflib.Graph`. Raises BadQuery for anything else."""
+        """Run a CONSTRUCT or DESCRIBE and return an `rdflib.Graph`. Raises BadQuery for any other query form."""
         import pyoxigraph as ox
 
         with _answering():
@@ -170,12 +172,12 @@ class Store:
         code: bool = False,
         timeout: float | None = None,
     ) -> Lineage:
-        """Return where a file, or FILE#/DATASET, came from (`forward`: what was made from it).
+        """Return the origins of a file or of FILE#/DATASET (`forward`: the products made from it).
 
-        The answer is a `networkx.DiGraph` of IRIs; see `provio.api.lineage.Lineage`. The options are those of `provio
-        lineage`: at most `depth` steps, ties at least as strong as `via`, system files too with `everything`, programs
-        with `code`. A relative path is the current folder's. Raises NothingKnown where nothing is recorded of it,
-        BadQuery for an option that is none.
+        The result is a `networkx.DiGraph` of IRIs; see `provio.api.lineage.Lineage`. The options are those of `provio
+        lineage`: at most `depth` steps, only ties at least as strong as `via`, with `everything` also system files,
+        with `code` also programs. A relative path is relative to the current folder. Raises NothingKnown if nothing
+        is recorded of the file, BadQuery for an invalid option value.
         """
         from provio.api.lineage import Lineage
 
@@ -196,24 +198,33 @@ class Store:
         return Lineage.of(answer(asked, {**options_, "until": (), "level": level}, roots=False, stale=False))
 
     def runs(self) -> Rows:
-        """Return all runs, oldest first: run (the id), start, seconds, end (`exit 0`, `signal 9`), name, campaign,
-        command; size and files of what is left of each (bytes, count)."""
+        """Return all runs, oldest first.
+
+        Columns: run (the id), start, seconds, end (`exit 0`, `signal 9`), name, campaign, size and files of the
+        remaining data of the run (bytes, count), command.
+        """
         from provio.ask import runs
 
         found = runs.listing(self._open())
         return Rows(RUN_COLUMNS, ([row.get(name) for name in RUN_COLUMNS] for row in found))
 
     def show(self, run: str = "last") -> Rows:
-        """Return what is known of a run (its id, the beginning of it, its name, or `last`): rows of what, value, number
-        (of a process its pid, of a file its bytes). Raises NothingKnown where there is no such run."""
+        """Return the recorded facts of a run, given by its id, a prefix of the id, its name, or `last`.
+
+        The rows have the columns `what`, `value`, `number` (the pid of a process, the bytes of a file). Raises
+        NothingKnown if there is no such run.
+        """
         from provio.ask import runs
 
         reader = self._open()
         return Rows(("what", "value", "number"), runs.facts(reader, session.run_id(reader, run)))
 
     def stats(self, *run: str) -> Figures:
-        """Return the figures of these runs' I/O, or of all: `.by("api")`, `.totals()`, `.bottlenecks()`,
-        `.rows("file")` (`provio.stats.Figures`); times in nanoseconds, sizes in bytes."""
+        """Return the I/O statistics of these runs, or of all runs.
+
+        The result offers `.by("api")`, `.totals()`, `.bottlenecks()` and `.rows("file")` (`provio.stats.Figures`);
+        times are in nanoseconds, sizes in bytes.
+        """
         from provio import stats
         from provio.base.vocab import RUN_BASE
         from provio.graph.lines import bundle_iri
@@ -225,7 +236,8 @@ class Store:
         return stats.figures(seen, home=self._home)
 
     def graph(self, run: str | None = None) -> Any:
-        """Return a run's graph as an `rdflib.Graph`, or all graphs, each under its name, as an `rdflib.Dataset`."""
+        """Return the graph of a run as an `rdflib.Graph`, or all graphs, each under its name, as an `rdflib.Dataset`.
+        """
         import pyoxigraph as ox
 
         from provio.base.vocab import RUN_BASE
@@ -238,7 +250,7 @@ class Store:
         return _rdflib(reader.triples(graph, ox.RdfFormat.N_TRIPLES), "nt")
 
     def merge(self) -> int:
-        """Merge what is pending, as every question does first; return how many runs are known then."""
+        """Merge the pending runs, as every query does first; return the number of runs that are known afterwards."""
         from provio.ask import runs
 
         return len(runs.listing(self._open()))
@@ -262,7 +274,7 @@ def _checked(url: str) -> str:
 
 
 def _check(via: object, level: object, depth: object) -> None:
-    """Raise BadQuery for what is no option of a lineage."""
+    """Raise BadQuery for an invalid option value of a lineage query."""
     for name, given, allowed in (("via", via, get_args(Via)), ("level", level, (None, *get_args(Level)))):
         if given not in allowed:
             raise BadQuery(f"{name}: {given!r} is not allowed (allowed: {', '.join(map(repr, allowed))})")
@@ -271,7 +283,7 @@ def _check(via: object, level: object, depth: object) -> None:
 
 
 def _text(given: object) -> str:
-    """The value of a parameter as the command line would have it."""
+    """Return the value of a parameter in the form that the command line takes."""
     if isinstance(given, bool):
         return "true" if given else "false"
     return given.isoformat() if isinstance(given, datetime) else str(given)
@@ -285,16 +297,16 @@ def _rdflib(document: bytes, form: str) -> Any:
     return graph
 
 
-# A question that is stopped when its time is over: a verb's arguments in, what it printed out.
+# Queries with a time limit: a separate process runs the command and is stopped at the limit.
 
 
 PROGRAM = "from provio.cli.main import main; main()"
 
 
 def ask_apart(home: str, store: str, arguments: list[str], seconds: float) -> bytes:
-    """Return what a verb prints for a `.provio` and a server ("": none), in at most so many seconds.
+    """Run a command of provio on a `.provio` folder and a server ("" for none); return its standard output.
 
-    Raises TimedOut, or what the verb complained of.
+    The time limit is in seconds. Raises TimedOut, or the error that the command reported.
     """
     environment = os.environ | {"PROVIO_HOME": home} | ({"PROVIO_STORE": store} if store else {})
     command = [sys.executable, "-c", PROGRAM, arguments[0], f"--timeout={seconds:g}", *arguments[1:]]

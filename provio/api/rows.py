@@ -1,4 +1,4 @@
-"""The answer of a SELECT as Python has it: terms in, a sequence of rows with names and typed values out."""
+"""The result of a SELECT in Python: RDF terms in, a sequence of rows with named columns and typed values out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 class IRI(str):
-    """A name of a thing in the graph; also a `str`."""
+    """The IRI of a resource in the graph; also a `str`."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ TYPES: Mapping[str, Callable[[str], Value]] = {
 
 
 def value(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None) -> Value:
-    """Return a term as Python has it: an IRI as `IRI`, a literal by its datatype, what is none of those as its text."""
+    """Return a term as a Python value: an IRI as `IRI`, a literal by its datatype, any other term as its text."""
     import pyoxigraph as ox
 
     if term is None:
@@ -57,14 +57,14 @@ def value(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None) -> 
         return str(term)
     try:
         return TYPES.get(term.datatype.value, str)(term.value)
-    except (ValueError, ArithmeticError):  # no number, though it says so; a year beyond 9999
+    except (ValueError, ArithmeticError):  # not a number despite its datatype; a year beyond 9999
         return term.value
 
 
 class Row:
-    """One row: `row.path`, `row["path"]` and `row[0]` are the value of a column; what is unbound is None.
+    """One row: `row.path`, `row["path"]` and `row[0]` are the value of a column; an unbound variable is None.
 
-    No `Sequence`, whose methods would hide columns that are called `count` or `index`.
+    Not a `Sequence`: the methods of that class would hide columns named `count` or `index`.
     """
 
     __slots__ = ("_columns", "_values")
@@ -108,12 +108,12 @@ class Row:
         return f"Row({', '.join(f'{name}={one!r}' for name, one in zip(self._columns, self._values, strict=True))})"
 
     def _asdict(self) -> dict[str, Any]:
-        """Return the row as a dictionary, by column."""
+        """Return the row as a dictionary by column name."""
         return dict(zip(self._columns, self._values, strict=True))
 
 
 class Rows(Sequence[Row]):
-    """The rows of an answer, in its order; `columns` are their names. A notebook shows them as a table."""
+    """The rows of a result in order; `columns` are the names of the columns. A notebook displays them as a table."""
 
     def __init__(self, columns: Iterable[str], rows: Iterable[Iterable[Value]]) -> None:
         self.columns = tuple(columns)
@@ -136,11 +136,11 @@ class Rows(Sequence[Row]):
         return f"<{len(self)} row{'' if len(self) == 1 else 's'}: {', '.join(self.columns)}>"
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return a dictionary for each row, by column."""
+        """Return one dictionary for each row, by column name."""
         return [row._asdict() for row in self]
 
     def to_pandas(self) -> Any:
-        """Return a `pandas.DataFrame` with these columns, a line a row; raises ImportError where pandas is missing."""
+        """Return a `pandas.DataFrame` with these columns and rows; raises ImportError if pandas is not installed."""
         try:
             import pandas as pd
         except ImportError:
@@ -151,7 +151,7 @@ class Rows(Sequence[Row]):
         return table(self)
 
 
-# Answers as a notebook shows them: rows or a lineage document in, HTML without an address out.
+# HTML for notebooks: rows or a lineage document in, HTML that loads nothing from outside out.
 
 
 MOST = 60  # rows
@@ -166,7 +166,7 @@ def _cell(value: object) -> str:
 
 
 def table(rows: Rows) -> str:
-    """Return rows as a table; of many, the first ones and how many more there are."""
+    """Return rows as an HTML table: at most the first MOST rows, and the number of the omitted ones."""
     head = "".join(f"<th>{escape(printable(name))}</th>" for name in rows.columns)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows[:MOST])
     more = f"<p>and {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
@@ -174,8 +174,11 @@ def table(rows: Rows) -> str:
 
 
 def lineage(document: LineageDocument) -> str:
-    """Return a lineage as the page of `provio view` in a frame that may ask and touch nothing around it; behind it, and
-    where a notebook that is not trusted leaves frames out, the tree that `provio lineage` prints."""
+    """Return a lineage as HTML: the page of `provio view` in a sandboxed frame, followed by the tree as text.
+
+    The frame runs scripts, but has no access to the page around it. The tree is the output of `provio lineage`; it
+    remains visible where a notebook that is not trusted removes frames.
+    """
     from provio.ask.document import targets
     from provio.render import page
 

@@ -1,1 +1,1 @@
-"""What every other package uses: errors, the ontology's terms, Turtle, record classes, text, the terminal."""
+"""Modules that all other packages use: errors, vocabulary terms, Turtle, record classes, text, the terminal."""

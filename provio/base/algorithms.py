@@ -1,7 +1,7 @@
-"""Which nodes of a directed graph each lead to the other: who leads to whom in, a number for each node out.
+"""Graph algorithms: strongly connected components, and disjoint sets (union-find).
 
-Strongly connected components (R. E. Tarjan, Depth-first search and linear graph algorithms, 1972), without recursion: a
-chain may be long.
+The components are computed with R. E. Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972),
+without recursion, because a chain may be long.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def components(onward: Mapping[Node, Iterable[Node]]) -> dict[Node, int]:
-    """Return for each node a number: the same for those, and only those, that each lead to the other."""
+    """Return a component number for each node: two nodes have the same number if and only if each is reachable from
+    the other."""
     order: dict[Node, int] = {}
     lowest: dict[Node, int] = {}
     found: dict[Node, int] = {}
@@ -47,27 +48,24 @@ def _close(node: Node, open_ones: list[Node], found: dict[Node, int]) -> None:
         found[open_ones.pop()] = number
 
 
-# Which of many numbers belong together: pairs that do in, the smallest number of its set for each out (union-find).
-
-
 class Disjoint:
-    """Numbers from 0 on, each alone until it is joined with others."""
+    """Disjoint sets of the numbers from 0 (union-find); each number starts in a set of its own."""
 
     def __init__(self, size: int = 0) -> None:
         self.above = array("q", range(size))
 
     def add(self) -> int:
-        """Return a new number."""
+        """Return a new number, in a set of its own."""
         self.above.append(len(self.above))
         return len(self.above) - 1
 
     def join(self, one: int, other: int) -> None:
-        """Put two numbers into one set."""
+        """Merge the sets of two numbers."""
         low, high = sorted((self.find(one), self.find(other)))
         self.above[high] = low
 
     def find(self, number: int) -> int:
-        """Return the smallest number of the set that a number is in."""
+        """Return the smallest number of the set that contains `number`."""
         above = self.above
         while above[number] != number:
             above[number] = above[above[number]]

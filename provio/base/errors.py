@@ -1,19 +1,19 @@
-"""The errors of provio, and the exit code of each; `cli.py` alone says them, in one line that names the remedy.
+"""The errors of provio and their exit codes; `cli` alone prints them, in one line that names the remedy.
 
-    ProvioError                 1   anything else that went wrong
-    ├── NotAllowed              1   the folder belongs to somebody else, or cannot be written
-    ├── StoreError              1   the store cannot be opened or written, or is of a newer version
-    │   └── Busy                1   another process holds it
-    ├── BadQuery                1   a question that is not SPARQL, or that was refused
-    ├── UnknownTerm             1   a word that the ontology does not have
-    ├── NothingKnown            3   no `.provio` here, or nothing recorded of the file, run or question asked for
-    │   └── NotYet              4   the same while a run goes on: it may be recorded yet
-    ├── TimedOut              124   a question that took longer than `--timeout` allows, as timeout(1) ends
+    ProvioError                 1   any other error
+    ├── NotAllowed              1   the folder belongs to another user, or cannot be written
+    ├── StoreError              1   the store cannot be opened or written, or has a newer version
+    │   └── Busy                1   another process has the lock
+    ├── BadQuery                1   the query is not SPARQL, or was refused
+    ├── UnknownTerm             1   a term that the ontology does not contain
+    ├── NothingKnown            3   no `.provio` here, or nothing recorded about the file, run or question
+    │   └── NotYet              4   the same while a run is in progress: it may be recorded later
+    ├── TimedOut              124   a query that took longer than `--timeout`, with the exit code of timeout(1)
     ├── ConfigError             2   a setting that is misspelt or has a value that is not allowed
     └── CannotRecord          125   `provio run --strict`: the command was not started
 
-2 is a wrong call of any verb but `run` too (click's own), 125 a wrong call of `run`, 126 and 127 a command that cannot
-be executed or was not found.
+A wrong call of a verb also exits with 2 (the code that click uses), a wrong call of `run` with 125. 126 and 127: the
+command cannot be executed, or was not found.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import errno
 
 
 class ProvioError(Exception):
-    """Something went wrong; the message is one line and names the remedy."""
+    """The base of all errors; the message is one line and names the remedy."""
 
     exit_code = 1
 
 
 class NotAllowed(ProvioError):
-    """A folder that belongs to somebody else or cannot be written."""
+    """A folder belongs to another user or cannot be written."""
 
 
 class StoreError(ProvioError):
@@ -40,30 +40,30 @@ class Busy(StoreError):
 
 
 class BadQuery(ProvioError):
-    """A question that cannot be asked."""
+    """A query is not valid, or was refused."""
 
 
 class UnknownTerm(ProvioError, KeyError):
-    """A word that the ontology does not have."""
+    """A term is not in the ontology."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class NothingKnown(ProvioError):
-    """Nothing recorded answers the question."""
+    """The record contains no answer to the question."""
 
     exit_code = 3
 
 
 class NotYet(NothingKnown):
-    """Nothing recorded by now answers the question, and a run goes on."""
+    """The record contains no answer yet, and a run is in progress."""
 
     exit_code = 4
 
 
 class TimedOut(ProvioError):
-    """A question that took longer than it may."""
+    """A query took longer than its time limit."""
 
     exit_code = 124
 
@@ -73,18 +73,18 @@ class TimedOut(ProvioError):
 
 
 class ConfigError(ProvioError):
-    """A setting that is not one, or a value that it may not have."""
+    """A setting does not exist, or its value is not allowed."""
 
     exit_code = 2
 
 
 class CannotRecord(ProvioError):
-    """The run cannot be recorded, and the caller insists (`--strict`)."""
+    """The run cannot be recorded, and the caller requires it (`--strict`)."""
 
     exit_code = 125
 
 
 def remedy(error: BaseException, otherwise: str) -> str:
-    """Return what to do about what the system refused: allow more files, where these were too few, else `otherwise`."""
+    """Return the remedy for an error of the system: to allow more open files if these ran out, else `otherwise`."""
     few = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE) or "file descriptors" in str(error)
     return "allow more open files (ulimit -n 512)" if few else otherwise

@@ -1,4 +1,4 @@
-"""Which paths lie in a folder: paths in, those below one of them out, without a look at the others."""
+"""Path prefixes: the folders of a path, and an index of paths that finds those below a folder without a full scan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def folders(path: bytes) -> Iterator[bytes]:
-    """Yield what a path lies in, the nearest first: all that ends before one of its slashes."""
+    """Yield the folders that contain a path, nearest first: every prefix that ends before a slash."""
     place = path.rfind(b"/")
     while place >= 0:
         yield path[:place]
@@ -15,13 +15,13 @@ def folders(path: bytes) -> Iterator[bytes]:
 
 
 def normal(path: bytes) -> bytes:
-    """Return what `normpath` does, sooner for a path that is normal, as nearly all are."""
+    """Return `os.path.normpath(path)`; faster for a path that is already normal, as nearly all are."""
     odd = b"//" in path or b"/." in path or path[-1:] in (b"/", b"") or path[:1] != b"/"
     return os.path.normpath(path) if odd else path
 
 
 class Tree:
-    """Some paths, by the folders that they lie in."""
+    """A set of paths, indexed by the folders that contain them."""
 
     def __init__(self) -> None:
         self.inside: dict[bytes, dict[bytes, None]] = {}
@@ -36,8 +36,8 @@ class Tree:
             path = folder
 
     def take(self, folder: bytes) -> list[bytes]:
-        """Take all that lies in a folder out of it, folders too; return that."""
+        """Remove all paths below a folder, folders included, and return them."""
         found = list(self.inside.pop(folder, ()))
-        for path in found:  # which grows meanwhile
+        for path in found:  # `found` grows in the loop
             found += self.inside.pop(path, ())
         return found

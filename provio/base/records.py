@@ -1,7 +1,8 @@
-"""Classes of plain fields, as `dataclass` makes them, at a fifth of its cost: annotated names in, a class out.
+"""Record classes: like `dataclass`, at a fifth of its start-up cost.
 
-`dataclass` compiles up to six methods for each class, which took a seventh of the time of `provio run -- true`; here
-one is compiled, and the others are the same for all. That nobody assigns to a frozen one is checked by mypy alone.
+`dataclass` compiles up to six methods per class, which took a seventh of the time of `provio run -- true`. Here only
+`__init__` is compiled; all classes share the other methods. Only mypy checks that no code assigns to a frozen
+instance.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ MISSING = object()
 
 
 class Field:
-    """A field that is made anew for each instance; `metadata` says more of it."""
+    """A field with a default that is created for each instance; `metadata` describes it."""
 
     __slots__ = ("default_factory", "metadata")
 
@@ -26,13 +27,13 @@ class Field:
 
 
 def field(*, default_factory: Callable[[], Any], metadata: Mapping[str, Any] = MappingProxyType({})) -> Any:
-    """Say how a field is made."""
+    """Declare a field with a default factory."""
     return Field(default_factory, metadata)
 
 
 @dataclass_transform(field_specifiers=(field,))
 def plain(*, frozen: bool = False, slots: bool = False) -> Callable[[Class], Class]:
-    """Make a class of its annotated names: equal where all values are, and hashable where it is `frozen`."""
+    """Make a class from its annotated names. Instances are equal if all values are equal, and hashable if `frozen`."""
 
     def make(cls: Class) -> Class:
         names = tuple(cls.__annotations__)
@@ -55,18 +56,18 @@ Instance = TypeVar("Instance")
 
 
 def replace(one: Instance, **values: Any) -> Instance:
-    """Return a copy of an instance with other values, as `dataclasses.replace` does."""
+    """Return a copy of an instance with some values replaced, as `dataclasses.replace` does."""
     kept = {name: getattr(one, name) for name in one._names}  # type: ignore[attr-defined]
     return type(one)(**(kept | values))
 
 
 def values(one: object) -> tuple[Any, ...]:
-    """Return the values of an instance, in the order of its names."""
+    """Return the values of an instance, in the order of its annotations."""
     return tuple(getattr(one, name) for name in one._names)  # type: ignore[attr-defined]
 
 
 def _make_later(cls: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> None:
-    """Have `__init__` compiled when there is a first instance: of half of the classes a process has none."""
+    """Compile `__init__` at the first instance: half of the classes have no instance in a process."""
 
     def first(self: Any, *arguments: Any, **named: Any) -> None:
         cls.__init__ = _init(names, defaults)
@@ -76,12 +77,12 @@ def _make_later(cls: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> N
 
 
 def _init(names: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
-    """Compile `__init__`; a `field` is made anew for each instance."""
+    """Compile `__init__`; the default of a `field` is created for each instance."""
     space: dict[str, Any] = {"missing": MISSING}
     arguments, lines = ["self"], []
     for name in names:
         default = defaults.get(name, MISSING)
-        if hasattr(default, "default_factory"):  # of a field, the standard library's too
+        if hasattr(default, "default_factory"):  # also true of a field of the standard library's dataclasses
             space[f"make_{name}"] = default.default_factory
             arguments.append(f"{name}=missing")
             lines.append(f" self.{name} = make_{name}() if {name} is missing else {name}")

@@ -1,4 +1,4 @@
-"""Lays out a table as text: a header and cells in, aligned lines out that fit the terminal's width."""
+"""Lays out a table (header and cells) as aligned lines of text that fit the terminal's width."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEAST_COLUMN = 6
 def filled(
     header: Sequence[str], cells: Sequence[Sequence[str]], always: Set[str]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return a header and cells without the columns that no row fills, but for those that are always there."""
+    """Return a header and cells without the empty columns, except those in `always`."""
     kept = [place for place, name in enumerate(header) if name in always or any(row[place] for row in cells)]
     return [header[place] for place in kept], [[row[place] for place in kept] for row in cells]
 
@@ -27,8 +27,10 @@ def align(
     right: Set[str] = frozenset(),
     fold: Set[str] = frozenset(),
 ) -> str:
-    """Return a table with a header and a rule; where `width` columns are too few, the widest cells are cut, or, of the
-    columns to `fold`, go on in the next lines."""
+    """Return a table with a header and a rule, as text that ends in a newline.
+
+    If the table is wider than `width` columns, its widest cells are cut; columns in `fold` are wrapped instead.
+    """
     shown = [[printable(cell, unicode) for cell in row] for row in (header, *cells)]
     widths = [max(columns(row[place]) for row in shown) for place in range(len(header))]
     while width is not None and sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > _LEAST_COLUMN:
@@ -49,7 +51,7 @@ def align(
 
 
 def _fitted(cell: str, room: int, unicode: bool, fold: bool) -> list[str]:
-    """The lines of a cell."""
+    """Return the lines of a cell."""
     if fold and columns(cell) > room:
         return folded(cell, room, unicode)
     return [(cut_path if cell.startswith("/") else cut_end)(cell, room, unicode)]

@@ -1,7 +1,7 @@
-"""The two streams that people and programs read: answers go out on the one, complaints on the other.
+"""Prints: answers to stdout, error messages and notes to stderr.
 
-In: text, or one line of complaint. Out: what the terminal, file or pipe there can show, and nothing that it would obey.
-Nothing but this module prints.
+All output is encoded so that the terminal, file or pipe can show it and a terminal interprets none of it as control
+sequences. No other module prints.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pathlib import Path
 from provio.base import time_limit
 from provio.base.errors import ProvioError
 
-MOST_LINES = 1000  # of an answer on a terminal
-AT_ONCE = 1.0  # seconds: work that takes less shows no progress
+MOST_LINES = 1000  # lines of an answer on a terminal
+AT_ONCE = 1.0  # seconds: shorter work shows no progress
 
 
 def have_streams() -> None:
-    """Give a stream that was closed a place to write to, on a descriptor that a command does not inherit as 1 or 2.
+    """Open a closed stdout or stderr on /dev/null, with a descriptor that a command does not inherit as 1 or 2.
 
-    What is opened later, a store's file or a lock, does not come in its place: libraries write what they complain of
-    there, and who is started has other things there.
+    Otherwise a file that is opened later, such as a store file or a lock, would get that descriptor. Libraries would
+    print their messages into it, and a child process would inherit it as its stdout or stderr.
     """
     while (fd := os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)) < 3:
         pass
@@ -39,7 +39,7 @@ def have_streams() -> None:
 
 
 def drop_output() -> None:
-    """What could not be written must not be tried again by the interpreter's own end."""
+    """Discard unwritten output, so that the interpreter does not try to write it again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -47,7 +47,7 @@ def drop_output() -> None:
 
 
 def out(answer: str | bytes | Iterator[str]) -> None:
-    """Print an answer: text as the stream can show it, bytes as they are; a long text may come in pieces."""
+    """Print an answer: text encoded for the stream, bytes unchanged; a long text may come in pieces."""
     if not isinstance(answer, str | bytes) and sys.stdout.isatty():
         answer = "".join(answer)
     time_limit.may_print()
@@ -59,7 +59,7 @@ def out(answer: str | bytes | Iterator[str]) -> None:
         if isinstance(piece, str):
             piece = piece.encode(sys.stdout.encoding if unicode() else "ascii", "backslashreplace")  # noqa: PLW2901
         left = memoryview(piece)
-        while left:  # without a buffer (PYTHONUNBUFFERED) a pipe takes a part at a time
+        while left:  # without a buffer (PYTHONUNBUFFERED) a pipe accepts a part per write
             left = left[sys.stdout.buffer.write(left) :]
     sys.stdout.buffer.flush()
     if left_out:
@@ -67,7 +67,7 @@ def out(answer: str | bytes | Iterator[str]) -> None:
 
 
 def _first(answer: str) -> tuple[str, int]:
-    """As much of an answer as somebody at a terminal may want to read, and how many lines are left out."""
+    """Return the part of an answer to show on a terminal, and the number of omitted lines."""
     if len(answer) < MOST_LINES or not sys.stdout.isatty():
         return answer, 0
     lines = answer.splitlines(keepends=True)
@@ -75,12 +75,12 @@ def _first(answer: str) -> tuple[str, int]:
 
 
 def note(line: str) -> None:
-    """Say something on the side that is no complaint."""
+    """Print a line to stderr that is not an error message."""
     print(_clear() + _shown(line), file=sys.stderr)
 
 
 def confirm(question: str) -> None:
-    """Have somebody at the terminal say yes; raises ProvioError where nobody does, or nobody is there."""
+    """Require a confirmation from the user at the terminal; raises ProvioError without one, or without a terminal."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         raise ProvioError("nobody can be asked here: say --yes to do it without being asked")
     sys.stderr.write(f"{_shown(question)} [y/N] ")
@@ -90,13 +90,13 @@ def confirm(question: str) -> None:
 
 
 def complain(message: str, hint: str = "") -> None:
-    """Say in one line what is wrong; `hint` stands behind it as it is. A stream that is gone is no further trouble."""
+    """Print an error message on one line; `hint` follows it unchanged. A closed stream is ignored."""
     with contextlib.suppress(OSError, ValueError):
         print(complaint(message, hint), end="", file=sys.stderr, flush=True)
 
 
 def complaint(message: str, hint: str = "") -> str:
-    """Return the line that `complain` says."""
+    """Return the line that `complain` prints."""
     line = " ".join(message.split())
     safe = line.encode("ascii" if not unicode() else "utf-8", "backslashreplace").decode("utf-8")
     name = "\x1b[1;31mprovio:\x1b[0m" if color("stderr") else "provio:"
@@ -104,12 +104,12 @@ def complaint(message: str, hint: str = "") -> str:
 
 
 def _clear() -> str:
-    """What takes away a line of progress that the parent of this process may have left."""
+    """Return the escape sequence that clears a progress line left by the parent process."""
     return "\r\x1b[K" if time_limit.is_apart() and _rewrites() else ""
 
 
 def _shown(text: str) -> str:
-    """A text of one line, in which nothing steers a terminal."""
+    """Return a text as one line without control characters."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
@@ -123,21 +123,21 @@ def write(output: str, data: bytes) -> None:
 
 
 def progress() -> Callable[[str], None]:
-    """Return what shows people how far a long work is, in one line that is written over; nothing (`""`) ends it.
+    """Return a function that shows progress on one line, which each call overwrites; an empty text ends it.
 
-    Programs are shown nothing, nor is anybody of work that takes under a second.
+    It shows nothing if stderr is not a terminal, or if the work takes less than a second.
     """
     return _Line() if _rewrites() else lambda _: None
 
 
 def steady_progress() -> Callable[[str], None]:
-    """Return the same for work of which a single step may take over a second."""
+    """Return the same for work in which a single step may take over a second."""
     return _Ticking() if _rewrites() else lambda _: None
 
 
 @contextlib.contextmanager
 def working() -> Iterator[Callable[[str], None]]:
-    """Give what `steady_progress` gives; its end ends the line."""
+    """Yield the function of `steady_progress`; clear the line at the end."""
     line = steady_progress()
     try:
         yield line
@@ -146,12 +146,12 @@ def working() -> Iterator[Callable[[str], None]]:
 
 
 def _rewrites() -> bool:
-    """Whether complaints go to a terminal whose last line can be written anew."""
+    """Return whether stderr is a terminal and its last line can be overwritten."""
     return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 class _Line:
-    """The last line of a terminal, written anew ten times a second at most."""
+    """The last line of a terminal, rewritten at most ten times per second."""
 
     def __init__(self) -> None:
         self.begun = time.monotonic()
@@ -170,7 +170,7 @@ class _Line:
 
 
 class _Ticking(_Line):
-    """The same where a single step may take over a second: a thread shows what was told last."""
+    """A progress line for steps of over a second: a thread refreshes the last text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ class _Ticking(_Line):
 
 
 def width() -> int | None:
-    """Return the columns there are; None where nobody watches and nothing need be cut."""
+    """Return the number of columns of the terminal; None if stdout is not a terminal, so that nothing need be cut."""
     if not sys.stdout.isatty():
         return None
     import shutil
@@ -201,7 +201,7 @@ def width() -> int | None:
 
 
 def unicode() -> bool:
-    """Return whether the answer's stream takes more than ASCII."""
+    """Return whether stdout accepts more than ASCII."""
     return (sys.stdout.encoding or "ascii").lower().replace("-", "") == "utf8"
 
 
@@ -212,18 +212,17 @@ def color(stream: str = "stdout") -> bool:
 
 
 def bold(text: str) -> str:
-    """Return a text of our own that stands out, where the answer's stream shows it."""
+    """Return one of provio's own texts in bold, if stdout shows it."""
     return f"\x1b[1m{text}\x1b[0m" if color() else text
 
 
 def tinted(text: str, tint: int) -> str:
-    """Return a text of our own in a colour (of ECMA-48: 31 red, 32 green, 33 yellow), where the answer's stream shows
-    it."""
+    """Return one of provio's own texts in a colour of ECMA-48 (31 red, 32 green, 33 yellow), if stdout shows it."""
     return f"\x1b[{tint}m{text}\x1b[0m" if color() else text
 
 
 def folder() -> str | None:
-    """Return the current folder, to which paths are shown relative; None where it was deleted."""
+    """Return the current folder, to which shown paths are relative; None if it was deleted."""
     try:
         return os.getcwd()
     except FileNotFoundError:

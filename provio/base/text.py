@@ -1,7 +1,7 @@
-"""Text for people: any string in, one line out that a terminal or a page shows as it is meant.
+"""Makes any string safe to show: one line that a terminal or a page shows literally.
 
-File names may hold anything: terminal escapes, newlines, marks that turn the direction of writing, bytes that are no
-UTF-8. What would act instead of being shown is written out (`\\x1b`, `\\n`, `\\u202e`); what is no text is U+FFFD.
+File names may contain anything: terminal escapes, newlines, marks that change the direction of writing, bytes that
+are not UTF-8. Characters with an effect are escaped (`\\x1b`, `\\n`, `\\u202e`); undecodable bytes become U+FFFD.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import unicodedata
 from datetime import datetime
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# Cc, Cf: control and format characters; Cs: lone surrogates; Co, Cn: without agreed shape; Zl, Zp: line ends.
+# Cc, Cf: control and format characters; Cs: lone surrogates; Co, Cn: no agreed glyph; Zl, Zp: line ends.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def printable(text: str, unicode: bool = True) -> str:
-    """`text` with every character that a terminal would obey, and without `unicode` all but ASCII, written out."""
+    """Return `text` with characters that a terminal would interpret escaped; without `unicode`, all but ASCII."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_shown(character, unicode) for character in text)
@@ -34,13 +34,13 @@ def _shown(character: str, unicode: bool) -> str:
 
 
 def escaped(character: str) -> str:
-    """One character as Python writes it in a string: `\\xe9`, `\\u202e`, `\\U0001f600`."""
+    """Return one character as Python escapes it in a string: `\\xe9`, `\\u202e`, `\\U0001f600`."""
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal printable text takes: wide characters two, combining ones none."""
+    """Return the number of terminal columns of a printable text: wide characters take two, combining ones none."""
     if text.isascii():
         return len(text)
     return sum(_width(character) for character in text)
@@ -53,7 +53,7 @@ def _width(character: str) -> int:
 
 
 def cut_end(text: str, room: int, unicode: bool = True) -> str:
-    """At most `room` columns of `text`, the end replaced by an ellipsis where it does not fit."""
+    """Return `text` in at most `room` columns; an ellipsis replaces the end that does not fit."""
     if columns(text) <= room:
         return text
     mark = "…" if unicode else "..."
@@ -61,7 +61,7 @@ def cut_end(text: str, room: int, unicode: bool = True) -> str:
 
 
 def folded(text: str, room: int, unicode: bool = True, most: int = 6) -> list[str]:
-    """At most `most` lines of `text`, of at most `room` columns each, broken at spaces; what does not fit is cut."""
+    """Return `text` in at most `most` lines of at most `room` columns, broken at spaces; the rest is cut."""
     lines: list[str] = []
     for word in text.split(" "):
         if lines and columns(lines[-1]) + 1 + columns(word) <= room:
@@ -73,7 +73,7 @@ def folded(text: str, room: int, unicode: bool = True, most: int = 6) -> list[st
 
 
 def cut_path(path: str, room: int, unicode: bool = True) -> str:
-    """At most `room` columns of `path`, cut in the middle; the last component stays whole where it fits."""
+    """Return `path` in at most `room` columns, cut in the middle; the last component is kept in full if it fits."""
     if columns(path) <= room:
         return path
     mark = "…" if unicode else "..."
@@ -93,7 +93,8 @@ def _head(text: str, room: int) -> str:
 
 
 def shorter_path(path: str, folder: str | None) -> str:
-    """`path` relative to `folder` where that is shorter. A path with `..` in it stays: a link may stand before it."""
+    """Return `path` relative to `folder` if that is shorter. A path with `..` is kept: the component before may be a
+    link."""
     if folder and path.startswith(folder + "/") and "/." not in path and "//" not in path and path[-1] != "/":
         return path[len(folder) + 1 :]
     parts = path.split("/")
@@ -106,12 +107,12 @@ def shorter_path(path: str, folder: str | None) -> str:
 
 
 def moment(time: str) -> str:
-    """An xsd:dateTime in UTC, to the second: `2026-11-20 12:15:46 UTC`."""
+    """Format an xsd:dateTime in UTC, to the second: `2026-11-20 12:15:46 UTC`."""
     return time[:19].replace("T", " ") + " UTC"
 
 
 def seconds(start: str, end: str) -> float | None:
-    """The time between two xsd:dateTime; None where either is no time."""
+    """Return the seconds between two xsd:dateTime; None if either is not a time."""
     try:
         return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
     except (ValueError, TypeError):
@@ -119,13 +120,14 @@ def seconds(start: str, end: str) -> float | None:
 
 
 def duration(start: str, end: str) -> str:
-    """The time between two xsd:dateTime: `12 ms`, `3.2 s`, `2 min 5 s`, `1 h 2 min`; empty where either is no time."""
+    """Format the time between two xsd:dateTime: `12 ms`, `3.2 s`, `2 min 5 s`, `1 h 2 min`; empty if either is not a
+    time."""
     took = seconds(start, end)
     return "" if took is None else span(took)
 
 
 def span(took: float) -> str:
-    """So many seconds: `12 ms`, `3.2 s`, `2 min 5 s`, `1 h 2 min`."""
+    """Format a number of seconds: `12 ms`, `3.2 s`, `2 min 5 s`, `1 h 2 min`."""
     if took < 0.9995:
         return f"{took * 1000:.0f} ms"
     if took < 59.95:
@@ -137,7 +139,7 @@ def span(took: float) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes in decimal units: `812 B`, `52.4 MB`."""
+    """Format a number of bytes in decimal units: `812 B`, `52.4 MB`."""
     if count < 1000:
         return f"{count} B"
     value = float(count)
@@ -149,12 +151,12 @@ def size(count: int) -> str:
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """`1 file`, `2 files`."""
+    """Format a count: `1 file`, `2 files`."""
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def binary(count: float) -> str:
-    """A number of bytes in the units of memory and pages: `812 B`, `4.0 KiB`."""
+    """Format a number of bytes in binary units: `812 B`, `4.0 KiB`."""
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
         if value < 1023.95 or unit == "PiB":
@@ -164,7 +166,7 @@ def binary(count: float) -> str:
 
 
 def elapsed(nanoseconds: float) -> str:
-    """A time: `812 ns`, `4.0 µs`, `12.3 ms`, `3.2 s`, `1 h 2 min`."""
+    """Format a time in nanoseconds: `812 ns`, `4.0 µs`, `12.3 ms`, `3.2 s`, `1 h 2 min`."""
     value = float(nanoseconds)
     for unit in ("ns", "µs", "ms", "s"):
         if value < 999.95 or unit == "s":

@@ -1,8 +1,7 @@
-"""Has a question answered where it can be stopped: in a child process, ended at a time-out or at Ctrl-C.
+"""Answers a query in a child process, which a timeout or Ctrl-C can stop.
 
-In: how long answering may take. Out: in the child nothing (it goes on and answers), in the parent its exit code.
-A running query of the embedded store heeds no signal and has no time-out. The child asks the parent before it prints,
-so that an answer comes whole or not at all; and it does not outlive the parent, however that ends.
+A running query of the embedded store ignores signals and has no timeout. The child requests permission from the
+parent before it prints, so that an answer is printed completely or not at all. The child never outlives the parent.
 """
 
 from __future__ import annotations
@@ -17,25 +16,27 @@ from typing import NoReturn
 
 from provio.base.errors import ProvioError, TimedOut
 
-# What the child tells: it merges, which no time-out ends; it answers from now on; it says itself how far it is; it
-# would print.
+# Messages of the child: it merges, which no timeout ends; it answers from now on; it reports its progress itself; it
+# is about to print.
 MERGES, ANSWERS, SAYS, PRINTS = b"m", b"a", b"s", b"p"
 TICK = 0.5  # seconds
 PR_SET_PDEATHSIG = 1  # sys/prctl.h
 
 
 class _Parent:
-    """The child's two pipes, from and to its parent; none in a process that is no such child."""
+    """The child's two pipe ends, from and to its parent; -1 in any other process."""
 
     heard = told = -1
 
 
 def apart(seconds: float, note: Callable[[str], None] = lambda _: None) -> int | None:
-    """Fork. In the child return None; in the parent wait for it, at most so many seconds (0: as long as it takes).
+    """Fork. Return None in the child; in the parent wait for it, at most `seconds` (0: no limit), and return its exit
+    code.
 
-    While it answers, `note` is told for how long; an empty text is the end of that.
+    While the child answers, `note` receives the elapsed time as text; an empty text ends it.
 
-    Raises TimedOut in the parent when they have passed, KeyboardInterrupt at Ctrl-C: the child is no more then.
+    Raises TimedOut in the parent at the time limit, KeyboardInterrupt at Ctrl-C, ProvioError if a signal ended the
+    child. The child has ended by then.
     """
     leave, give = os.pipe()
     listen, tell = os.pipe()
@@ -65,10 +66,10 @@ def apart(seconds: float, note: Callable[[str], None] = lambda _: None) -> int |
 
 
 def _clear_at_end(note: Callable[[str], None]) -> None:
-    """Have a signal that ends this process end the line of `note` before; the child does not outlive it."""
+    """Clear the line of `note` before a signal ends this process; the child ends with it."""
 
     def end(number: int, _frame: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the line was just being written
+        with contextlib.suppress(RuntimeError):  # the signal interrupted a write of the line
             note("")
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
@@ -80,7 +81,7 @@ def _clear_at_end(note: Callable[[str], None]) -> None:
 
 @contextlib.contextmanager
 def not_counted() -> Iterator[None]:
-    """What is done inside is no part of the time that answering may take, which begins again after it."""
+    """Exclude a block from the time limit, which starts again after it."""
     _tell(MERGES)
     try:
         yield
@@ -89,17 +90,18 @@ def not_counted() -> Iterator[None]:
 
 
 def says() -> None:
-    """From now on this process itself says how far it is."""
+    """Declare that this process reports its progress itself from now on."""
     _tell(SAYS)
 
 
 def is_apart() -> bool:
-    """Tell whether this is such a child, before it prints: its parent may have written on the terminal's last line."""
+    """Return whether this is such a child that has not printed yet: its parent may have written the terminal's last
+    line."""
     return _Parent.told >= 0
 
 
 def may_print() -> None:
-    """Wait for leave to print the answer; after it no time-out comes."""
+    """Wait for permission to print the answer; no timeout follows."""
     if _Parent.told < 0:
         return
     _tell(PRINTS)
@@ -118,13 +120,13 @@ def _tell(what: bytes) -> None:
 
 
 def _vanish() -> NoReturn:
-    """Nobody is left to answer."""
+    """Exit: no process waits for the answer."""
     os._exit(1)
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel end this process with its parent; end now, where the parent is gone."""
-    import ctypes  # slow to import, and seldom wanted
+    """Have the kernel kill this process when its parent ends; exit now if the parent has ended."""
+    import ctypes  # slow to import, and seldom needed
 
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -132,14 +134,14 @@ def die_with(parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Do not outlive the parent; Ctrl-C, which both are sent, is the parent's to heed."""
+    """Do not outlive the parent; ignore Ctrl-C, which the parent also receives and handles."""
     die_with(parent)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda *_: None)
 
 
 def _attend(listen: int, give: int, seconds: float, note: Callable[[str], None]) -> None:
-    """Heed what the child tells until it ends or prints."""
+    """Process the child's messages until it ends or prints."""
     begun = time.monotonic()
     deadline, told = begun + seconds if seconds else None, ANSWERS
     while True:

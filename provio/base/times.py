@@ -1,7 +1,7 @@
-"""Times as people say them: a text and the present moment in, a moment out.
+"""Parses times as users write them.
 
 ISO 8601 (`2026-11-20T12:15`, with or without a zone), a date (the end of its day), a time of today, `now`, `today`,
-`yesterday`, `2 hours ago`. What has no zone is meant in the local one.
+`yesterday`, `2 hours ago`. A time without a zone is local.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ EXAMPLES = "2026-11-20, 2026-11-20T12:15, 12:15, yesterday or '2 hours ago'"
 
 
 def moment(text: str, now: datetime) -> datetime:
-    """Return the moment that `text` names, in UTC; raises ValueError where it names none."""
+    """Return the time that `text` names, in UTC, relative to `now`; raises ValueError if it is not a time."""
     word = " ".join(text.lower().split())
     ago = AGO.fullmatch(word)
     if word == "now":

@@ -1,4 +1,4 @@
-"""RDF terms as text: strings and bytes in, N-Triples and IRIs out, such that no name can break out of its quotes."""
+"""Writes RDF terms as text (N-Triples literals and IRIs), escaped so that no name can end its quotes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from provio.base.patterns import pattern
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PATH_SAFE = "/-._~!$&'()*+,;=:@"
 _SPECIAL = pattern(r'[\x00-\x1f"\\\x7f\ud800-\udfff\ufffe\uffff]')
-# Of UTF-8: C0 but what lays out a document, DEL, C1, and the marks and overrides of direction; no letters.
+# In UTF-8: C0 except layout characters, DEL, C1, and the marks and overrides of direction; no letters.
 _OBEYED = pattern(
     rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8b\x8e\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf"
 )
@@ -35,8 +35,8 @@ def literal(text: str) -> str:
 
 
 def inert(document: bytes) -> bytes:
-    """Return a document in Turtle, TriG or N-Quads with the characters written out that a terminal would obey, or that
-    turn the direction of writing: it says the same."""
+    """Return a Turtle, TriG or N-Quads document with the characters escaped that a terminal would interpret or that
+    change the direction of writing. Its meaning is unchanged."""
     return _OBEYED.sub(lambda match: b"\\u%04X" % ord(match[0].decode()), document)
 
 
@@ -51,14 +51,12 @@ def boolean(value: bool) -> str:
 
 
 def instant(ns: int) -> str:
-    """Return nanoseconds since 1970 as an xsd:dateTime in UTC with six fractional digits (more are cut by other
-    stores).
-    """
+    """Return nanoseconds since 1970 as an xsd:dateTime in UTC with six fractional digits (other stores cut more)."""
     return f'"{instant_text(ns)}"^^<{XSD}dateTime>'
 
 
 def instant_text(ns: int) -> str:
-    """Return the lexical form of `instant`; what a calendar cannot hold is clamped to the years 1 to 9999."""
+    """Return the lexical form of `instant`; times outside the calendar are clamped to the years 1 to 9999."""
     seconds, rest = divmod(ns, 1_000_000_000)
     second = _second(seconds)
     return f"{second}.{rest // 1000:06d}Z" if second else "0001-01-01T00:00:00.000000Z"
@@ -66,8 +64,9 @@ def instant_text(ns: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _second(seconds: int) -> str:
-    """Return the whole seconds of an instant, nothing before the year 1000; a run's are few."""
-    from datetime import UTC, datetime  # slow to import, and who records needs no calendar
+    """Return the seconds part of an instant, empty before the year 1000. Cached, because a run has few different
+    seconds."""
+    from datetime import UTC, datetime  # slow to import, and recording needs no calendar
 
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
@@ -84,21 +83,22 @@ def segment(text: str | bytes) -> str:
 
 
 def path_iri(path: bytes) -> str:
-    """Return a path, percent-encoded where an IRI needs it; slashes stay."""
+    """Return a path, percent-encoded as an IRI requires; slashes are kept."""
     if _PLAIN_PATH.fullmatch(path):
         return path.decode("ascii")
     return quote_from_bytes(path, safe=PATH_SAFE)
 
 
 def encode_argv(arguments: list[bytes]) -> str:
-    """Return a command line as the trace format writes it: arguments percent-encoded, joined by spaces, `%` if
-    empty."""
+    """Return a command line in the trace format: arguments percent-encoded, joined by spaces; `%` for an empty
+    argument."""
     safe = bytes(set(range(0x21, 0x7F)) - {0x25}).decode()
     return " ".join(quote_from_bytes(argument, safe=safe) or "%" for argument in arguments)
 
 
 def text_or_encoded(name: str, value: bytes) -> tuple[str, str]:
-    """Return the property's name and literal for bytes: as they are, or `nameEncoded` where they are not UTF-8."""
+    """Return a property's name and literal for bytes: unchanged if they are UTF-8, else percent-encoded under
+    `nameEncoded`."""
     try:
         return name, literal(value.decode("utf-8"))
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
-"""The words: `ontology/provio.ttl` goes in, IRIs come out; a word that is not in it raises.
+"""The vocabulary: IRIs of the terms in `ontology/provio.ttl`; an unknown term raises `UnknownTerm`.
 
-`python -m provio.base.vocab --header` prints `interceptors/posix/vocab.h`, the same words for C.
+`python -m provio.base.vocab --header` prints `interceptors/posix/vocab.h`, the same terms for C.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ ONTOLOGY = Path(__file__).parent.parent / "ontology" / "provio.ttl"
 
 
 class Vocabulary(NamedTuple):
-    """The ontology, as far as the program asks it: every term's IRI by its local name, every class's parents by IRI,
-    and the local names of the properties whose values are integers."""
+    """The parts of the ontology that provio uses: the IRI of each term by its local name, the parents of each class
+    by IRI, and the local names of the properties with integer values."""
 
     terms: dict[str, str]
     parents: dict[str, frozenset[str]]
@@ -35,8 +35,8 @@ class Vocabulary(NamedTuple):
 
 @cache
 def vocabulary() -> Vocabulary:
-    """Return the ontology's words; read once, in some 3 ms."""
-    import pyoxigraph  # slow to import, and who records needs no more than the names
+    """Return the terms of the ontology; parsed once, in about 3 ms."""
+    import pyoxigraph  # slow to import, and recording needs only the names
 
     terms: dict[str, str] = {}
     parents: dict[str, frozenset[str]] = {}
@@ -53,14 +53,14 @@ def vocabulary() -> Vocabulary:
 
 
 def enlarge(parents: Mapping[str, frozenset[str]]) -> None:
-    """Make classes of the user's own known, each with the classes above it."""
+    """Add classes of the user vocabulary, each with its superclasses."""
     if parents:
         vocabulary().parents.update(parents)
         superclasses.cache_clear()
 
 
 def provio(term: str) -> str:
-    """Return the IRI of a word of the ontology; raises `UnknownTerm` for any other."""
+    """Return the IRI of a term of the ontology; raises `UnknownTerm` for any other."""
     try:
         return vocabulary().terms[term]
     except KeyError:
@@ -69,42 +69,43 @@ def provio(term: str) -> str:
 
 @cache
 def superclasses(iri: str) -> frozenset[str]:
-    """Return every class above a class, PROV-O's own included, the class itself not."""
+    """Return all superclasses of a class, including those of PROV-O, without the class itself."""
     above = vocabulary().parents.get(iri, frozenset())
     return above.union(*map(superclasses, above))
 
 
 def types(term: str) -> list[str]:
-    """Return the types that a node of a class is given: the class alone; those above it are implied by the ontology."""
+    """Return the types to state for a node of a class: the class alone, because the ontology implies its
+    superclasses."""
     return [provio(term)]
 
 
 def most_specific(classes: Iterable[str]) -> str | None:
-    """Return the IRI of the class that is furthest down; a word of provio's before any other; None of none."""
+    """Return the IRI of the most specific class; a term of provio takes precedence. None for no classes."""
     known = set(classes)
     if len(known) == 1:
         return known.pop()
     own = [c for c in known if not c.startswith(PROV)]
     if len(own) == 1 and own[0].startswith(NS):
-        return own[0]  # no need to read the ontology: none of PROV's classes lies below one of ours
+        return own[0]  # no need to read the ontology: no class of PROV is a subclass of one of provio
     lowest = known.difference(*map(superclasses, known))
     return min(lowest, key=lambda c: (not c.startswith(NS), -len(superclasses(c)), c), default=None)
 
 
 def local_name(iri: str) -> str:
-    """Return what follows the last `#` or `/` of an IRI."""
+    """Return the part of an IRI after the last `#` or `/`."""
     return iri[max(iri.rfind("#"), iri.rfind("/")) + 1 :]
 
 
 def header() -> str:
-    """Return the C header: a macro for each word, so that a misspelt one does not compile."""
+    """Return the C header: one macro per term, so that a misspelt term does not compile."""
     lines = [f'#define TERM_{term} ":{term}"' for term in sorted(vocabulary().terms)]
     top = "/* The words of ontology/provio.ttl. Written by `python -m provio.base.vocab --header`; do not edit. */"
     return "\n".join([top, "#ifndef PROVIO_VOCAB_H", "#define PROVIO_VOCAB_H", "", *lines, "", "#endif", ""])
 
 
 def main() -> None:
-    """Print the C header (`--header`), or else the words, one a line."""
+    """Print the C header (`--header`), or else the terms, one per line."""
     sys.stdout.write(header() if "--header" in sys.argv[1:] else "".join(f"{t}\n" for t in sorted(vocabulary().terms)))
 
 

@@ -1,1 +1,1 @@
-"""`provio container`: recorded commands in container images, with any of the runtimes in `runtimes`."""
+"""`provio container`: records commands in container images, with any of the runtimes in `runtimes`."""

@@ -1,7 +1,8 @@
-"""What a container image says of itself: its file or folder in, the facts that are recorded of it out.
+"""Reads the facts of a container image, and computes the SHA-256 of its file for the record.
 
-Of SIF the header and the descriptors behind it (as sylabs/sif 3 has them); of a folder what Apptainer and Charliecloud
-leave in it; of a runtime's own image what `image inspect` says.
+The facts are from the header and the descriptors of a SIF file (format: sylabs/sif 3), from the files that Apptainer
+and Charliecloud leave in an image folder, or from `image inspect` of a runtime. As a program, this module computes
+pending digests in the background.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ RECIPE_FILES = (".singularity.d/Singularity", "ch/Dockerfile")
 
 @plain(frozen=True)
 class Known:
-    """What is known of an image; what is not is empty. `root` is the folder that holds it, where there is one."""
+    """The known facts of an image; unknown ones are empty. `root` is the folder of its content, if there is one."""
 
     name: str
     path: str = ""
@@ -55,8 +56,8 @@ class Known:
     labels: tuple[str, ...] = ()
 
     def held(self) -> Callable[[], statx.Facts | None]:
-        """Hold on to its file or folder; return what tells, later, what `stat` says of that, whatever has its name by
-        then."""
+        """Open the image's file or folder, and return a function that later returns its `statx` facts, even if
+        another file has its name by then; None if they cannot be read."""
         try:
             fd = os.open(self.path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
@@ -75,12 +76,12 @@ class Known:
 
 
 def iri(run_id: str) -> str:
-    """Return the name that a run's image has in its run folder."""
+    """Return the IRI of a run's image in its run folder."""
     return f"{RUN_BASE}{run_id}/image"
 
 
 def of_folder(name: str, folder: str) -> Known:
-    """Return what a folder says of the image that it holds."""
+    """Return the facts of an image in a folder."""
     root = os.path.abspath(folder)
     labels: dict[str, Any] = {}
     for place in LABEL_FILES:
@@ -95,7 +96,7 @@ def of_folder(name: str, folder: str) -> Known:
 
 
 def of_file(name: str) -> Known:
-    """Return what an image's file says of it."""
+    """Return the facts of an image in a file."""
     path = os.path.abspath(name)
     machine, recipe, labels = "", "", {}
     with contextlib.suppress(OSError, ValueError, struct.error), open(path, "rb") as file:
@@ -126,13 +127,13 @@ def _part(file: Any, offset: int, size: int) -> str:
 
 
 def _read(text: str) -> Any:
-    import json  # slow to import, and most folders have none
+    import json  # slow to import, and most folders have no such file
 
     return json.loads(text)
 
 
 def _text(path: str) -> str:
-    """A plain file of an image: a link in it may lead to anything outside."""
+    """Return the text of a plain file in an image; a link could lead outside the image."""
     return run_source.content(Path(path))[:LONGEST].decode("utf-8", "replace")
 
 
@@ -142,7 +143,7 @@ def _listed(labels: object) -> tuple[str, ...]:
 
 
 def of_inspection(name: str, text: str) -> Known:
-    """Return what `image inspect` of Podman or Docker says."""
+    """Return the facts in the output of `image inspect` of Podman or Docker."""
     try:
         said: dict[str, Any] = dict(_read(text)[0])
     except (ValueError, LookupError, TypeError):
@@ -161,24 +162,24 @@ def _places(said: dict[str, Any]) -> list[str]:
     return [str(data[key]) for key in ("UpperDir", "LowerDir", "dir", "MergedDir") if data.get(key)]
 
 
-# The SHA-256 of an image's file: a run and the path in, what the run says of its image with `sha256:…` out.
+# The SHA-256 of an image's file.
 
 
-KEPT = "images"  # the folder of a `.provio` that keeps what was computed
-NOTES = "digesting"  # the folder of a note for each run that waits: which file it was, and its path
+KEPT = "images"  # folder in `.provio` with the computed digests
+NOTES = "digesting"  # folder with one note per run with a pending digest: the key of the file, and its path
 
 
 class _Stopped(Exception):
-    """The container's end came first."""
+    """The container ended before the digest was complete."""
 
 
 def statement(run_id: str, digest: str) -> str:
-    """Return what run.ttl says of the digest of a run's image."""
+    """Return the statement of run.ttl about the digest of a run's image."""
     return f"<{iri(run_id)}> :digest {turtle.literal(digest)} .\n"
 
 
 class Digesting:
-    """The digest of an image's file, computed by a thread from the beginning until it is `stopped`."""
+    """Computes the digest of an image's file in a thread, from construction until it is `stopped`."""
 
     def __init__(self, home: Home, path: str, key: str = "") -> None:
         self.home, self.path, self.key = home, path, key
@@ -186,11 +187,11 @@ class Digesting:
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._compute)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        self._thread.start()  # it gets no signal: those are the command's, and tell of its end
+        self._thread.start()  # the thread gets no signals: they are for the command, or report its end
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def stopped(self) -> str:
-        """Compute no more, and return the digest, or nothing where it was not known by then."""
+        """Stop the computation, and return the digest; empty if it was not complete."""
         self._end.set()
         self._thread.join()
         return self.found
@@ -205,18 +206,17 @@ class Digesting:
 
 
 def key_of(facts: statx.Facts | None) -> str:
-    """Return what tells one file of an image from another, or what it was before it was changed."""
+    """Return a key for the version of an image's file; empty without facts."""
     return ".".join(map(str, facts.key)) if facts else ""
 
 
 def digest_of(
     path: str, kept: Path, progress: Callable[[int], None] = lambda _: None, wait: bool = False, key: str = ""
 ) -> str:
-    """Return the SHA-256 of an image's file as `sha256:…`, from the folder `kept` where it was computed before.
+    """Return the SHA-256 of an image's file as `sha256:…`, from the folder `kept` if it was computed before.
 
-    `progress` is told the bytes that were read so far. Raises Unread, where it is not the file of a `key` any more,
-    too, and OSError where there is no such file, or where another process computes one and this is not to `wait` for
-    it.
+    `progress` receives the number of bytes read so far. Raises Unread, also if the file no longer has the key `key`;
+    OSError if there is no such file, or if another process computes a digest and `wait` is false.
     """
     key = key or key_of(statx.facts(os.fsencode(path)))
     with contextlib.suppress(OSError):
@@ -236,7 +236,7 @@ def digest_of(
 
 @contextlib.contextmanager
 def _alone(kept: Path, wait: bool) -> Iterator[None]:
-    """Have the folder to oneself, where its file system knows locks; raises BlockingIOError where others have it."""
+    """Lock the folder, if its file system has locks; raises BlockingIOError if another process holds the lock."""
     fd = -1
     try:
         with contextlib.suppress(OSError):
@@ -256,14 +256,14 @@ def _alone(kept: Path, wait: bool) -> Iterator[None]:
 
 
 def ask(home: Home, run_id: str, path: str, key: str) -> None:
-    """Note that a run waits for the digest of its image."""
+    """Leave a note that the digest of a run's image is pending."""
     with contextlib.suppress(OSError), home.closed():
         (home.path / NOTES).mkdir(exist_ok=True)
         put(home.path / NOTES / run_id, f"{key}\n{quote(os.fsencode(path))}")
 
 
 def waited_for(home: Home) -> list[str]:
-    """Return the runs that wait, oldest first."""
+    """Return the runs with a pending digest, oldest first."""
     try:
         return sorted(run for run in os.listdir(home.path / NOTES) if RUN_ID.fullmatch(run))
     except OSError:
@@ -271,12 +271,12 @@ def waited_for(home: Home) -> list[str]:
 
 
 def begin(home: Home, *, then_merge: bool) -> None:
-    """Start a process that states the digests of images that runs wait for; return at once."""
+    """Start a process that computes the pending digests; return at once."""
     child.begin("provio.containers.image", str(home.path), *(() if then_merge else ("--no-merge",)))
 
 
 def main() -> None:
-    """Work through the notes of the `.provio` that is named, and merge the runs again that they are of."""
+    """Process the notes of the given `.provio`, and merge their runs again."""
     home = Home(Path(sys.argv[1]))
     os.nice(19)
     os.chdir("/")
@@ -290,15 +290,15 @@ def main() -> None:
 
 
 def _state(home: Home, run: str) -> bool:
-    """State what a run that ended waits for, and take away its note; return whether it is stated. What the disk refuses
-    is tried again by the next."""
+    """Write the pending digest of a run that has ended, and remove its note; return whether the digest is written. If
+    the disk refuses, the next process tries again."""
     note, head = home.path / NOTES / run, home.runs / run / "run.ttl"
     with contextlib.suppress(FileNotFoundError, ValueError, *FAULTS):
         try:
             key, path = note.read_text(encoding="ascii").split("\n")
             said = statement(run, digest_of(os.fsdecode(unquote_to_bytes(path)), home.path / KEPT, wait=True, key=key))
             text = head.read_text(encoding="utf-8")
-            if ":endedNs " not in text:  # who asked is about to write its end, and begins this anew
+            if ":endedNs " not in text:  # the run's watcher writes its end, and then starts this again
                 return False
             if said not in text:
                 with home.closed():

@@ -1,6 +1,6 @@
-"""What is to be started in a container: an image and a command in, the runtime, what the image says and the shim out.
+"""Plans a container: from an image and a command, finds the runtime, the facts of the image and the shim.
 
-Whatever would go wrong with them is said here, before there is a run.
+Errors in any of them are raised here, before there is a run.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from provio.trace.recording import Recording
 
 ELSEWHERE = "work where names have none"
-INSPECTION = 20  # seconds that a runtime may take to tell what an image is
+INSPECTION = 20  # seconds that a runtime may take to inspect an image
 
 
 @plain(frozen=True)
 class Asked:
-    """What is asked of a container; `options` are for the runtime."""
+    """The requested container; `options` are for the runtime."""
 
     mode: str
     image: str
@@ -40,8 +40,8 @@ class Asked:
 
 @plain(frozen=True)
 class Plan:
-    """What was found out of what is asked: the runtime, the form that the image has, what it says, the shim, and why
-    the program that is started first is unseen, if so."""
+    """The plan for a requested container: the runtime, the form of the image, its facts, the shim and, if the first
+    program cannot be observed, the reason."""
 
     asked: Asked
     runtime: Runtime
@@ -52,7 +52,7 @@ class Plan:
     unseen: Unwatchable | None = None
 
     def start(self, recording: Recording, dry: bool = False) -> Start:
-        """Return what is to be started; raises ProvioError where the shim can be shown nowhere."""
+        """Return the Start for the runtime; raises ProvioError if the shim cannot be made visible in the container."""
         told = {os.fsdecode(name): os.fsdecode(value) for name, value in run.variables(recording).items()}
         told |= {"LD_PRELOAD": str(self.shim)}
         shells = [shell for shell in ("/bin/bash", "/bin/sh") if os.path.exists(self.known.root + shell)]
@@ -62,7 +62,7 @@ class Plan:
         )  # fmt: skip
         wanted, shown = [start.cwd, str(recording.home.path), _traces(recording)], self._shown(start)
         place = self._has_place([*shown, *wanted])
-        own = [str(shims.HERE), os.path.realpath(shims.HERE / "interceptors")]  # a link, in a checkout
+        own = [str(shims.HERE), os.path.realpath(shims.HERE / "interceptors")]  # a symbolic link in a checkout
         start = start.showing(_binds(shown, [*wanted, *own] if place else wanted))
         if not place:
             self._keep(recording, dry, told)
@@ -71,8 +71,8 @@ class Plan:
         return start
 
     def _keep(self, recording: Recording, dry: bool, told: dict[str, str]) -> None:
-        """Have the container told of copies of the shims, made unless this is `dry`."""
-        from provio.containers import shim_copies  # slow to import, and most images have a place
+        """Point the container's variables to copies of the shims; make the copies unless `dry`."""
+        from provio.containers import shim_copies  # slow to import, and most images can bind provio's folder
 
         home, shim = recording.home, self.shim
         kept = shim_copies.place(home, shim) if dry else shim_copies.made(home, shim, recording.run_id)
@@ -81,12 +81,12 @@ class Plan:
             told["PYTHONPATH"] = told["PYTHONPATH"].replace(str(run.SITE), str(kept / "interceptors" / "site"))
 
     def _shown(self, start: Start) -> list[str]:
-        """The folders of the outside that the runtime shows by itself."""
+        """Return the folders of the host that the runtime shows by itself."""
         shown = self.runtime.asked("seen", lambda _: [], start)
         return [str(folder) for folder in shown] if isinstance(shown, list) else []
 
     def _has_place(self, shown: list[str]) -> bool:
-        """Whether provio's own folder can be bound, or is shown with another."""
+        """Return whether provio's own folder can be bound, or is visible in another one."""
         own = str(shims.HERE)
         if _splits(own):
             return False
@@ -96,21 +96,24 @@ class Plan:
 
 
 def _traces(recording: Recording) -> str:
-    """The folder to show for live files: of those that are captured the one that `capture_dir` names, for what lies in
-    it is another for each run, and a place for it may have to be made in the image."""
+    """Return the folder to show for live files.
+
+    With capture it is the folder that `capture_dir` names: the folder below it differs between runs, and may need a
+    mount point in the image.
+    """
     place = recording.trace_folder
     apart = place not in (recording.folder, recording.home.runs) and place.parent != run_source.shared_memory()
     return str(place.parent.parent if apart else place)
 
 
 def _splits(path: str) -> bool:
-    """Whether the loader splits LD_PRELOAD in the midst of a path."""
+    """Return whether the loader would split LD_PRELOAD within a path."""
     return bool(set(path) & {" ", ":"})
 
 
 def planned(asked: Asked, command: tuple[str, ...]) -> Plan:
-    """Find out how an image can be started; raises ProvioError where it cannot."""
-    homes.current()  # whatever is named is named from there
+    """Plan the start of an image; raises ProvioError if it cannot be started."""
+    homes.current()  # relative paths are relative to this folder
     form = runtimes.form_of(asked.image)
     runtime = runtimes.chosen(asked.image, form, asked.runtime)
     if asked.mode == "exec" and not command:
@@ -140,8 +143,8 @@ def _known(runtime: Runtime, name: str, form: str) -> Known:
 
 
 def _shim(asked: Asked, known: Known, command: tuple[str, ...]) -> tuple[Path, Unwatchable | None]:
-    """The shim that what is started first can take: what that starts chooses its own. One that is statically linked
-    takes none."""
+    """Return the shim for the first program in the container; its children choose their own. A statically linked
+    program can load none."""
     if not known.root:
         return shims.of(known.machine or os.uname().machine, known.libc or "glibc"), None
     program = command[0] if command and asked.mode != "shell" else "/bin/sh"
@@ -156,8 +159,8 @@ def _lies_in(folder: str, other: str) -> bool:
 
 
 def _binds(shown: list[str], wanted: list[str]) -> list[str]:
-    """The folders to show: what lies in another of them, or what the runtime shows by itself, is left out; raises
-    ProvioError for one that cannot be bound."""
+    """Return the folders to bind, without those inside another one or already shown by the runtime; raises
+    ProvioError for a folder that cannot be bound."""
     found = list(shown)
     for folder in sorted(dict.fromkeys(wanted), key=len):
         if any(_lies_in(folder, other) for other in found):

@@ -1,5 +1,4 @@
-"""Definition files of images: whose kind in, the lines to add to one's own out, so that provio finds in it what it
-binds."""
+"""Writes the lines to add to the definition file of an image, so that it contains the folders that provio binds."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ HEADERS = ("bootstrap:", "%post")
 
 
 def lines(recipe: str | None) -> str:
-    """Return the lines for the kind that a file is of, or for both kinds; raises ProvioError for one that is none."""
+    """Return the lines for the kind of a definition file, or for both kinds; raises ProvioError for any other file."""
     kinds = {"Containerfile": _containerfile, "Apptainer": _definition}
     if recipe:
         kinds = {kind: made for kind, made in kinds.items() if kind == kind_of(Path(recipe))}
@@ -22,7 +21,7 @@ def lines(recipe: str | None) -> str:
 
 
 def kind_of(recipe: Path) -> str:
-    """Return which kind a definition file is of: `Apptainer` or `Containerfile`."""
+    """Return the kind of a definition file: `Apptainer` or `Containerfile`."""
     try:
         words = recipe.read_text(encoding="utf-8", errors="replace").lower().split("\n")
     except OSError as error:
@@ -36,7 +35,7 @@ def kind_of(recipe: Path) -> str:
 
 
 def _folders() -> str:
-    """What is bound: the shims, and where one works here."""
+    """Return the folders to bind: the shims, and the working folders."""
     wanted = {str(shims.HERE), str(homes.here()[0].project), os.getcwd()}
     return " ".join(sorted(folder for folder in wanted if not folder.startswith("/tmp/")))  # noqa: S108
 

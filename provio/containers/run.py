@@ -1,8 +1,7 @@
-"""`provio container` carried out: an image and a command in, the command's own output and end out, and a recorded run.
+"""Runs `provio container`: starts an image and a command in a container, records them, and ends as the command does.
 
-The runtime is started unwatched, and told to show the container the shim, the run folder and the working directory
-under the names that they have outside, and to set what the shim is told. What would go wrong is said before anything
-is started.
+The runtime itself is not watched. It binds the shim, the run folder and the working folder under the names that they
+have on the host, and sets the variables of the shim. Errors are raised before anything starts.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from provio.system.statx import Facts
 
 
-UNBOUND = "/tmp"  # noqa: S108 (what such runtimes show by themselves)
+UNBOUND = "/tmp"  # noqa: S108 (such runtimes show it by themselves)
 
 
 def exec_in(call: Call) -> int:
@@ -41,13 +40,13 @@ def exec_in(call: Call) -> int:
 
 
 def called(mode: str, call: Call) -> int:
-    """Watch what a plain call of `provio container` says, whose command begins with the image; return its exit code."""
+    """Watch a plain call of `provio container`, in which the command begins with the image; return its exit code."""
     options, words = parted(call.command[1:])
     return watched(replace(call, command=words), Asked(mode, call.command[0], options))
 
 
 def parted(rest: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the runtime's options, and the command: what is behind `--`, or all where nothing begins with a dash."""
+    """Return the runtime's options and the command: the words after `--`, or all words if the first has no dash."""
     if "--" in rest:
         at = rest.index("--")
         return rest[:at], rest[at + 1 :]
@@ -55,7 +54,7 @@ def parted(rest: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def make_room(plan: Plan, start: Start) -> None:
-    """Make the folders of a folder image that a runtime binds to and cannot make; raises ProvioError."""
+    """Make the mount points in a folder image, for a runtime that cannot make them; raises ProvioError."""
     for folder in start.binds:
         if getattr(plan.runtime.module, "NEEDS_FOLDERS", False) and plan.known.root:
             _make(plan, folder)
@@ -68,7 +67,7 @@ def make_room(plan: Plan, start: Start) -> None:
 
 
 def _make(plan: Plan, folder: str) -> None:
-    """Make a folder of the outside in the image, where links lead to nowhere else."""
+    """Make the mount point of a host folder in the image, unless a link leads out of the image."""
     place, root = plan.known.root + folder, os.path.realpath(plan.known.root)
     hint = f"build the image with what provio container wrap says, or mkdir -p {place}"
     if os.path.commonpath([root, os.path.realpath(place)]) != root:
@@ -82,7 +81,7 @@ def _make(plan: Plan, folder: str) -> None:
 
 
 def dry(call: Call, asked: Asked) -> str:
-    """Return the command line that would be started, and make nothing: the run's number is made up."""
+    """Return the command line that would be started, and create nothing: the run id is invented."""
     import shlex
 
     try:
@@ -98,8 +97,7 @@ def dry(call: Call, asked: Asked) -> str:
 def watched(call: Call, asked: Asked) -> int:
     """Watch a command in a container and return its exit code (or end by its signal).
 
-    Raises CannotRecord where something is wrong with the call, the image, a bind or the run folder: nothing was
-    started.
+    Raises CannotRecord for an error in the call, the image, a bind or the run folder: nothing was started.
     """
     recording = None
     try:
@@ -124,12 +122,12 @@ def watched(call: Call, asked: Asked) -> int:
 
 
 def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call, settings: Config) -> End:
-    """Carry it out; what identifies an image's file is computed meanwhile, and afterwards where that took longer."""
-    facts = plan.known.held()  # of what is used: it may be replaced meanwhile
+    """Run the command; compute the digest of an image's file at the same time, or afterwards if that takes longer."""
+    facts = plan.known.held()  # the facts of the file in use: it may be replaced during the run
 
-    def begun(pid: int) -> None:  # the runtime is at work
+    def begun(pid: int) -> None:  # called when the runtime has started
         recording.around += _statement(recording, plan.known, facts(), plan.runtime.name)
-        with contextlib.suppress(OSError):  # at the end it is written once more
+        with contextlib.suppress(OSError):  # it is written again at the end
             write_run(recording, None)
         if plan.unseen:
             say = (lambda _: None) if call.quiet else terminal.complain
@@ -139,7 +137,7 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
         end = run.watch(command, None, begun=begun)
         driver.ended(recording, end, call, settings)
         return end
-    from provio.containers import image  # slow to import, and folders have none
+    from provio.containers import image  # slow to import, and folders do not need it
 
     home, path, key = recording.home, plan.known.path, image.key_of(facts())
     digesting = image.Digesting(home, path, key)
@@ -156,7 +154,7 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
 
 
 def _statement(recording: Recording, known: Known, facts: Facts | None, runtime: str) -> str:
-    """What run.ttl says of an image."""
+    """Return the statement of run.ttl about an image."""
     pairs = [("name", turtle.literal(known.name)), ("runtime", turtle.literal(runtime))]
     if known.path:
         pairs.append(turtle.text_or_encoded("path", os.fsencode(known.path)))

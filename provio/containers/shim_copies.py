@@ -1,9 +1,9 @@
-"""The shims for a container whose image has no place to bind provio's own folder at: a `.provio` in, the folder in it
-that has a copy of them out.
+"""Copies of the shims in `.provio`, for a container image without a place to bind provio's own folder.
 
-A copy is made once, of what a watched program may load: the shims of one machine, and the interceptors for Python. It
-is another one where provio is another: its name tells of the files that were copied. Others of the same user go once
-none of that user's other runs goes on: any of them may start a program by one.
+A copy contains the files that a watched program may load: the shims of one machine, and the interceptors for Python.
+It is made once per installed version of provio: its name depends on the sizes and times of the copied files. Older
+copies of a user are removed when no other run of that user is in progress, because any such run may start a program
+with one.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from provio.settings.home import RUN_ID, Home
 from provio.system import shims
 from provio.trace.recording import uuid7
 
-KEPT = "shims"  # the folder of a `.provio` that has the copies
-PYTHON = ("site", "python", "recognise")  # the folders of the interceptors that a watched Python reads
+KEPT = "shims"  # folder in `.provio` with the copies
+PYTHON = ("site", "python", "recognise")  # folders of the interceptors that a watched Python reads
 
 
 def place(home: Home, shim: Path) -> Path:
-    """Return the folder in which the copies of provio's shims lie, or would: it stands for provio's own."""
+    """Return the folder in which the copies of provio's shims are, or would be; it replaces provio's own folder."""
     facts = [(name, os.stat(file)) for name, file in _files(shim)]
     said = "\n".join(f"{name} {found.st_size} {found.st_mtime_ns}" for name, found in facts)
     return home.path / KEPT / f"{os.geteuid()}-{hashlib.sha256(os.fsencode(said)).hexdigest()[:16]}"
 
 
 def made(home: Home, shim: Path, run: str) -> Path:
-    """Return that folder for a run, made where it is not there, and remove what was made of another provio and no other
-    run can use; raises ProvioError where it cannot be made, or is another user's."""
+    """Return that folder for a run; make it if absent, and remove copies of other provio versions that no run can
+    use. Raises ProvioError if it cannot be made, or belongs to another user."""
     folder = place(home, shim)
     try:
         if not folder.exists():
@@ -44,28 +44,28 @@ def made(home: Home, shim: Path, run: str) -> Path:
         found = folder.lstat()
     except OSError as error:
         raise ProvioError(f"cannot write {folder} ({error.strerror}): set PROVIO_HOME to a folder with room") from error
-    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):  # what is in it is executed
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):  # its content is executed
         raise ProvioError(f"{folder} is not yours alone: remove it")
-    with contextlib.suppress(OSError):  # what cannot be removed stays
+    with contextlib.suppress(OSError):  # a copy that cannot be removed is kept
         _leave(home, folder, run)
     return folder
 
 
 def _leave(home: Home, folder: Path, run: str) -> None:
-    """Leave of the user's copies this one alone, unless a run goes on besides `run`."""
+    """Remove the user's other copies, unless a run other than `run` is in progress."""
     own = f"{os.geteuid()}-"
     others = [other for other in folder.parent.iterdir() if other.name.startswith(own) and other != folder]
     if not others or _any_goes_on(other for other in home.runs.iterdir() if other.name != run):
         return
     for other in others:
-        shutil.rmtree(other.rename(folder.parent / f".{uuid7()}"))  # nobody finds half of one
+        shutil.rmtree(other.rename(folder.parent / f".{uuid7()}"))  # no process finds a partial copy
 
 
 def _any_goes_on(folders: Iterable[Path]) -> bool:
-    """Whether a run of the user's goes on."""
+    """Return whether a run of this user is in progress."""
     from provio.trace import (
         liveness,
-        read,  # slow to import, and there is seldom an older copy
+        read,  # slow to import, and older copies are rare
     )
 
     watched = liveness.watched()
@@ -82,7 +82,7 @@ def _any_goes_on(folders: Iterable[Path]) -> bool:
 
 
 def _make(folder: Path, shim: Path) -> None:
-    """Make it as a whole: others may make the same."""
+    """Make the copy under another name and rename it: other processes may make the same one."""
     new = folder.parent / f".{uuid7()}"
     before = os.umask(0o077)
     try:
@@ -99,7 +99,7 @@ def _make(folder: Path, shim: Path) -> None:
 
 
 def _files(shim: Path) -> Iterator[tuple[str, Path]]:
-    """What is copied, by its name below provio's folder."""
+    """Yield the files to copy: the name below provio's folder, and the path."""
     machine = shims.kind(shim)[0]
     kinds = [f"preload/{kind}" for kind in shims.KINDS if kind.startswith(machine)]
     for name in (shims.NAME, *(f"{kind}/{shims.NAME}" for kind in kinds)):

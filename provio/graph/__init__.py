@@ -1,1 +1,1 @@
-"""Conclusions about a run in, the N-Triples of its graph out."""
+"""Write the graph of a run as N-Triples, from the conclusions about the run."""

@@ -1,4 +1,4 @@
-"""What the calls of a run did in its graph: openings, accesses, single calls and failures in, I/O activities out."""
+"""Write the I/O activities of a run: openings, accesses, single calls and failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provio.settings.record_classes import left_out
 from provio.trace.facts import Access, Event, Opening, Process, Thread
 from provio.trace.run_facts import Trace
 
-# What the class of an IOActivity does to the object: the property from the object to it.
+# The class of an IOActivity → the property from the object to it.
 INFLUENCES = {
     "Create": "wasCreatedBy", "Open": "wasOpenedBy", "Read": "wasReadBy", "Write": "wasWrittenBy", "Map": "wasReadBy",
     "SubmitRead": "wasReadBy", "SubmitWrite": "wasWrittenBy", "Fsync": "wasFlushedBy", "Flush": "wasFlushedBy",
@@ -33,10 +33,11 @@ SINGLE_CALLS = frozenset(
 
 
 def counters_of(access: Access, side: str) -> dict[str, int]:
-    """What an access's side (`read`, `write`) counted; nothing of detail `file`.
+    """Return the counters of one side (`read`, `write`) of an access; empty at detail `file`.
 
-    RDF is dear: of the sizes only those that occurred (an empty read has none), and none where one call moved all; the
-    longest call where several moved something; the consecutive bytes where they are not all.
+    RDF is expensive, so some counters are omitted: sizes that did not occur (an empty read has none), all sizes if a
+    single call moved all bytes, the longest call unless several calls moved bytes, and the consecutive bytes if all
+    bytes are consecutive.
     """
     counts = access.counts
     if side + "s" not in counts:
@@ -45,7 +46,7 @@ def counters_of(access: Access, side: str) -> dict[str, int]:
     counters = {name: int(counts.get(counter, 0)) for name, counter in names}
     longest = counts.get(side + "Longest")
     if longest is None and side + "Elapsed" in counts:
-        return counters  # an older trace, which has no more
+        return counters  # an older trace has no more counters
     moved = access.moved(side)
     if longest is not None and moved > 1:
         counters["maxElapsed"] = int(longest)
@@ -58,40 +59,41 @@ def counters_of(access: Access, side: str) -> dict[str, int]:
 
 
 def _end(access: Access, side: str, last: int) -> int | None:
-    """The last moment of a side; None where one call alone moved bytes: its start and its time imply it."""
+    """Return the last moment of a side; None where a single call moved bytes, as its start and its time imply the
+    end."""
     return None if side + "s" in access.counts and access.moved(side) <= 1 else last
 
 
 class Kept:
-    """What the settings keep of a run: by it, what an activity is tied to and is part of."""
+    """The record classes that the settings keep, and the resulting ties of activities to agents and wholes."""
 
     def __init__(self, trace: Trace) -> None:
         self.run = trace.iri
         self.left_out = left_out(trace.run.get("detail", ""))
 
     def program(self, iri: str) -> str | None:
-        """Return a program as what an activity or entity is tied to, where programs are recorded."""
+        """Return the term of a program to which an activity or entity is tied; None where programs are not recorded."""
         return None if "program" in self.left_out else named(iri)
 
     def whole(self, process: Process) -> str:
-        """Return what the phases of a process are parts of: the run, where processes are left out."""
+        """Return the IRI of which the phases of a process are parts: the run, where processes are not recorded."""
         return self.run if "process" in self.left_out and process.image != "task" else process.iri
 
     def only_thread(self, process: Process) -> Thread | None:
-        """Return the thread of a process that has one: its phases name it, so that each of its calls need not."""
+        """Return the only thread of a process; None if there are several. The phases name it, so its calls need not."""
         return process.threads[0] if len(process.threads) == 1 and "thread" not in self.left_out else None
 
 
 class CallGraph:
-    """Writes what the calls of processes did."""
+    """Writes the activities of the calls of processes."""
 
     def __init__(self, graph: Graph, trace: Trace, identity: Identity, out: Conclusions) -> None:
         self.graph, self.identity, self.out, self.kept = graph, identity, out, Kept(trace)
         self.usual: dict[str, str] = {}
-        self.opened: Opening | None = None  # the opening at hand, until an access states it
+        self.opened: Opening | None = None  # the current opening, until an access states it
 
     def activities(self, process: Process) -> Iterator[None]:
-        """The activities of a process; yields now and then, so that the lines can be taken away."""
+        """Write the activities of a process; yield from time to time, so that the caller can take the lines."""
         self._usual_functions(process)
         for opening in self._openings(process):
             self.opening(opening)
@@ -102,7 +104,7 @@ class CallGraph:
         yield
 
     def opening(self, opening: Opening) -> None:
-        """What was done through an opening."""
+        """Write the activities of an opening."""
         version = self._entity(opening)
         entity = version.iri if version else None
         self.opened = opening if self._is_stated_by_access(opening) else None
@@ -115,8 +117,8 @@ class CallGraph:
         return "api" in self.kept.left_out and not opening.inherited
 
     def _is_stated_by_access(self, opening: Opening) -> bool:
-        """Whether the first read or write states the function and the time of the opening. Otherwise the opening is an
-        activity of its own."""
+        """Return whether the first read or write states the function and the time of the opening; else Open is a
+        separate activity."""
         known = opening.api and not self.kept.left_out & {"api", "duration"}
         return bool(known) and any(access.first_read or access.first_write for access in opening.accesses)
 
@@ -129,7 +131,7 @@ class CallGraph:
             self.graph.say(iri, ("noise", turtle.boolean(True)))
 
     def _usual_functions(self, process: Process) -> None:
-        """State with each phase by which function most of what it read or wrote was opened."""
+        """State with each phase the function that opened most of the files that the phase read or wrote."""
         counts: dict[str, Counter[str]] = {}
         for opening in filter(self._is_stated_by_access, self._openings(process)):
             access, start = next(
@@ -155,7 +157,8 @@ class CallGraph:
         yield from (one for one in process.containers if id(one) not in seen)
 
     def _entity(self, opening: Opening) -> Version | None:
-        """The version that an opening's activities touched: what it left, or else what it found."""
+        """Return the version that an opening's activities touched: the one at its close, or else the one that it
+        found."""
         if opening.kind != "FileVersion":
             return None
         for facts in (opening.at_close, opening.settled, opening.facts):
@@ -200,14 +203,15 @@ class CallGraph:
             self.activity(f"{access.iri}/call", kind, acting, thread, api, counters, start, entity, end)
 
     def _channel(self, access: Access, kind: str) -> str | None:
-        """The pipe or direction of a connection that was written into or read from; its end is nothing read."""
+        """Return the pipe or direction of a connection that an access wrote or read; None for a read at the end of a
+        pipe."""
         written, read = self.out.channels.get(access.opening.iri, (None, None))
         if kind == "Write":
             return written
         return read if access.count("readBytes") or "reads" not in access.counts else None
 
     def _failures(self, process: Process) -> None:
-        """What failed on a file is said of it; the rest is summed over the process."""
+        """Write the failed calls: on a file, as activities on it; all others as sums over the process."""
         sums: dict[tuple[str, str, int], list[int]] = {}
         for failure in process.failures:
             entity = self._entity_iri(failure.opening) if failure.kind in INFLUENCES else None
@@ -229,11 +233,11 @@ class CallGraph:
     def _failed(
         self, process: Process, iri: str, kind: str, thread: str | None, api: str, error: int, count: int
     ) -> None:
-        """Calls that failed: of a thread, or of the whole process."""
+        """Write calls that failed: of a thread, or of the entire process."""
         agent = self.kept.program(self.out.programs[process.iri].iri)
         if thread and "thread" not in self.kept.left_out:
             agent = named(thread)
-        kind = "IOActivity" if kind == "Copy" else kind  # a Copy is what made something
+        kind = "IOActivity" if kind == "Copy" else kind  # a Copy is an activity that made an entity
         self.graph.node(
             iri,
             kind,
@@ -245,7 +249,7 @@ class CallGraph:
         )
 
     def _copied(self, access: Access, entity: str | None) -> None:
-        """What the kernel copied was read and written, though by no process's hand."""
+        """Write a kernel copy as a read and a write, though no process had the bytes in its memory."""
         copy = next((c for c in access.opening.copied_from if c.access is access), None)
         if copy is None:  # its source was in a damaged part of the trace
             return
@@ -260,9 +264,10 @@ class CallGraph:
         self, iri: str, kind: str, process: Process, thread: str, api: str, counters: dict[str, int], start: int,
         entity: str | None, end: int | None = None, phase: Phase | None = None,
     ) -> None:  # fmt: skip
-        """One activity: calls of a class by a thread from `start` to `end`, part of what its process did then."""
+        """Write one activity: calls of a class by a thread from `start` to `end`, as a part of the process's phase at
+        the start."""
         graph, alone = self.graph, self.kept.only_thread(process)
-        phased = "thread" in self.kept.left_out or (alone and alone.iri == thread)  # then the phase says who
+        phased = "thread" in self.kept.left_out or (alone and alone.iri == thread)  # then the phase names the thread
         timed = "duration" not in self.kept.left_out
         graph.node(
             iri,

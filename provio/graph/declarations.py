@@ -1,4 +1,4 @@
-"""What the programs of a run said: facts and conclusions in, their part of the run's graph out."""
+"""Write the declarations of the programs of a run into the run's graph."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from provio.trace.facts import Process
 from provio.trace.metrics import Metric
 from provio.trace.run_facts import Trace
 
-# Classes by the names that programs give: a general class and a kind in, the types that a node has out.
+# The classes of nodes, by the kinds that programs declare.
 
 
-TOP = NS + "Extensible"  # which says nothing
+TOP = NS + "Extensible"  # carries no information
 
 
 def types_of_kind(general: str, kind: str) -> tuple[Sequence[str], bool]:
-    """Return the IRIs of the classes of a node, the most specific first, and whether the kind is known by them.
+    """Return the IRIs of the classes of a node, the most specific first, and whether they express the kind.
 
-    One of them alone implies what else the node is (`implied.classes`).
+    One of them alone implies the other classes of the node (`provio.store.implied.classes`).
     """
     return _types(general, kind, len(vocabulary().parents))
 
@@ -37,7 +37,7 @@ def _types(general: str, kind: str, _known: int) -> tuple[Sequence[str], bool]:
     lowest = found or top
     above = sorted(superclasses(lowest), key=lambda c: (-len(superclasses(c)), c))
     between = [iri for iri in above if iri == top or top in superclasses(iri)]
-    if general == "DataObject":  # any other class below it stands alone
+    if general == "DataObject":  # any other subclass is stated alone
         between = between[: 0 if lowest.startswith(NS) else 1 + [iri.startswith(NS) for iri in between].index(True)]
     return [lowest, *between], found is not None or not kind
 
@@ -54,13 +54,13 @@ LONGEST = 200  # characters of a name in an IRI
 
 
 class SaidGraph:
-    """Writes what was said; `say` adds properties to a subject."""
+    """Writes the declarations; `say` adds properties to a subject."""
 
     def __init__(self, trace: Trace, conclusions: Conclusions, say: Say) -> None:
         self.trace, self.out, self.say = trace, conclusions, say
 
     def nodes(self) -> Iterator[None]:
-        """All of it."""
+        """Write all declarations; yield from time to time."""
         checkpoints = {one.iri for one in self.trace.said.checkpoints}
         for version in self.out.said.versions.values():
             yield from self._version(version)
@@ -108,7 +108,7 @@ class SaidGraph:
         self._had("hadConfiguration", under.version, under.task)
 
     def _had(self, word: str, iri: str, task: str) -> None:
-        """Say of the run that it had something, and of the Task in which that was said."""
+        """Tie an entity to the run, and to the Task in which it was declared."""
         self.say(self.trace.iri, (word, f"<{iri}>"))
         strand = self.out.strands.get(task)
         if strand:
@@ -143,7 +143,7 @@ class SaidGraph:
         return self.out.phase_at(actor, at).iri
 
     def _entity(self, iri: str) -> Iterator[None]:
-        """Something that no file shows, which has been told of once or more often."""
+        """Write an entity without a file, which was declared once or several times."""
         for said in self.out.said.kept[iri]:
             identifier = turtle.literal(said.identifier) if said.identifier else None
             self._typed(iri, "DataObject", said.kind, _name(said.name), ("identifier", identifier))
@@ -165,7 +165,7 @@ def _name(name: str) -> Pair:
 
 
 def _segment(name: str) -> str:
-    """A name as the end of an IRI; a very long one by its hash."""
+    """Return a name as the end of an IRI; a very long one as its hash."""
     encoded = quote(name.encode("utf-8", "surrogatepass"), safe="-._~")
     if len(encoded) <= LONGEST:
         return encoded

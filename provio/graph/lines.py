@@ -1,4 +1,4 @@
-"""The lines of a graph: subjects, properties and values in, N-Triples out."""
+"""Write statements (subject, property, value) as lines of N-Triples."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cache
 from provio.base import turtle
 from provio.base.vocab import PROV, RDF, RDFS, RUN_BASE, XSD, provio, types
 
-Pair = tuple[str, str | None]  # a word, and an N-Triples term or None for what is not known
-# Comments in the N-Triples of a run: the statements that follow belong to the run, or are about shared things.
+Pair = tuple[str, str | None]  # a property's name, and an N-Triples term; None: not known
+# Comments in the N-Triples of a run: the statements that follow belong to the run, or are about shared entities.
 OWN, SHARED = "# own\n", "# shared\n"
 _ZEROS = re.compile(r"\.?0+Z")
 _ZERO_TIME = f'0Z"^^<{XSD}dateTime>'
@@ -17,7 +17,8 @@ _ZERO_TIME = f'0Z"^^<{XSD}dateTime>'
 
 @cache
 def term(name: str) -> str:
-    """Return a word of provio's or, with its prefix, of PROV's as an N-Triples term; `a` is `rdf:type`."""
+    """Return a vocabulary term of provio, or with its prefix of PROV or RDFS, as an N-Triples term; `a` is
+    `rdf:type`."""
     prefix, _, local = name.rpartition(":")
     if name == "a":
         return f"<{RDF}type>"
@@ -30,14 +31,15 @@ def _typing(kind: str) -> tuple[Pair, ...]:
 
 
 class Graph:
-    """Lines of N-Triples; `node` begins a subject, `say` adds to it. Nothing is checked here: see
+    """Lines of N-Triples; `node` starts a subject, `say` adds to it. Nothing is checked here: see
     `provio.base.vocab`."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def node(self, iri: str, kind: str, *pairs: Pair) -> None:
-        """Add a typed subject and its properties; a value of None is left out, and of no kind nothing is said."""
+        """Add a typed subject and its properties; a value of None is omitted, and with an empty `kind` no type is
+        stated."""
         self.say(iri, *_typing(kind), *pairs)
 
     def say(self, iri: str, *pairs: Pair) -> None:
@@ -45,8 +47,11 @@ class Graph:
         self.lines += [f"<{iri}> {term(name)} {value} .\n" for name, value in pairs if value is not None]
 
     def version(self, iri: str, begun: int | None) -> None:
-        """Note a version for the index of versions (`across.versions`), in a comment: when its writer may have begun
-        (ns since 1970), None where it has none."""
+        """Add a comment with a version for the index of versions (`provio.store.versions`).
+
+        `begun` is the earliest moment at which its writer may have started (ns since 1970); None where it has no
+        writer.
+        """
         self.lines.append(_note(iri, begun))
 
 
@@ -55,8 +60,8 @@ def _note(iri: str, begun: int | None) -> str:
 
 
 class RunGraph(Graph):
-    """The lines of a run's graph: what belongs to the run (by the subject's or the value's IRI) in `lines`, and what is
-    about shared things in `shared`, with times as a store returns them."""
+    """The lines of a run's graph: `lines` are statements that belong to the run (by the subject's or the value's
+    IRI), `shared` are those about shared entities, with times in the form in which a store returns them."""
 
     def __init__(self, run_iri: str) -> None:
         super().__init__()
@@ -81,11 +86,11 @@ class RunGraph(Graph):
                 self.shared.append(f"<{iri}> {term(name)} {time} .\n")
 
     def version(self, iri: str, begun: int | None) -> None:
-        """Note a version, among what is about shared things: the run's list keeps it."""
+        """Add a comment with a version to the shared lines; the run's list keeps it."""
         self.shared.append(_note(iri, begun))
 
     def take(self) -> str:
-        """Return all lines, those of the run and the shared ones each after their mark, and forget them."""
+        """Return all lines, those of the run and the shared ones each after their mark, and clear them."""
         text = "".join((OWN, *self.lines, SHARED, *self.shared))
         self.lines.clear()
         self.shared.clear()
@@ -93,7 +98,8 @@ class RunGraph(Graph):
 
 
 def bundle_iri(run_iri: str) -> str:
-    """Return the IRI of a run's graph: a prov:Bundle is an entity, so it is not the run activity's."""
+    """Return the IRI of a run's graph: a prov:Bundle is an entity, so it differs from the IRI of the run, an
+    activity."""
     return run_iri + "/bundle"
 
 
@@ -103,10 +109,11 @@ def named(iri: str) -> str:
 
 
 def informed(name: str, earlier: str | None) -> list[Pair]:
-    """Return what says that an earlier activity informed one (`carriedFrom`, `launchedBy`, …); nothing of none."""
+    """Return the properties of an activity that an earlier one informed (`carriedFrom`, `launchedBy`, …); none
+    without an earlier one."""
     return [(name, named(earlier)), ("prov:wasInformedBy", named(earlier))] if earlier else []
 
 
 def path_if_known(name: str, value: bytes | None) -> Pair:
-    """Return what says a path, under the name of the way in which it is written."""
+    """Return the property of a path, with the name that corresponds to its encoding."""
     return turtle.text_or_encoded(name, value) if value is not None else (name, None)

@@ -1,4 +1,4 @@
-"""The objects inside files in a run's graph: conclusions and facts in, statements out by `provio.graph.run`'s hand."""
+"""Write the objects inside files into a run's graph, through the functions of `provio.graph.run`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from provio.lineage.model import Conclusions, MemberVersion, Phase
 from provio.trace.facts import Access, Event, Member, Process
 
 TEXTS = ("shape", "datatype", "chunks", "filters")
-SUMMED = frozenset({"Close"})  # over all objects: of each one it says nothing, but how long all of them took
+SUMMED = frozenset({"Close"})  # summed over all objects: only the total time matters
 
 
 @plain(frozen=True)
 class Hand:
-    """What `provio.graph.run` writes with: a typed node and its properties, an I/O activity, an access's counters,
-    a program where programs are recorded."""
+    """The functions of `provio.graph.run` for writing: a typed node and its properties, an I/O activity, an access's
+    counters, a program where programs are recorded."""
 
     node: Callable[..., None]
     activity: Callable[..., None]
@@ -28,14 +28,14 @@ class Hand:
 
 
 class MemberGraph:
-    """Writes what there is to say of objects inside files."""
+    """Writes the objects inside files and the activities on them."""
 
     def __init__(self, out: Conclusions, hand: Hand) -> None:
         self.out, self.hand = out, hand
         self.held: set[str] = set()
 
     def members(self) -> Iterator[None]:
-        """The objects of versions, each held by what it lies in."""
+        """Write the objects of versions, each as a member of the object that contains it; yield after each."""
         for member in self.out.members.values():
             if member.file not in self.out.elsewhere:
                 self._member(member)
@@ -61,7 +61,7 @@ class MemberGraph:
         self._hold(member)
 
     def _hold(self, member: MemberVersion) -> None:
-        """Say what an object lies in, up to the version: a group, or what has the attribute."""
+        """State the containers of an object, up to the version: groups, or the object that has the attribute."""
         iri, path = member.iri, member.path
         if member.name is None:
             path = os.path.dirname(path)
@@ -78,7 +78,8 @@ class MemberGraph:
             iri, path = holder, os.path.dirname(path)
 
     def activities(self, process: Process) -> Iterator[None]:
-        """What a process did to objects: reads, writes, other calls that are counted, and what befell names."""
+        """Write the activities of a process on objects: reads, writes, other counted calls, and changes of names;
+        yield from time to time."""
         for container in process.containers:
             for member in container.members:
                 for access in member.accesses:
@@ -107,10 +108,10 @@ class MemberGraph:
             self._called(access, "Write", made or read)
 
     def _sums(self, process: Process) -> None:
-        """One activity for each thread and function whose calls are summed, from the first of them to the last."""
+        """Write one activity for each thread and function with summed calls, from the first of them to the last."""
         sums: dict[tuple[str, str], list[Access]] = {}
         members = (member for container in process.containers for member in container.members)
-        each = (access for member in members for access in member.accesses)  # so at detail `call` alone
+        each = (access for member in members for access in member.accesses)  # only at detail `call`
         for access in (*process.summed, *each):
             if access.operation in SUMMED and access.count("count"):
                 sums.setdefault((access.thread.iri, access.counts.get("api", "")), []).append(access)
@@ -141,7 +142,8 @@ class MemberGraph:
         return self.out.finer_at(process, moment) if process.iri in self.out.finer else None
 
     def _event(self, event: Event, paths: dict[str, bytes]) -> None:
-        """A call on a name, or a resize. Names are said behind the file's: they are none of the file system's."""
+        """Write a call on a name, or a resize. Names follow the file's path and `#`, as they are not names of the
+        file system."""
         entity = self.out.made_as.get(event.record.get("object", ""))
         api = event.record.get("api", event.kind.lower())
         counters = {"elapsed": event.number("elapsed")}

@@ -1,9 +1,9 @@
-"""The ranks of a run's parallel programs: all processes of a run in, an agent for each rank out.
+"""Write an agent for each rank of a run's parallel programs.
 
-A rank is what several processes may act for (what it starts has its number too). Its name is made of the run's, of its
-program's and of its number. A program is what its launcher calls it; else what the recorded process that started the
-ranks started; else all ranks of the run of which neither is known, or, where a number recurs among these, those that
-one process started.
+Several processes may act for a rank (a process that it starts has its number too). The name of a rank has the run,
+the program and the number. The name of a program is the one that its launcher gives; else that of the recorded
+process that started the ranks. All remaining ranks of the run count as one program, or, where a number recurs among
+them, those that one process started.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Say = Callable[..., None]
 
 @plain()
 class Agent:
-    """A rank: its number, of how many ranks (0: nobody says), who numbers them, and the hosts of its processes."""
+    """A rank: its number, the number of ranks (`size`, 0: unknown), the launcher that numbers them, and its
+    processes' hosts."""
 
     iri: str
     number: int
@@ -33,7 +34,7 @@ class Agent:
 
 
 class Ranks:
-    """The agents of a run, and which of them each process acts for."""
+    """The agents of a run, and the agent that each process acts for."""
 
     def __init__(self, trace: Trace) -> None:
         self.agents: dict[str, Agent] = {}
@@ -43,7 +44,7 @@ class Ranks:
         for process in trace.processes.values() if ranked else ():
             self.by_pid.setdefault((process.host, process.pid), []).append(process)
         programs = {process.iri: self._program(process) for process in ranked}
-        starters: dict[str, set[str]] = {}  # number → who started ranks of it, of nameless programs
+        starters: dict[str, set[str]] = {}  # number → the starters of its ranks of nameless programs
         for process in ranked:
             name, starter = programs[process.iri]
             if name == NAMELESS:
@@ -55,7 +56,7 @@ class Ranks:
         self.by_pid = {}
 
     def _program(self, process: Process) -> tuple[str, str]:
-        """The name of a rank's program, and the process that started it as far as is known without one."""
+        """Return the name of a rank's program, and for a nameless one, the process that started it as far as known."""
         said = process.record.get("parallelProgram", "")
         return (turtle.segment(said), "") if said else self._starter(process)
 
@@ -69,7 +70,8 @@ class Ranks:
         self.of[process.iri] = iri
 
     def _starter(self, process: Process) -> tuple[str, str]:
-        """The first process above that is no rank; where it is not recorded, what is known of it."""
+        """Return the name of the first process above that is no rank; where it is not recorded, NAMELESS and the
+        known facts."""
         seen = {process.iri}
         while "rank" in process.record:
             above = [one for one in self.by_pid.get((process.host, process.parent_pid), ()) if one.iri not in seen]
@@ -81,12 +83,13 @@ class Ranks:
         return f"{process.host}.{process.pid}.{process.tick}", ""
 
     def acting(self, process: str, program: str) -> None:
-        """Note which program a process ran."""
+        """Record which program a process ran."""
         if process in self.of:
             self.agents[self.of[process]].programs.add(program)
 
     def say(self, node: Say, say: Say, person: str | None) -> Iterator[None]:
-        """Say of each rank what it is, for which user it acts, and which programs act for it."""
+        """Write each rank: its properties, the user for whom it acts, and the programs that act for it; yield after
+        each."""
         for agent in self.agents.values():
             of = f" of {agent.size}" if agent.size else ""
             node(

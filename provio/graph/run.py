@@ -1,4 +1,4 @@
-"""One run's facts and conclusions in, its named graph out as N-Triples lines (`docs/graph.md` says what it holds)."""
+"""Write the named graph of one run as N-Triples lines (`docs/graph.md` describes its content)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ JOB_FACTS = ("jobId", "jobArrayIndex", "jobNodes", "jobPartition", "jobAccount",
 
 
 class Ends:
-    """How the processes of a run ended: their parents' waits say it, each of the last image with the pid and tick."""
+    """How the processes of a run ended, as their parents' waits recorded it; each end is of the last image with the
+    pid and tick."""
 
     def __init__(self, trace: Trace) -> None:
         processes = sorted(trace.processes.values(), key=lambda process: process.started)
@@ -43,14 +44,14 @@ class Ends:
         }
 
     def of(self, process: Process) -> Record:
-        """Return what was said of a process's end, if anything."""
+        """Return the record of a process's end; empty where there is none."""
         at, packed = self.ends.get((process.host, process.pid), (0, None))
         last = self.last_images[process.host, process.pid, process.tick]
         return packed.record() if packed and last == process.iri and at >= process.started else {}
 
 
 class Whole:
-    """What is to be known of all processes of a run: how they ended, which rank each is, when the first began."""
+    """Facts about all processes of a run: how they ended, the rank of each, and when the first started."""
 
     def __init__(self, trace: Trace) -> None:
         self.ends, self.ranks = Ends(trace), Ranks(trace)
@@ -60,9 +61,11 @@ class Whole:
 def triples(
     trace: Trace, identity: Identity, conclusions: Conclusions, whole: Whole, of_run: bool = False
 ) -> Iterator[str]:
-    """Yield the lines of the graph of a part of a run, in pieces of bounded size in which marks divide what belongs to
-    the run from what is about shared things: what is said of the processes and versions in it, and, where `of_run`, of
-    the run itself and its ranks."""
+    """Yield the lines of the graph of a partition of a run, in pieces of bounded size.
+
+    Marks in each piece separate the statements that belong to the run from those about shared entities. The lines
+    describe the processes and versions in the partition, and with `of_run` also the run itself and its ranks.
+    """
     graph = RunGraph(trace.iri)
     writer = _Writer(graph, trace, identity, conclusions, whole)
     for step in chain((writer.run(), writer.ranks()) if of_run else (), writer.steps()):
@@ -73,7 +76,7 @@ def triples(
 
 
 def ties(tied: Iterable[tuple[str, str, str]]) -> str:
-    """Return the lines that tie phases of the run: (phase, `carriedFrom` or `launchedBy`, the earlier one)."""
+    """Return the lines that tie phases of the run: (phase, `carriedFrom` or `launchedBy`, the earlier phase)."""
     graph = Graph()
     for phase, name, earlier in tied:
         graph.say(phase, *informed(name, earlier))
@@ -81,7 +84,7 @@ def ties(tied: Iterable[tuple[str, str, str]]) -> str:
 
 
 def _own_name(version: Version) -> bytes | None:
-    """The last name of a version, where its File does not say it already."""
+    """Return the last name of a version; None where its File already states it."""
     if len(version.sightings) == 1:
         return None
     name = version.last_name or None
@@ -89,7 +92,7 @@ def _own_name(version: Version) -> bytes | None:
 
 
 class _Writer:
-    """Writes the graph of one run, a kind of node after the other."""
+    """Writes the graph of one run, one kind of node after the other."""
 
     def __init__(self, graph: Graph, trace: Trace, identity: Identity, conclusions: Conclusions, whole: Whole) -> None:
         self.graph = graph
@@ -111,7 +114,7 @@ class _Writer:
         self.acting = {} if "rank" in self.kept.left_out else whole.ranks.of
 
     def steps(self) -> Iterable[Iterable[None]]:
-        """The parts of the graph; each yields now and then, so that its lines can be taken away."""
+        """Yield the parts of the graph; each yields from time to time, so that the caller can take the lines."""
         for process in self.trace.processes.values():
             yield self._process(process)
             yield self.calls.activities(process)
@@ -123,7 +126,7 @@ class _Writer:
         yield self._rest()
 
     def _lone(self, process: Process) -> Iterator[None]:
-        """What a process did to lone files, and what these are."""
+        """Write the lone files of a process, and the process's activities on them."""
         for part in traces.lone_files(self.trace, process):
             found = conclude_lone(part, self.identity, self.out)
             writer = _Writer(self.graph, part, self.identity, found, self.whole)
@@ -138,7 +141,7 @@ class _Writer:
             yield from writer._versions()
 
     def run(self) -> Iterator[None]:
-        """What is said of the run itself, and of all that it began with."""
+        """Write the run itself, and the facts at its start."""
         run, graph = self.trace.run, self.graph
         ended = run.get("endedNs")
         graph.node(
@@ -184,21 +187,21 @@ class _Writer:
         yield
 
     def ranks(self) -> Iterator[None]:
-        """What is said of each rank."""
+        """Write the ranks."""
         for process, program in self.out.programs.items() if self.acting else ():
             if "program" not in self.kept.left_out:
                 self.whole.ranks.acting(process, program.iri)
         yield from self.whole.ranks.say(self.graph.node, self.graph.say, self.person) if self.acting else ()
 
     def _host(self, iri: str, name: str, record: Record) -> None:
-        """Say of a host that took part what was found of its clock."""
+        """Write a host that took part, with the measurements of its clock."""
         called = turtle.literal(name)
         measured = [(word, turtle.integer(int(record[word]))) for word in CLOCK if word in record]
         self.graph.node(iri, "Host", ("name", called), ("rdfs:label", called), *measured)
         self.graph.say(self.trace.iri, ("prov:atLocation", named(iri)))
 
     def _jobs(self) -> list[dict[str, str]]:
-        """The facts of the run's own job, and of those that joined it."""
+        """Return the facts of the run's own job, and of those that joined it."""
         own = {name: self.trace.run[name] for name in JOB_FACTS if name in self.trace.run}
         return [*([own] if "jobId" in own else []), *self.trace.jobs.values()]
 
@@ -243,7 +246,7 @@ class _Writer:
         )
 
     def _phases(self, process: Process, program: str) -> None:
-        noise: dict[str, bool] = {}  # each process decides by itself what of its inputs is the system's own
+        noise: dict[str, bool] = {}  # whether an input is noise depends on the process
         for found in self.out.inputs.get(process.iri, ()):
             noise[found.version] = noise.get(found.version, True) and found.noise
         for phase in self.out.phases[process.iri]:
@@ -252,7 +255,7 @@ class _Writer:
             self._phase(phase, program, phase.iri.rpartition("/")[0], noise)
 
     def _task(self, task: Task, strand: Strand, program: str) -> None:
-        """A Task as a whole; what it used and generated its parts say."""
+        """Write a Task as one activity; its parts state the entities that it used and generated."""
         record, graph = task.record, self.graph
         name = path_of(record, "name") or b"task"
         within = task.part_of + "/" if task.part_of in self.out.strands else self.kept.whole(task.process)
@@ -286,7 +289,7 @@ class _Writer:
             graph.say(program.plan.version, ("a", named(PROV + "Plan")))
 
     def _end(self, process: Process) -> list[Pair]:
-        """How a process ended."""
+        """Return the exit code or signal of a process."""
         record = self.whole.ends.of(process)
         return [(name, turtle.integer(int(record[name]))) for name in ("exitCode", "signal") if name in record]
 
@@ -329,7 +332,8 @@ class _Writer:
         return version is not None and version.noise
 
     def _code(self, phase: Phase) -> tuple[Code, ...]:
-        """What is said of the first phase of a process alone: the others carry it on."""
+        """Return the code that a phase states: only the first phase of a process states it, as the others carry it
+        on."""
         phases = self.out.phases[phase.process.iri], self.out.finer.get(phase.process.iri, (None,))
         first = phase.process.image != "task" and any(phase is known[0] for known in phases)
         return self.out.programs[phase.process.iri].code if first else ()
@@ -366,14 +370,15 @@ class _Writer:
             self._file(file, path)
 
     def _begun(self, version: Version) -> int | None:
-        """When a writer in the run may have begun to make a version, at the earliest; None where none made it."""
+        """Return the earliest moment at which a writer in the run may have started to make a version; None without a
+        writer."""
         if version.generated_by is None:
             return None
         earlier = (int(found["mtime"]) for found in map(VERSION.match, version.revision_of) if found)
-        return max(earlier, default=self.whole.begun)  # what its writer kept was there before it
+        return max(earlier, default=self.whole.begun)  # the kept content existed before the writer started
 
     def _made_in(self, entity: str) -> str | None:
-        """The finer phase that finished it, where its process has finer ones."""
+        """Return the finer phase that finished an entity; None where its process has no finer phases."""
         phase = self.out.made_in.get(entity)
         return named(phase) if phase else None
 
@@ -383,7 +388,7 @@ class _Writer:
             self.graph.node(file, "File", path_if_known("path", path))
 
     def _image_of_container(self) -> None:
-        """The image that the processes in its container used, and its own files among the versions of the run."""
+        """Write the image that the processes in its container used, with its files among the versions of the run."""
         record, iri = self.trace.image, self.identity.image(self.trace.image)
         labels = record.get("imageLabel", "").split("\n")
         members = (version for version in self.out.versions.values() if self._is_of_image(version))

@@ -1,9 +1,8 @@
-"""Pipes and connections: a run's openings in; for each pipe, and each direction of a connection, who wrote to it and
-who read from it, when, and which of its bytes, out.
+"""Find who wrote to and read from each pipe and each direction of a connection, when, and at which byte positions.
 
-What goes in first comes out first. So where every byte is accounted for, a stretch of reading holds what lies between
-two positions, and comes from the stretches of writing that lie there, whenever those were; where not, from all that
-began before it ended.
+The data is first in, first out. Where every byte is accounted for, a stretch of reading contains the bytes between
+two positions and comes from the stretches of writing at these positions, independent of their times. Otherwise it
+comes from all stretches of writing that started before it ended.
 """
 
 from __future__ import annotations
@@ -24,17 +23,16 @@ from provio.lineage.ranks import is_launcher
 from provio.trace.facts import Opening, Process, Stretch
 from provio.trace.run_facts import Trace
 
-# The two ends of connections: a run's sockets in, for each the name of what is written at it and at its other end
-# out.
+# The two ends of connections.
 
 
 def unknown(own: str) -> str:
-    """Return what an end calls what is written at its other end, where it does not know that one."""
+    """Return the name of the other direction of a connection, for an end that does not know its peer."""
     return own + "~other"
 
 
 class Ends:
-    """Names what is written at each end of a connection; both directions have names of their own."""
+    """Names of the two directions of each connection: an end's own direction is the data that is written at it."""
 
     def __init__(self, trace: Trace, identity: Identity) -> None:
         self.identity = identity
@@ -49,19 +47,20 @@ class Ends:
         self._by_process(sockets)
 
     def own(self, opening: Opening) -> str:
-        """Return the name of what is written at this end."""
+        """Return the name of the direction that is written at this end."""
         connection = opening.connection
         if connection.local and connection.peer:
             return self.identity.connection(opening.process.host, connection.local, connection.peer)
         return self.identity.pipe(opening)
 
     def other(self, opening: Opening) -> str:
-        """Return the name of what is written at the other end."""
+        """Return the name of the direction that is written at the other end."""
         own = self.own(opening)
         return self.others.get(own) or unknown(own)
 
     def aliases(self, opening: Opening) -> Iterator[tuple[str, str]]:
-        """Yield (name, ours): what another run, at the other end, may call what is written at one of the two."""
+        """Yield (name in another run, name here) for the two directions; the other run has the other end of the
+        connection."""
         other, own, pid = self._stated(opening), self.own(opening), opening.connection.peer_pid
         if other and opening.connection.peer_inode:
             yield unknown(other), own
@@ -70,7 +69,8 @@ class Ends:
             yield self._between(opening, pid, opening.process.pid), unknown(own)
 
     def _between(self, opening: Opening, writer: int, reader: int) -> str:
-        """What all connections by one address between two processes are called, where no more is known of them."""
+        """Return the name of all connections through one address between two processes, where nothing more is known
+        of them."""
         place = self.identity.channel("Socket", opening.process.host, "processes", writer)
         return f"{place}.{reader}/{segment(opening.path or b'')}"
 
@@ -83,8 +83,11 @@ class Ends:
         return None
 
     def _by_process(self, sockets: list[Opening]) -> None:
-        """Of a client that was gone before its server asked, the server knows the process: connections are accepted in
-        the order in which they were made."""
+        """Match a server's end, which knows only the client's process because the client had closed its end, with the
+        client's.
+
+        A server accepts connections in the order in which they were made.
+        """
         lost = [o for o in sockets if self.own(o) not in self.others and o.connection.peer_pid]
         waiting: dict[tuple[int, bytes | None], deque[Opening]] = {}
         for one in lost:
@@ -108,7 +111,7 @@ MAKES = frozenset({b"make", b"gmake", b"remake"})
 
 @plain(slots=True)
 class Part:
-    """A stretch of one process's writing or reading; its bytes lie between the positions `low` and `high`."""
+    """One stretch of writing or reading of a process; its bytes are between the positions `low` and `high`."""
 
     process: Process
     first: int
@@ -119,7 +122,7 @@ class Part:
     high: int = ENDLESS
 
     def reaches(self, read: Part) -> bool:
-        """Tell whether something of what was written here may be in a part that was read."""
+        """Return whether a part that was read may contain bytes that were written here."""
         return self.first <= read.last and self.low < read.high and read.low < self.high
 
 
@@ -134,17 +137,18 @@ class Channel:
     placed: bool = True
 
 
-NUMBER = 8  # bytes
+NUMBER = 8  # bytes: the size of the largest wake-up
 
 
 def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> list[Channel]:
-    """Return the pipes and connections of a run, their parts in the order of time; `conclusions` keep their names."""
+    """Return the pipes and connections of a run, with their parts in the order of time; set the `channels` and
+    `aliases` of `conclusions`."""
     found: dict[str, Channel] = {}
     ends = Ends(trace, identity)
     tokens, told = job_servers(trace) | _wake_ups(trace), _told_by_launchers(trace, ends)
     jupyter = {process.iri for process in kernels(trace)}
     for opening in trace.openings():
-        if opening.process.iri in jupyter:  # outside of its cells a kernel talks to the notebook
+        if opening.process.iri in jupyter:  # outside of its cells, a kernel only communicates with the notebook
             conclusions.channels[opening.iri] = ("", "")
             continue
         if opening.kind == "Pipe":
@@ -171,8 +175,11 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
 
 
 def job_servers(trace: Trace) -> set[tuple[str, str, int]]:
-    """Return the pipes and FIFOs that hold a make's tokens for jobs, which are no data: a make has both ends of such a
-    one and writes to it itself. Its $(shell …) writes to a pipe for it, its $(file …) has one end."""
+    """Return the pipes and FIFOs that hold a make's job tokens, which are no data.
+
+    A make has both ends of its token pipe and writes to it itself. In contrast, another process writes to the pipe of
+    `$(shell …)`, and `$(file …)` opens only one end.
+    """
     found = set()
     for process in trace.processes.values():
         if (process.executable or b"").rpartition(b"/")[2] in MAKES:
@@ -183,8 +190,10 @@ def job_servers(trace: Trace) -> set[tuple[str, str, int]]:
 
 
 def _wake_ups(trace: Trace) -> set[tuple[str, str, int]]:
-    """Return the pipes by which threads of a rank wake each other, which are no data: no other process has an end of
-    one, and what is written at once is no more than a number."""
+    """Return the pipes through which the threads of a rank wake each other, which are no data.
+
+    No other process has an end of such a pipe, and each write has at most the size of a number.
+    """
     users: dict[tuple[str, str, int], list[Opening]] = {}
     for opening in trace.openings() if any("rank" in one.record for one in trace.processes.values()) else ():
         if opening.kind == "Pipe":
@@ -199,7 +208,7 @@ def _wakes(ends: list[Opening]) -> bool:
 
 
 def _told_by_launchers(trace: Trace, ends: Ends) -> set[str]:
-    """The directions of connections in which a launcher speaks to what is none."""
+    """Return the directions of connections that a launcher writes and a process that is no launcher reads."""
     launchers = {process.iri for process in trace.processes.values() if is_launcher(process)}
     if not launchers:
         return set()
@@ -225,13 +234,15 @@ def _add(found: dict[str, Channel], name: str, opening: Opening, side: str) -> N
 
 
 def _adds_up(channel: Channel) -> bool:
-    """Whatever is read was written. What is left in a pipe is left at its end; not so of messages cut short."""
+    """Return whether every byte that was read was also written. Unread bytes of a pipe are at its end, which does no
+    harm; in a connection, messages may have been truncated, so the sums must be equal."""
     written, read = sum(part.size for part in channel.writes), sum(part.size for part in channel.reads)
     return read == written or (channel.kind == "Pipe" and read < written)
 
 
 def _place(parts: list[Part]) -> None:
-    """Those that ended before a part began lie before it, those that began after it ended behind it."""
+    """Set the positions of each part: after the parts that ended before it started, before those that started after
+    its end."""
     firsts, lasts = [part.first for part in parts], sorted(parts, key=lambda part: part.last)
     begun = [0, *accumulate(part.size for part in parts)]
     ended = [0, *accumulate(part.size for part in lasts)]
@@ -242,8 +253,8 @@ def _place(parts: list[Part]) -> None:
 
 
 def circles(channels: Iterable[Channel]) -> dict[str, int]:
-    """Return for each process that writes or reads a number: the same for those that each hear from the other, by
-    whatever ways."""
+    """Return a number for each process that writes or reads: the same number for processes that receive data from
+    each other, directly or through others."""
     onward: dict[str, set[str]] = {}
     for channel in channels:
         readers = {part.process.iri for part in channel.reads}

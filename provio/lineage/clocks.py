@@ -1,8 +1,8 @@
-"""What the clocks of several hosts leave open: by how much these may differ in, which orders are certain out.
+"""Decide which moments of several hosts are certainly in order, given the uncertainty of the hosts' clocks.
 
-Moments of one host are in order as they are. Those of two hosts are where they lie further apart than both clocks may
-be out; else either may have come first, both ways are followed, and a gap of the version says so. Times of files are
-all by their server's clock.
+Moments of one host are in order. Moments of two hosts are in order if they differ by more than the error of both
+clocks. Otherwise either may have been first: both possibilities are followed, and the version gets a gap that states
+this. All times of a file come from the clock of its server.
 """
 
 from __future__ import annotations
@@ -15,23 +15,26 @@ from provio.base.records import field, plain
 
 @plain(slots=True)
 class Clocks:
-    """`apart`: by how much moments of two hosts may be out of order (ns; 0: there is one host, or no more is known);
-    `unclear`: the hosts of which it is not known who was first, by version."""
+    """The uncertainty between hosts.
+
+    `apart` is by how much moments of two hosts may be out of order (ns; 0: there is one host, or nothing is known).
+    `unclear` maps each version to the hosts of which it is not known which was first.
+    """
 
     apart: int = 0
     unclear: dict[str, set[str]] = field(default_factory=dict)
 
     def between(self, one: str, other: str) -> int:
-        """Return by how much moments of two hosts may be out of order."""
+        """Return by how much moments of two hosts may be out of order (ns)."""
         return 0 if one == other else self.apart
 
     def doubt(self, version: str, one: str, other: str) -> None:
-        """Note that it is not known which of two hosts was first with a version."""
+        """Record that it is not known which of two hosts was first with a version."""
         if one != other and one and other:
             self.unclear.setdefault(version, set()).update((one, other))
 
     def gaps(self, without: Container[str] = ()) -> Iterator[tuple[str, str, str]]:
-        """Yield what to say of each such version, but for some."""
+        """Yield a gap (IRI, version, reason) for each such version that is not in `without`."""
         for version, hosts in ((one, hosts) for one, hosts in self.unclear.items() if one not in without):
             names, most = " and ".join(unquote(host) for host in sorted(hosts)), f"{-(-self.apart // 1_000_000)} ms"
             what = f"what {names} did to this file lies within {most}, by which their clocks may differ"

@@ -1,7 +1,7 @@
-"""Code is not data: finds the program of each process (executable, or the script an interpreter runs), and knows noise.
+"""Find the program of each process (executable, or the script that an interpreter runs), and classify noise.
 
-Noise is what was opened for reading only below a folder of the system or of the interpreter, outside the project's
-folder and not named on a command line. It is counted and hidden, never dropped.
+Code is not data. Noise is a file that was opened only for reading, below a folder of the system or of the
+interpreter, outside the project's folder and not named on a command line. It is counted and hidden, never dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from provio.system.statx import Facts
 from provio.trace.facts import Opening, Process
 from provio.trace.run_facts import Trace
 
-# Which argument of which program is the script that it runs: a command line in, the files that may be it out.
+# Rules by which each interpreter finds its script on the command line.
 
 
 _SHELL = Interpreter(("-o", "+o", "-O", "+O", "--rcfile", "--init-file"), ("-c", "-s"))
@@ -75,13 +75,13 @@ INTERPRETERS: Mapping[str, Interpreter] = {
 
 @plain(frozen=True)
 class Script:
-    """What an interpreter was given to run: paths that may be it, or the name of a module."""
+    """The script that an interpreter runs: the paths at which it may be, or the name of a module."""
 
     paths: tuple[bytes, ...] = ()
     module: str = ""
 
     def found(self, opened: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield those of the paths that were opened that are the script."""
+        """Yield the opened paths that may be the script."""
         if self.module:
             place, name = re.escape(self.module.replace(".", "/")), re.escape(self.module.rpartition(".")[2])
             folder = re.escape("/".join(self.module.split(".")[:-1]) + "/").removeprefix("/")
@@ -94,7 +94,8 @@ class Script:
 
 
 def rule_of(name: str, own: Mapping[str, Interpreter]) -> Interpreter | None:
-    """Return how the program of this name reads its options, where it is an interpreter; `own` rules come first."""
+    """Return the option rules of the program with this name; None if it is no interpreter. `own` rules have
+    precedence."""
     added = next((rule for glob, rule in own.items() if fnmatchcase(name, glob)), None) if own else None
     return added or _known_rule(name)
 
@@ -106,7 +107,7 @@ def _known_rule(name: str) -> Interpreter | None:
 
 
 def script_of(arguments: list[bytes], cwd: bytes, rule: Interpreter) -> Script | None:
-    """Return the script of a command line, where it names one or the interpreter takes one by itself."""
+    """Return the script of a command line; None if the line names none and the interpreter has no default."""
     words = [os.fsdecode(argument) for argument in arguments[1:]]
     named, module, folder = _read(words, rule)
     if module:
@@ -114,12 +115,12 @@ def script_of(arguments: list[bytes], cwd: bytes, rule: Interpreter) -> Script |
     if named is None:
         return None
     names = [named, f"{named}/__main__.py"] if named else list(rule.default)
-    starts = dict.fromkeys((os.path.join(cwd, os.fsencode(folder)), cwd))  # what is known of cwd may be what came of -C
+    starts = dict.fromkeys((os.path.join(cwd, os.fsencode(folder)), cwd))  # the recorded cwd may be the folder of -C
     return Script(tuple(os.path.normpath(os.path.join(at, os.fsencode(name))) for at in starts for name in names))
 
 
 def _read(words: list[str], rule: Interpreter) -> tuple[str | None, str, str]:
-    """The script that is named (None: there is none, empty: none is named), the module, the folder it starts in."""
+    """Return the script (None: there is none; empty: none is named), the module, and the folder in which it starts."""
     named, folder, rest = "", "", iter(words)
     signs = ("-", "+") if any(option.startswith("+") for option in rule.value) else ("-",)
     for word in rest:
@@ -139,7 +140,7 @@ def _read(words: list[str], rule: Interpreter) -> tuple[str | None, str, str]:
 
 
 def _valued(word: str, rule: Interpreter, rest: Iterator[str]) -> Iterator[tuple[str, str]]:
-    """The options in a word, each with its value, which may be the next word."""
+    """Yield the options in a word, each with its value, which may be the next word."""
     for option, attached in _options(word, rule):
         if option in rule.with_value:
             yield option, next(rest, "") if attached is None else attached
@@ -148,7 +149,7 @@ def _valued(word: str, rule: Interpreter, rest: Iterator[str]) -> Iterator[tuple
 
 
 def _options(word: str, rule: Interpreter) -> Iterator[tuple[str, str | None]]:
-    """The options in a word, each with the value that is written beside it; short ones may stand together."""
+    """Yield the options in a word, each with the value that is attached to it; short options may be combined."""
     if word in rule.with_value or word in rule.no_script:
         yield word, None
     elif word.startswith("--"):
@@ -165,17 +166,17 @@ def _options(word: str, rule: Interpreter) -> Iterator[tuple[str, str | None]]:
 
 
 def _folders(*roots: bytes) -> tuple[bytes, ...]:
-    """Return folders as `_under` compares them."""
+    """Return folders in the form that `_under` compares."""
     return tuple(root + b"/" for root in roots)
 
 
 SYSTEM = _folders(*b"/etc /dev /usr /bin /boot /lib /lib32 /lib64 /opt /sbin /sys /proc /var /cvmfs".split())
 NOT_SYSTEM = _folders(*b"/dev/shm /var/tmp /var/home".split())
-# provio itself, which a watched Python may run, where it is not installed among other packages.
+# provio itself, which a watched Python may run from outside the folders of installed packages.
 _PACKAGE = Path(__file__).resolve().parent.parent
 OWN = _folders(*(os.fsencode(room) for room in (_PACKAGE, (_PACKAGE / "interceptors").resolve())))
-# Where IPython keeps what was typed.
-MANY = 100_000  # names of files, of which is remembered whether they are noise
+# HISTORY matches the files in which IPython stores the typed input.
+MANY = 100_000  # file names in the cache of noise decisions
 HISTORY = pattern(rb"/profile_[^/]+/history\.sqlite(-[a-z]+)?$")
 ROOT_VARIABLES = pattern(r"CONDA_PREFIX|EBROOT.*|R_LIBS.*|JULIA_DEPOT_PATH")
 
@@ -184,7 +185,7 @@ def programs(trace: Trace, identity: Identity, settings: Config) -> dict[str, Pr
     """Return the program of each process, by the process's IRI."""
     scripts = {
         iri: script_opening(process, settings.interpreters) for iri, process in trace.processes.items()
-    }  # of an interpreter that has none: None
+    }  # None: no script
     parents = _parents(trace)
     for iri, process in trace.processes.items():
         above = process
@@ -197,7 +198,7 @@ def programs(trace: Trace, identity: Identity, settings: Config) -> dict[str, Pr
 
 
 def _parents(trace: Trace) -> dict[str, Process]:
-    """The process that forked each fork, which has read the script that both run."""
+    """Return the parent of each fork, by the fork's IRI; the parent has read the script that both run."""
     images = {(p.host, p.pid, p.tick): p for p in trace.processes.values() if p.image == "fork"}
     forks = (event for process in trace.processes.values() for event in process.events if event.kind == "Fork")
     found = ((images.get((e.process.host, e.number("childPid"), e.number("childTick"))), e.process) for e in forks)
@@ -205,7 +206,7 @@ def _parents(trace: Trace) -> dict[str, Process]:
 
 
 def _program(process: Process, script: Opening | None, identity: Identity) -> ProgramFacts:
-    """The script where there is one, else the executable; the code that ran is both."""
+    """Return the program: the script where there is one, else the executable; the code that ran is both."""
     path = process.executable or (process.arguments or [b"unknown"])[0]
     code = []
     if script and script.name:
@@ -223,7 +224,7 @@ def _code(path: bytes, facts: Facts, identity: Identity, installed: bool = False
 
 
 def script_opening(process: Process, own: Mapping[str, Interpreter]) -> Opening | None:
-    """Return the opening through which an interpreter read its script; None where the program is none."""
+    """Return the opening through which an interpreter read its script; None where the program is no interpreter."""
     names = [(process.arguments or [b""])[0], process.executable or b""]
     rules = (rule_of(os.fsdecode(name.rpartition(b"/")[2].lstrip(b"-")), own) for name in names if name)
     rule = next((rule for rule in rules if rule), None)
@@ -242,7 +243,7 @@ def _label(path: bytes) -> str:
 
 
 class Noise:
-    """Which openings of a run are the system's own files."""
+    """Decides which openings of a run are noise: the system's own files."""
 
     def __init__(self, trace: Trace, settings: Config) -> None:
         self.project = trace.run.get("project", "").encode("utf-8", "surrogateescape")
@@ -259,13 +260,14 @@ class Noise:
         self._known: dict[tuple[bytes, bytes | None], bool] = {}
 
     def __call__(self, opening: Opening) -> bool:
-        """Tell whether an opening is noise."""
+        """Return whether an opening is noise."""
         if opening.writable:
             return False
         return self.read(opening.name or b"/", opening.path)
 
     def read(self, name: bytes, path: bytes | None) -> bool:
-        """Tell whether what was opened for reading, by a path that leads to its name, is noise."""
+        """Return whether a file is noise that was opened for reading, by its resolved name and the path that was
+        used."""
         known = self._known.get((name, path))
         if known is None:
             if len(self._known) > MANY:
@@ -282,7 +284,7 @@ class Noise:
         return self._of_system(plain)
 
     def of_code(self, code: Code) -> bool:
-        """Tell whether a program or script is noise."""
+        """Return whether a program or script is noise."""
         if code.path in self.named:
             return False
         own = self.kept(code.path) or _under(code.path, self.own)
@@ -292,17 +294,18 @@ class Noise:
         if self.added(path) or self.kept(path):
             return not self.kept(path)
         image = next((root for root in self.roots if _under(path, _folders(root))), None)
-        if image:  # what is the system's there is below the root there
+        if image:  # inside an image, system folders are relative to its root
             return bool(self._root(path[len(image) :])) or b"/site-packages/" in path or b"/__pycache__/" in path
         if _under(path, self.interpreters) or b"/site-packages/" in path or _under(path, OWN):
             return True
         root = self._root(path)
         if _under(path, self.own):
-            return len(root) > len(self.project)  # the project is all of the home, or of the machine
+            return len(root) > len(self.project)  # a system folder, as the project is the entire home or machine
         return bool(root) or b"/__pycache__/" in path or _under(path, self.installed)
 
     def _root(self, path: bytes) -> bytes:
-        """The folder of the system, or the dot-folder of a home, that a path lies below; an empty one if none."""
+        """Return the system folder, or the hidden folder of a home, that contains a path; an empty string if there is
+        none."""
         hidden = self.hidden.match(path)
         if hidden:
             return hidden[0]
@@ -312,7 +315,7 @@ class Noise:
 
 
 class _Places:
-    """Folders and globs of the configuration, of which the relative ones are the project's."""
+    """Folders and globs of the configuration; relative ones refer to the project's folder."""
 
     def __init__(self, places: Iterable[str], project: bytes) -> None:
         globs = [place.rstrip("/") for place in places if re.search(r"[*?[]", place)]
@@ -323,17 +326,18 @@ class _Places:
         self.globs = [re.compile(start + translate(part)) for start, part in rules]
 
     def __call__(self, path: bytes) -> bool:
-        """Tell whether a path is one of these, or below one."""
+        """Return whether a path is one of these, or below one."""
         return _under(path, self.folders) or any(glob.match(os.fsdecode(path)) for glob in self.globs)
 
 
 def _under(path: bytes, folders: tuple[bytes, ...]) -> bool:
-    """Tell whether a path is one of these folders, or below one."""
+    """Return whether a path is one of these folders, or below one."""
     return (path + b"/").startswith(folders)
 
 
 def _interpreter_prefixes(trace: Trace) -> Iterable[bytes]:
-    """Where interpreters live: the folder of a `pyvenv.cfg` that was read, and the prefix of each `…/bin/python…`."""
+    """Yield the folders of interpreters: that of each `pyvenv.cfg` that was read, and those below the prefix of each
+    `…/bin/python…`."""
     for process in trace.processes.values():
         folder, _, name = (process.executable or b"").rpartition(b"/")
         if folder.endswith(b"/bin") and re.match(rb"python|pypy|perl|ruby|node|R$|julia", name):
@@ -344,7 +348,7 @@ def _interpreter_prefixes(trace: Trace) -> Iterable[bytes]:
 
 
 def _connections(trace: Trace) -> Iterable[bytes]:
-    """The files that tell kernels of Jupyter where to listen, which their command lines name: no data."""
+    """Yield the files with the ports of Jupyter kernels, which their command lines name: these are no data."""
     for process in kernels(trace):
         arguments = process.arguments
         for option, path in pairwise(arguments):
@@ -353,12 +357,12 @@ def _connections(trace: Trace) -> Iterable[bytes]:
 
 
 def is_history(opening: Opening) -> bool:
-    """Tell whether a file is where IPython keeps what was typed: no data, though each session reads and writes it."""
+    """Return whether a file is IPython's history of typed input: no data, though each session reads and writes it."""
     return bool(opening.path and HISTORY.search(opening.path))
 
 
 def kernels(trace: Trace) -> list[Process]:
-    """The processes that carry out the cells of notebooks."""
+    """Return the processes that execute notebook cells."""
     found = {task.process.iri: task.process for task in trace.tasks.values() if task.record.get("kind") == "cell"}
     return list(found.values())
 

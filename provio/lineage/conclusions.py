@@ -1,24 +1,26 @@
-"""Facts with identities in, conclusions out: what merge may say of who used and who generated what.
+"""Conclude the lineage of a run from its facts: which process image used and which generated which entity.
 
-    clocks          by how much the clocks of hosts may differ
-    code            the program of each process, and which inputs are the system's own (noise)
-    tasks           reads and writes of each Task, as if it were a process
-    spans           which version was read, which inode written, and when; until when each image may have written
-    reads           which of two contents was read; what was read of a file while it was written
-    names           names of files
-    same_key        contents that have one key, told apart
-    shared_inodes   of a partition of a run: files that many others have to do with
-    declarations    what programs declared: configurations, uses, products; checkpoints
-    ranks           input that a launcher passes to ranks, and is no data; objects that ranks created together
-    channels        who wrote to and read from which pipe or connection, and which of its bytes
-    phases          where a process is cut, what carried on, who launched whom
-    versions        which phase generated each version, what it is a revision of
-    objects         which objects inside files a process read, and their names
-    members         finer phases: which of them made each object, and what it keeps of another
-    pipes           segments between phases; which pipes are answers of the system
-    unwatched       what programs that could not be watched may have done; submitted jobs that are not seen
+The modules, in the order in which `conclude` uses them on the trace of a run or of a partition of it:
 
-`conclude` runs them in this order over one run's trace.
+  code           the program of each process; which inputs belong to the system (noise)
+  clocks         the possible offset between the clocks of hosts
+  tasks          the actions within a Task as a process of its own (a strand), and the ties of strands
+  spans          inputs and write spans: who read which version, who wrote which inode, and when
+  reads          which content was read while a file was open and changed
+  names          the paths of each version
+  same_key       contents that share one key, separated by time
+  shared_inodes  files that several partitions of a run have in common
+  declarations   declared configurations, uses, products and checkpoints (`declared` has the types)
+  channels       writers and readers of each pipe and connection, and the byte positions of their data
+  phases         the cuts between phases, carried data, launches
+  versions       which phase generated each version; revisions; the end of life of each process image
+  members        finer phases, and the phase that made each object inside a file
+  objects        which objects inside files a process read; moves of these objects
+  pipes          segments between phases; answers of system programs
+  unwatched      possible effects of programs that provio could not watch; submitted jobs that are not observed
+  ranks          data of launchers and ranks that is not followed
+
+`identity` computes the IRIs, `model` has the types of the conclusions, `current_file` identifies a file as it is now.
 """
 
 from __future__ import annotations
@@ -51,9 +53,13 @@ __all__ = ["Conclusions", "Known", "conclude", "conclude_lone", "hashed"]
 
 @plain()
 class Known:
-    """What is to be known of all of a run before anything is concluded from a part of it: the program of each process,
-    until when it may have written, what it comes from (None: that is in the part), and what is noise; which processes
-    submitted jobs that are not seen; and what became of files that many of them have to do with."""
+    """The facts about a complete run that every partition of it needs before anything is concluded.
+
+    `programs` are the programs of the processes and `ends` the latest moments (ns since 1970) at which they may have
+    written. `origins` state which process each image comes from; with None, the trace itself contains the origins.
+    `alone` are the processes that submitted unobserved jobs. `shared` holds the conclusions about files that many
+    processes use.
+    """
 
     programs: dict[str, ProgramFacts]
     ends: dict[str, int]
@@ -64,7 +70,8 @@ class Known:
 
     @staticmethod
     def of(trace: Trace, identity: Identity, settings: Config) -> Known:
-        """Tell it from a whole run's trace; of its openings those of scripts and of `pyvenv.cfg` are asked for."""
+        """Derive these facts from the trace of a complete run; of its openings, only those of scripts and of
+        `pyvenv.cfg` are needed."""
         return Known(
             programs(trace, identity, settings), lives(trace), Noise(trace, settings), alone=unwatched.alone(trace)
         )
@@ -73,8 +80,11 @@ class Known:
 def conclude(
     trace: Trace, identity: Identity, settings: Config | None = None, known: Known | None = None
 ) -> Conclusions:
-    """Return what follows from the facts of one run, under the settings that concern conclusions; or of a part of it
-    that has nothing to do with the others, of which all is `known` that matters here."""
+    """Return the conclusions from the facts of one run, under the settings that concern conclusions.
+
+    `trace` may also be a partition of a run that is independent of the others; `known` then has all that matters of
+    the rest of the run.
+    """
     known = known or Known.of(trace, identity, settings or Config())
     conclusions = Conclusions(known.programs, clocks=Clocks(hosts.apart(trace.hosts)))
     ends, noise, shared, whole = known.ends, known.noise, known.shared or Shared(), trace
@@ -109,8 +119,8 @@ def conclude(
 
 
 def conclude_lone(part: Trace, identity: Identity, whole: Conclusions) -> Conclusions:
-    """Return what follows from lone files, of which a `part` of the trace is (`trace.lone_files`); of all else in the
-    run is known what follows."""
+    """Return the conclusions about lone files. `part` is the part of the trace that holds them (`trace.lone_files`);
+    `whole` are the conclusions about the rest of the run, which receive the gaps."""
     found = Conclusions(whole.programs, phases=whole.phases, clocks=whole.clocks)
     if whole.noise:
         gather_lone(part, identity, found, whole.noise, whole.ends)
@@ -121,7 +131,8 @@ def conclude_lone(part: Trace, identity: Identity, whole: Conclusions) -> Conclu
 
 
 def hashed(trace: Trace, conclusions: Conclusions) -> None:
-    """Give versions their SHA-256, where it was computed after the run."""
+    """Set the SHA-256 of the versions for which it was computed after the run; add a gap where it could not be
+    computed."""
     for version in conclusions.versions.values() if trace.hashes else ():
         found = trace.hashes.get(version.facts.key) if version.until == FOREVER else None
         version.sha256 = found.sha256 or None if found else None

@@ -1,4 +1,4 @@
-"""What is there now: a path in, the version that it holds as `stat` says it out; nothing recorded is asked."""
+"""Identify the version that a path contains now by `stat` alone, without any recorded data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from provio.trace import environment
 
 
 def version(path: bytes) -> str | None:
-    """Return the IRI of the version that a path holds now; None where there is nothing."""
+    """Return the IRI of the version that a path contains now; None where there is no file."""
     try:
         facts = statx.facts(path)
     except (OSError, ValueError):
@@ -23,7 +23,8 @@ def version(path: bytes) -> str | None:
 
 
 def domain_of(path: bytes) -> str | None:
-    """Return the storage domain of a path, or where it is gone, of the nearest folder above it that is there."""
+    """Return the storage domain of a path, or if it does not exist, of its nearest existing parent folder; None if
+    there is none."""
     while True:
         try:
             facts = statx.facts(path)
@@ -37,7 +38,7 @@ def domain_of(path: bytes) -> str | None:
 
 
 def domain(path: bytes, facts: Facts) -> str:
-    """Return the storage domain of a real path, as this machine sees it now."""
+    """Return the storage domain of a real path, by the mounts that this machine has now."""
     known = [mount for mount in _mounts(facts.device) if path.startswith(mount.point)]
     named = max(known, key=lambda mount: len(mount.point), default=None)
     return domain_segment(named.domain if named else f"{environment.machine_domain()}.{facts.device}")

@@ -1,8 +1,9 @@
-"""What programs said of themselves, and what follows: facts in, versions of configurations, what used and made things
-that no file shows, and what each checkpoint is and was under, out.
+"""Add the declarations of programs to the conclusions: configurations, used and made entities, checkpoints.
 
-A configuration that a program says it goes by is an input from then on; something that it says it used is one, too, and
-what it says it made is an output: a phase ends there as with files. A metric or a checkpoint ends none.
+A declared configuration is an input of the program from that moment on. A declared use is an input and a declared
+product is an output: they cut phases like files do. A metric or a checkpoint ends no phase. Some declared entities
+have no file; their states are recorded. Each checkpoint gets its file versions and the configurations and metrics
+that were in force.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from provio.trace.run_facts import Trace
 
 
 def say(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
-    """Note configurations, and what was said to be used and made, before processes are cut into phases."""
+    """Record configurations, and declared uses and products, before processes are cut into phases."""
     for one in sorted(trace.said.configurations, key=lambda one: (one.at, one.iri)):
         _configured(one, trace, conclusions)
     for said in trace.said.entities.values():
@@ -58,7 +59,8 @@ def _configured(said: Configuration, trace: Trace, conclusions: Conclusions) -> 
 
 
 class _Seen:
-    """Versions by the paths at which they were seen, and since when. A folder is the files in it, as they then were."""
+    """Versions by the paths at which they were observed, and since when. A folder stands for the files in it at that
+    moment."""
 
     def __init__(self, versions: Iterable[Version]) -> None:
         self.there: dict[bytes, list[tuple[int, str]]] = {}
@@ -68,18 +70,18 @@ class _Seen:
         self.paths = sorted(self.there)
 
     def add(self, path: bytes, first: int, version: str) -> None:
-        """Note one more."""
+        """Add a version that was observed at a path."""
         if path not in self.there:
             insort(self.paths, path)
         self.there.setdefault(path, []).append((first, version))
 
     def at(self, path: bytes, moment: int) -> list[str]:
-        """Return the latest version that a file is known to have been by a moment, if any."""
+        """Return the latest version observed at a file's path by a moment: a list of one or none."""
         known = [found for found in self.there.get(path, ()) if found[0] <= moment]
         return [max(known)[1]] if known else []
 
     def below(self, path: bytes, moment: int) -> list[str]:
-        """Return what is known of the files in a folder."""
+        """Return the latest versions of all files in a folder, by a moment."""
         folder = path.rstrip(b"/") + b"/"
         found: list[str] = []
         for place in range(bisect_left(self.paths, folder), len(self.paths)):
@@ -90,7 +92,7 @@ class _Seen:
 
 
 def _file(use: Use, facts: Facts, actor: Process, identity: Identity, conclusions: Conclusions) -> str:
-    """A file whose use no call showed; returns its version."""
+    """Record the declared use or product of a file that no call showed; return the version's IRI."""
     path = use.path or b""
     iri = identity.version(facts)
     version = conclusions.versions.setdefault(iri, Version(iri, facts, False, use.at))
@@ -104,7 +106,10 @@ def _file(use: Use, facts: Facts, actor: Process, identity: Identity, conclusion
 
 
 class _States:
-    """What things that no file shows were, one state after the other: each is made once, and none before it is used."""
+    """The successive states of entities without a file.
+
+    A declared product starts a new state. A state that is used before any product has no maker: the run found it.
+    """
 
     def __init__(self, trace: Trace, conclusions: Conclusions) -> None:
         self.run, self.out = trace.iri, conclusions
@@ -112,7 +117,7 @@ class _States:
         self.count: dict[str, int] = {}
 
     def use(self, of: str, use: Use, actor: Process) -> None:
-        """Note that a process used it as it was, or made it what it is from here on."""
+        """Record that a process used the current state of an entity, or made a new one."""
         state = self.now.get(of)
         if use.made:
             state = self._next(of, use.at)
@@ -125,7 +130,8 @@ class _States:
             self.out.inputs[actor.iri].append(Input(actor, state.iri, use.at, use.at))
 
     def _next(self, of: str, at: int) -> State:
-        """Of what other runs may know, too, each state has a name of the run's own."""
+        """Return the next state. The states of an entity that other runs may know have IRIs that contain the run's
+        id."""
         number = self.count[of] = self.count.get(of, -1) + 1
         own = of.startswith(self.run)
         name = (
@@ -134,17 +140,17 @@ class _States:
         return State(name, of, at)
 
 
-# Checkpoints: which file versions each is, and which configurations and metrics were in force when it was saved.
+# Checkpoints.
 
 
 RUN = ""  # the level above all processes
-WITHIN = " "  # behind the name of a level: what was said in parts of it, too
+WITHIN = " "  # after the name of a level: the declarations in its parts as well
 Named = TypeVar("Named", Under, Metric)
 Latest = dict[str, dict[str, Named]]
 
 
 def save(trace: Trace, conclusions: Conclusions) -> None:
-    """Say of each checkpoint what it is and was under, once versions have their makers."""
+    """Set the file versions, configurations and metrics of each checkpoint, once versions have their makers."""
     if not trace.said.checkpoints:
         return
     given: dict[str, list[Metric]] = {}
@@ -169,7 +175,7 @@ def save(trace: Trace, conclusions: Conclusions) -> None:
 
 
 def _in_order(trace: Trace, conclusions: Conclusions) -> Iterator[Under | Metric | Checkpoint]:
-    """Everything that was said, by when; a checkpoint after the rest of its moment."""
+    """Yield all declarations by their moments; a checkpoint follows the other declarations of its moment."""
     moment = attrgetter("at")
     under, checkpoints = sorted(conclusions.said.under, key=moment), sorted(trace.said.checkpoints, key=moment)
     return merge(under, trace.said.metrics.in_order(), checkpoints, key=moment)
@@ -189,14 +195,14 @@ def _nearest(line: Sequence[str], latest: Mapping[str, Mapping[str, Named]]) -> 
 
 
 class _Levels:
-    """What something was said in, the nearest first: Tasks, the process, the run."""
+    """The levels around a declaration, the innermost first: Tasks, the process, the run."""
 
     def __init__(self, trace: Trace) -> None:
         self.tasks = trace.tasks
         self.known: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def of(self, process: str, task: str) -> tuple[str, ...]:
-        """Return the names of the levels."""
+        """Return the names of the levels around a Task of a process."""
         found = self.known.get((process, task))
         if found is None:
             line: dict[str, None] = {}
@@ -208,7 +214,7 @@ class _Levels:
 
 
 class Files:
-    """The file versions that a run made, by path and by when they were there."""
+    """The file versions that a run made, by path and moment."""
 
     def __init__(self, conclusions: Conclusions, processes: Iterable[Process]) -> None:
         self.there: dict[bytes, list[tuple[int, str]]] = {}
@@ -225,8 +231,8 @@ class Files:
                 self.gone.setdefault(normpath(name), []).append(event.at)
 
     def of(self, path: bytes, at: int) -> list[str]:
-        """Return the versions at a path, or below it, as they were at a moment; where there were none yet, the first
-        that came."""
+        """Return the versions at a path, or below it, that existed at a moment; if none existed yet, the first later
+        ones."""
         paths = list(self._below(normpath(path)))
         found = [version for one in paths if (version := self._at(one, at))]
         if not found:
@@ -255,7 +261,7 @@ class Files:
 
 
 def _made(conclusions: Conclusions) -> Iterator[tuple[Version, int]]:
-    """The versions that the run made, each with when it was made."""
+    """Yield the versions that the run made, each with the moment at which it was made."""
     contributed: dict[str, int] = {}
     for one in conclusions.contributions:
         if one.maker:

@@ -1,4 +1,5 @@
-"""What is concluded of what programs said: versions of configurations, checkpoints, states of what no file shows."""
+"""Types of the conclusions from declarations: versions of configurations, checkpoints, states of entities without a
+file."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from provio.trace.facts import Process
 
 @plain(slots=True)
 class Version:
-    """A version of a configuration: equal class, name and values are one, in any run and order."""
+    """A version of a configuration: equal class, name and values are one version, in any run and order."""
 
     iri: str
     said: Configuration
@@ -22,7 +23,8 @@ class Version:
 
 @plain(slots=True)
 class Under:
-    """That a program was under a version from a moment on; `series` is of which program and name."""
+    """The use of a configuration's version by a program from a moment on; `series` identifies the program and the
+    name."""
 
     iri: str
     version: str
@@ -36,7 +38,7 @@ class Under:
 
 @plain(slots=True)
 class Saved:
-    """A checkpoint, with the file versions that it is, and what was in force: IRIs."""
+    """A checkpoint, with the IRIs of its file versions and of the configurations and metrics in force."""
 
     said: Checkpoint
     actor: Process
@@ -47,7 +49,8 @@ class Saved:
 
 @plain(slots=True)
 class State:
-    """What something that no file shows was at a time; `maker` is whose phase made it so, where that is known."""
+    """The state of an entity without a file at a moment. `maker` is the process with the phase that made it; None if
+    unknown."""
 
     iri: str
     of: str
@@ -57,7 +60,10 @@ class State:
 
 @plain()
 class Sayings:
-    """All of it; `kept` are the entities by their IRI in the graph, `made` when each process made some."""
+    """All conclusions from declarations.
+
+    `kept` has the declared entities by their IRI in the graph, `made` has (process, moment) of each declared product.
+    """
 
     versions: dict[str, Version] = field(default_factory=dict)
     under: list[Under] = field(default_factory=list)
@@ -73,12 +79,12 @@ def version_iri(said: Configuration) -> str:
 
 
 def series_of(program: str, name: str) -> str:
-    """Return what tells the versions of a program's configuration from others."""
+    """Return the identifier that separates the versions of a program's configuration from those of others."""
     return _digest(program, name)
 
 
 def entity_iri(run: str, said: Entity) -> str:
-    """Return the IRI of something that no file shows: within its run, or where it has an identifier, in all."""
+    """Return the IRI of an entity without a file: unique within its run, or with an identifier, common to all runs."""
     if said.identifier:
         return BASE + "entity/" + _digest(said.kind, said.identifier)
     return f"{run}/entity/{_digest(said.kind, said.name)[:32]}"

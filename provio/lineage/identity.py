@@ -1,6 +1,7 @@
-"""Facts to IRIs, computed from the thing and never handed out (so graphs merge by plain union): the rules of identity.
+"""Compute the IRI of each entity, agent and activity from its facts: the rules of identity.
 
-A file version is what `stat` says it is. `Identity` knows one run's mounts; everything else is a plain function.
+An IRI is computed and never assigned, so graphs merge by plain union. The result of `stat` identifies a file version.
+`Identity` has the mounts of one run; all else are plain functions.
 """
 
 from __future__ import annotations
@@ -14,24 +15,24 @@ from provio.base.patterns import pattern
 from provio.base.records import plain
 from provio.system.statx import Facts, Record
 
-if TYPE_CHECKING:  # at run time they are dear to load, and a question has none
+if TYPE_CHECKING:  # slow to import, and a query needs none of them
     from provio.trace.facts import Opening, Process
     from provio.trace.run_facts import Trace
 
 BASE = "https://w3id.org/provio/"
 TASK = pattern(r"(?<=/)t\d+/$")
 FINER = pattern(r"/phase/\d+/\d+$")
-# A file's version, or what a process contributed to one: the inode, when it was modified, the size, whose part it is.
+# A file's version, or a contribution to one: the inode, the mtime, the size, and the process of a contribution.
 VERSION = pattern(
     r"(?P<inode>(?P<domain>.*/version/[^/]+)/(?P<of>\d+\.-?\d+))\.(?P<mtime>-?\d+)(?P<rest>\.\d+)(?P<part>~.*)?"
 )
-FILES = 4096  # names that are kept at hand
+FILES = 4096  # file names in the cache
 LOOPBACK = pattern(r"127\.|\[0:0:0:0:0:0:0:1\]")
 
 
 @plain(frozen=True)
 class Place:
-    """A mount, as identity needs it."""
+    """The attributes of a mount that identity needs."""
 
     point: bytes
     root: bytes
@@ -40,7 +41,7 @@ class Place:
 
 
 class Identity:
-    """The IRIs of one run's things."""
+    """The IRIs of the entities, agents and activities of one run."""
 
     def __init__(self, trace: Trace) -> None:
         self.run = trace.iri
@@ -56,7 +57,7 @@ class Identity:
         self._latest: tuple[Facts | None, str] = None, ""
 
     def domain(self, device: str) -> str:
-        """Return the storage domain of a device, percent-encoded: one authority."""
+        """Return the storage domain of a device as a percent-encoded authority."""
         known = self._segments.get(device)
         if known is None:
             known = domain_segment(self._domains.get(device) or f"{self.fallback}.{device}")
@@ -65,12 +66,12 @@ class Identity:
 
     def version(self, facts: Facts) -> str:
         """Return the IRI of a file version: domain, inode, birth, mtime and size."""
-        if facts is not self._latest[0]:  # it is asked several times of the same
+        if facts is not self._latest[0]:  # the callers often repeat the same request
             self._latest = facts, version_iri(self.domain(facts.device), facts)
         return self._latest[1]
 
     def file(self, path: bytes, device: str) -> str:
-        """Return the IRI of a file's name: the same folder mounted elsewhere gives the same name."""
+        """Return the IRI of a file's name; it does not depend on the place where the folder is mounted."""
         known = self._files.get((path, device))
         if known is None:
             if len(self._files) >= FILES:
@@ -86,17 +87,19 @@ class Identity:
         return file_iri(self.domain(device), path)
 
     def pipe(self, opening: Opening) -> str:
-        """Return the IRI under which a pipe's or local socket's segments are named."""
+        """Return the IRI that prefixes the segments of a pipe or local socket."""
         return self.channel(opening.kind, opening.process.host, opening.facts.device, opening.facts.inode)
 
     def channel(self, kind: str, host: str, device: str, inode: int) -> str:
-        """Return the IRI under which the segments of the pipe or socket with this inode are named."""
+        """Return the IRI that prefixes the segments of the pipe or socket with this inode."""
         number = f"{device.replace(':', '.')}/{inode}"
         return f"{BASE}{kind.lower()}/{turtle.segment(host)}/{self.boot}/{number}"
 
     def connection(self, host: str, local: str, peer: str) -> str:
-        """Return the IRI under which is named what goes from one address to another: a host's own to itself under it,
-        else the same on both hosts."""
+        """Return the IRI that prefixes the segments sent from one address to another.
+
+        It contains the host for a loopback connection; otherwise both hosts compute the same IRI.
+        """
         place = f"{turtle.segment(host)}/{self.boot}/" if LOOPBACK.match(local) else ""
         return f"{BASE}socket/{place}{turtle.segment(local)}/{turtle.segment(peer)}"
 
@@ -131,7 +134,8 @@ def _below(path: bytes, point: bytes) -> bool:
 
 @lru_cache
 def domain_segment(domain: str) -> str:
-    """Return a storage domain as one percent-encoded authority; a `~` too, for it marks what is not a whole version."""
+    """Return a storage domain as a percent-encoded authority. `~` is encoded as well, since it marks a part of a
+    version."""
     return quote(domain, safe="-._").replace("~", "%7E")
 
 
@@ -146,22 +150,21 @@ def file_iri(domain: str, path: bytes) -> str:
 
 
 def is_within_files(iri: str) -> bool:
-    """Tell whether an IRI names an object inside a file, or a finer phase: what a question about files leaves out."""
+    """Return whether an IRI names an object inside a file, or a finer phase; questions about files omit these."""
     return "#" in iri or FINER.search(iri) is not None
 
 
 def member_iri(version: str, path: bytes, name: bytes | None = None) -> str:
-    """Return the IRI of an object of a file version, or of its attribute of that name; `@` and `#` of names are
-    encoded."""
+    """Return the IRI of an object of a file version, or of its attribute `name`; `@` and `#` in names are encoded."""
     attribute = "" if name is None else "@" + quote(name, safe="-._~")
     return f"{version}#{quote(path, safe='/-._~')}{attribute}"
 
 
 def without_task(iri: str) -> str:
-    """Return the IRI of the process that a Task is of; any other IRI as it is."""
+    """Return the IRI of the process that a Task belongs to; any other IRI unchanged."""
     return TASK.sub("", iri) if iri.endswith("/") else iri
 
 
 def contribution(version: str, process: Process) -> str:
-    """Return the IRI of what one process wrote of a version that others wrote too."""
+    """Return the IRI of a process's contribution to a version that other processes wrote as well."""
     return f"{version}~{turtle.segment(process.host)}.{process.pid}.{process.tick}.{process.image_number}"

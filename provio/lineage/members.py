@@ -1,8 +1,11 @@
-"""Which finer phase made each object of a file version, and what it keeps, leads to, shows or was copied from.
+"""Find the finer phase that made each object of a file version, and the object's ties to other objects.
 
-An object is the work of the processes that made the version, and of no other: what one of them wrote in it between the
-version before and this one. What it held before is kept, unless it was created or written anew as a whole. What is said
-of no object (it was not touched) its version says: `docs/lineage.md` has the rule.
+The ties are kept content, link targets, mapped (virtual) datasets and copies. An object is made only by the processes
+that made its version: by their writes to it between the previous version and this one. Its earlier content is kept,
+unless the object was created or completely rewritten. Nothing is stated of an object that was not touched: its
+lineage follows from its version, by the rule in `docs/lineage.md`.
+
+Finer phases cut a process by its reads and writes inside files.
 """
 
 from __future__ import annotations
@@ -23,12 +26,12 @@ from provio.lineage.ranks import took_part
 from provio.trace.facts import Access, Member, Opening, Process
 from provio.trace.run_facts import Trace
 
-# Finer phases: where a process is cut by what it read and wrote inside files, and what each of these phases used.
+# Finer phases.
 
 
 def refine(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> list[ProcessObjects]:
-    """Give each process that read or wrote inside files, and each fork of one, its finer phases, and say what they
-    used; return what these processes did inside files."""
+    """Set the finer phases, with the entities that they used, of each process that read or wrote inside files and of
+    its forks; return the objects of these processes."""
     inside = [process for process in trace.processes.values() if any(map(_content, process.containers))]
     met = [ProcessObjects(process, conclusions) for process in inside]
     if not met:
@@ -54,22 +57,22 @@ def refine(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> l
 
 
 def _content(file: Opening) -> bool:
-    """Tell whether content was read or changed in a file."""
+    """Return whether content was read or changed inside a file."""
     return any(member.stretches("read") or member.changes() for member in file.members) or bool(
         file.process.within and file.writable
     )
 
 
 def _finished(objects: ProcessObjects) -> set[int]:
-    """When each object was written last."""
+    """Return the last write of each object, in ns since 1970."""
     written = (member.stretches("write") for member in objects.members())
     return {max(last for _, last in stretches) for stretches in written if stretches}
 
 
 def _with_forks(trace: Trace, own: set[str], conclusions: Conclusions) -> list[Process]:
-    """These processes, and those that are forks of them, or of their forks."""
+    """Return these processes and their forks, directly or through other forks."""
     found = set(own)
-    for strand in conclusions.strands.values():  # what one Task of a process had in hand others may have, by memory
+    for strand in conclusions.strands.values():  # data of one Task may reach others through memory
         if not found.isdisjoint((strand.process.iri, strand.begun_in.iri)):
             found.add(without_task(strand.begun_in.iri))
     for iri in conclusions.forks:
@@ -82,7 +85,7 @@ def _with_forks(trace: Trace, own: set[str], conclusions: Conclusions) -> list[P
 
 
 def _others(process: Process, inodes: set[tuple[str, int, int]], conclusions: Conclusions) -> list[Input]:
-    """What a process read of files that it did not look into."""
+    """Return the inputs of a process from files that it did not look into."""
     found = []
     for one in conclusions.inputs[process.iri]:
         version = conclusions.versions.get(one.version)
@@ -92,7 +95,7 @@ def _others(process: Process, inodes: set[tuple[str, int, int]], conclusions: Co
 
 
 def _news(uses: list[Use], others: list[Input]) -> list[int]:
-    """When each was first read; what is noise cuts nothing."""
+    """Return the moment at which each object or version was first read; noise causes no cut."""
     first: dict[str, int] = {}
     read = [(one.member.iri, one.first) for one in uses if not one.noise]
     for iri, moment in read + [(one.version, one.first) for one in others if not one.noise]:
@@ -101,7 +104,7 @@ def _news(uses: list[Use], others: list[Input]) -> list[int]:
 
 
 def _cut(phases: list[Phase], finished: list[int], forks: list[int], news: list[int]) -> list[Phase]:
-    """Cut each phase at the moments at which something new was read after something was finished, or after a fork."""
+    """Cut each phase at the moments of new inputs that follow a finished output or a fork."""
     found: list[Phase] = []
     ends = [phase.start for phase in phases[1:]] + [max([phases[-1].start, *news[-1:]]) + 1]
     for phase, end in zip(phases, ends, strict=True):
@@ -118,7 +121,7 @@ def _cut(phases: list[Phase], finished: list[int], forks: list[int], news: list[
 
 
 def _part(phase: Phase, iri: str, start: int, continued: bool) -> Phase:
-    """Return a part of a phase that begins at a moment and goes on to its end."""
+    """Return the part of a phase that starts at a moment, to the phase's end."""
     return Phase(iri, phase.process, start, phase.end, continued=continued, launched_by=phase.launched_by)
 
 
@@ -132,7 +135,7 @@ def _use(process: Process, uses: list[Use], others: list[Input], conclusions: Co
 
 
 def _tie(conclusions: Conclusions) -> None:
-    """Say of each finer phase which one it carries on; of those beside them that the kernel copied, what they used."""
+    """Set which phase each finer phase carries on; add the sources of kernel copies to the phases that used them."""
     for iri, finer in conclusions.finer.items():
         for earlier, later in pairwise(finer):
             later.carried_from, later.launched_by = earlier.iri, None
@@ -155,7 +158,7 @@ def _tie(conclusions: Conclusions) -> None:
 
 @plain(slots=True)
 class _Made:
-    """A version, or a contribution to one, as the work of one process: what it wrote since the one before."""
+    """A version, or a contribution to one, as the work of one process: its writes since the previous version."""
 
     version: Version
     since: int
@@ -164,7 +167,7 @@ class _Made:
 
 
 def members(trace: Trace, identity: Identity, channels: list[Channel], conclusions: Conclusions) -> None:
-    """Fill the finer phases, and the objects of versions, of `conclusions`."""
+    """Set the finer phases, and the objects of versions, of `conclusions`."""
     met = refine(trace, channels, conclusions)
     if not conclusions.finer:
         return
@@ -180,7 +183,7 @@ def members(trace: Trace, identity: Identity, channels: list[Channel], conclusio
 
 
 class _Work:
-    """What processes made of objects."""
+    """Attributes the changes of objects to the processes that made them."""
 
     def __init__(self, identity: Identity, conclusions: Conclusions) -> None:
         self.identity, self.out = identity, conclusions
@@ -201,7 +204,7 @@ class _Work:
             found.sort(key=lambda one: one[0])
 
     def file(self, objects: ProcessObjects, file: Opening) -> None:
-        """Attribute what was done in one opening of a file."""
+        """Attribute the changes in one opening of a file."""
         made = list(self._versions(file))
         for one in made:
             self.out.known.add(one.version.iri)
@@ -219,21 +222,21 @@ class _Work:
             self._gone(objects.moves[file.iri], made)
 
     def _took_part(self, objects: ProcessObjects, member: Member, made: list[_Made]) -> None:
-        """What other ranks stand for is the version's own."""
+        """Tie an object that other ranks represent to the version itself, and not to a contribution."""
         name = objects.moves[member.file.iri].later((member.path, member.name), member.made())
         if name is not None:
             owner = self.owner.get(made[-1].version.iri, made[-1].version)
             self.out.made_as[member.iri] = self.out.member(owner.iri, member.kind, *name, member.record).iri
 
     def _met(self, objects: ProcessObjects, member: Member, made: list[_Made]) -> None:
-        """Of what was neither read nor changed there is the version that was found, or that was left."""
+        """Tie an object that was neither read nor changed to the version that the process found, or else left."""
         found = [one.version for one in objects.found(member.file)][-1:] or [one.version.iri for one in made[-1:]]
         for version in found:
             known = self.out.member(version, member.kind, member.path, member.name, member.record)
             self.out.read_as[member.iri] = known.iri
 
     def _versions(self, file: Opening) -> Iterator[_Made]:
-        """The versions that the process made in an opening."""
+        """Yield the versions that the process made in an opening."""
         known = self.made.get((file.process.iri, inode_of(file.facts)), [])
         first = bisect_left(known, file.opened, key=itemgetter(0))
         here = known[first : bisect_right(known, file.closed, key=itemgetter(0)) if file.closed else None]
@@ -259,7 +262,8 @@ class _Work:
             self._shows(member, found)
 
     def _made(self, objects: ProcessObjects, member: Member, found: MemberVersion, moment: int, one: _Made) -> None:
-        """By a copy, or by the process that wrote it; what was copied first and then written keeps of its source."""
+        """Set the maker: a copy, or the process that wrote the object. An object that was copied and then written is
+        a revision of its source."""
         copies = [(self._source(objects, source, member, access), access) for source, access in member.copied_from]
         if any(used for used, _ in copies) and not member.stretches("write"):
             self._copied(objects.process, copies, found)
@@ -274,7 +278,8 @@ class _Work:
             found.program = self.out.programs[process.iri].iri
 
     def _keep(self, objects: ProcessObjects, member: Member, found: MemberVersion, one: _Made) -> None:
-        """What an object was before, where it was not made or written anew as a whole; and what others put into it."""
+        """Tie an object to its previous versions, unless it was created or completely rewritten, and to contributions
+        of others."""
         owner = self.owner.get(one.version.iri, one.version)
         target = found
         if owner is not one.version:
@@ -292,7 +297,7 @@ class _Work:
             target.revision_of[kept.iri] = None
 
     def _copied(self, process: Process, copies: list[tuple[list[str], Access]], found: MemberVersion) -> None:
-        """What the library copied comes from its source alone."""
+        """Make a Copy for an object that the library copied: it comes from its source alone."""
         if found.generated_by is None:
             used, access = copies[-1]
             first, last = access.moments()
@@ -302,9 +307,10 @@ class _Work:
             found.generated_by, found.program = iri, self.out.programs[process.iri].iri
 
     def _source(self, objects: ProcessObjects, source: Member, made: Member, access: Access) -> list[str]:
-        """The object that was copied, as it was found, or as the process had made it by then in the same file.
+        """Return the copied object as the process found it, or as the process had made it by then in the same file.
 
-        What it had made in another file is in no version that it read: that has passed through its memory.
+        The list is empty if the process had made it in another file: that content is in no version that the process
+        read, so it passed through the process's memory.
         """
         first, last = access.moments()
         if not any(begun <= last for begun, _ in source.changes()):
@@ -317,7 +323,8 @@ class _Work:
         return []
 
     def _shows(self, member: Member, found: MemberVersion) -> None:
-        """What a virtual dataset shows was there before it: so its file comes from theirs."""
+        """Tie a virtual dataset to the datasets that it maps: these existed before it, so its file comes from their
+        files."""
         if not member.created:
             return
         for source in member.shows:
@@ -333,7 +340,7 @@ class _Work:
             self.out.shown[found.file, version.iri] = None
 
     def _link(self, objects: ProcessObjects, member: Member, made: list[_Made]) -> None:
-        """A link stands for what it leads to, in the same version or in another file's."""
+        """Tie a link to its target, in the same version or in another file's."""
         path, other = leads_to(member)
         moved = {(old, new) for _, old, new in objects.moves[member.file.iri].renames}
         if path is None or (other is None and ((path, None), (member.path, None)) in moved):
@@ -346,7 +353,7 @@ class _Work:
                 link.leads_to[self.out.member(target, "", path, None, {}).iri] = None
 
     def _elsewhere(self, objects: ProcessObjects, path: bytes) -> list[str]:
-        """The version of another file that a process had open by a path."""
+        """Return the version of another file that the process had open under a path."""
         for file in objects.process.containers:
             if file.path and os.path.normpath(file.path) == path:
                 made = list(self._versions(file))
@@ -354,7 +361,7 @@ class _Work:
         return []
 
     def _renamed(self, objects: ProcessObjects, file: Opening, made: list[_Made]) -> None:
-        """What was moved, and was there before, is what it was under its old name."""
+        """Tie a moved object that existed before to the object under its old name in the previous version."""
         known = {(member.path, member.name): member for member in file.members}
         here = {name for name, member in known.items() if member.created or member.copied_from}
         moves, version = objects.moves[file.iri], self.owner.get(made[-1].version.iri, made[-1].version)
@@ -369,7 +376,8 @@ class _Work:
                 found.revision_of[self.out.member(earlier, kind, *before, {}).iri] = None
 
     def _gone(self, moves: Moves, made: list[_Made]) -> None:
-        """Under a name that was deleted or moved a version keeps nothing of the one before."""
+        """List the names that were deleted or moved: under such a name, the version keeps nothing of the previous
+        one."""
         for name, known in moves.gone.items():
             for moment in (moment for moment, _ in known):
                 one = next((one for one in made if moment <= one.moment), made[-1])

@@ -1,5 +1,5 @@
-"""What lineage speaks of: programs, inputs, write spans, versions, phases, copies, pipe segments. Times in ns since
-1970."""
+"""Types of the conclusions: programs, inputs, write spans, versions, phases, copies, pipe segments. Times are ns
+since 1970."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ if TYPE_CHECKING:
     from provio.lineage.code import Noise
     from provio.trace.lone import Moments
 
-# A file's times are stamped by a clock that may lag behind ours by a tick of the kernel (1 to 10 ms, more if busy).
+# The kernel sets file times from a clock that may lag behind ours by one tick (1 to 10 ms, more under load).
 TICK = 20_000_000
 SECOND = 1_000_000_000
 FOREVER = 1 << 63
 
 
 def inode_of(facts: Facts) -> tuple[str, int, int]:
-    """Return what stays the same of a file while its content changes."""
+    """Return the attributes of a file that do not change with its content: device, inode, birth."""
     return facts.device, facts.inode, facts.birth
 
 
 def inode_hash(facts: Facts) -> int:
-    """Return a number for an inode: two that have one by chance are taken for one file, which does no harm."""
+    """Return a hash of an inode. Two inodes with the same hash are treated as one file, which does no harm."""
     return hash(inode_of(facts))
 
 
 @plain(frozen=True)
 class Code:
-    """A version of a program's file, or of the script that it ran; `installed`: an interpreter of a script."""
+    """A version of a program's executable or of the script that it ran; `installed`: the executable interprets a
+    script."""
 
     version: str
     file: str
@@ -47,8 +48,8 @@ class Code:
 
 @plain(frozen=True)
 class ProgramFacts:
-    """The program of a process: its IRI, a label, its path, and what is known of the code that ran: the script, if any,
-    then the executable. The first is its plan."""
+    """The program of a process: its IRI, label and path, and the known code that ran (the script, if any, then the
+    executable). The first code is the program's plan."""
 
     iri: str
     label: str
@@ -57,13 +58,13 @@ class ProgramFacts:
 
     @property
     def plan(self) -> Code | None:
-        """The program's own version, where it is known."""
+        """The version of the program itself; None where it is not known."""
         return self.code[0] if self.code else None
 
 
 @plain(slots=True)
 class Input:
-    """A version that a process read, first and last."""
+    """A version that a process read, with the moments of the first and the last read."""
 
     process: Process
     version: str
@@ -74,12 +75,13 @@ class Input:
 
 @plain(slots=True)
 class Span:
-    """One opening's (or call's) writing on an inode, from `first` to `last`; `end` is its close, or the last known
+    """The writes of one opening (or call) to an inode, from `first` to `last`; `end` is its close or the last known
     moment.
 
-    `final` is the version at its end, where somebody saw it; `sources` are what it was copied from by the kernel alone;
-    `mapped`: through a shared writable map; `by_the_way`: no product of the process, and so no end of what it takes in;
-    `apart`: by how much moments of other hosts may be out of order with these.
+    `truncated` is when it emptied the file. `final` is the file's state at the end, where it was observed. `sources`
+    are the versions that the kernel alone copied from (`copied_only`: nothing else was written). `mapped`: written
+    through a shared writable map. `by_the_way`: not a product of the process, so it does not end a phase. `apart` is
+    by how much moments of other hosts may be out of order with these (ns).
     """
 
     process: Process
@@ -98,30 +100,35 @@ class Span:
 
     @property
     def wrote_content(self) -> bool:
-        """Wrote content, and did not only make or empty the file (as a shell does for its child)."""
+        """Whether it wrote content, and did not only create or empty the file (as a shell does for its child)."""
         return self.truncated is None or self.last > self.truncated
 
     def saw(self, version: Version) -> bool:
-        """Tell whether the version is what this span left, by its end."""
+        """Return whether the version is the state that this span left, by the observation at its end."""
         key = self.final and (self.final.mtime, self.final.size)
         return key == (version.facts.mtime, version.facts.size) and version.since <= self.last < version.until
 
     def encloses(self, version: Version) -> bool:
-        """Tell whether the version's time lies within the writing, and it was not there before; the kernel's clock for
-        mtimes may lag by a tick, or be of whole seconds."""
+        """Return whether the version's mtime is within this span and the version did not exist before the span.
+
+        The kernel's clock for mtimes may lag by a tick, or have a resolution of one second.
+        """
         early = self.first - self.apart - (SECOND if version.facts.mtime % SECOND == 0 else TICK)
         mtime = version.facts.mtime - self.apart
         begun = self.first <= self.seen(version) and version.since <= self.last and self.first < version.until
         return early <= version.facts.mtime and mtime <= max(self.last, self.end) and begun
 
     def seen(self, version: Version) -> int:
-        """Return when a version was first seen, at the latest, by this process's clock."""
+        """Return the latest moment, by the clock of this span's process, at which the version was first observed."""
         return version.seen + (0 if version.host == self.process.host else self.apart)
 
     def wrote(self, version: Version, earliest: bool = False) -> int:
-        """Return the moment at which this span had written a version: at its end, or for one on the way, by the time
-        somebody saw it; the kernel's clock for mtimes may lag by a tick, and those of hosts differ: it is the latest
-        moment, or the `earliest`."""
+        """Return the moment at which this span had written a version: its last write, or for an intermediate version,
+        a moment before the version was first observed.
+
+        The kernel's clock for mtimes may lag by a tick, and the clocks of hosts differ: the result is the latest
+        possible moment, or with `earliest` the earliest.
+        """
         if self.saw(version):
             return self.last
         made = max(version.facts.mtime, self.first) + TICK
@@ -134,11 +141,11 @@ class Span:
 
 @plain(slots=True)
 class Version:
-    """A file version that somebody used or made.
+    """A file version that a process used or made.
 
-    `sightings` are the (File IRI, path) it was seen under, each with the first and last moment; `seen` is when it was
-    first seen, on `host`. `retimed` are the versions whose content this is, since their times were set, and when that
-    was. Where several contents had one key, `since` and `until` bound this one's.
+    `sightings` maps each (File IRI, path) under which it was observed to the first and last moment; `seen` is when it
+    was first observed, on `host`. `retimed` are the versions with the same content under earlier times, each with the
+    moment at which the times were set. Where several contents had one key, `since` and `until` bound this one.
     """
 
     iri: str
@@ -152,28 +159,28 @@ class Version:
     generated_by: str | None = None
     attributed_to: str | None = None
     revision_of: tuple[str, ...] = ()
-    without: dict[str, None] | None = None  # objects of the version before that were deleted or moved
+    without: dict[str, None] | None = None  # objects of the previous version that were deleted or moved
     retimed: Sequence[tuple[int, str]] = ()
-    maker: tuple[Process, int] | None = None  # whose phase generated it, and at which moment
+    maker: tuple[Process, int] | None = None  # the process that generated it, and when
     host: str = ""
 
     def name(self, file: str, path: bytes, moment: int) -> None:
-        """Note a name (File IRI, path) that the version had at a moment."""
+        """Record a name (File IRI, path) that the version had at a moment."""
         first, last = self.sightings.get((file, path), (moment, moment))
         self.sightings[file, path] = min(first, moment), max(last, moment)
 
     @property
     def names(self) -> dict[str, bytes]:
-        """The path of each File it was."""
+        """The path by File IRI of each name of the version."""
         return dict(self.sightings.keys())
 
     @property
     def last_name(self) -> bytes:
-        """The path it was last seen under; empty where it had none."""
+        """The path under which it was last observed; empty where it had none."""
         return max(((last, path) for (_, path), (_, last) in self.sightings.items()), default=(0, b""))[1]
 
     def part(self, iri: str, since: int, until: int) -> Version:
-        """Return what this was in the time from `since` to `until`, as a version of its own."""
+        """Return the part of this version that existed from `since` to `until`, as a version of its own."""
         times = {name: seen for name, seen in self.sightings.items() if seen[0] < until and seen[1] >= since}
         part = Version(iri, self.facts, self.noise, max(self.seen, since), times or dict(self.sightings))
         part.host = self.host
@@ -183,9 +190,10 @@ class Version:
 
 @plain(slots=True)
 class MemberVersion:
-    """An object of a file version, or an attribute of one (`name`): who made it, and what it kept, leads to, or shows.
+    """An object of a file version, or its attribute `name`: its generating phase, and its ties to other objects.
 
-    `file` is the version's IRI; `record` what the trace says of the object.
+    `file` is the version's IRI; `record` is the trace's record of the object. The ties are the earlier object that it
+    kept content of (`revision_of`), the target of a link (`leads_to`) and the sources of a virtual dataset (`shows`).
     """
 
     iri: str
@@ -204,9 +212,11 @@ class MemberVersion:
 
 @plain(slots=True)
 class Phase:
-    """A stretch of a process: what it used, and which phase it carries on or was launched by.
+    """A time interval of a process, with the entities that it used and the phase that it carries on or was launched
+    by.
 
-    `continued`: nothing was written between, only forked, so what the earlier phase used is this one's own input too.
+    `continued`: the process only forked in between and wrote nothing, so the inputs of the earlier phase are also
+    inputs of this one.
     """
 
     iri: str
@@ -217,14 +227,15 @@ class Phase:
     continued: bool = False
     carried_from: str | None = None
     launched_by: str | None = None
-    joined: dict[str, None] = field(default_factory=dict)  # the last phases of Tasks that ended in it
+    joined: dict[str, None] = field(default_factory=dict)  # the last phases of the Tasks that ended in it
 
 
 @plain(slots=True)
 class Strand:
-    """A Task as a process (`tasks`): what it was begun in, and when it began and ended (ns since 1970).
+    """A Task as a process (`tasks`): the process that it was started in, and when it started and ended (ns since
+    1970).
 
-    What it took in is in the memory of `ended_in` from its end on.
+    From its end on, the data that it read is in the memory of `ended_in`.
     """
 
     process: Process
@@ -235,14 +246,15 @@ class Strand:
 
     @property
     def known_at(self) -> list[int]:
-        """When what it took in is in memory for others: at its end, and when what it had set going came to one."""
+        """The moments from which its data is in the memory of others: its end, and the end of the activities it
+        started, if later."""
         late = self.process.ended
         return [self.ended, late] if late > self.ended else [self.ended]
 
 
 @plain(slots=True)
 class Copy:
-    """A version made from its sources by the kernel alone, in a program that a phase launched."""
+    """A version that the kernel alone made from its sources, in a program that a phase launched."""
 
     iri: str
     process: Process
@@ -254,7 +266,8 @@ class Copy:
 
 @plain(slots=True)
 class Segment:
-    """What one phase wrote into a pipe or connection (`kind`: Pipe or Socket); `noise`: an answer of the system's."""
+    """The data that one phase wrote into a pipe or connection (`kind`: Pipe or Socket); `noise`: an answer of a
+    system program."""
 
     iri: str
     channel: str
@@ -269,9 +282,9 @@ class Segment:
 
 @plain()
 class Conclusions:
-    """All that follows from the facts of a run; keys are IRIs.
+    """All conclusions from the facts of a run; keys are IRIs.
 
-    `parts` are the versions of which one key cannot tell which is meant, by that key and in the order of time.
+    `parts` maps a key that several contents share to their versions, in the order of time.
     """
 
     programs: dict[str, ProgramFacts]
@@ -283,36 +296,37 @@ class Conclusions:
     contributions: list[Version] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
-    # Of each opening what it writes into, and what it reads from; empty where that is no data.
+    # Opening → (the channel that it writes into, the channel that it reads from); empty where that is no data.
     channels: dict[str, tuple[str, str]] = field(default_factory=dict)
-    aliases: set[tuple[str, str]] = field(default_factory=set)  # (a channel as another run may name it, as we do)
+    aliases: set[tuple[str, str]] = field(default_factory=set)  # (a channel's name in another run, here)
     gaps: list[tuple[str, str, str]] = field(default_factory=list)
-    finished: dict[str, tuple[int, ...]] = field(default_factory=dict)  # process → when it finished some output
-    forks: dict[str, tuple[Process, int]] = field(default_factory=dict)  # process → whose fork it is, and when
-    strands: dict[str, Strand] = field(default_factory=dict)  # Task → what it is to the data
-    begun: dict[str, list[int]] = field(default_factory=dict)  # process → when Tasks began in it
-    joins: dict[str, list[int]] = field(default_factory=dict)  # process → when such ended as had taken something in
-    finer: dict[str, list[Phase]] = field(default_factory=dict)  # process → its phases as to objects inside files
-    made_in: dict[str, str] = field(default_factory=dict)  # what a phase generated → the finer phase
+    finished: dict[str, tuple[int, ...]] = field(default_factory=dict)  # process → when it finished an output
+    forks: dict[str, tuple[Process, int]] = field(default_factory=dict)  # process → (its parent, when it was forked)
+    strands: dict[str, Strand] = field(default_factory=dict)  # Task → its strand
+    begun: dict[str, list[int]] = field(default_factory=dict)  # process → when Tasks started in it
+    joins: dict[str, list[int]] = field(default_factory=dict)  # process → when Tasks with inputs ended in it
+    finer: dict[str, list[Phase]] = field(default_factory=dict)  # process → its finer phases (by objects)
+    made_in: dict[str, str] = field(default_factory=dict)  # entity → the finer phase that made it
     members: dict[str, MemberVersion] = field(default_factory=dict)
-    read_as: dict[str, str] = field(default_factory=dict)  # an object as a process met it → what it read of it
-    made_as: dict[str, str] = field(default_factory=dict)  # and what it made of it
-    shown: dict[tuple[str, str], None] = field(default_factory=dict)  # (a version, another of which it shows a part)
+    read_as: dict[str, str] = field(default_factory=dict)  # a process's object → the version read
+    made_as: dict[str, str] = field(default_factory=dict)  # … → the version that it made
+    shown: dict[tuple[str, str], None] = field(default_factory=dict)  # (version, version that it maps in part)
     said: Sayings = field(default_factory=Sayings)
-    known: set[str] = field(default_factory=set)  # versions whose maker said what it did to the objects inside
-    elsewhere: set[str] = field(default_factory=set)  # versions that are told with another part of the run
+    known: set[str] = field(default_factory=set)  # versions with recorded changes of the objects inside
+    elsewhere: set[str] = field(default_factory=set)  # versions that another partition of the run describes
     clocks: Clocks = field(default_factory=Clocks)
-    copied: dict[str, int] = field(default_factory=dict)  # process → how many copies it has
-    # Of files that are concluded from before the processes are (`shared`): their inodes (by hash); when a process had
-    # finished what others read; whose version a contribution is; which versions are told here, of which others tell who
-    # made them; which ranks only took part in creating an object.
+    copied: dict[str, int] = field(default_factory=dict)  # process → the number of its last copy
+    # Of files about which conclusions are drawn before those about the processes (`shared_inodes`): their inodes (as
+    # hashes); when each process finished outputs that others read; contribution → its version; the versions described
+    # here, with makers that other partitions describe; the ranks that only took part in creating an object.
     apart: frozenset[int] = frozenset()
     seen: dict[str, set[int]] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
     contributed: set[str] = field(default_factory=set)
     took_part: frozenset[str] = frozenset()
 
-    # Of lone files (`lone`): when each process read and wrote them; what is noise; until when each may have written.
+    # Of lone files (`trace.lone`): when each process read and wrote them; which files are noise; the latest moment at
+    # which each process may have written.
     lone: Mapping[str, Moments] = field(default_factory=dict)
     noise: Noise | None = None
     ends: Mapping[str, int] = field(default_factory=dict)
@@ -323,15 +337,15 @@ class Conclusions:
         return f"{process.iri}copy/{number}"
 
     def is_apart(self, facts: Facts | None) -> bool:
-        """Tell whether a file is concluded from before the processes are."""
+        """Return whether the conclusions about a file are drawn before those about the processes."""
         return bool(self.apart) and facts is not None and inode_hash(facts) in self.apart
 
     def told(self) -> list[Version]:
-        """Return the versions that are told here."""
+        """Return the versions that this partition describes."""
         return [version for iri, version in self.versions.items() if iri not in self.elsewhere]
 
     def member(self, file: str, kind: str, path: bytes, name: bytes | None, record: Record) -> MemberVersion:
-        """Return an object of a version, noted where it was not; what is known of it more precisely counts."""
+        """Return an object of a version, and add it where it is new; the more precise record replaces the other."""
         iri = member_iri(file, path, name)
         found = self.members.get(iri)
         if found is None:
@@ -341,25 +355,25 @@ class Conclusions:
         return found
 
     def acting(self, process: Process, task: str) -> Process:
-        """Return the strand of a Task, or the process itself where a call was made in none."""
+        """Return the strand of a Task, or the process itself for a call outside of all Tasks."""
         strand = self.strands.get(task)
         return strand.process if strand else process
 
     def finer_at(self, process: Process, moment: int) -> Phase:
-        """Return the finer phase a process was in at a moment."""
+        """Return the finer phase of a process at a moment."""
         phases = self.finer[process.iri]
         return phases[max(0, bisect_right(phases, moment, key=lambda phase: phase.start) - 1)]
 
     def phase_at(self, process: Process, moment: int) -> Phase:
-        """Return the phase a process was in at a moment (its first before it began, its last after it ended)."""
+        """Return the phase of a process at a moment (its first before it started, its last after it ended)."""
         return self.phases[process.iri][self.number_at(process, moment)]
 
     def number_at(self, process: Process, moment: int) -> int:
-        """Return which of its phases that is."""
+        """Return the number of that phase within the process."""
         return max(0, bisect_right(self.phases[process.iri], moment, key=lambda phase: phase.start) - 1)
 
     def version_at(self, iri: str, moment: int) -> Version | None:
-        """Return the version that a key meant at a moment."""
+        """Return the version that a key denoted at a moment; None for an unknown key."""
         parts = self.parts.get(iri)
         if parts is None:
             return self.versions.get(iri)

@@ -1,7 +1,7 @@
-"""What files were called: names seen at openings, renames, links and deletions in; each version's names out.
+"""Find the names of each version from the openings, renames, links and deletions of a run.
 
-A rename or a link gives its new name to the content that the file has then, under each key it has. A folder that is
-moved takes along what lies in it. A version seen without a name has one that its inode had.
+A rename or a link gives its new name to the content that the file has at that moment, under each key of the content.
+A folder's move also moves the files in it. A version that was observed without a name gets one from its inode.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Inode = tuple[str, int, int]
 
 
 def name(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
-    """Give the versions of `conclusions` the names that events of `trace` tell."""
+    """Add the names from the events of `trace` to the versions of `conclusions`."""
     namer = _Namer(identity, conclusions)
     moved = [e for p in trace.processes.values() for e in p.events if e.kind in ("Rename", "Link", "Delete")]
     for event in sorted(moved, key=lambda event: event.at):
@@ -30,7 +30,7 @@ def name(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
 
 
 class _Namer:
-    """Goes through a run's changes of names in the order of time, and knows which inode each path leads to."""
+    """Follows a run's changes of names in the order of time, and the inode that each path refers to."""
 
     def __init__(self, identity: Identity, conclusions: Conclusions) -> None:
         self.identity = identity
@@ -41,10 +41,10 @@ class _Namer:
                 for (_, path), (first, _) in version.sightings.items())  # fmt: skip
         self.sightings = sorted(seen, key=lambda known: known[0], reverse=True)
         self.there: dict[bytes, Inode] = {}
-        self.tree: Tree | None = None  # of the paths in `there`, and of some that were; from the first folder moved on
+        self.tree: Tree | None = None  # current and former paths; from the first move of a folder on
 
     def happened(self, event: Event) -> None:
-        """Note what one event did to names."""
+        """Apply the effect of one event on names."""
         while self.sightings and self.sightings[-1][0] <= event.at:
             _, path, version = self.sightings.pop()
             self._lies(path, inode_of(version.facts))
@@ -65,7 +65,7 @@ class _Namer:
         self.there[path] = inode
 
     def _named(self, facts: Facts, old: bytes, path: bytes, moment: int) -> None:
-        """The file of `facts` has a new name, and so has its content under each key."""
+        """Add the new name of the file of `facts` to its content, under each key."""
         self._lies(path, inode_of(facts))
         versions = self.versions[inode_of(facts)]
         same = {v.iri for v in versions if (v.facts.mtime, v.facts.size) == (facts.mtime, facts.size)}
@@ -80,7 +80,7 @@ class _Namer:
                 self._call(version, path, moment)
 
     def _moved(self, old: bytes, new: bytes, moment: int) -> None:
-        """A folder's name changed: so did that of all that lies in it."""
+        """Apply the rename of a folder to all paths in it."""
         if self.tree is None:
             self.tree = Tree()
             for path in self.there:
@@ -101,7 +101,7 @@ class _Namer:
         version.name(self.identity.file(path, version.facts.device), path, moment)
 
     def nameless(self, trace: Trace) -> None:
-        """Name the versions that nobody saw under a name after an opening of their inode that had one."""
+        """Name the versions that were observed without a name after an opening of their inode that had one."""
         bare = [v for versions in self.versions.values() for v in versions if not v.sightings]
         wanted = {inode_of(version.facts) for version in bare}
         named: dict[Inode, bytes] = {}
@@ -114,7 +114,8 @@ class _Namer:
 
 
 def _later(version: Version, path: bytes, moment: int) -> bool:
-    """Tell whether a version was seen after a moment only, through an opening from before it by this path."""
+    """Return whether a version was only observed after a moment, through an opening of this path from before the
+    moment."""
     opened = (first for (_, name), (first, _) in version.sightings.items() if name == path)
     return version.seen > moment and any(first <= moment for first in opened)
 

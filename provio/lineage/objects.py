@@ -1,6 +1,6 @@
-"""The objects inside files that one process met: its openings of files in; which versions of objects it read, out.
+"""Find which versions of the objects inside files one process read, and follow the moves and links of these objects.
 
-What is read of an object is read of the version that the phases' own rules say the process read of the file then.
+A read of an object is a read of the version of the file that the process read at that moment, by the rules of phases.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from provio.lineage.model import Conclusions, Input, MemberVersion, inode_of
 from provio.trace.decode import path_of
 from provio.trace.facts import Event, Member, Opening, Process
 
-# What the objects of a file were called when: the renames and deletions that one opening of it saw in, names out; and
-# where a link leads.
+# Names of objects over time.
 
 
 Name = tuple[bytes, bytes | None]  # an object's path, and an attribute's name
@@ -25,10 +24,11 @@ MOST = 1_000  # moves of one object
 
 
 class Moves:
-    """The moves in one opening of a file: an object's move takes along all that lies in it."""
+    """The renames and deletions in one opening of a file: a move of an object also moves the objects inside it."""
 
     def __init__(self, events: Iterable[Event] = (), linked: Mapping[bytes, bytes] | None = None) -> None:
-        """`linked` are the second names that hard links gave to objects: under these they live on."""
+        """Read the events; `linked` maps an object to the second name from a hard link, under which it remains after
+        deletion."""
         linked = linked or {}
         self.gone: dict[Name, list[tuple[int, Name | None]]] = {}
         self.come: dict[Name, list[tuple[int, Name]]] = {}
@@ -50,7 +50,7 @@ class Moves:
         self.renames.append((moment, old, new))
 
     def later(self, name: Name, since: int) -> Name | None:
-        """Return what an object that had a name at a moment was called at the end; None where it was deleted."""
+        """Return the final name of an object that had a name at a moment; None where it was deleted."""
         for _ in range(MOST if self.gone else 0):
             found = []
             for holder in holders(name):
@@ -67,7 +67,7 @@ class Moves:
         return name
 
     def earlier(self, name: Name, moment: int) -> Name:
-        """Return what an object that has a name at a moment was called in the beginning."""
+        """Return the initial name of an object that has a name at a moment."""
         for _ in range(MOST if self.come else 0):
             found = []
             for holder in holders(name):
@@ -83,7 +83,7 @@ class Moves:
 
 
 def holders(name: Name) -> Iterator[Name]:
-    """Yield a name and those of the objects that hold it, the nearest first; not the root."""
+    """Yield a name and those of the objects that contain it, the nearest first, without the root."""
     path, attribute = name
     if attribute is not None:
         yield name
@@ -93,14 +93,15 @@ def holders(name: Name) -> Iterator[Name]:
 
 
 def below(name: Name, holder: Name, other: Name) -> Name:
-    """Return the name that has the place in `other` that `name` has in its holder."""
+    """Return the name with the same place below `other` as `name` has below its holder."""
     if holder[1] is not None:
         return other
     return other[0] + name[0][len(holder[0]) :], name[1]
 
 
 def leads_to(link: Member) -> tuple[bytes | None, bytes | None]:
-    """The path that a link leads to, and the file, where that is another one."""
+    """Return the path that a link leads to, and the other file that contains it; (None, None) for a link without a
+    target."""
     path, file = path_of(link.record, "target"), path_of(link.record, "targetFile")
     if path is None:
         return None, None
@@ -113,7 +114,7 @@ def leads_to(link: Member) -> tuple[bytes | None, bytes | None]:
 
 @plain(slots=True)
 class Use:
-    """An object of a version that a process read, first and last."""
+    """An object of a version that a process read, with the moments of the first and the last read."""
 
     member: MemberVersion
     first: int
@@ -122,7 +123,8 @@ class Use:
 
 
 def _linked(members: Sequence[Member]) -> dict[bytes, bytes]:
-    """Objects that were given a second name by a hard link, which is said of them (of a soft one, of the file)."""
+    """Return the objects with a second name from a hard link. A hard link is recorded on the object, a soft link on
+    the file."""
     hard = {member.path for member in members if any(one.operation == "Link" for one in member.accesses)}
     links = (member for member in members if member.kind == "NamedLink" and member.created)
     pairs = [(path_of(link.record, "target"), link) for link in links if "targetFile" not in link.record]
@@ -130,7 +132,8 @@ def _linked(members: Sequence[Member]) -> dict[bytes, bytes]:
 
 
 class ProcessObjects:
-    """The objects that one process met inside files: what they were called when, and which versions of them it read."""
+    """The objects inside files that one process accessed: their names over time, and the versions of them that it
+    read."""
 
     def __init__(self, process: Process, conclusions: Conclusions) -> None:
         self.process, self.out = process, conclusions
@@ -159,18 +162,19 @@ class ProcessObjects:
         self._latest = {key: list(accumulate((one.last for one in known), max)) for key, known in self._read.items()}
 
     def members(self) -> Iterator[Member]:
-        """Every object that the process met in a file."""
+        """Yield every object that the process accessed in a file."""
         for file in self.process.containers:
             yield from file.members
 
     def uses(self) -> Iterator[Use]:
-        """What was read of objects that others had left."""
+        """Yield the reads of objects that existed before."""
         for member in self.members():
             for first, last in member.stretches("read"):
                 yield from self.read(member, first, last)
 
     def read(self, member: Member, first: int, last: int) -> Iterator[Use]:
-        """Which versions of an object, or of what it shows or was copied from, were read in a stretch of time."""
+        """Yield the versions that were read in a stretch of time: of an object, or of the objects that it maps or was
+        copied from."""
         for source in member.shows:
             yield from self.read(source, first, last)
         origin = self._copied_from(member, first) if member.file.iri in self.copied else None
@@ -185,7 +189,7 @@ class ProcessObjects:
                 yield Use(known, max(first, found.first), max(last, found.first), found.noise)
 
     def _copied_from(self, member: Member, moment: int) -> Member | None:
-        """What an object that was copied here, or lies in one that was, was copied from."""
+        """Return the source of an object that was copied here, or is inside a copied one; None if there is none."""
         copied = self.copied[member.file.iri]
         for holder in holders((member.path, None)):
             at, source = copied.get(holder[0], (moment + 1, None))
@@ -196,11 +200,12 @@ class ProcessObjects:
         return None
 
     def found(self, file: Opening) -> list[Input]:
-        """What the process had read of a file by the time it had opened it."""
+        """Return the inputs from a file while the process had it open."""
         return self._inputs(file, file.opened, file.closed or file.process.ended)
 
     def _inputs(self, file: Opening, first: int, last: int) -> list[Input]:
-        """What was read of a file then: the last that had been, where a library had it in memory."""
+        """Return the inputs from a file in a stretch of time; if there are none, the last one before, which a library
+        had cached."""
         known = self._read.get(inode_of(file.facts), [])
         place = bisect_right(known, last, key=lambda one: one.first)
         found, latest = [], self._latest.get(inode_of(file.facts), [])

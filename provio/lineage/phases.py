@@ -1,9 +1,10 @@
-"""Where a process is cut into phases, and what ties phases together.
+"""Cut each process into phases, and tie the phases to each other.
 
-A process is cut where it first reads a new input after it finished writing some output: `r(a) w(x) r(b) w(y)` gives x
-from a, y from b, and from a only by way of the earlier phase. An output is finished at its last write, and at the mtime
-of each version of it that another process read. A fork cuts too, for the child must not have what its parent reads
-later; but the parent, having written nothing, continues: what it had read is still its own input.
+A process is cut where it first reads a new input after it finished writing an output: with `r(a) w(x) r(b) w(y)`, x
+comes from a, y comes from b, and y comes from a only through the earlier phase. An output is finished at its last
+write, and at the mtime of each version of it that another process read. A fork is a cut as well, because the child
+must not have the later inputs of its parent. The parent has written nothing, so its phase continues: its earlier
+inputs remain its own inputs.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LAUNCHES = frozenset({"Fork", "Spawn"})
 
 
 def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None:
-    """Give each process its phases, and each phase the versions it used."""
+    """Set the phases of each process, and the versions that each phase used."""
     written = _finished(conclusions)
     _told_in_circles(channels, written)
     uses = _Uses(channels)
@@ -52,7 +53,7 @@ def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None
 
 
 def _finished(conclusions: Conclusions) -> dict[str, set[int]]:
-    """For each process, the moments at which it had finished some output."""
+    """Return for each process the moments at which it had finished an output."""
     written = seen(conclusions)
     for iri, moments in conclusions.seen.items():
         written.setdefault(iri, set()).update(moments)
@@ -66,12 +67,13 @@ def _finished(conclusions: Conclusions) -> dict[str, set[int]]:
 
 
 def launches(process: Process, conclusions: Conclusions) -> list[int]:
-    """When a process launched others, or began a Task, in order."""
+    """Return when a process launched others or started a Task, in order."""
     return sorted([e.at for e in process.events if e.kind in LAUNCHES] + conclusions.begun.get(process.iri, []))
 
 
 def _told_in_circles(channels: list[Channel], written: dict[str, set[int]]) -> None:
-    """Where two processes each hear from the other, all that one writes before it reads again is finished."""
+    """Add the finished outputs of processes that receive data from each other: all that one of them writes before it
+    reads again is finished."""
     circle = circles(channels)
     for channel in channels:
         readers = {circle.get(part.process.iri) for part in channel.reads} - {None}
@@ -81,7 +83,7 @@ def _told_in_circles(channels: list[Channel], written: dict[str, set[int]]) -> N
 
 
 class _Uses:
-    """What processes read from channels, and what that finishes for those who wrote it."""
+    """The reads of each process from channels, and the outputs of the writers that these reads finish."""
 
     def __init__(self, channels: list[Channel]) -> None:
         self.reads: dict[str, list[tuple[dict[str, list[Part]], Part]]] = {}
@@ -93,7 +95,8 @@ class _Uses:
                 self.reads.setdefault(part.process.iri, []).append((writers, part))
 
     def taken(self, phases: list[Phase]) -> Iterator[tuple[str, int]]:
-        """Yield (writer, moment) of what each phase but the last took in: what the writer reads later is news."""
+        """Yield (writer, moment) for the data that each phase but the last received: inputs that the writer reads
+        later are new."""
         starts = [phase.start for phase in phases[1:]]
         latest: dict[tuple[int, int], tuple[dict[str, list[Part]], Part]] = {}
         for writers, read in self.reads.get(phases[0].process.iri, ()):
@@ -111,7 +114,8 @@ class _Uses:
 
 @plain(frozen=True, slots=True)
 class Origin:
-    """Which process an image comes from, as it was at a moment, or else at its end; `fork`: with its memory."""
+    """The process that an image comes from, at a moment, or with None at its end; `fork`: the image also has its
+    memory."""
 
     process: Process
     moment: int | None
@@ -119,8 +123,11 @@ class Origin:
 
 
 def tie(trace: Trace, conclusions: Conclusions, known: Mapping[str, Origin] | None = None) -> None:
-    """Say of each phase which earlier one it carries on, and of each image which phase launched it; `known` are the
-    origins in the whole run, of which the trace is a part."""
+    """Set which earlier phase each phase carries on, and which phase launched each image.
+
+    `known` are the origins in the complete run if the trace is a partition of it; None: they are derived from the
+    trace.
+    """
     for process in trace.processes.values():
         if process.image != "task":
             for earlier, later in pairwise(conclusions.phases[process.iri]):
@@ -145,7 +152,7 @@ def _tie(first: Phase, origin: Origin, conclusions: Conclusions) -> None:
 
 
 def origins(trace: Trace) -> dict[str, Origin]:
-    """Return what each image comes from: the image before it, or the process that launched it."""
+    """Return the origin of each image: the image before it, or the process that launched it."""
     images = _images(trace)
     launches, execs = _launches(trace), _execs(trace)
     by_pid: dict[tuple[str, int], list[Process]] = {}
@@ -173,7 +180,7 @@ def _launched(
 
 
 def _execs(trace: Trace) -> dict[str, tuple[Process, int]]:
-    """Which Task of an image, and when, replaced it by the next one."""
+    """Return the (Task, moment) of the exec that replaced an image by the next one, by the IRI of the process."""
     tasks = [process for process in trace.processes.values() if process.image == "task"]
     found = [(event.at, task) for task in tasks for event in task.events if event.kind == "Exec"]
     return {without_task(task.iri): (task, at) for at, task in sorted(found, key=_moment)}
@@ -184,7 +191,7 @@ def _moment(exec_: tuple[int, Process]) -> int:
 
 
 def _parent_by_pid(process: Process, by_pid: dict[tuple[str, int], list[Process]]) -> Process | None:
-    """The image that had the parent's pid when this one began; for children that no recorded call made."""
+    """Return the image that had the parent's pid when this one started; for children that no recorded call created."""
     candidates = [
         image
         for image in by_pid.get((process.host, process.parent_pid), ())
@@ -194,7 +201,7 @@ def _parent_by_pid(process: Process, by_pid: dict[tuple[str, int], list[Process]
 
 
 def _images(trace: Trace) -> dict[tuple[str, int, int], list[Process]]:
-    """The images of each process, in order: a child of vfork before its exec, then as exec made them."""
+    """Return the images of each process, in order: a child of vfork before its exec, then the results of each exec."""
     found: dict[tuple[str, int, int], list[Process]] = {}
     for process in trace.processes.values():
         if process.image != "task":
@@ -214,7 +221,7 @@ def _launches(trace: Trace) -> dict[tuple[str, int, int], Event]:
 
 
 def _news(process: Process, conclusions: Conclusions) -> list[int]:
-    """When each version was first read; what is noise cuts nothing."""
+    """Return when each version was first read; noise causes no cut."""
     first: dict[str, int] = {}
     for found in conclusions.inputs[process.iri]:
         if not found.noise:
@@ -224,7 +231,7 @@ def _news(process: Process, conclusions: Conclusions) -> list[int]:
 
 
 def _phases(process: Process, written: list[int], forks: list[int], news: list[int]) -> list[Phase]:
-    """Cut a process at the moments it first read something new; all lists are sorted."""
+    """Cut a process at the moments at which it first read new data; all lists are sorted."""
     phases = [Phase(f"{process.iri}phase/0", process, process.started, process.ended)]
     for moment in news:
         last = phases[-1]
@@ -237,14 +244,14 @@ def _phases(process: Process, written: list[int], forks: list[int], news: list[i
 
 
 def within(moments: list[int], start: int, end: int) -> bool:
-    """Tell whether one of the sorted moments lies from `start` to `end`."""
+    """Return whether one of the sorted moments is between `start` and `end`."""
     done = bisect_right(moments, end)
     return done > 0 and moments[done - 1] >= start
 
 
 def seen(conclusions: Conclusions) -> dict[str, set[int]]:
-    """For each writer, the moments at which its unfinished output was read, by another process or by itself, and at
-    which it made what no file shows."""
+    """Return for each writer the moments at which its unfinished output was read, by any process, and at which it
+    made an entity without a file."""
     known = writings(conclusions)
     found: dict[str, set[int]] = {}
     for writer, moment in conclusions.said.made:
@@ -261,7 +268,7 @@ def seen(conclusions: Conclusions) -> dict[str, set[int]]:
 
 
 def _last_taken(conclusions: Conclusions) -> dict[str, int]:
-    """When each version was last read or copied."""
+    """Return when each version was last read or copied."""
     found: dict[str, int] = {}
     for inputs in conclusions.inputs.values():
         for one in inputs:

@@ -1,4 +1,7 @@
-"""Segments between phases: what one phase wrote into a pipe or connection, and which phases read it."""
+"""Make the segments that tie phases: the data that one phase wrote into a pipe or connection and other phases read.
+
+A second part marks the segments that are answers of system programs.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from provio.trace.run_facts import Trace
 
 @plain(slots=True)
 class _Share:
-    """What one phase wrote to a channel, or read from it: when, and between which positions."""
+    """The writes or reads of one phase on a channel: their moments and byte positions."""
 
     phase: Phase
     first: int
@@ -29,7 +32,7 @@ class _Share:
 
 
 def connect(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None:
-    """Make a segment for each (pipe or direction of a connection, writing phase); the phases that read it use it."""
+    """Make a segment for each (pipe or direction of a connection, writing phase), which the phases that read it use."""
     unwatched = unseen_writer(trace)
     for channel in channels:
         if not channel.writes:
@@ -44,8 +47,11 @@ def connect(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> 
 
 
 def _unseen(channel: Channel, unwatched: str | None, conclusions: Conclusions) -> None:
-    """Say of a pipe that was read, and that nobody was seen to write to, that a program which ran unwatched may have;
-    where another run wrote to it, or nobody who was watched, `across` says."""
+    """Add a gap to each reader of a pipe without an observed writer, if an unwatched program may have written to the
+    pipe.
+
+    `provio.merge.cross_run` handles pipes that another run wrote to, or that no watched process wrote to.
+    """
     if unwatched and channel.kind == "Pipe":
         for part in {part.process.iri: part for part in channel.reads}.values():
             conclusions.gaps.append((f"{channel.name}~unseen/{part.process.pid}", part.process.iri, unwatched))
@@ -59,7 +65,8 @@ def _by_process(parts: list[Part]) -> Iterable[list[Part]]:
 
 
 def _shares(parts: list[Part], phases: dict[str, list[Phase]]) -> list[_Share]:
-    """What each phase of one process has of its parts; one that lasted through several phases is in each of them."""
+    """Return the shares of each phase of one process in its parts; a part that lasted for several phases is in each
+    of them."""
     found: dict[str, _Share] = {}
     for part in parts:
         for phase in _overlapping(part, phases.get(part.process.iri, [])):
@@ -93,25 +100,27 @@ def _segment(channel: Channel, share: _Share, conclusions: Conclusions) -> Segme
 
 
 def _read(channel: Channel, read: list[_Share], written: list[_Share]) -> None:
-    """A phase uses what lies where it read. Where that is not known, all that began before its last read; and then what
-    an earlier phase used up is carried, not used again."""
+    """Let the phases use the segments at the byte positions of their reads.
+
+    Where the positions are not known, a phase uses all segments that started before its last read; a segment that an
+    earlier phase has used is then carried, and not used again.
+    """
     used: set[str] = set()
     for share in sorted(read, key=lambda share: share.first):
         for segment in written:
             fresh = channel.placed or segment.segment not in used or segment.last >= share.phase.start
             lies_there = segment.low < share.high and share.low < segment.high
-            own = (share.phase.iri + "/").startswith(segment.phase.iri + "/")  # or a part of it
+            own = (share.phase.iri + "/").startswith(segment.phase.iri + "/")  # or a part of that phase
             if segment.first <= share.last and lies_there and fresh and not own:
                 share.phase.used[segment.segment] = None
                 used.add(segment.segment)
 
 
-# What a process was answered by programs of the system that it started itself: the channels of a run in, which pipes
-# are of the system, as its files are, out.
+# Answers of system programs that a process started itself: such pipes belong to the system as its files do.
 
 
 def answers(trace: Trace, channels: list[Channel], noise: Noise, conclusions: Conclusions) -> None:
-    """Note the segments of pipes that are the system's answers to who reads them."""
+    """Mark the segments of pipes that are answers of system programs to the reader as noise."""
     askers = _Askers(trace, noise, conclusions)
     found = {channel.name for channel in channels if channel.kind == "Pipe" and askers.alone_read(channel)}
     for segment in conclusions.segments:
@@ -119,14 +128,14 @@ def answers(trace: Trace, channels: list[Channel], noise: Noise, conclusions: Co
 
 
 class _Askers:
-    """Who started which program of the system."""
+    """Finds which process started which system program."""
 
     def __init__(self, trace: Trace, noise: Noise, conclusions: Conclusions) -> None:
         self.trace, self.noise, self.out = trace, noise, conclusions
         self.doubtful = {about for _, about, _ in (*trace.gaps, *conclusions.gaps)}
 
     def alone_read(self, channel: Channel) -> bool:
-        """Tell whether one process read all that was written into a pipe, and had started whoever wrote to it."""
+        """Return whether one process read all data of a pipe and had started all writers of the pipe."""
         readers = {part.process.iri for part in channel.reads}
         written, read = (sum(part.size for part in parts) for parts in (channel.writes, channel.reads))
         if len(readers) != 1 or not channel.placed or written != read or any(part.path for part in channel.writes):
@@ -135,14 +144,14 @@ class _Askers:
         return all(self._asked_by(asker, iri) for iri in {part.process.iri for part in channel.writes})
 
     def _asked_by(self, asker: str, iri: str) -> bool:
-        """Tell whether a program, and all that led to it from a process that started it, are of the system."""
+        """Return whether a program, and all processes between it and the one that started it, belong to the system."""
         line = list(self._line(iri))
         between = line[: line.index(asker)] if asker in line else []
         program = self.trace.processes[iri].image == "exec"
         return program and bool(between) and all(map(self._of_system, between))
 
     def _line(self, iri: str) -> Iterator[str]:
-        """A process, and what it was started by, or is a fork of, up to the first of all."""
+        """Yield a process, the process that started or forked it, and so on, up to the first of all."""
         known = {""}
         while iri not in known:
             yield iri
@@ -151,8 +160,8 @@ class _Askers:
             iri = (first.carried_from or first.launched_by or "").rpartition("phase/")[0]
 
     def _of_system(self, iri: str) -> bool:
-        """Tell whether a program is the system's own and had nothing in hand but the system's files; or a fork, before
-        it became such a one."""
+        """Return whether a process runs a program of the system and had only files of the system as inputs; or is a
+        fork before its exec of such a program."""
         process = self.trace.processes[iri]
         code = self.out.programs[iri].code
         own = process.image == "fork" or (process.image == "exec" and all(map(self.noise.of_code, code)))
@@ -161,7 +170,7 @@ class _Askers:
         return own and known and not (lone and lone.news) and not any(about.startswith(iri) for about in self.doubtful)
 
     def _silent(self, opening: Opening) -> bool:
-        """Tell whether nothing of the user's came by an opening."""
+        """Return whether no user data passed through an opening."""
         if opening.kind != "FileVersion":
             return not opening.reads()
         return self.noise(opening) or opening.flags & os.O_ACCMODE == os.O_WRONLY

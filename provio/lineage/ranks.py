@@ -1,8 +1,10 @@
-"""What launchers of parallel programs say to their ranks: a run's openings in, which of them hold no data out.
+"""Exclude the data that launchers send to ranks, and mark the messages between ranks that are not followed.
 
-`mpirun` and its like tell each rank where the others are, through a connection and through files in a session folder of
-their own. What ranks tell the launcher stays a tie: what they print reaches it through terminals, which nobody follows.
-Ranks of one host speak to each other through memory whose messages cannot be told apart: a Gap says so.
+`mpirun` and similar launchers send each rank the addresses of the others, through a connection and through files in a
+session folder: this is no data. The connections from ranks to the launcher remain ties, because the output of ranks
+reaches it through terminals, which are not followed. Ranks of one host exchange messages through shared memory, where
+the messages cannot be separated: a gap states this. Several ranks may create one object together; only some of them
+count as its makers.
 """
 
 from __future__ import annotations
@@ -23,24 +25,24 @@ MEMORY = pattern(rb"/dev/shm/(vader_segment|sm_segment|osc_rdma|mpich_shar|Intel
 
 
 def is_launcher(process: Process) -> bool:
-    """Tell whether a process starts ranks."""
+    """Return whether a process is a launcher of ranks."""
     return (process.executable or b"").rpartition(b"/")[2] in LAUNCHERS
 
 
 def of_ranks(opening: Opening) -> bool:
-    """Tell whether a file lies in a launcher's session folder, or is memory that ranks share."""
+    """Return whether a file is in a launcher's session folder, or is memory that ranks share."""
     return bool(opening.path and (SESSION.search(opening.path) or MEMORY.match(opening.path)))
 
 
 def unseen(trace: Trace, conclusions: Conclusions) -> None:
-    """Say of each process that shares memory with others of its kind that what these tell it is not followed."""
+    """Add a gap to each rank that shares memory with other ranks: their messages are not followed."""
     for process in trace.processes.values():
         if "rank" in process.record and any(o.path and MEMORY.match(o.path) for o in process.openings):
             reason = "what the other ranks sent it is not followed"
             conclusions.gaps.append((process.iri + "ranks", process.iri, reason))
 
 
-# Objects that the ranks of a parallel program created together: which ranks only took part in that.
+# Objects that ranks created together.
 
 
 Inode = tuple[str, int, int]
@@ -48,8 +50,10 @@ Key = tuple[Inode, bytes, bytes | None]
 
 
 def took_part(members: Iterable[Member], makers: Container[tuple[str, Inode]]) -> set[str]:
-    """Return the records of objects whose rank only took part in creating them; `makers` are the processes that made
-    versions of a file, and the file."""
+    """Return the records of objects that their rank did not make but only took part in creating.
+
+    `makers` has (process, inode) of each file of which a process made versions.
+    """
     created: dict[Key, dict[int, list[Member]]] = defaultdict(lambda: defaultdict(list))
     for member in members:
         process, inode = member.file.process, inode_of(member.file.facts)
@@ -59,13 +63,16 @@ def took_part(members: Iterable[Member], makers: Container[tuple[str, Inode]]) -
     for ranks in created.values():
         for known in ranks.values():
             known.sort(key=Member.made)
-        for number in range(max(map(len, ranks.values()))):  # the calls of all ranks come in one order
+        for number in range(max(map(len, ranks.values()))):  # all ranks make the calls in the same order
             found |= _took_part([ranks[rank][number] for rank in sorted(ranks) if number < len(ranks[rank])])
     return found
 
 
 def _took_part(creations: list[Member]) -> set[str]:
-    """Of one creation by several ranks, the lowest first; of none where the file was never open in all of them."""
+    """Return these records for one creation by several ranks, with the lowest rank first.
+
+    The set is empty if the file was never open in all of them at the same time.
+    """
     files = [member.file for member in creations]
     if max(file.opened for file in files) > min(file.closed or file.process.ended for file in files):
         return set()

@@ -1,5 +1,8 @@
-"""Which content was read, where a file changed while it was open; what was opened and not seen read; what
-of the looks after the run is no writer's word."""
+"""Decide which content was read of a file that changed while it was open.
+
+Also, add gaps for files that were opened and not observed to be read, and discard a file's state after the run where
+it is not the state that a writer left.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,13 @@ from provio.system.statx import Facts
 from provio.trace.facts import Opening, Stretch
 from provio.trace.run_facts import Trace
 
-# Files that were read while another process wrote them: openings and write spans in; which stretches of reading had
-# something that no version tells of, neither the one found at opening nor the one left at closing, out.
+# Intermediate contents: read while another process wrote the file, and different from the versions at opening and
+# close.
 
 
 def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, Stretch, Facts]]:
-    """Yield (opening, stretch of its reading, what the file was by the end of it as far as can be told)."""
+    """Yield (opening, stretch of reading, best known facts of the file at the stretch's end) for each intermediate
+    content."""
     by_inode: dict[tuple[str, int, int], list[Span]] = {}
     for span in spans:
         by_inode.setdefault(span.inode, []).append(span)
@@ -37,7 +41,7 @@ def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, 
 
 
 class Writers:
-    """The write spans of one inode, asked by each of its readers: what they ask is found without going through all."""
+    """The write spans of one inode, indexed for the lookups of its many readers."""
 
     def __init__(self, spans: list[Span]) -> None:
         self.spans = spans
@@ -46,8 +50,11 @@ class Writers:
         self.courses: dict[str, Courses] = {}
 
     def completed(self, opening: Opening) -> int:
-        """Before when nobody can have read what there was at closing: its mtime, or the beginning of its last write,
-        where that is known by the reader's clock (the kernel's for mtimes may lag by a tick); 0 where nobody saw it."""
+        """Return the moment before which no process can have read the state at the opening's close (ns since 1970).
+
+        It is the mtime of that state, or the start of its last write where that is known by the reader's clock (the
+        kernel's clock for mtimes may lag by a tick); 0 where the state was not observed.
+        """
         left = opening.at_close
         if not left:
             return 0
@@ -66,8 +73,8 @@ class Writers:
         return self.left.get(key, ())
 
     def at_work(self, host: str, since: int, until: int) -> int | None:
-        """Return when a span last wrote that may have gone on between two moments of a host, the latest of them; None
-        where none may have."""
+        """Return the latest write of the spans that may have been active between two moments of a host; None if there
+        are none."""
         if host not in self.courses:
             self.courses[host] = Courses(
                 (span.first - apart, span.end + apart, span.last)
@@ -78,13 +85,13 @@ class Writers:
 
 
 def completed(opening: Opening, written: list[Span]) -> int:
-    """Return what `Writers.completed` does, of these spans."""
+    """Return `Writers.completed` for these spans."""
     return Writers(written).completed(opening)
 
 
 class Courses:
-    """What goes on from one moment to another and has a value: a Fenwick tree (https://doi.org/10.1002/spe.4380240306)
-    by the beginnings, of lists by the ends, each with the greatest value from there on."""
+    """Intervals with a value: a Fenwick tree (https://doi.org/10.1002/spe.4380240306) by their starts, with lists by
+    their ends and the greatest value from each end on."""
 
     def __init__(self, courses: Iterable[tuple[int, int, int]]) -> None:
         found = sorted(courses)
@@ -98,7 +105,8 @@ class Courses:
         return [end for end, _ in by_end], greatest[::-1]
 
     def latest(self, since: int, until: int) -> int | None:
-        """Return the greatest value of what begins by `until` and does not end before `since`."""
+        """Return the greatest value of the intervals that start by `until` and do not end before `since`; None if
+        there are none."""
         found: int | None = None
         place = bisect_right(self.begins, until)
         while place:
@@ -111,7 +119,7 @@ class Courses:
 
 
 def _last_write(span: Span, host: str) -> int:
-    """When the last write of a span began, by the clock of a host; 0 where that is not known for certain."""
+    """Return when the last write of a span started, by the clock of a host; 0 where that is not known for certain."""
     opening = span.opening
     if not opening or span.process.host != host or span.mapped or opening.copied_from or opening.members:
         return 0
@@ -123,8 +131,8 @@ def _last_write(span: Span, host: str) -> int:
 
 
 def _beyond(opening: Opening, completed: int) -> Iterator[tuple[Stretch, int]]:
-    """Yield the stretches that read more than there was at opening, before what there was at closing had been written,
-    with how much they had read by then."""
+    """Yield (stretch, bytes read by its end) for the stretches that read more bytes than the file had at opening,
+    before the content at close had been written."""
     stretches = [stretch for access in opening.accesses for stretch in access.stretches("read")]
     done = 0
     for stretch in sorted(stretches, key=lambda one: one.last):
@@ -136,7 +144,7 @@ def _beyond(opening: Opening, completed: int) -> Iterator[tuple[Stretch, int]]:
 
 @plain(frozen=True, slots=True)
 class Changed:
-    """What was read through an opening at whose close the file was another version than before."""
+    """The inputs of an opening with a different version at its close: the version before, and the one after."""
 
     opening: Opening
     before: Input
@@ -144,8 +152,11 @@ class Changed:
 
 
 def narrow(changed: list[Changed], met: set[tuple[str, int]], conclusions: Conclusions) -> None:
-    """Leave out the version that was gone before the first read began, or that nobody had begun at the last; `met` are
-    the (opening, end) of those stretches of reading that met a version of their own, on the way."""
+    """Remove the input of a version that no longer existed when the first read started, or that no writer had started
+    by the last read.
+
+    `met` are the (opening, end) of the stretches of reading with an intermediate content as a version of their own.
+    """
     spans: dict[tuple[str, int, int], list[Span]] = {}
     for span in conclusions.spans if changed else ():
         spans.setdefault(span.inode, []).append(span)
@@ -165,17 +176,18 @@ def narrow(changed: list[Changed], met: set[tuple[str, int]], conclusions: Concl
 
 
 def _completed(one: Changed, writers: list[Span]) -> int:
-    """Before when nobody can have read what there was at closing, for certain."""
+    """Return the moment before which it is certain that no process can have read the state at close."""
     return completed(one.opening, writers) - max((_apart(span, one) for span in writers), default=0)
 
 
 def _apart(span: Span, one: Changed) -> int:
-    """By how much a writer's moments may be out of order with the reader's."""
+    """Return by how much a writer's moments may be out of order with the reader's (ns)."""
     return 0 if span.process.host == one.opening.process.host else span.apart
 
 
 def _say_unclear(one: Changed, writers: list[Span], conclusions: Conclusions) -> None:
-    """Say of what another host wrote that it may have been there when the reading began, or not when that ended."""
+    """Record where it is not clear if the content of another host existed when the reading started, or only after its
+    end."""
     began = _began(one.opening)
     for span in writers:
         apart = _apart(span, one)
@@ -184,8 +196,11 @@ def _say_unclear(one: Changed, writers: list[Span], conclusions: Conclusions) ->
 
 
 def _too_early(one: Changed, begun: int, conclusions: Conclusions) -> bool:
-    """Let what was read before the last write began, though after the file's time, which may lag by a tick, be of what
-    was there before; tell whether all was."""
+    """Assign the reads before `begun`, the start of the last write, to the earlier version; return whether these are
+    all reads.
+
+    Such reads may follow the file's mtime, which may lag by a tick.
+    """
     moments = [moment for times in one.opening.reads() for moment in times]
     early = [moment for moment in moments if one.after.first <= moment < begun]
     if not early:
@@ -198,7 +213,7 @@ def _too_early(one: Changed, begun: int, conclusions: Conclusions) -> bool:
 
 
 def _later(one: Changed, met: set[tuple[str, int]], conclusions: Conclusions) -> None:
-    """Let what was there at closing be read by no stretch that met a version on the way."""
+    """Exclude stretches of reading that have an intermediate version from the reads of the version at close."""
     reads = one.opening.reads()
     rest = [moment for times in reads if (one.opening.iri, times[1]) not in met for moment in times]
     later = [moment for moment in rest if moment >= one.after.first]
@@ -209,7 +224,7 @@ def _later(one: Changed, met: set[tuple[str, int]], conclusions: Conclusions) ->
 
 
 def _gone(one: Changed, writers: list[Span]) -> int:
-    """When what was there before was gone for certain: at the last write of those known, or by the time of the file."""
+    """Return when the earlier version had certainly ended: at the last known write, or by the file's mtime."""
     if writers:
         return max(span.last + _apart(span, one) for span in writers)
     mtime = one.opening.at_close.mtime if one.opening.at_close else one.opening.closed
@@ -217,7 +232,7 @@ def _gone(one: Changed, writers: list[Span]) -> int:
 
 
 def _began(opening: Opening) -> int:
-    """When the first read began: it is recorded when it returned."""
+    """Return when the first read started: a read is recorded when it returns."""
     return min((a.first_read - a.count("readLongest") for a in opening.accesses if a.first_read), default=0)
 
 
@@ -227,7 +242,7 @@ def _leave_out(found: Input, conclusions: Conclusions) -> None:
 
 
 def name_unread(openings: list[Opening], identity: Identity, conclusions: Conclusions) -> None:
-    """Say of what was opened and not seen read that it may have been; not of what the process read or wrote anyway."""
+    """Add a gap for each opening without an observed read, unless the process read or wrote the file elsewhere."""
     own = {(span.process.iri, span.inode) for span in conclusions.spans}
     for opening in openings:
         process, version = opening.process.iri, identity.version(opening.facts)
@@ -239,7 +254,8 @@ def name_unread(openings: list[Opening], identity: Identity, conclusions: Conclu
 
 
 def doubt(trace: Trace, spans: list[Span]) -> None:
-    """What a file is after the run is not what a writer left, where others wrote on or set its times after it."""
+    """Discard the state of a file after the run as the final state of a span if later writes or set times changed the
+    file."""
     latest: dict[tuple[str, int, int], int] = {}
     for process in trace.processes.values():
         for event in process.events:

@@ -1,7 +1,8 @@
-"""Contents that have one key: where times are coarse or were set back, versions that only our own clock tells apart.
+"""Separate contents that have the same key (inode, mtime, size), where file times are coarse or were set back.
 
-A key names a content from when its writer began until the next writer of the same key began: each such content but the
-last is a version of its own, and whoever read or copied the key then had that one.
+Only our own clock separates them. A key denotes a content from the start of its writer until the start of the next
+writer of the same key. Each such content but the last becomes a version of its own, and it is the version that a
+process read or copied in that time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ Key = tuple[tuple[str, int, int], int, int]
 
 @plain(frozen=True, slots=True)
 class _Stretch:
-    """When a key came to be the name of a content: written, stored through a map, or given by setting the times."""
+    """When a key became the key of a content; `how` is `write`, `map` (a store through a map) or `times` (the times
+    were set)."""
 
     first: int
     last: int
@@ -32,7 +34,7 @@ class _Stretch:
 
 
 def part(trace: Trace, conclusions: Conclusions) -> None:
-    """Divide the versions of `conclusions` that were several contents, and what read, copied and renamed them."""
+    """Divide the versions of `conclusions` that had several contents, and redirect their uses to the right one."""
     stretches = _stretches(trace, conclusions)
     emptied: dict[tuple[str, int, int], list[int]] = {}
     for span in conclusions.spans:
@@ -64,8 +66,10 @@ def _stretches(trace: Trace, conclusions: Conclusions) -> dict[Key, list[_Stretc
 
 
 def _apart(stretches: list[_Stretch], emptied: list[int], clocks: Clocks) -> list[_Stretch]:
-    """Join what overlaps, or may: writers at the same time make one content together. Each begins where the file was
-    emptied for it; `emptied` is sorted."""
+    """Join stretches that overlap, or may overlap: simultaneous writers make one content together.
+
+    Each result starts where the file was emptied for it; `emptied` is sorted.
+    """
     joined: list[_Stretch] = []
     for one in sorted(stretches, key=lambda stretch: (stretch.first, stretch.last)):
         if joined and one.first <= joined[-1].last + clocks.between(one.process.host, joined[-1].process.host):
@@ -81,7 +85,7 @@ def _apart(stretches: list[_Stretch], emptied: list[int], clocks: Clocks) -> lis
 
 
 def _divide(version: Version, stretches: list[_Stretch], conclusions: Conclusions) -> None:
-    """Make a version of each stretch but the last, and of what was there before the first."""
+    """Make a version of each stretch but the last, and of the content before the first."""
     apart = conclusions.clocks.between(version.host, stretches[0].process.host)
     found = version.seen < stretches[0].first - apart
     if len(stretches) + found < 2:
@@ -102,14 +106,15 @@ def _divide(version: Version, stretches: list[_Stretch], conclusions: Conclusion
 
 
 def _doubt(stretches: list[_Stretch], found: bool) -> str | None:
-    """What to say of it: nothing where each content is known, by a map or by when the times were set."""
+    """Return the reason for a gap; None where each content is known, by a map or by the moments at which the times
+    were set."""
     if found and any(stretch.how == "times" for stretch in stretches):
         return SET_BACK
     return COARSE if found + sum(stretch.how == "write" for stretch in stretches) > 1 else None
 
 
 def _redirect(conclusions: Conclusions) -> None:
-    """Let inputs, copies and times set mean the version that was there at their time."""
+    """Redirect inputs, copies and set times to the version that existed at their moment."""
     for process, inputs in conclusions.inputs.items():
         conclusions.inputs[process] = [one for found in inputs for one in _read(found, conclusions)]
     for span in conclusions.spans:

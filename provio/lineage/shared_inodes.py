@@ -1,8 +1,9 @@
-"""Files that many processes have to do with, and that some of them write: what all did with these files alone in; what
-each of them read, wrote and made of them out, so that it can be told without the others.
+"""Draw the conclusions about files that many processes use and some of them write, before those about the processes.
 
-The rules are those of any other file, in the same order. What hangs on all that a process did (its phases) is left open
-until the process is told.
+The input is all accesses to these files alone. The result is the inputs, spans and products of each process with
+respect to these files, so that a partition of the run can be described without the others. The rules are the same as
+for any other file, in the same order. Conclusions that depend on all activities of a process (its phases) remain
+pending until the process is described.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ from provio.trace.run_facts import Trace
 
 @plain()
 class Shared:
-    """What became of such files (`inodes`, by hash), as far as no phase is known (`out`); of each process (by its IRI)
-    its spans, and what it made."""
+    """The conclusions about such files.
+
+    `inodes` are the files, as hashes; `out` are the conclusions that need no phases. `spans` and `made` have the
+    spans and products of each process, by its IRI.
+    """
 
     inodes: frozenset[int] = frozenset()
     out: Conclusions = field(default_factory=lambda: Conclusions({}))
@@ -36,8 +40,11 @@ class Shared:
     made: dict[str, list[Making]] = field(default_factory=dict)
 
     def join(self, trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
-        """Give the processes of a part of the run what they read and wrote, and the versions that this speaks of. It is
-        given once: each process is in one part."""
+        """Add to the processes of a partition their inputs and spans of these files, and the versions that these
+        refer to.
+
+        Each is removed here when it is added, because each process is in one partition.
+        """
         wanted: dict[str, None] = {}
         for process in trace.processes.values() if self.inodes else ():
             inputs, spans = self.out.inputs.pop(process.iri, []), self.spans.pop(process.iri, [])
@@ -52,7 +59,7 @@ class Shared:
         conclusions.owners, conclusions.took_part = self.out.owners, self.out.took_part
 
     def _made(self, process: Process) -> Iterator[str]:
-        """The versions that a process made, or had a part in, and those before them."""
+        """Yield the versions that a process made or contributed to, and their previous versions."""
         for version, writer in self.made.get(process.iri, ()):
             iri = version.iri if writer else self.out.owners[version.iri]
             yield iri
@@ -67,14 +74,14 @@ class Shared:
             conclusions.elsewhere.add(version.iri)
 
     def make(self, trace: Trace, conclusions: Conclusions) -> None:
-        """Say in which phases the processes of a part of the run made what they made."""
+        """Set the phases in which the processes of a partition made their products."""
         for iri in trace.processes if self.inodes else ():
             for version, writer in self.made.pop(iri, ()):
                 make(conclusions, version, writer)
 
 
 def _met(process: Process, identity: Identity, conclusions: Conclusions) -> Iterator[str]:
-    """The versions of such files that a process may have met."""
+    """Yield the versions of such files that a process may have used."""
     for opening in (*process.openings, *process.containers):
         if conclusions.is_apart(opening.facts):
             known = (opening.facts, opening.at_close, opening.settled)
@@ -89,8 +96,11 @@ def conclude(
     trace: Trace, identity: Identity, programs: dict[str, ProgramFacts], noise: Noise, ends: dict[str, int],
     inodes: frozenset[int],
 ) -> Shared:  # fmt: skip
-    """Conclude what follows for some files from what a trace says of each process that concerns these; the trace is
-    then of no use any more."""
+    """Return the conclusions about the files of `inodes`; the trace holds the facts of all processes that concern
+    them.
+
+    The trace is emptied and must not be used afterwards.
+    """
     out = Conclusions(programs, clocks=Clocks(hosts.apart(trace.hosts)))
     gather(trace, identity, out, noise, ends)
     out.apart = inodes

@@ -1,5 +1,7 @@
-"""Who read which version, and who wrote which inode, when: one run's openings and events in, inputs and write spans
-out."""
+"""Find who read which version and who wrote which inode, and when: the inputs and write spans of a run.
+
+The second part is an index of the write spans of an inode.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,14 @@ from provio.trace.facts import Event, Opening, Process, Stretch
 from provio.trace.run_facts import Trace, Unwatched
 
 PROT_READ, PROT_WRITE = 1, 2
-STAMP_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})  # a store through a map changes a file's time there
+STAMP_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})  # here, a store through a map changes the mtime
 COMPILED = pattern(rb"(.*/)__pycache__/([^/.]+)\.[^/]*\.pyc(\.\d+)?", re.DOTALL)
 HANDS_ON = frozenset({"Fork", "Spawn", "Exec"})
 
 
 def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, ends: dict[str, int]) -> None:
-    """Fill the inputs, spans and versions of `conclusions`; `ends` says until when each image may have written."""
+    """Set the inputs, spans and versions of `conclusions`; `ends` is the latest moment at which each image may have
+    written."""
     collector = _Collector(trace, identity, conclusions, noise, ends)
     for process in trace.processes.values():
         collector.process(process)
@@ -47,7 +50,7 @@ def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: No
 def gather_lone(
     part: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, ends: Mapping[str, int]
 ) -> None:
-    """Fill them with what follows from a part of a run in which each file was opened once."""
+    """Add the inputs, spans and versions from a part of a run in which each file was opened once."""
     collector = _Collector(part, identity, conclusions, noise, ends)
     for process in part.processes.values():
         conclusions.inputs[process.iri] = []
@@ -56,7 +59,7 @@ def gather_lone(
 
 
 class _Collector:
-    """Goes through the processes of a run, one after the other."""
+    """Gathers the inputs and spans of the processes of a run, one process after the other."""
 
     def __init__(
         self, trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, lives: Mapping[str, int]
@@ -64,9 +67,9 @@ class _Collector:
         self.lives = lives
         self.unread: list[Opening] = []
         self.changed: list[Changed] = []
-        self.over = max(int(trace.run.get("endedNs", 0)), *lives.values(), 0)  # the end of the run, as far as known
+        self.over = max(int(trace.run.get("endedNs", 0)), *lives.values(), 0)  # the end of the run, if known
         self.changed_later: list[Opening] = []
-        # Of the process at hand: when it last handed files on, what it unmapped, what it may have compiled.
+        # Of the current process: when it last passed files on, its unmaps, the sources that it may have compiled.
         self.handing_on, self.unmapped, self.sources = -1, dict[str, list[Event]](), dict[bytes, Opening]()
         self.stamps = {mount.get("device", "") for mount in trace.mounts if mount.get("fileSystem") in STAMP_MAPS}
         self.identity = identity
@@ -92,7 +95,8 @@ class _Collector:
                 self._times_set(event, written)
 
     def opened(self, process: Process, code: set[str]) -> None:
-        """Gather what one process did through its openings; `code` are the versions of what it ran."""
+        """Gather the inputs and spans from the openings of one process; `code` are the versions of the code that it
+        ran."""
         maps = _by_opening(process, "Map", "object")
         cuts = _by_opening(process, "Truncate", "object")
         for opening in process.openings:
@@ -107,7 +111,7 @@ class _Collector:
                 self._span(opening, mapped, cuts.get(opening.iri, []))
 
     def _code(self, process: Process) -> set[str]:
-        """Note the versions of the code that a process ran, and return them."""
+        """Record the versions of the code that a process ran, and return their IRIs."""
         code = self.out.programs[process.iri].code
         for one in code:
             version = self.version(one.facts, None, self.noise.of_code(one), process.started)
@@ -115,14 +119,15 @@ class _Collector:
         return {one.version for one in code}
 
     def on_the_way(self, opening: Opening, stretch: Stretch, facts: Facts) -> None:
-        """What was read while it was written, and of which there is no version but this: what it was by then."""
+        """Record an input of intermediate content, read during a write: a version of its own with the facts at that
+        moment."""
         iri, noise = f"{self.identity.version(opening.facts)}~{stretch.last}", self.noise(opening)
         self.version(facts, opening, noise, stretch.last, iri)
         found = Input(opening.process, iri, stretch.first, stretch.last, noise)
         self.out.inputs[opening.process.iri].append(found)
 
     def version(self, facts: Facts, opening: Opening | None, noise: bool, seen: int, iri: str = "") -> Version:
-        """Return the version of `facts`, noted as seen through `opening` at the moment `seen`."""
+        """Return the version of `facts`, recorded as observed through `opening` at the moment `seen`."""
         iri = iri or self.identity.version(facts)
         version = self.out.versions.get(iri)
         if version is None:
@@ -136,7 +141,7 @@ class _Collector:
         return version
 
     def _perhaps(self, opening: Opening, maps: list[Event]) -> None:
-        """A file of the user's that was opened for reading, for no child, and not seen to be read."""
+        """Keep an opening of a user's file for reading without an observed read, unless it is passed to a child."""
         plain = not (opening.writable or opening.inherited or maps or opening.copied_to or opening.flags & os.O_PATH)
         unhanded = plain and opening.facts.size and opening.opened > self.handing_on
         if unhanded and not self.noise(opening):
@@ -193,7 +198,8 @@ class _Collector:
         self._add(span, opening)
 
     def _end(self, opening: Opening, shared: list[Event]) -> tuple[int, Facts | None]:
-        """When the last descriptor or shared writable map was gone, and what the file was then, where that was seen."""
+        """Return when the last descriptor or shared writable map ended, and the state of the file then, where it was
+        observed."""
         life = self.lives[opening.process.iri]
         ends = [(opening.closed or life, opening.at_close)]
         for event in shared:
@@ -207,18 +213,20 @@ class _Collector:
         return end, final
 
     def _compiled_from(self, opening: Opening) -> Opening | None:
-        """The Python source of what is kept compiled in `__pycache__`: that alone is in it, whatever else was read."""
+        """Return the Python source of a compiled file in `__pycache__`, which comes from it alone, regardless of
+        other inputs."""
         match = COMPILED.fullmatch(opening.path or b"")
         return self.sources.get(match[1] + match[2] + b".py") if match else None
 
     def _stored_nothing(self, opening: Opening, final: Facts | None) -> bool:
-        """Tell whether a file's time is what it was, where a store through a map would have changed it."""
+        """Return whether a file's mtime is unchanged on a file system where a store through a map would have changed
+        it."""
         if final is None or opening.facts.device not in self.stamps or final.mtime % SECOND == 0:
             return False
         return final.key == opening.facts.key
 
     def handed_on(self, program: Unwatched, opening: Opening) -> None:
-        """What a program that could not be watched left of a file that it was started with."""
+        """Add the span of an unwatched program that inherited an opening, if the file changed while it ran."""
         life = self.lives[program.process.iri]
         found = opening.settled or opening.at_close
         if opening.kind == "FileVersion" and found and program.started - TICK <= found.mtime <= life + TICK:
@@ -242,7 +250,8 @@ class _Collector:
             self.version(before, opening, False, opening.opened)
 
     def left(self) -> None:
-        """Note what the spans left."""
+        """Record the final versions of the spans; add gaps for files that were changed after the run before they were
+        observed."""
         known = set()
         for span in self.out.spans:
             if span.final:
@@ -268,7 +277,7 @@ class _Collector:
                 version.name(self.identity.file(path, after.device), path, end)
 
     def _times_set(self, event: Event, written: dict[tuple[str, int, int], list[Opening]]) -> None:
-        """The content before and after has two keys: whichever of the two is asked for, the other is its alternate."""
+        """Record both keys of a content with newly set times; they are alternates of each other."""
         after, path = event.facts(), event.text("path")
         if after is None or path is None or event.record.get("directory") == "true":
             return
@@ -285,15 +294,15 @@ class _Collector:
 
 
 def _made(opening: Opening) -> bool:
-    """Tell whether the file was made by this very opening; or may have been, where the file system keeps no birth: then
-    it was empty."""
+    """Return whether this opening created the file; without a birth time in the file system, whether it may have: the
+    file was empty."""
     created = opening.writable and opening.flags & os.O_CREAT and opening.facts.size == 0 and not opening.inherited
     birth = opening.facts.birth
     return bool(created) and (birth == 0 or birth >= opening.opened - opening.elapsed - TICK)
 
 
 def _written(process: Process) -> dict[tuple[str, int, int], list[Opening]]:
-    """What a process opened for writing, by inode: an archive's extractor sets the times of each of its many files."""
+    """Return the openings for writing by inode: an archive's extractor sets the times of each of its many files."""
     found: dict[tuple[str, int, int], list[Opening]] = {}
     for opening in process.openings:
         if opening.kind == "FileVersion" and opening.writable:
@@ -302,13 +311,13 @@ def _written(process: Process) -> dict[tuple[str, int, int], list[Opening]]:
 
 
 def _making(opening: Opening, before: Facts, moment: int) -> bool:
-    """Tell whether a file was still being written through this opening: what it was `before` is no finished content."""
+    """Return whether the file was still being written through this opening: then `before` is no finished content."""
     still = opening.opened <= moment <= (opening.closed or moment)
     return still and (_made(opening) or opening.truncated or opening.facts.mtime != before.mtime)
 
 
 def _sources(process: Process) -> dict[bytes, Opening]:
-    """What a process first opened for reading under each name of a Python source."""
+    """Return the first opening for reading of each Python source, by its path."""
     found: dict[bytes, Opening] = {}
     for o in process.openings:
         if o.path and o.path.endswith(b".py") and o.kind == "FileVersion" and not o.writable:
@@ -324,25 +333,25 @@ def _by_opening(process: Process, kind: str, name: str) -> dict[str, list[Event]
     return found
 
 
-# Which spans concern a version or a time: the write spans of an inode in, those of them out, without a look at each.
+# An index of write spans.
 
 
 Inode = tuple[str, int, int]
-FEW = 16  # spans: each is looked at sooner than they are put in order
+FEW = 16  # spans: a linear search is faster up to here
 
 
 class Writing:
-    """The spans of one inode; what is found is in their order."""
+    """The spans of one inode; all results are in their order."""
 
     def __init__(self, spans: list[Span]) -> None:
         self.spans = spans
 
     def saw(self, version: Version) -> list[Span]:
-        """Those whose end saw a version."""
+        """Return the spans that observed a version at their end."""
         return [span for span in self._left.get((version.facts.mtime, version.facts.size), ()) if span.saw(version)]
 
     def enclosing(self, version: Version) -> list[Span]:
-        """Those that enclose a version's time."""
+        """Return the spans that enclose a version's time."""
         spans = self.spans
         if len(spans) > FEW:
             mtime, apart = version.facts.mtime, spans[0].apart
@@ -350,8 +359,8 @@ class Writing:
         return [span for span in spans if span.encloses(version)]
 
     def emptied_by(self, moment: int, host: str) -> tuple[int, Span | None]:
-        """When the file was last emptied by a moment for certain, and by which span; 0 for never. The moment is by the
-        clock of a host."""
+        """Return when the file was last certainly emptied by a moment of a host's clock, and by which span; (0, None)
+        for never."""
         place = bisect_right(self._emptied, moment, key=itemgetter(0))
         while place:
             at, number = self._emptied[place - 1]
@@ -362,7 +371,7 @@ class Writing:
         return 0, None
 
     def between(self, since: int, moment: int) -> list[Span]:
-        """Those that went on after `since` and had begun by a moment."""
+        """Return the spans that had started by `moment` and ended after `since`."""
         if len(self.spans) > FEW:
             return self._in_order(self._by_last.reaching(moment, since + 1))
         return [span for span in self.spans if span.last > since and span.first <= moment]
@@ -392,7 +401,7 @@ class Writing:
 
 
 class _Stretches:
-    """Stretches of time, (first, last), by their beginning; over each two, four, eight … of them the latest end."""
+    """Intervals of time (first, last) by their start, with the latest end over each two, four, eight … of them."""
 
     def __init__(self, stretches: list[tuple[int, int]]) -> None:
         ordered = sorted((first, last, number) for number, (first, last) in enumerate(stretches))
@@ -404,7 +413,7 @@ class _Stretches:
             self.latest.append([max(below[place : place + 2]) for place in range(0, len(below), 2)])
 
     def reaching(self, moment: int, until: int) -> Iterator[int]:
-        """Yield the number of each that had begun by a moment and goes on until another, or longer."""
+        """Yield the number of each interval that had started by `moment` and ends at `until` or later."""
         begun = bisect_right(self.firsts, moment)
         open_ = [(len(self.latest) - 1, 0)]
         while open_:

@@ -1,10 +1,10 @@
-"""Tasks of a process, taken for what they are to its data: strands of their own. Facts in, the same facts divided out.
+"""Divide the facts of a process among its Tasks: each Task becomes a process of its own, a strand.
 
-What a process did within a Task becomes that of a process of the Task's own, with its own openings, accesses and events
-(`Process.image` is `task`): so it is cut into phases, uses and generates like one. It began as a fork does, with what
-the strand that it was begun in had in memory by then; and when it ends, what it took in is in the memory of that one.
-So of two Tasks that go on at one time neither has what the other reads; a Task that begins when another has ended does,
-by way of the process's memory (`carriedFrom`).
+The strand has the openings, accesses and events of the Task, and `Process.image` is `task`. It is cut into phases,
+uses and generates entities like a process. It starts as a fork does, with the data in the memory of the strand in
+which it was started; when it ends, its inputs are in the memory of that strand. Of two simultaneous Tasks, neither
+has the inputs of the other. A Task that starts after another has ended has them, through the memory of the process
+(`carriedFrom`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from provio.trace.run_facts import Task, Trace
 
 @plain()
 class Divided:
-    """A trace whose processes do not hold what their Tasks did, and the strands that do, by the Tasks' IRIs."""
+    """A trace in which the actions within Tasks belong to strands, and the strands, by the Tasks' IRIs."""
 
     trace: Trace
     strands: dict[str, Strand]
 
 
 def divide(trace: Trace) -> Divided:
-    """Return the trace with a process for each Task; the trace itself where there are none."""
+    """Return the trace with a process for each Task; the same trace if there are no Tasks."""
     if not trace.tasks:
         return Divided(trace, {})
     of_process: dict[str, list[Task]] = {}
@@ -51,7 +51,8 @@ def divide(trace: Trace) -> Divided:
 
 
 class _Divider:
-    """Divides what one process did among its Tasks; what was done in none stays its own, under an empty name."""
+    """Divides the actions of one process among its Tasks; those outside of all Tasks stay its own, under an empty
+    name."""
 
     def __init__(self, process: Process, tasks: Sequence[Task]) -> None:
         self.whole, self.tasks = process, tasks
@@ -76,7 +77,8 @@ class _Divider:
                 self.processes[name].openings.append(copy)
 
     def _taken(self) -> dict[int, set[str]]:
-        """Who took something out of each file by copying it within the library, or by a virtual dataset."""
+        """Return, by opened file, the Tasks that used its content by a copy within the library or by a virtual
+        dataset."""
         found: dict[int, set[str]] = {}
         for member in (member for container in self.whole.containers for member in container.members):
             for source, access in member.copied_from:
@@ -86,11 +88,12 @@ class _Divider:
         return found
 
     def known(self, task: str) -> str:
-        """The name of a Task, or an empty one where nothing is known of it."""
+        """Return the name of a Task; an empty string for an unknown one."""
         return task if task in self.processes else ""
 
     def _events(self) -> dict[str, set[str]]:
-        """Give events to Tasks, and return who did what to an opening as a whole; a map is its maker's to its end."""
+        """Assign events to Tasks, and return the Tasks that acted on each opening; a map belongs to the Task that
+        made it."""
         maps = {event.iri: self.known(event.task) for event in self.whole.events if event.kind == "Map"}
         touched: dict[str, set[str]] = {}
         for event in self.whole.events:
@@ -104,7 +107,8 @@ class _Divider:
         return touched
 
     def _opening(self, opening: Opening, inside: _Inside | None, touched: Iterable[str] = ()) -> dict[str, Opening]:
-        """An opening is its maker's, and found open by every other Task that did something with it."""
+        """Return a copy of an opening for each Task that used it; all copies but that of the Task that made it are
+        inherited."""
         made_in = self.known(next((a.task for a in opening.accesses if "closed" in a.counts), ""))
         if inside:
             made_in = self.known(inside.first)
@@ -133,7 +137,8 @@ class _Divider:
         return copy
 
     def _members(self) -> None:
-        """Objects inside files: each as the Task met it, made by the one that made it, or else that met it first."""
+        """Assign the objects inside files to each Task that used them; the maker is the Task that created or first
+        used it."""
         copies: dict[tuple[int, str], Member] = {}
         every = [member for container in self.whole.containers for member in container.members]
         wanted: dict[int, set[str]] = {}
@@ -181,13 +186,13 @@ class _Divider:
         return copy
 
     def strands(self) -> dict[str, Strand]:
-        """The Tasks, each with what it was begun in: the Task that it was a part of, or the process."""
+        """Return the strand of each Task, with the Task or process in which it was started."""
         found: dict[str, Strand] = {}
         ends = {task.iri: task.ended or self.processes[task.iri].ended for task in self.tasks}
         above = {task.iri: self.known(task.part_of) for task in self.tasks}
         for task in self.tasks:
             back = above[task.iri]
-            for _ in self.tasks:  # a Task may outlive what it was begun in
+            for _ in self.tasks:  # a Task may outlive the one it was started in
                 if back == "" or ends[back] >= ends[task.iri]:
                     break
                 back = above[back]
@@ -198,9 +203,9 @@ class _Divider:
 
 
 def _want(member: Member, name: str, wanted: dict[int, set[str]]) -> None:
-    """A Task that met an object has to do with what that shows, and what it was copied from."""
+    """Record that a Task that uses an object also uses the objects that it maps or was copied from."""
     waiting = [member]
-    for one in waiting:  # which grows
+    for one in waiting:  # the loop extends it
         names = wanted.setdefault(id(one), set())
         if name not in names:
             names.add(name)
@@ -208,7 +213,7 @@ def _want(member: Member, name: str, wanted: dict[int, set[str]]) -> None:
 
 
 class _Inside:
-    """Which Tasks did something inside a file that a library opened, and which did so first."""
+    """The Tasks that acted inside a file that a library opened, and the first of them."""
 
     def __init__(self, container: Opening) -> None:
         accesses = [access for member in container.members for access in member.accesses]
@@ -237,11 +242,11 @@ def _of_task(process: Process, task: Task) -> Process:
     return _process(process, task.iri + "/", f"{process.image_number}.{task.iri.rpartition('/')[2]}", record, [])
 
 
-# What ties Tasks to the process that they are of: a trace and its conclusions in, strands and their ties out.
+# Ties between Tasks and their process.
 
 
 def strands(trace: Trace, conclusions: Conclusions, ends: dict[str, int]) -> Trace:
-    """Return the trace with a process for each Task, which `conclusions` and `ends` then know, too."""
+    """Return the trace with a process for each Task, and add these processes to `conclusions` and `ends`."""
     divided = divide(trace)
     conclusions.strands = divided.strands
     for iri, strand in divided.strands.items():
@@ -251,14 +256,14 @@ def strands(trace: Trace, conclusions: Conclusions, ends: dict[str, int]) -> Tra
 
 
 def begin(channels: list[Channel], conclusions: Conclusions) -> None:
-    """Note when Tasks began in each process, and when those ended that had taken something in."""
+    """Record when Tasks started in each process, and when Tasks with inputs ended in it."""
     if not conclusions.strands:
         return
     took = {part.process.iri for channel in channels for part in channel.reads}
     took |= {iri for iri, inputs in conclusions.inputs.items() if not all(one.noise for one in inputs)}
     for strand in sorted(conclusions.strands.values(), key=lambda strand: strand.ended):
         conclusions.begun.setdefault(strand.begun_in.iri, []).append(strand.started)
-        if strand.known_at[1:]:  # what it reads after its end is no part of what was in memory then
+        if strand.known_at[1:]:  # later inputs were not in memory at its end
             conclusions.begun.setdefault(strand.process.iri, []).append(strand.ended)
         if strand.process.iri in took:
             took.add(strand.ended_in.iri)
@@ -266,7 +271,8 @@ def begin(channels: list[Channel], conclusions: Conclusions) -> None:
 
 
 def join(conclusions: Conclusions) -> None:
-    """Say of each Task's first phase what it carries on, and of the phase that it ended in that it carries on this."""
+    """Tie the first phase of each Task to the phase in which it started, and the phase in which it ended to its last
+    phase."""
     for strand in conclusions.strands.values():
         phases = conclusions.phases[strand.process.iri]
         for earlier, later in pairwise(phases):

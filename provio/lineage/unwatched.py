@@ -1,8 +1,9 @@
-"""Programs that could not be watched: what they may have written, of the facts of those around them.
+"""Account for programs that could not be watched, from the facts of the processes around them.
 
-A program that was started with a file open for writing is that file's writer, where nobody else is. Any other file that
-changed while it ran, and that no recorded process wrote, may be its work: a Gap says so. And files of which only the
-bytes were seen, for the library that wrote them is inside the executable.
+A program that was started with a file open for writing is the writer of that file if no other process is. Any other
+file that changed while the program ran, and that no recorded process wrote, may be its product: a gap states this.
+There are also gaps for files of which only the bytes were observed, because the library that wrote them is inside the
+executable, and for submitted jobs that are not observed.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from provio.trace.run_facts import Trace, Unwatched
 
 
 def handed_on(trace: Trace) -> Iterator[tuple[Unwatched, Opening]]:
-    """Yield what each unwatched program had open for writing when it was started: by the image before it, or by its
-    parent, where that did not write to it itself from then on."""
+    """Yield each unwatched program with the openings for writing that it inherited from the image before it or its
+    parent, unless that process itself wrote through them afterwards."""
     images: dict[tuple[str, int, int], list[Process]] = {}
     parents = {
         (process.host, event.number("childPid"), event.number("childTick")): process
@@ -44,8 +45,7 @@ def _left_open(opening: Opening, moment: int) -> bool:
 
 
 def suspect(trace: Trace, conclusions: Conclusions, lives: dict[str, int]) -> None:
-    """Say of each version that nobody was seen to write, and that was made while a program ran unwatched, that it may
-    be that program's work."""
+    """Add a gap to each version without an observed writer that was made while a program ran unwatched."""
     if not trace.unwatched:
         return
     contributed = {made.iri.partition("~")[0] for made in conclusions.contributions}
@@ -60,7 +60,8 @@ def suspect(trace: Trace, conclusions: Conclusions, lives: dict[str, int]) -> No
 
 
 def hide(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
-    """Say of each version whose writer had a library of its format inside the executable what was not seen of it."""
+    """Add a gap to each version that a library inside the executable wrote, with the reason why its objects were not
+    observed."""
     for opening in trace.openings():
         left = opening.at_close or opening.settled
         if opening.hidden and left:
@@ -70,7 +71,8 @@ def hide(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
 
 
 def unseen_writer(trace: Trace) -> str | None:
-    """Return what to say of a pipe that was read and that nobody was seen to write to; None where all was watched."""
+    """Return the reason for a gap of a pipe that was read and has no observed writer; None if all programs were
+    watched."""
     names = [program.name for program in trace.unwatched]
     return f"read from a pipe that {_listed(names)}, which could not be watched, may have written" if names else None
 
@@ -80,7 +82,7 @@ def _listed(names: list[str]) -> str:
     return " or ".join(known[:3]) + (f" or {len(known) - 3} others" if len(known) > 3 else "")
 
 
-# Jobs that a run submitted to a batch system, and that are not part of it: its processes in, a Gap for each out.
+# Jobs that a run submitted to a batch system and that are no part of it.
 
 
 SUBMITTERS = frozenset({b"sbatch", b"qsub", b"bsub"})
@@ -92,7 +94,7 @@ UNSEEN = (
 
 
 def alone(trace: Trace) -> frozenset[str]:
-    """Return the processes of a run that submitted a job of which nothing is seen in it."""
+    """Return the processes that submitted a job of which the run has no process."""
     started = sorted(_jobs(trace))
     found = []
     for process in sorted(filter(_submits, trace.processes.values()), key=lambda process: process.started):
@@ -111,7 +113,7 @@ def _submits(process: Process) -> bool:
 
 
 def _jobs(trace: Trace) -> Iterable[int]:
-    """When each job began that is not the run's own."""
+    """Return when each job other than the run's own started."""
     first: dict[str, int] = {}
     for process in trace.processes.values():
         job = process.record.get("jobId")
@@ -121,6 +123,6 @@ def _jobs(trace: Trace) -> Iterable[int]:
 
 
 def unseen(trace: Trace, alone: frozenset[str], conclusions: Conclusions) -> None:
-    """Say of each of these in a trace that its job is not seen."""
+    """Add a gap to each of these processes in the trace: its job is not observed."""
     for iri in alone & trace.processes.keys():
         conclusions.gaps.append((iri + "submitted", iri, UNSEEN))

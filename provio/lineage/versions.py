@@ -1,9 +1,9 @@
-"""Which phase generated each version, and which earlier version it kept content of.
+"""Find which phase generated each version, and which earlier version it kept content of.
 
-A version of an inode is the work of the writer whose close saw it, or else of the one whose writing encloses its mtime.
-An overwrite ends the earlier content; an append or an update in place keeps it: a revision. Others who wrote between
-the earlier version and this one have contributed: `<version>~<process>`. A version whose times were set has the content
-of the one before, and no writer.
+The writer of a version of an inode is the span with a close that observed it, or else the one that encloses its
+mtime. An overwrite ends the earlier content; an append or an update in place keeps it: a revision. Other processes
+that wrote between the earlier version and this one have contributed: `<version>~<process>`. A version with times that
+were set has the content of the one before, and no writer.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from provio.lineage.spans import Writing, writings
 from provio.trace.facts import Process
 from provio.trace.run_facts import Trace
 
-OUR_CLOCK = 100_000  # by how much our clock may lag behind the kernel's
+OUR_CLOCK = 100_000  # ns by which our clock may lag behind the kernel's
 
 
-Making = tuple[Version, Span | None]  # a version, with who wrote it last; or what another contributed to one
+Making = tuple[Version, Span | None]  # (version, its last writer), or (contribution to a version, None)
 
 
 def attribute(conclusions: Conclusions) -> None:
-    """Fill `generated_by`, `revision_of` and the contributions of the versions of `conclusions`."""
+    """Set `generated_by`, `revision_of` and the contributions of the versions of `conclusions`."""
     for version, writer in makings(conclusions):
         make(conclusions, version, writer)
 
 
 def makings(conclusions: Conclusions) -> Iterator[Making]:
-    """Fill `revision_of`; yield what was made, by whom: in which phases need not be known for that."""
+    """Set `revision_of`; yield each version with its writer, and each contribution. This needs no phases."""
     known = writings(conclusions)
     chains: dict[tuple[str, int, int], list[Version]] = {}
     for version in conclusions.told():
@@ -40,7 +40,7 @@ def makings(conclusions: Conclusions) -> Iterator[Making]:
 
 
 def make(conclusions: Conclusions, version: Version, writer: Span | None) -> None:
-    """Say which phase made something."""
+    """Set the phase that made a version or contribution."""
     if writer:
         _generate(conclusions, version, writer)
     elif version.maker:
@@ -51,8 +51,8 @@ def make(conclusions: Conclusions, version: Version, writer: Span | None) -> Non
 def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing) -> Iterator[Making]:
     """Attribute the versions of one inode, oldest first.
 
-    Their order is the kernel's (mtimes), where those were not set; what came before or after a truncation is told by
-    our own clock alone.
+    The order is that of the kernel's mtimes, unless these were set. Only our own clock decides whether a version was
+    before or after a truncation.
     """
     writers = {version.iri: _writer(version, writing) for version in chain}
     moments = {version.iri: _written(version, writers[version.iri]) for version in chain}
@@ -73,8 +73,11 @@ def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing) -> 
 def _kept(
     conclusions: Conclusions, before: Version, written: tuple[Span | None, int], emptied: tuple[Span | None, int]
 ) -> bool:
-    """Tell whether a version may have been written after the file was emptied. Of two hosts the server's clock tells,
-    which gave the file a time when it was emptied, or else their own, where these are certain."""
+    """Return whether a version may have been written after the file was emptied.
+
+    For two hosts, the server's clock decides, if it gave the file a time when the file was emptied; otherwise the
+    hosts' clocks, where their order is certain.
+    """
     (writer, since), (by, at) = written, emptied
     if not writer or not by or writer.process.host == by.process.host:
         return since >= at
@@ -90,14 +93,14 @@ def _say_unclear(conclusions: Conclusions, version: Version, one: Span, other: S
 
 
 def _written(version: Version, writer: Span | None) -> int:
-    """When a version was written, by our clock where that is known, or got its time."""
+    """Return when a version was written, by our clock where that is known, or when its times were set."""
     if writer:
         return writer.wrote(version)
     return version.retimed[0][0] if version.retimed else min(version.facts.mtime, version.seen)
 
 
 def _order(version: Version, writer: Span | None, moment: int) -> int:
-    """The version's mtime; where that was set, or tells seconds alone, our own moment."""
+    """Return the version's mtime; our own moment, where the mtime was set or has a resolution of one second."""
     mtime = version.facts.mtime
     lag = TICK + (writer.apart if writer else 0)
     stamped = writer and writer.first - lag <= mtime <= max(writer.last, writer.end) + lag
@@ -105,10 +108,14 @@ def _order(version: Version, writer: Span | None, moment: int) -> int:
 
 
 def _writer(version: Version, writing: Writing) -> Span | None:
-    """The span whose end saw this version, having written until its mtime, unless another began after that, within a
-    tick, and had begun when the version was first seen; else the one that was writing then (the kernel's clock may lag
-    by a tick: whoever began before the version was seen has his part in it); else the one whose end saw it (and flushed
-    it), or the latest that encloses its mtime."""
+    """Return the span that wrote a version; None if there is none.
+
+    It is a span that observed this version at its end and wrote until its mtime; but a span that started after that,
+    within a tick and before the version was first observed, has precedence. Otherwise, it is a span that was writing
+    at the mtime. The kernel's clock may lag by a tick: a span that started before the version was observed has
+    contributed to it. Otherwise, it is a span that observed the version at its end (and flushed it), or the latest
+    that encloses its mtime.
+    """
     mtime = version.facts.mtime
     saw = writing.saw(version)
     found = [span for span in saw if span.last >= mtime - OUR_CLOCK - span.apart]
@@ -122,8 +129,8 @@ def _writer(version: Version, writing: Writing) -> Span | None:
 
 
 def _later(version: Version, writing: Writing, last: int) -> list[Span]:
-    """Those that began after the last write of who left a version and found it so when he closed it, by when it was
-    first seen for certain."""
+    """Return the spans that started after `last`, the last write of the span that observed the version at its close,
+    and certainly before the version was first observed."""
     return [
         span
         for span in writing.enclosing(version)
@@ -132,7 +139,8 @@ def _later(version: Version, writing: Writing, last: int) -> list[Span]:
 
 
 def _on_its_way(span: Span, version: Version) -> bool:
-    """Not what the writer found when it opened the file, nor later than what its close saw."""
+    """Return whether the version may be an intermediate state of the span: not the state at opening, nor later than
+    the state at close."""
     found = span.opening.facts if span.opening and not span.truncated else None
     if found and (found.mtime, found.size) == (version.facts.mtime, version.facts.size):
         return False
@@ -167,27 +175,27 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
 
 
 def _perhaps_before(conclusions: Conclusions, version: Version, writer: Span) -> None:
-    """Say of a version that another host saw that it may have been there before its writer read something."""
+    """Record that a version that another host observed may have existed before its writer read an input."""
     early, late = writer.wrote(version, earliest=True), writer.wrote(version)
     if any(early < one.first <= late and not one.noise for one in conclusions.inputs[writer.process.iri]):
         conclusions.clocks.doubt(version.iri, writer.process.host, version.host)
 
 
 def _contribution(version: Version, process: Process) -> Version:
-    """What one process made of a version, under a name of its own."""
+    """Return the contribution of one process to a version, under a name of its own."""
     return Version(contribution(version.iri, process), version.facts, False, version.seen, dict(version.sightings))
 
 
 def _beside(span: Span, version: Version, before: Version | None) -> bool:
-    """Tell, by the times that the server gave the file, whether all that a span wrote was in the version before, or
-    whether it found this one, or a later one, already."""
+    """Return, by the server's times, whether all writes of a span are in the version before, or whether the span
+    opened the file when it was this version or a later one."""
     if span.final and before and span.final.mtime <= before.facts.mtime:
         return True
     return bool(span.opening and span.opening.facts.mtime >= version.facts.mtime)
 
 
 def _read_back(conclusions: Conclusions, version: Version, writer: Span, phase: str) -> None:
-    """A key that one phase both used and generated: the generated side gets a name of its own."""
+    """Give the generated version a name of its own, where one phase both used and generated a key."""
     made = _contribution(version, writer.process)
     made.generated_by, made.maker, version.maker = phase, version.maker, None
     made.attributed_to = conclusions.programs[writer.process.iri].iri
@@ -199,7 +207,7 @@ def _contribute(
     conclusions: Conclusions, version: Version, writer: Span, writing: Writing, between: tuple[int, int],
     before: Version | None,
 ) -> Iterator[Making]:  # fmt: skip
-    """Say of each other process that wrote between the earlier version and this one that it did."""
+    """Yield a contribution for each other process that wrote between the earlier version and this one."""
     since, moment = between
     done, revisions = {writer.process.iri}, list[str]()
     for span in writing.between(since - writer.apart, moment + writer.apart):
@@ -219,11 +227,12 @@ def _contribute(
     version.revision_of += tuple(revisions)
 
 
-# Until when each image of a run may have written: the events of processes in, a moment for each out.
+# The latest write of each image.
 
 
 def lives(trace: Trace) -> dict[str, int]:
-    """Return until when each image may have written: its exec, its parent's word of its end, or the end of the run."""
+    """Return the latest moment at which each image may have written: its exec, the end that its parent observed, or
+    the end of the run."""
     waited: dict[tuple[str, int], list[int]] = {}
     for process in trace.processes.values():
         for event in process.events:
@@ -235,7 +244,7 @@ def lives(trace: Trace) -> dict[str, int]:
 
 
 def _life(process: Process, waited: dict[tuple[str, int], list[int]], last: int) -> int:
-    """Pids recur: the end is the first that was told of this one after the image began."""
+    """Return that moment for one image. Pids recur, so its end is the first recorded one after the image started."""
     failed = {event.record.get("exec") for event in process.events if event.kind == "ExecFailed"}
     replaced = [event.at for event in process.events if event.kind == "Exec" and event.iri not in failed]
     if replaced:

@@ -1,1 +1,1 @@
-"""Settings and the place of the record: schema, files, `.provio`, its lock, its owners."""
+"""Settings, and the folder of the record: schema, files, `.provio`, its lock, its owners."""

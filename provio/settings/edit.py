@@ -1,6 +1,6 @@
-"""Settings as people see and change them: a Config or the text of a settings file in; rows, or the changed text, out.
+"""Shows and changes settings: a Config as rows, or the text of a settings file with a key set or removed.
 
-Comments and layout of a file stay as they are. What is secret is never shown, nor taken from a command line.
+Comments and layout of a file are kept. Secrets are never shown, nor accepted from a command line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from provio.settings.types import Account, among, toml
 
 
 class Setting(NamedTuple):
-    """One value: its dotted name, the value as TOML and JSON have it, and where it was set."""
+    """One value: its dotted name, the value as in TOML and JSON, and where it was set."""
 
     key: str
     value: Any
@@ -30,7 +30,7 @@ class Setting(NamedTuple):
 
 
 def settings(found: Config) -> list[Setting]:
-    """Return every value; of a table a row for each entry, of `record` one for each class."""
+    """Return all values: one row per entry of a table, and one per class for `record`."""
     rows = []
     for name, key in KEYS.items():
         value = plain(getattr(found, FIELDS[name]))
@@ -44,7 +44,7 @@ def settings(found: Config) -> list[Setting]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as TOML has it; of an account all but the password."""
+    """Return a value as plain TOML data; the password of an account is hidden."""
     if isinstance(value, Account):
         return {"user": value.user, "password": "(hidden)"}
     if hasattr(value, "_asdict"):
@@ -58,7 +58,7 @@ def plain(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Return a value as a settings file has it, on one line."""
+    """Return a value as one line of a settings file."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_name(name)} = {shown(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list):
@@ -73,7 +73,8 @@ def _name(name: str) -> str:
 
 
 def named(name: str) -> tuple[Key, str]:
-    """Return the key of a dotted name, and the entry of its table that it names (or nothing); raises ConfigError."""
+    """Return the key of a dotted name, and the entry of its table that it names (or an empty text); raises
+    ConfigError."""
     if name in KEYS:
         return KEYS[name], ""
     for key in KEYS.values():
@@ -90,7 +91,8 @@ def named(name: str) -> tuple[Key, str]:
 
 
 def value_of(key: Key, part: str, text: str) -> Any:
-    """Return what a text says, as a variable or a file has it, where that is allowed; raises ConfigError."""
+    """Return the value that a text means, in the syntax of a variable or a file; raises ConfigError if it is not
+    allowed."""
     try:
         f"{part}{text}".encode()
     except UnicodeEncodeError:
@@ -115,7 +117,7 @@ def _is_toml(text: str) -> bool:
 
 
 def place(user: bool, folders: Iterable[Path]) -> Path:
-    """Return the file of the user, or of the project: the one in use, or where one would be."""
+    """Return the settings file of the user, or of the project: the one in use, or else the one to create."""
     if user:
         return schema.user_file()
     if os.environ.get("PROVIO_CONFIG"):
@@ -127,7 +129,7 @@ def place(user: bool, folders: Iterable[Path]) -> Path:
 
 
 def change(path: Path, user: bool, name: str, text: str) -> None:
-    """Set a key in a file; raises ConfigError where it may not stand there, or may not be that."""
+    """Set a key in a file; raises ConfigError if the key or its value is not allowed there."""
     import tomlkit
 
     key, part = named(name)
@@ -156,7 +158,7 @@ def _put(document: Any, key: Key, part: str, value: Any, before: str) -> None:
 
 
 def remove(path: Path, user: bool, name: str) -> None:
-    """Take a key out of a file; raises ConfigError where it is not in it."""
+    """Remove a key from a file; raises ConfigError if it is not set there."""
     import tomlkit
 
     key, part = named(name)
@@ -178,12 +180,14 @@ def _take(document: Any, names: list[str], name: str, path: Path) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Let nobody else change a file until it is written: what two set at once is both set. The folder is locked, for
-    the file is another each time; on a file system without locks nothing is."""
+    """Lock out other writers of a file, so that two changes at the same time are both kept.
+
+    The lock is on the folder, because each write replaces the file. A file system without locks has no protection.
+    """
     folder = next(folder for folder in path.absolute().parents if folder.is_dir())
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:  # it may not be listed, and yet be written
+    except OSError:  # a folder may be writable but not readable
         yield
         return
     try:
@@ -211,7 +215,7 @@ def _read(path: Path) -> tuple[Any, str]:
 
 
 def _write(path: Path, user: bool, before: str, after: str) -> None:
-    """Write a file anew, as a whole or not at all, and for nobody else to read where it is the user's own."""
+    """Replace a file completely or not at all; a new file of the user is readable by the user alone."""
     known = {_without_place(line) for line in load.mistakes(path, before, user)}
     for line in load.mistakes(path, after, user):
         if _without_place(line) not in known:
@@ -226,7 +230,7 @@ def _write(path: Path, user: bool, before: str, after: str) -> None:
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
-    """Put a new file in the place of one; nothing is left of it where the disk is full."""
+    """Replace a file by a new one; if the disk is full, no partial file is left."""
     fd, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(fd, "wb") as file:
@@ -249,14 +253,14 @@ def _umask() -> int:
 
 
 def begin(path: Path, user: bool) -> None:
-    """Write a file with every key in it, each of them a comment; raises ConfigError where there is one."""
+    """Write a file that contains every key as a comment; raises ConfigError if the file exists."""
     if path.exists():
         raise ConfigError(f"{path} is there already: provio config set changes it")
     _write(path, user, "", template(user))
 
 
 def template(user: bool) -> str:
-    """Return the text of a settings file in which nothing is set yet and everything is told."""
+    """Return the text of a settings file that describes every key and sets none."""
     what = "yours, for every project" if user else "this project's"
     lines = [f"# Settings of provio, {what}; docs/configuration.md tells more, `provio config` shows what counts."]
     for name, key in KEYS.items():

@@ -1,7 +1,7 @@
-"""Finds or makes `.provio`: from a target and the environment to the folder that holds runs and store.
+"""Finds or makes `.provio`, the folder that contains the runs and the store.
 
-Order: `PROVIO_HOME`; the nearest `.provio` above the target of the question; the nearest above the current folder; else
-(for a verb that records) one is made at the root of the git checkout, or here.
+Order: `PROVIO_HOME`; the nearest `.provio` above the target of the question; the nearest above the current folder. If
+there is none, a verb that records makes one at the root of the git checkout, or in the current folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from provio.base.records import plain
 from provio.system import owners
 
 NAME = ".provio"
-PACKED = ".tar.xz"  # how the name of a packed run ends
+PACKED = ".tar.xz"  # suffix of a packed run
 RUN_ID = pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CACHEDIR_TAG = (
     "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is kept by provio; backups may leave it out.\n"
@@ -29,14 +29,14 @@ LEFT_WORDS = "words of runs that were removed are left in the store's tables"
 
 @plain(frozen=True)
 class Home:
-    """A `.provio` folder; `server` is the URL of the server that its store is for, where it is for one."""
+    """A `.provio` folder; `server` is the URL of the server that its store is for, if any."""
 
     path: Path
     server: str = ""
 
     @property
     def kept(self) -> Path:
-        """Where the store lies, and what belongs to it: each server has one of its own."""
+        """The folder of the store and its files: each server has one of its own."""
         if not self.server:
             return self.path
         from urllib.parse import quote
@@ -45,7 +45,7 @@ class Home:
 
     @property
     def shared(self) -> bool:
-        """Whether it is a group's: its mode says so (`rwxrws---`)."""
+        """Whether the folder is shared with a group, from its mode (`rwxrws---`)."""
         try:
             return owners.is_shared(self.path.stat())
         except OSError:
@@ -53,7 +53,7 @@ class Home:
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
-        """What is made meanwhile is its owner's alone (the group's too where this is shared), whatever the umask."""
+        """Make files in this block private to the owner (and to the group if shared), regardless of the umask."""
         before = os.umask(0o007 if self.shared else 0o077)
         try:
             yield
@@ -67,12 +67,12 @@ class Home:
 
     @property
     def project(self) -> Path:
-        """The project's folder: the one that holds `.provio`."""
+        """The project's folder, which contains `.provio`."""
         return self.path.parent
 
     @property
     def lock(self) -> Path:
-        """The file that a writer of the store holds locked."""
+        """The file that a writer of the store keeps locked."""
         return self.path / "lock"
 
     @property
@@ -82,17 +82,17 @@ class Home:
 
     @property
     def unfinished(self) -> Path:
-        """The file that is there while the store holds what is not published."""
+        """A file that exists while the store contains unpublished changes."""
         return self.kept / "store.unfinished"
 
     @property
     def merging(self) -> Path:
-        """The file that names the run which a merge is at, or was at when it was killed."""
+        """The file that names the run that a merge processes, or processed when it was killed."""
         return self.kept / "store.merging"
 
     @property
     def words_left(self) -> Path:
-        """The file that is there while the store's tables may hold words of runs that were removed."""
+        """A file that exists while the tables of the store may contain words of removed runs."""
         return self.kept / "store.words"
 
     @property
@@ -102,17 +102,17 @@ class Home:
 
     @property
     def overlays(self) -> Path:
-        """The folder of what questions make of the published snapshot and of runs that are not in it."""
+        """The folder of overlays: the published snapshot combined with runs that are not in it, built for questions."""
         return self.kept / "live"
 
     @property
     def marks(self) -> Path:
-        """The folder of marks: a file for each merged run, as old as what was merged, that names what was damaged."""
+        """The folder of marks: one file per merged run, with the modification time of the merged data; it names
+        damaged parts."""
         return self.snapshots / "merged"
 
     def run_folders(self) -> list[Path]:
-        """The run folders, oldest first (run ids sort by time), packed ones too; what is not named as
-        a run is not one."""
+        """Return the run folders, also packed ones, oldest first (run ids sort by time); other names are ignored."""
         try:
             entries = list(os.scandir(self.runs))
         except FileNotFoundError:
@@ -122,52 +122,52 @@ class Home:
         return [self.runs / name for name in sorted(found) if RUN_ID.fullmatch(name)]
 
     def mark(self, folder: Path, time: int, damaged: str = "") -> None:
-        """Note that a run was merged as it was at `time` (ns since 1970), and what of it was `damaged`."""
+        """Record that a run was merged in its state at `time` (ns since 1970), and which parts of it were `damaged`."""
         with self.closed():
             self.marks.mkdir(parents=True, exist_ok=True)
-            (self.marks / folder.name).unlink(missing_ok=True)  # only an owner sets times
+            (self.marks / folder.name).unlink(missing_ok=True)  # only the owner of a file may set its times
             (self.marks / folder.name).write_text(damaged, encoding="utf-8", errors="surrogateescape")
         os.utime(self.marks / folder.name, ns=(time, time))
 
     def unmark(self, folder: Path) -> None:
-        """Have a run be merged again."""
+        """Have a run merged again."""
         with contextlib.suppress(OSError):
             (self.marks / folder.name).unlink()
 
     def marked(self, folder: Path) -> str | None:
-        """Return what of a merged run was damaged; None where nothing is noted of it."""
+        """Return the damaged parts of a merged run; None if the run has no mark."""
         try:
             return (self.marks / folder.name).read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:
             return None
 
     def mark_settings(self, settings: str) -> None:
-        """Note under which settings all runs are merged."""
+        """Record the settings under which all runs are merged."""
         if settings != self.marked_settings():
             with self.closed():
                 self.marks.mkdir(parents=True, exist_ok=True)
                 (self.marks / "settings").write_text(settings, encoding="ascii")
 
     def marked_settings(self) -> str:
-        """Return under which settings all runs were merged; empty where that is not known."""
+        """Return the settings under which all runs were merged; empty if unknown."""
         try:
             return (self.marks / "settings").read_text(encoding="ascii", errors="replace")
         except FileNotFoundError:
             return ""
 
     def mark_time(self, folder: Path) -> int:
-        """Return the time of what was merged of a run (ns since 1970); -1 where it was not merged."""
+        """Return the time of the merged state of a run (ns since 1970); -1 if it was not merged."""
         try:
             time = (self.marks / folder.name).stat().st_mtime_ns
-            return time - (time % 1_000_000_000 == 0)  # where times are whole seconds, what is of the same may be later
+            return time - (time % 1_000_000_000 == 0)  # whole seconds: a later change may look as old
         except FileNotFoundError:
             return -1
 
 
 def find(target: Path | None = None) -> Home:
-    """Return the `.provio` that answers for `target`.
+    """Return the `.provio` that answers questions about `target`.
 
-    Raises NothingKnown where there is none, NotAllowed where it is somebody else's.
+    Raises NothingKnown if there is none, NotAllowed if it belongs to another user.
     """
     named = os.environ.get("PROVIO_HOME")
     if named:
@@ -183,18 +183,18 @@ def find(target: Path | None = None) -> Home:
 
 
 def above(place: Path) -> Home | None:
-    """Return the `.provio` at or nearest above a place, whatever PROVIO_HOME says; None where there is none.
+    """Return the `.provio` in a folder or nearest above it, regardless of PROVIO_HOME; None if there is none.
 
-    Raises NotAllowed where it is somebody else's.
+    Raises NotAllowed if it belongs to another user.
     """
     found = _nearest(place)
     return _owned(found) if found else None
 
 
 def find_or_make() -> Home:
-    """Return the `.provio` a run is to be recorded in, made where there is none.
+    """Return the `.provio` in which to record a run; make it if absent.
 
-    Raises NotAllowed where it cannot be made or written.
+    Raises NotAllowed if it cannot be made or written.
     """
     home = recording()
     if home.path.is_dir() and not os.environ.get("PROVIO_HOME"):
@@ -204,13 +204,13 @@ def find_or_make() -> Home:
 
 
 def recording() -> Home:
-    """Return the `.provio` a run here would be recorded in, there or not; whose it is, is not asked."""
+    """Return the `.provio` in which a run here would be recorded; it may be absent, and its owner is not checked."""
     named = os.environ.get("PROVIO_HOME")
     return Home(Path(named).absolute() if named else _nearest(current()) or _git_root(current()) / NAME)
 
 
 def here() -> tuple[Home, Path | None]:
-    """Return the `.provio` that is, or would be, right here (or where PROVIO_HOME says), and the nearest one above."""
+    """Return the `.provio` that is, or would be, in this folder (or in PROVIO_HOME), and the nearest one above."""
     named = os.environ.get("PROVIO_HOME")
     if named:
         return Home(Path(named).absolute()), None
@@ -219,8 +219,8 @@ def here() -> tuple[Home, Path | None]:
 
 
 def project_folders(target: Path | None = None) -> list[Path]:
-    """Return where a project's settings may lie: beside the `.provio` that answers for `target`, or at the root of the
-    git checkout (or here)."""
+    """Return the folders that may contain a project's settings: that of the `.provio` that answers for `target`, and
+    the root of the git checkout (or the current folder)."""
     try:
         here = current()
     except NothingKnown:
@@ -231,7 +231,7 @@ def project_folders(target: Path | None = None) -> list[Path]:
 
 
 def make(home: Home) -> None:
-    """Make what a `.provio` consists of; what is there stays."""
+    """Make the parts of a `.provio`; existing parts are kept."""
     try:
         home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         with home.closed():
@@ -248,9 +248,10 @@ def make(home: Home) -> None:
 
 
 def share(home: Home, folder: Path) -> None:
-    """Let the group into a folder of a `.provio` that is shared: thread files, and the store's, are their writer's."""
+    """Give the group access to a folder of a shared `.provio`: thread files and store files are private to their
+    writer."""
     for path, _, files in os.walk(folder) if home.shared else ():
-        with contextlib.suppress(OSError):  # another's: who made it has let the group in
+        with contextlib.suppress(OSError):  # a file of another user, who has opened it to the group
             os.chmod(path, 0o2770)  # noqa: S103 (the group is let in on purpose)
         for name in files:
             with contextlib.suppress(OSError):
@@ -263,7 +264,7 @@ def _let_in(path: str) -> None:
 
 
 def current() -> Path:
-    """Return the current folder; raises NothingKnown where it was deleted."""
+    """Return the current folder; raises NothingKnown if it was deleted."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -286,7 +287,7 @@ def _git_root(start: Path) -> Path:
 
 
 def _owned(path: Path) -> Home:
-    """A `.provio` that may be trusted: one's own, or that of a group one is in, which its owner shared with it."""
+    """Return a `.provio` that may be trusted: one's own, or one that its owner shares with a group of this user."""
     found = path.stat()
     if owners.is_ours(found):
         open_to_all = owners.open_to_all(path)

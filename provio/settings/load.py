@@ -1,8 +1,8 @@
-"""Settings, by the layers that set them: the user's file, the project's `provio.toml`, `PROVIO_*` and flags in, one
-frozen Config out.
+"""Loads the settings from their layers into one frozen Config: the user's file, the project's `provio.toml`,
+`PROVIO_*` variables, and flags.
 
-Each layer is over the ones before it. A name or a value that is wrong is a ConfigError, or, where the caller forgives,
-one line and the value of the layer below.
+Each layer overrides the ones before it. A wrong name or value raises ConfigError or, if the caller forgives errors,
+is reported in one line and the value of the layer below applies.
 """
 
 from __future__ import annotations
@@ -22,21 +22,19 @@ from provio.settings.schema import FIELDS, FILE, KEEP_OUT, KEYS, OTHER_VARIABLES
 from provio.settings.types import FILES, among, suggestion
 from provio.system.owners import trusted_beside
 
-# A file that a setting names, or that lies in a folder which one names: its path in, its bytes out.
-
-
 MOST = 1 << 26
 
 
 def content(path: Path) -> bytes:
-    """Return what a plain file holds; raises OSError for what is none, or is larger than any that people write."""
+    """Return the bytes of a plain file; raises OSError if it is not one, or is larger than 64 MiB: no
+    hand-written file is."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode):
         os.close(fd)
         raise OSError(errno.EINVAL, "is no plain file")
     with open(fd, "rb") as file:
-        data = file.read(MOST + 1) if found.st_size <= MOST else b""  # a file of /proc says 0 and has more
+        data = file.read(MOST + 1) if found.st_size <= MOST else b""  # a file of /proc has size 0, yet content
         if len(data) > MOST or found.st_size > MOST:
             raise OSError(errno.EFBIG, f"is larger than {MOST >> 20} MiB")
         return data
@@ -44,22 +42,24 @@ def content(path: Path) -> bytes:
 
 @plain(frozen=True)
 class _Found:
-    """A value as a layer has it: of a key, from where, whether that is a project's file, and whether the user chose it:
-    a project's file may come with the project, from anybody."""
+    """A value from a layer: its key, its place, whether a project's file sets it, and whether the user chose it. A
+    project's file may come with the project, from anyone."""
 
     key: Key
     value: object
     where: str
     project: bool = False
     own: bool = True
-    text: str = ""  # of the file that has it
+    text: str = ""  # the text of the file that sets it
 
     def folder(self) -> Path:
-        """To which the files that it names are relative: where the file that names them lies, or here."""
+        """Return the folder to which file names in the value are relative: that of the settings file, or the current
+        one."""
         return Path(re.sub(r":\d+$", "", self.where)).parent if self.text else Path()
 
     def where_wrong(self) -> str:
-        """Where the entry of a table is set that is not allowed; where all of it is, if that is not one entry."""
+        """Return the place of the table entry that is not allowed; the place of the value if no single entry is
+        wrong."""
         for part, value in self.value.items() if self.key.kind.parts and isinstance(self.value, Mapping) else ():
             try:
                 self.key.kind.check({part: value})
@@ -68,7 +68,7 @@ class _Found:
         return self.where
 
     def where_of(self, part: str) -> str:
-        """Where an entry of a table is set: on a line of its own, maybe."""
+        """Return the place of a table entry, with its own line if it has one."""
         line = line_of(self.text, f"{self.key.name}.{part}") if self.text else 0
         return re.sub(r"(:\d+)?$", f":{line}", self.where, count=1) if line else self.where
 
@@ -79,10 +79,11 @@ def load(
     forgive: Callable[[str], None] | None = None,
     shown: bool = False,
 ) -> Config:
-    """Return what is set, with `folders` the places where the project's file may lie and `flags` by dotted name.
+    """Return the settings. `folders` may contain the project's file; `flags` are by dotted name.
 
-    Raises ConfigError for what is wrong; with `forgive` that is told what is, and what is wrong counts as not set: but
-    for what keeps something out of the record, unless nothing is recorded or merged by it (`shown`).
+    Raises ConfigError for an error. With `forgive`, that function receives the error as text, and the wrong value
+    counts as not set. Errors in settings that keep data out of the record still raise, unless the caller neither
+    records nor merges (`shown`).
     """
     wrong: list[str] = []
     values: dict[str, Any] = {}
@@ -111,7 +112,7 @@ def load(
 
 
 def mistakes(path: Path, text: str, user: bool) -> list[str]:
-    """Return what is wrong with the text of a settings file, the user's own or the project's."""
+    """Return the errors in the text of a settings file, the user's own or the project's."""
     wrong: list[str] = []
     below: dict[str, Any] = {}
     found = [] if user else list(_file(user_file(), [], user=True))
@@ -125,7 +126,7 @@ def mistakes(path: Path, text: str, user: bool) -> list[str]:
 
 
 def _checked(found: _Found, below: Mapping[str, Any]) -> Any:
-    """The value of a key; ValueError says why it is none here."""
+    """Return the checked value of a key; raises ValueError if it is not allowed here."""
     if found.key.secret:
         _keep_secret(found)
     value = found.key.kind.check(found.value)
@@ -145,8 +146,8 @@ def _keep_secret(found: _Found) -> None:
 
 
 def _keep_at_home(key: Key, value: Any, below: Mapping[str, Any]) -> None:
-    """Let no project's file send what is recorded to a server that the user's own settings do not know, nor say of a
-    secret that it is none."""
+    """Forbid a project's file to send the record to a server that the user's own settings do not know, or to declare
+    that a secret is not one."""
     if key.name == "redact.keep":
         raise ValueError(
             f"is for {user_file()}, or PROVIO_REDACT_KEEP: a project's file does not say what is no secret"
@@ -161,7 +162,7 @@ def _keep_at_home(key: Key, value: Any, below: Mapping[str, Any]) -> None:
 
 
 def _stamps(found: _Found) -> str:
-    """What tells apart the files that a project's file names: their sizes and times."""
+    """Return the sizes and times of the files that a value in a project's file names, to detect changes."""
     if found.key.kind is not FILES or not isinstance(found.value, list):
         return ""
     stamps = []
@@ -197,7 +198,8 @@ def _layers(folders: Iterable[Path], flags: Mapping[str, object], wrong: list[st
 
 
 def _environment(wrong: list[str]) -> Iterator[_Found]:
-    """What `PROVIO_*` set. A name that is nearly one of ours is a slip; any other is somebody else's."""
+    """Yield the values of `PROVIO_*` variables. A name similar to a known one is reported as an error; others are
+    ignored."""
     for variable in sorted(name for name in os.environ if name.startswith("PROVIO_")):
         text = os.environ[variable]
         if variable in VARIABLES:
@@ -212,7 +214,7 @@ def _environment(wrong: list[str]) -> Iterator[_Found]:
 
 
 def _file(path: Path, wrong: list[str], *, named: bool = False, user: bool = False) -> Iterator[_Found]:
-    """What a file sets; none where there is no file, unless it was named."""
+    """Yield the values in a file; none if the file is absent, which is an error only for PROVIO_CONFIG."""
     try:
         text = _text(path, trusted=named)
     except FileNotFoundError as error:
@@ -243,7 +245,8 @@ def _settings(path: Path, text: str, wrong: list[str], *, project: bool, own: bo
 
 
 def _text(path: Path, trusted: bool) -> str:
-    """The text of a settings file; ValueError says why it is not used. (A FIFO there would wait for ever.)"""
+    """Return the text of a settings file; raises ValueError if it must not be used. (Opening a FIFO would wait
+    forever.)"""
     found = path.stat()
     if not trusted and found.st_uid not in trusted_beside(path.parent / ".provio"):
         raise ValueError(f"belongs to user {found.st_uid}: set PROVIO_CONFIG={path} to use it all the same")
@@ -255,7 +258,7 @@ def _text(path: Path, trusted: bool) -> str:
 
 
 def _keys(table: Mapping[str, object], above: str, path: Path, text: str, wrong: list[str]) -> Iterator[_Found]:
-    """The keys of a TOML table; `above` is its own dotted name, with a dot behind."""
+    """Yield the keys of a TOML table; `above` is its dotted name and a dot."""
     for name, value in table.items():
         dotted = above + name
         line = line_of(text, dotted)
@@ -272,7 +275,7 @@ def _keys(table: Mapping[str, object], above: str, path: Path, text: str, wrong:
 
 
 def line_of(text: str, dotted: str) -> int:
-    """Return the line of a TOML text where a key, or a table of that name, is set; 0 where that is not plain to see."""
+    """Return the line of a TOML text that sets a key, or begins the table of that name; 0 if not determined."""
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
         header = re.match(r"\s*\[+([^\]]+)\]", line)

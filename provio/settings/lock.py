@@ -1,7 +1,7 @@
-"""The lock of a `.provio`: who holds it, and no other, writes its store. A home in, a held lock or an error out.
+"""The lock of a `.provio`: a process writes the store only while it holds the lock alone.
 
-It is tried before anything dear is loaded, so that whoever finds it taken goes on at once. The kernel lets it go when
-its holder ends, however that is.
+Commands try it before slow imports, so that they go on at once if it is taken. The kernel releases the lock when its
+holder ends in any way.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from pathlib import Path
 from provio.base.errors import Busy, NotAllowed, remedy
 from provio.settings.home import Home
 
-RUN, YIELD = b"run", b"yield"  # what the background merge is told: a run has ended; another process wants the lock
+RUN, YIELD = b"run", b"yield"  # messages to the background merge: a run has ended; a process needs the lock
 
 
 def merger_address(path: Path) -> str:
-    """Return the address at which the background merge of a `.provio` listens, which is no file; nothing where there is
-    no such folder."""
+    """Return the abstract socket address of the background merge of a `.provio`; empty if there is no such folder."""
     try:
         found = os.stat(path)
     except OSError:
@@ -29,8 +28,8 @@ def merger_address(path: Path) -> str:
 
 
 def tell_merger(path: Path, message: bytes) -> bool:
-    """Send a message to the background merge of a `.provio`; tell whether one is there."""
-    import socket  # slow to import, and seldom wanted
+    """Send a message to the background merge of a `.provio`; return whether one is running."""
+    import socket  # slow to import, and seldom needed
 
     with (
         contextlib.suppress(OSError),
@@ -42,10 +41,10 @@ def tell_merger(path: Path, message: bytes) -> bool:
 
 
 class Lock:
-    """Held from the start until `close`, or until the process and its children that have it end.
+    """A lock held from construction to `close`, or until the process and the children that inherit it end.
 
-    Who only `reads` holds it with others who do, and needs no right to write. Raises Busy where somebody else holds it
-    and `wait` is false, NotAllowed where the folder cannot be written.
+    With `reads` the lock is shared with other readers and needs no write permission. Raises Busy if another process
+    holds the lock and `wait` is false, NotAllowed if the folder cannot be written.
     """
 
     def __init__(self, home: Home, wait: bool, reads: bool = False) -> None:
@@ -71,7 +70,7 @@ class Lock:
             ) from error
 
     def _take(self, how: int, home: Home, wait: bool) -> None:
-        """Take it; the background merge, which may have it, is asked to let it go."""
+        """Take the lock; if it is taken, request that the background merge release it."""
         try:
             fcntl.flock(self.fd, how | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -79,7 +78,7 @@ class Lock:
             fcntl.flock(self.fd, how | (0 if wait else fcntl.LOCK_NB))
 
     def close(self) -> None:
-        """Let it go; a child that has it keeps it."""
+        """Release the lock; a child that inherited it keeps it."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -95,7 +94,7 @@ def _open(home: Home) -> int:
 
 
 def _open_to_read(home: Home) -> int:
-    """Where there is no lock and none can be made, nobody has merged there yet: the folder is as good."""
+    """Open the lock to read. If it is absent and cannot be made, no merge has run there: open the folder instead."""
     try:
         return os.open(home.lock, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""The classes of record, which can each be switched: what `record` sets in, the words of `PROVIO_TRACE` out.
+"""The classes of record: each can be switched by the setting `record`, and passed to the shim in `PROVIO_TRACE`.
 
-What is off is not recorded at all: merge finds nothing of it, and what was recorded before stays.
+A class that is off is not recorded at all: merge finds none of it. Earlier records are kept.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from provio.settings.types import Kind, among, boolean, both
 
-# Whether it is recorded where nothing is set; what it is; what cannot be asked without it.
+# Default; description; questions that have no answer without it.
 SWITCHES: Mapping[str, tuple[bool, str, str]] = MappingProxyType(
     {
         "user": (True, "who ran it: name and number", "who ran what, and whom programs acted for"),
@@ -67,10 +67,10 @@ RECORD = Kind(ALLOWED, _check, lambda text: [part.strip() for part in text.split
 
 
 def changes(record: Mapping[str, bool]) -> frozenset[str]:
-    """Return what is other than where nothing is set: `stat` for a class that is added, `-pipe` for one left out."""
+    """Return the differences from the defaults: `stat` for an added class, `-pipe` for an omitted one."""
     return frozenset(word if on else f"-{word}" for word, on in record.items() if on is not SWITCHES[word][0])
 
 
 def left_out(detail: str) -> frozenset[str]:
-    """Return the classes that a run left out, by the `detail` that its run.ttl states."""
+    """Return the classes that a run omitted, from the `detail` stated in its run.ttl."""
     return frozenset(word[1:] for word in detail.split(",")[1:] if word.startswith("-"))

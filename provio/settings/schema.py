@@ -1,7 +1,8 @@
-"""Settings, by their keys: what each may hold, what it is for, its default; and one frozen Config of all that is set.
+"""The schema of the settings: each key with its type, description and default; and Config, the frozen values of all
+keys.
 
-The Config knows where each of its values came from. A key is one row in it; `config_layers` reads the files, variables
-and flags that set them.
+Each key is one row in Config, which also records the source of each value. `provio.settings.load` reads the files,
+variables and flags.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ from provio.settings.types import (
 )
 
 FILE = "provio.toml"
-# Variables that are no settings: where the record lies, which file is the project's, what the shim is told, whether
-# what programs say of themselves is heard.
+# Variables that are not settings: the place of the record, the project's file, the parameters of the shim, whether
+# declarations are recorded, the name of a common run, the token of `provio serve`.
 OTHER_VARIABLES = ("PROVIO_HOME", "PROVIO_CONFIG", "PROVIO_TRACE", "PROVIO_OFF", "PROVIO_RUN", "PROVIO_TOKEN")
 
 
 @plain(frozen=True)
 class Key:
-    """One setting: its dotted name in a file, what it may hold, what it is for, and whether conclusions turn on it;
-    what is secret stands in the user's own file alone."""
+    """One setting: its dotted name in a file, its type, its description, and whether conclusions depend on it; a
+    secret is allowed in the user's own file alone."""
 
     name: str
     kind: Kind
@@ -55,7 +56,7 @@ class Key:
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it."""
+        """The environment variable that sets the key."""
         return "PROVIO_" + self.name.replace(".", "_").replace("-", "_").upper()
 
 
@@ -65,9 +66,10 @@ def _row(name: str, kind: Kind, default: object, says: str, concludes: bool = Fa
 
 @plain(frozen=True)
 class Config:
-    """What is set. This is the table of keys: a new one is one row here (and docs/settings.md, made from it).
+    """The values of all settings. Each row defines a key; docs/settings.md is generated from them.
 
-    `conclusions` tells apart what the project's file sets of the keys that conclusions turn on; empty where none is.
+    `conclusions` is a digest of the project file's values for the keys that conclusions depend on; empty if it sets
+    none.
     """
 
     name: str = _row("name", TEXT, "", "what a run is called, to find it again")
@@ -189,18 +191,19 @@ class Config:
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def private(self, name: str) -> bool:
-        """Tell whether a key was set by the user's own file or environment, not by a project's file."""
+        """Return whether a key was set by the user's own file, a variable or a flag, not by a project's file."""
         where = self.source(name)
         return where in VARIABLES or where.startswith((str(user_file()), "--"))
 
     def source(self, name: str) -> str:
-        """Return where the value of a key (by its dotted name) came from: a file and line, a variable, a flag."""
+        """Return the source of the value of a key (by its dotted name): a file and line, a variable, a flag, or
+        `default`."""
         return self.sources.get(name, "default")
 
 
-# Better no record than one that holds what was to be kept out of it.
+# No record is better than one with data that these settings should keep out.
 KEEP_OUT = ("exclude", "include", "redact.add")
-# What a project's file may not set: it may come with the project, from anybody.
+# Keys that a project's file may not set: it may come with the project, from anyone.
 USERS_OWN = ("redact.keep", "servers", "credentials")
 _ROWS = {name: row.metadata["key"] for name, row in vars(Config).items() if isinstance(row, Field) and row.metadata}
 FIELDS = {key.name: name for name, key in _ROWS.items()}
@@ -209,6 +212,6 @@ VARIABLES = {key.variable: key for key in KEYS.values()}
 
 
 def user_file() -> Path:
-    """Return where the user's own settings lie."""
+    """Return the path of the user's own settings file."""
     folder = os.environ.get("XDG_CONFIG_HOME", "")
     return Path(folder if folder.startswith("/") else os.path.expanduser("~/.config")) / "provio" / "config.toml"

@@ -1,7 +1,7 @@
-"""Makes a `.provio` a group's: a home and a group in, folders and files that its members can read and write out.
+"""Shares a `.provio` with a group: makes its folders and files readable and writable for the members.
 
-The mode of the folder says that it is shared (`rwxrws---`). Whatever is made in it later is the group's by the
-set-group-id bit, and open to it because provio sets its umask while it writes there.
+The mode of the folder (`rwxrws---`) marks it as shared. Later files belong to the group because of the set-group-id
+bit, and are open to it because provio sets its umask while it writes there.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import os
 from provio.base.errors import NotAllowed, ProvioError
 from provio.settings.home import Home, share
 
-NOBODY = (1 << 32) - 1  # chown's word for "as it is": the number of no group
+NOBODY = (1 << 32) - 1  # the group number by which chown leaves the group unchanged
 
 
 def share_with(home: Home, group: str) -> None:
-    """Let a group (its name, or number) into a `.provio`, and into all that it holds.
+    """Give a group (name or number) access to a `.provio` and to everything in it.
 
-    Raises NotAllowed for who does not own it or is not in the group, ProvioError for a group that there is not.
+    Raises NotAllowed if the user does not own it or is not in the group, ProvioError if the group does not exist.
     """
     number = _number(group)
     try:

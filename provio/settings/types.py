@@ -1,6 +1,7 @@
-"""What a setting may hold: a value from TOML, or the text of an environment variable, in; the checked value out.
+"""The types of settings: each checks a value from TOML, or the text of an environment variable, and returns it
+checked.
 
-A ValueError says what is wrong with a value, the nearest right one, and what is allowed.
+A ValueError states the error in a value, the nearest valid value, and the allowed values.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from provio.base.records import plain
 
 LONGEST = 1e9  # seconds: thirty years
 LIBRARIES = "on, off, or a list of libraries, - before each to leave out"
-LIST = 60  # columns: a longer list in a line of complaint buries what it says
+LIST = 60  # columns: a longer list hides the error in a message
 YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
@@ -25,9 +26,10 @@ def _replace(_below: Any, above: Any) -> Any:
 
 @plain(frozen=True)
 class Kind:
-    """What a key may hold, in words; how a value is checked, read from a variable's text, and laid over one below.
+    """The type of a key: its description, and how to check a value, to parse a variable's text, and to combine two
+    layers.
 
-    `parts`: it is a table, each entry of which is set by itself.
+    `parts`: the value is a table, and each entry is set separately.
     """
 
     allowed: str
@@ -38,12 +40,12 @@ class Kind:
 
 
 class Interpreter(NamedTuple):
-    """How a program that runs scripts reads its options.
+    """The options of a program that runs scripts.
 
-    `value` take the next argument, `no_script` mean that there is no script file; the value of `script` is the script,
-    of `module` a module, of `folder` the folder it starts in; `rest` have what is written beside them, or nothing, as
-    their value. `default` are the scripts that it takes where none is named; `first`: the first argument that is no
-    option is the script.
+    Options in `value` take the next argument; those in `no_script` mean that there is no script file. The value of an
+    option in `script` is the script, in `module` a module, in `folder` the start folder. Options in `rest` have as
+    their value the text attached to them, which may be empty. `default` lists the scripts used if none is named.
+    `first`: the first argument that is not an option is the script.
     """
 
     value: tuple[str, ...] = ()
@@ -62,7 +64,7 @@ class Interpreter(NamedTuple):
 
 
 def suggestion(word: str, words: Iterable[str]) -> str:
-    """Return a clause that names the nearest of `words`; nothing where none is near."""
+    """Return a clause that names the most similar of `words`; empty if none is similar."""
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(words), n=1, cutoff=0.7)
@@ -70,7 +72,8 @@ def suggestion(word: str, words: Iterable[str]) -> str:
 
 
 def among(word: str, words: Iterable[str], see: str = "") -> str:
-    """Return a clause that names the nearest of `words`, and which there are: of many, where all are seen."""
+    """Return a clause with the most similar of `words` and all of them, or if they are many, where to see them
+    (`see`)."""
     words = list(words)
     known = f"known: {', '.join(words)}"
     said = known if len(known) <= LIST else f"{see} all" * bool(see)
@@ -84,7 +87,7 @@ def _wrong(value: object, allowed: str, words: Iterable[str] = ()) -> ValueError
 
 
 def boolean(value: object) -> bool:
-    """Return a truth as it is; of a word that means one, the ValueError names that."""
+    """Return a Boolean unchanged; for a word that means one, the ValueError suggests the Boolean."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in YES_OR_NO:
@@ -122,7 +125,7 @@ def _place(value: object) -> str:
 def texts(
     allowed: str, fits: Callable[[str], bool], kept: Callable[[str], str] = str
 ) -> Callable[[object], tuple[str, ...]]:
-    """A check of a list of texts that each fit; `kept` is what becomes of one."""
+    """Return a check for a list of texts that each satisfy `fits`; `kept` converts each text."""
 
     def check(value: object) -> tuple[str, ...]:
         if not isinstance(value, list | tuple):
@@ -162,7 +165,7 @@ def _interpreter(pattern: str, rule: object) -> Interpreter:
 
 
 def _domains(value: object) -> Mapping[str, str]:
-    """Names of storage by folders; a relative one would be another's on another host."""
+    """Return the names of storage by folder; a relative folder would be another one on another host."""
     if not isinstance(value, Mapping):
         raise _wrong(value, 'a table, such as {"/scratch" = "lab-scratch"}')
     found = {}
@@ -184,7 +187,7 @@ def _options(name: str, value: object) -> tuple[str, ...]:
 
 
 def toml(text: str) -> object:
-    """Return what is written in a variable as it would be in a file."""
+    """Return the value of a variable's text, parsed as TOML."""
     import tomllib
 
     try:
@@ -198,12 +201,12 @@ def _split(separator: str) -> Callable[[str], object]:
 
 
 def both(below: Mapping[str, Any] | None, above: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a table laid over another, key by key."""
+    """Return two tables combined; keys of `above` take precedence."""
     return MappingProxyType({**(below or {}), **above})
 
 
 def choice(*words: str) -> Kind:
-    """One of some words."""
+    """Return the type for one of some words."""
 
     def check(value: object) -> str:
         if value in words:
@@ -214,7 +217,7 @@ def choice(*words: str) -> Kind:
 
 
 def _recognised(value: object) -> str:
-    """`on`, `off`, or what is left out, as a variable has it: `-torch,-click`."""
+    """Return `on`, `off`, or the omitted libraries in the syntax of a variable: `-torch,-click`."""
     if value in (True, False, "on", "off"):
         return "on" if value in (True, "on") else "off"
     return ",".join(texts(LIBRARIES, lambda text: text[:1] == "-" and text[1:].isidentifier())(value))
@@ -248,17 +251,16 @@ DOMAINS = Kind("a table of folders and what the storage they lie on is called", 
 INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, toml, both, True)
 
 
-# What a setting may hold that is about servers: a URL, tables by URLs, or a list with URLs in it, in; the checked
-# value out.
+# Types of settings about servers: a URL, tables by URL, and lists that contain URLs.
 
 
 URL = "the URL of a server, such as http://127.0.0.1:7878"
-URL_PLACE = r"https?://[^:/]+(?::[0-9]+)?[^:]*|[^:]+"  # in a list with `:` between
+URL_PLACE = r"https?://[^:/]+(?::[0-9]+)?[^:]*|[^:]+"  # in a list separated by `:`
 HOST = r"(\[[0-9A-Fa-f:.]+\]|[\w-]{1,63}(\.[\w-]{1,63})*\.?)(:[0-9]+)?"
 
 
 class Endpoints(NamedTuple):
-    """Where a server answers: below its URL (`/query`), or at URLs of their own."""
+    """The URLs at which a server answers: below its own URL (`/query`), or separate ones."""
 
     query: str
     update: str
@@ -266,7 +268,7 @@ class Endpoints(NamedTuple):
 
 
 class Account(NamedTuple):
-    """Who one is to a server."""
+    """The user's account on a server."""
 
     user: str
     password: str
@@ -276,12 +278,12 @@ class Account(NamedTuple):
 
 
 def _server(value: object) -> str:
-    """The URL of a server; what is wrong with it is said without it, for it may hold a password."""
+    """Return the URL of a server; error messages do not repeat it, because it may contain a password."""
     from urllib.parse import urlsplit
 
     try:
         parts = urlsplit(value) if isinstance(value, str) and value.isprintable() else None
-        port = parts.port if parts else None  # raises ValueError for one that is none
+        port = parts.port if parts else None  # raises ValueError for an invalid port
     except ValueError:
         parts = None
     if parts is None or parts.scheme not in ("http", "https") or parts.query or parts.fragment or port == 0:
@@ -294,8 +296,8 @@ def _server(value: object) -> str:
 
 
 def _table_of(kind: Callable[..., Any], value: object, empty: bool = False) -> Mapping[str, Any]:
-    """A table by the URLs of servers, of tables that each have the keys of `kind`, or none (None) where they may be
-    `empty`; values are never shown."""
+    """Return a table by server URL, of tables with exactly the keys of `kind`, or None where `empty` is allowed;
+    error messages do not show values."""
     names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
     if not isinstance(value, Mapping):
         raise ValueError(f"is no table of tables with the keys {', '.join(names)}")

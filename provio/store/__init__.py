@@ -1,13 +1,13 @@
-"""The store's one interface: a `.provio` and what is set in, a store open for asking or for merging out.
+"""Interface of the store: opens the store of a `.provio`, as its settings configure it, for queries or for a merge.
 
-    Reader     what a question asks: rows of a SELECT, what is said of a node
-    Store      a store open for asking: a Reader of all runs, or of the graphs named; whole answers, exports
-    Writer     the one writer: whole graphs, the index, single triples of the graphs that are derived
-    Confined   a Reader of some graphs of a Store and of no other
-    embedded   pyoxigraph on disk      remote   any server of SPARQL 1.1
+    Reader     the operations of a query: rows of a SELECT, the statements about a node
+    Store      a store open for queries: a Reader of all runs or of the given graphs; full answers, exports
+    Writer     the only writer: complete graphs, the index, single triples of the derived graphs
+    Confined   a Reader of some graphs of a Store and of no others
+    embedded   pyoxigraph on disk      remote   any SPARQL 1.1 server
 
-A reader never sees half a merge: what a run's graph holds counts from when the index names the graph. Nothing outside
-this package names a backend.
+A reader never sees a partial merge: the content of a run's graph counts from the moment at which the index names the
+graph. No module outside this package names a backend.
 """
 
 from __future__ import annotations
@@ -33,65 +33,68 @@ if TYPE_CHECKING:
     Answer = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 
 
-INDEX = "https://w3id.org/provio/index"  # the name of the index where it is asked for; embedded it is the default graph
+INDEX = "https://w3id.org/provio/index"  # the index's name in queries; in the embedded store it is the default graph
 
 
 class Damaged(StoreError):
-    """The store's files are not what a store is; the run folders still hold everything."""
+    """The files of the store are not those of a valid store; the run folders still contain everything."""
 
 
 class Reader(Protocol):
-    """What can be asked. `as_of` tells, while runs go on, of which moment its answers are; `going` are these runs."""
+    """The operations of a query. While runs are in progress, `going` contains them, and `as_of` is the moment that
+    the answers describe."""
 
     as_of: str
     going: frozenset[str]
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
-        """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
+        """Yield the solutions of a SELECT: variable → lexical value, without the unbound ones."""
 
     def table(self, sparql: str) -> Iterator[list[str]]:
-        """Yield them as lists of lexical values, unbound ones empty: several times as fast where there are many."""
+        """Yield the solutions as lists of lexical values, unbound ones empty; several times as fast as `rows` for
+        many solutions."""
 
     def about(self, iri: str) -> Iterator[tuple[str, str]]:
-        """Yield what is said of one node, (predicate, lexical value): quicker than a query, where nodes are few."""
+        """Yield the statements about one node as (predicate, lexical value); faster than a query for a few nodes."""
 
 
 class Store(Reader, Protocol):
-    """A store open for asking: the union of all graphs and the index, or of the `graphs` named and no other."""
+    """A store open for queries: the union of all graphs and the index, or only the given `graphs`."""
 
     def query(self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None) -> Answer:
-        """Ask anything, provio's prefixes known; with GRAPH the graphs `named`, where they are others.
+        """Run any query, with provio's prefixes declared; GRAPH matches the graphs in `named`, if they differ from
+        `graphs`.
 
-        Raises SyntaxError for what is not SPARQL.
+        Raises SyntaxError for invalid SPARQL.
         """
 
     def run_graphs(self) -> list[str]:
-        """Return the names of all graphs, where these are to be named to be asked with GRAPH; nothing of a server."""
+        """Return the names of all graphs, for queries that must name the graphs that GRAPH matches."""
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
-        """Yield the solutions of a SELECT, as a Reader does."""
+        """Yield the solutions of a SELECT, like `Reader.rows`."""
 
     def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
-        """Yield them as lists, as a Reader does."""
+        """Yield the solutions as lists, like `Reader.table`."""
 
     def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
-        """Yield what is said of one node, as a Reader does."""
+        """Yield the statements about one node, like `Reader.about`."""
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return one named graph, or all of them with the index, as a document of quads for other tools: with the
-        classes of PROV that the stored ones imply (`implied`)."""
+        """Return one named graph, or all of them with the index, as a document of quads for other tools. It includes
+        the PROV classes that the stored classes imply (`implied`)."""
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return one named graph, or the union of all, as a document of triples for other tools, as `dataset` does."""
+        """Return one named graph, or the union of all, as a document of triples for other tools, like `dataset`."""
 
     def quads(self, graph: str | None = None) -> ox.Store:
-        """Return all quads as they are stored, or those of one graph and of `implied.CLASSES` at least, for who asks
-        more than servers answer."""
+        """Return all quads as they are stored, or those of one graph and at least those of `implied.CLASSES`, for
+        questions that servers cannot answer."""
 
 
 class Writer(Protocol):
-    """The one writer of a store, as a context manager; `begun` tells that the store was empty, `anew` that it is made
-    beside the published one."""
+    """The only writer of a store, a context manager. `begun` is true if the store was empty, `anew` if the writer
+    builds a new store next to the published one."""
 
     begun: bool
     anew: bool
@@ -101,74 +104,75 @@ class Writer(Protocol):
         """The index of the versions that the runs of this record know."""
 
     def listed(self, graph: str) -> str:
-        """Return the name of the list of a run's graph, in the index too; empty where there is none."""
+        """Return the name of the list of a run's graph, which the index contains too; empty if there is none."""
 
     def __enter__(self) -> Writer:
-        """Return itself."""
+        """Return the writer itself."""
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let others write."""
+        """Release the store for other writers."""
 
     def replace(self, graph: str, pieces: Iterable[str]) -> None:
-        """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet."""
+        """Replace the content of a graph that the index does not name yet with `pieces` (N-Triples)."""
 
     def index(self, lines: Iterable[str]) -> None:
-        """Say in the index what is in the graphs, last of all: a run that it does not name is not merged."""
+        """Add the index entries of the graphs, as the last step: a run that the index does not name is not merged."""
 
     def drop(self, graph: str) -> None:
-        """Remove a graph and its index."""
+        """Remove a graph and its index entries."""
 
     def left_behind(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
-        """Yield of an earlier version's store the runs that are none of these: graph, run, content hash, N-Triples."""
+        """Yield the runs that are in the store of an earlier version but not in `runs`: graph, run, content hash,
+        N-Triples."""
 
     def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
-        """Return the objects of a subject's property in every graph, each with its graph."""
+        """Return the objects of a subject's property in all graphs, each with its graph."""
 
     def subjects(self, predicate: str, object_: str | int) -> list[tuple[str, str]]:
-        """Return the subjects that have this object (an IRI, or an integer) in any graph, each with its graph."""
+        """Return the subjects that have this object (an IRI or an integer) in any graph, each with its graph."""
 
     def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
         """Yield the subjects that have a property in a graph."""
 
     def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
-        """Yield all that a graph says; literals by their lexical form."""
+        """Yield all statements of a graph; literals as their lexical form."""
 
     def about(self, graph: str, subject: str) -> Iterator[tuple[str, str, str]]:
-        """Yield all that a graph says of a subject; literals by their lexical form."""
+        """Yield all statements of a graph about a subject; literals as their lexical form."""
 
     def has(self, predicate: str) -> bool:
-        """Tell whether anything is said by a property."""
+        """Return whether any statement uses a property."""
 
     def stating(self, predicate: str, text: str) -> list[str]:
-        """Return the subjects that have this text in any graph."""
+        """Return the subjects that have this text as a value of a property in any graph."""
 
     def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
-        """Remove all that a graph says of these subjects by these properties with these values."""
+        """Remove the given statements (subject, property, value) from a graph."""
 
     def add(self, graph: str, lines: Iterable[str]) -> None:
         """Add N-Triples to a graph."""
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
-        """Ask the union of all graphs: the solutions of a SELECT as a Reader gives them."""
+        """Query the union of all graphs; yield the solutions of a SELECT like `Reader.rows`."""
 
     def indexed(self, predicate: str) -> dict[str, str]:
-        """Return what the index says: graph → value of `predicate`."""
+        """Return the index entries of a property: graph → value of `predicate`."""
 
     def update(self, sparql: str) -> None:
-        """Carry out an update, or nothing of it; raises BadQuery where it changes what is provio's, SyntaxError."""
+        """Apply an update completely or not at all; raises BadQuery if it changes provio's own data, SyntaxError."""
 
     def renew(self, progress: Callable[[str], None]) -> None:
-        """Have its tables hold no word of what was taken out, when it is published next, which is the last that is done
-        with it; a server's are its own."""
+        """Remove all terms of deleted statements from the store's tables; this takes effect at the next `publish`,
+        which must be the last operation of the writer. A server manages its own tables."""
 
     def publish(self) -> None:
-        """Let readers see what was written since."""
+        """Make the changes so far visible to readers."""
 
 
 class Confined:
-    """A reader that sees some graphs and no other."""
+    """A reader that sees some graphs and no others."""
 
     def __init__(self, store: Store, graphs: Sequence[str]) -> None:
         self.store = store
@@ -180,18 +184,18 @@ class Confined:
         return self.store.rows(sparql, self.graphs)
 
     def table(self, sparql: str) -> Iterator[list[str]]:
-        """Yield them as lists."""
+        """Yield the solutions as lists."""
         return self.store.table(sparql, self.graphs)
 
     def about(self, iri: str) -> Iterator[tuple[str, str]]:
-        """Yield what is said of one node."""
+        """Yield the statements about one node."""
         return self.store.about(iri, self.graphs)
 
 
 def open_reader(home: Home, settings: Config | None = None, beneath: object = None) -> Store:
-    """Open the store of a `.provio` for asking; what is `beneath` is kept as long as it is open.
+    """Open the store of a `.provio` for queries; keep a reference to `beneath` while it is open.
 
-    Raises NothingKnown where nothing has been merged yet, Damaged where its files are broken, StoreError.
+    Raises NothingKnown if nothing has been merged yet, Damaged if the files are broken, StoreError.
     """
     if settings and settings.store:
         from provio.store.remote.reader import RemoteReader
@@ -209,10 +213,10 @@ def open_writer(
     lock: Lock | None = None,
     anew: bool = False,
 ) -> Writer:
-    """Open the store of a `.provio` for merging, alone: with the `lock` that the caller has, or else one of its own.
+    """Open the store of a `.provio` exclusively for a merge, under the caller's `lock` or else a lock of its own.
 
-    `anew` begins an empty one beside it, which takes its place when it is published. Raises Busy where somebody else
-    holds it and `wait` is false, StoreError where it cannot be opened.
+    `anew` builds an empty store next to the existing one and replaces that at publication. Raises Busy if another
+    process holds the lock and `wait` is false, StoreError if the store cannot be opened.
     """
     if settings and settings.store:
         from provio.settings.lock import Lock
@@ -226,7 +230,7 @@ def open_writer(
 
 @contextlib.contextmanager
 def writing(home: Home) -> Iterator[None]:
-    """Say of what the disk refuses what it means and what to do, as a StoreError."""
+    """Convert an OSError of a write in this block to a StoreError that explains the cause and the remedy."""
     try:
         yield
     except OSError as error:
@@ -237,26 +241,27 @@ def writing(home: Home) -> Iterator[None]:
 
 
 def served(home: Home, settings: Config | None) -> Home:
-    """Return a `.provio` as one whose store is where the settings say: what is merged is noted for each store."""
+    """Return the `.provio` as a Home for the store in the settings: each store has its own record of the merged
+    runs."""
     return Home(home.path, settings.store) if settings and settings.store else home
 
 
 def check_version(home: Home) -> None:
-    """Raise StoreError where a newer provio wrote the store of a `.provio`."""
+    """Raise StoreError if a newer provio wrote the store of a `.provio`."""
     from provio.store import embedded
 
     embedded.check_version(home)
 
 
 def is_earlier(home: Home) -> bool:
-    """Tell whether an earlier version wrote the embedded store of a `.provio`: it is to be made again."""
+    """Return whether an earlier version wrote the embedded store of a `.provio`; such a store must be built again."""
     from provio.store import embedded
 
     return embedded.check_version(home) in embedded.EARLIER
 
 
 def pending(home: Home, settings: Config) -> list[Path]:
-    """Return the run folders that the store does not hold as they are now, as far as times tell."""
+    """Return the run folders whose current state is not in the store, as far as modification times show it."""
     found = run_source.pending(served(home, settings), settings.conclusions)
     if not settings.store:
         return home.run_folders() if is_earlier(home) else found

@@ -1,7 +1,7 @@
-"""Answers by way of CSV, several times as fast as solution by solution: a SELECT's answer in, its cells as lists out.
+"""Converts the answer of a SELECT to rows by way of CSV, several times as fast as solution by solution.
 
-Oxigraph quotes a text in which there is a comma, and does not quote an IRI; the IRI of a file has the commas of its
-name. A row is then too long, and nobody can tell where its cells end: the answer is to be had otherwise.
+Oxigraph quotes a text that contains a comma, but not an IRI; the IRI of a file contains the commas of its name. Such
+a row has too many fields, and its cell boundaries are ambiguous; the caller must then read the answer another way.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from operator import methodcaller
 
 import pyoxigraph as ox
 
-PIECE = 1 << 20  # characters of an answer that are cut into rows at once
+PIECE = 1 << 20  # characters of an answer that are split into rows at once
 
-csv.field_size_limit(1 << 31)  # a command line may be of some MB: ARG_MAX
+csv.field_size_limit(1 << 31)  # a command line may have some MB: ARG_MAX
 
 
 def cells(answer: ox.QuerySolutions) -> Iterator[list[str]] | None:
-    """Return the rows of an answer; None where an IRI in it has a comma."""
+    """Return the rows of an answer as lists of cells; None if an IRI in it contains a comma."""
     width = len(answer.variables)
     text = (answer.serialize(format=ox.QueryResultsFormat.CSV) or b"").decode()
     if '"' not in text and text.count(",") == (width - 1) * text.count("\r\n"):
@@ -32,7 +32,7 @@ def cells(answer: ox.QuerySolutions) -> Iterator[list[str]] | None:
 
 
 def _plain(text: str) -> Iterator[list[str]]:
-    """The rows of a text without quotes, behind its head."""
+    """Yield the rows of a text without quotes, except the header."""
     start = text.index("\r\n") + 2
     while start < len(text):
         last = text.find("\r\n", start + PIECE)

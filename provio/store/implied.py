@@ -1,7 +1,7 @@
-"""What the ontology implies of a stored graph: quads of the store in, the same with PROV's own classes out.
+"""Adds the classes and properties that the ontology implies for the quads of a stored graph.
 
-A node of the store has provio's class alone. Which classes of PROV that implies is a small graph in the store, which
-questions go through (`class_patterns`); what leaves the store for other tools has them at each node.
+A node of the store has only provio's class. A small graph in the store lists the PROV classes that each class
+implies, and queries go through it (`sparql_patterns`). Exports for other tools add the PROV classes to each node.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from provio.base.vocab import NS, PROV, RDF, provio, superclasses, vocabulary
 if TYPE_CHECKING:
     import pyoxigraph as ox
 
-CLASSES = "https://w3id.org/provio/classes"  # the graph of the store that holds `lines()`
+CLASSES = "https://w3id.org/provio/classes"  # the graph of the store that contains `lines()`
 IMPLIES = NS + "impliesClass"
 TYPE = RDF + "type"
-ACCOMPANIED = ("Configuration", "Metric", "Checkpoint")  # a node of a class below has this one too: `kinds.types`
-# Sub-properties that are stored alone.
+ACCOMPANIED = ("Configuration", "Metric", "Checkpoint")  # a node of a subclass has this class too: `types_of_kind`
+# The store contains these sub-properties only, without the wider property.
 WIDER = {NS + "usedAsNoise": PROV + "used", NS + "ranAsNoise": NS + "ran"}
-ONTOLOGY = "https://w3id.org/provio/ontology"  # the graph of the store that holds the user's own words
+ONTOLOGY = "https://w3id.org/provio/ontology"  # the graph of the store with the user vocabulary
 
 
 @cache
 def classes() -> Mapping[str, tuple[str, ...]]:
-    """Return which classes of PROV each stored class implies, the most general last.
+    """Return the PROV classes that each stored class implies, the most general last.
 
-    Of the classes that one node has, no two are here, so that nothing is implied twice.
+    No two classes of the same node are keys here, so no class is implied twice.
     """
     kinds = [iri for iri in vocabulary().terms.values() if iri in vocabulary().parents]
     above = {provio(term) for term in ACCOMPANIED}
@@ -37,32 +37,33 @@ def classes() -> Mapping[str, tuple[str, ...]]:
 
 
 def _prov(iri: str) -> list[str]:
-    """PROV's classes above a class, the most general last."""
+    """Return the PROV superclasses of a class, the most general last."""
     above = [one for one in superclasses(iri) if one.startswith(PROV)]
     return sorted(above, key=lambda one: (-len(superclasses(one)), one))
 
 
 @cache
 def names() -> frozenset[str]:
-    """Return the classes of PROV that are implied by others."""
+    """Return the PROV classes that other classes imply."""
     return frozenset(one for found in classes().values() for one in found)
 
 
 def types(term: str) -> list[str]:
-    """Return a class of provio's and the classes of PROV that it implies, the most general last."""
+    """Return a provio class and the PROV classes that it implies, the most general last."""
     return [provio(term), *_prov(provio(term))]
 
 
 def lines() -> list[str]:
-    """Return the graph `CLASSES` as N-Triples; each class of PROV implies itself, for data that state it."""
+    """Return the graph `CLASSES` as N-Triples; each PROV class implies itself, for data that use it directly."""
     pairs = [(iri, one) for iri, found in classes().items() for one in found]
     pairs += [(one, one) for one in sorted(names())]
     return [f"<{iri}> <{IMPLIES}> <{one}> .\n" for iri, one in pairs]
 
 
 def quads(stored: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
-    """Yield quads of the store, each with what it implies after it, and without the graph `CLASSES` and its index."""
-    import pyoxigraph as ox  # expensive to load, and a question needs the names alone
+    """Yield the quads of the store, each followed by the quads that it implies, without the graph `CLASSES` and its
+    index entries."""
+    import pyoxigraph as ox  # slow to import, and queries need only the names
 
     kind, own = ox.NamedNode(TYPE), ox.NamedNode(CLASSES)
     more = {ox.NamedNode(iri): tuple(map(ox.NamedNode, found)) for iri, found in classes().items()}

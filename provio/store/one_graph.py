@@ -1,6 +1,6 @@
-"""A store in which all runs lie in one graph, asked: of all of them, or of some, which are taken apart in memory.
+"""Queries on a store that contains all runs in one graph: on all runs, or on some, which are separated in memory.
 
-What each run stated of shared things its list has (`statements`).
+Each run's statements about shared nodes are in its list (`statements`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BUNDLE = ox.NamedNode(PROV + "Bundle")
 
 
 class Apart:
-    """A store and the lists of its runs, for asking."""
+    """A store and the lists of its runs, open for queries."""
 
     as_of, going = "", frozenset[str]()
 
@@ -31,9 +31,9 @@ class Apart:
     def query(
         self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None
     ) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
-        """Ask the union of all graphs, or of those named and no other, provio's prefixes known.
+        """Query the union of all graphs, or only the given ones, with provio's prefixes declared.
 
-        Raises SyntaxError for what is not SPARQL.
+        Raises SyntaxError for invalid SPARQL.
         """
         if graphs is None:
             return self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True)
@@ -50,14 +50,15 @@ class Apart:
         return store.query(sparql, prefixes=PREFIXES, default_graph=default, named_graphs=asked)
 
     def run_graphs(self) -> list[str]:
-        """Return the names by which the index and each graph can be asked alone."""
+        """Return the names of the index and of each graph that a query can address separately."""
         return [INDEX, *dict.fromkeys((*map(value_of, self.store.named_graphs()), *list_names(self.store)))]
 
     def _all_runs(self, graphs: Sequence[str]) -> bool:
         return list_names(self.store).keys() <= set(graphs)
 
     def _of_runs(self, graphs: set[str]) -> ox.Store:
-        """A store in memory that has these graphs, each run in one of its own; kept for the next question."""
+        """Return a store in memory with these graphs, each run in a separate graph; it is cached for the next
+        query."""
         if self._made is None or self._made[0] != graphs:
             store = ox.Store()
             for graph in graphs:
@@ -66,7 +67,7 @@ class Apart:
         return self._made[1]
 
     def _quads_of(self, graph: str) -> Iterator[ox.Quad]:
-        """Yield what is in a graph: of a run what it stated, under the name of its graph."""
+        """Yield the quads of a graph; for a run, its statements under the name of its graph."""
         if graph == INDEX:
             yield from self._index()
             return
@@ -76,11 +77,11 @@ class Apart:
             return
         listed = list_name(self.store, graph)
         for quad in statements.run_quads(self.store, self.lists, run, listed) if listed else ():
-            if quad.subject != name or quad.predicate.value == RDF + "type":  # else it is the index
+            if quad.subject != name or quad.predicate.value == RDF + "type":  # otherwise it is an index entry
                 yield ox.Quad(quad.subject, quad.predicate, quad.object, name)
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
-        """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
+        """Yield the solutions of a SELECT: variable → lexical value, without the unbound ones."""
         yield from rows_of(self.query(sparql, graphs))
 
     def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
@@ -88,7 +89,7 @@ class Apart:
         answer = self.query(sparql, graphs)
         if not isinstance(answer, ox.QuerySolutions):
             raise TypeError("table needs a SELECT")
-        from provio.store import csv_answer  # slow to import, and a merge needs none
+        from provio.store import csv_answer  # slow to import, and merges do not need it
 
         names = answer.variables
         lines = csv_answer.cells(answer)
@@ -99,14 +100,14 @@ class Apart:
             yield ["" if row[name] is None else value_of(row[name]) for name in names]
 
     def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
-        """Yield what is said of one node, (predicate, lexical value)."""
+        """Yield the statements about one node as (predicate, lexical value)."""
         store = self.store if graphs is None else self._of_runs(set(graphs))
         for graph in [None] if graphs is None else map(ox.NamedNode, graphs):
             for quad in store.quads_for_pattern(ox.NamedNode(iri), None, None, graph):
                 yield quad.predicate.value, value_of(quad.object)
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return the graph of one run, or all of them with the index, as a document of quads."""
+        """Return the graph of one run, or all graphs with the index, as a document of quads."""
         return ox.serialize(implied.quads(self._all_quads(graph)), format=form, prefixes=PREFIXES) or b""
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
@@ -126,19 +127,19 @@ class Apart:
             yield from self.store.quads_for_pattern(bundle, None, None, ox.DefaultGraph())
 
     def quads(self, graph: str | None = None) -> ox.Store:
-        """Return the store itself, or one that has the graph of a run."""
+        """Return the store itself, or one with the graph of a run."""
         return self.store if graph is None else self._of_runs({graph, implied.CLASSES})
 
 
 def bundles(store: ox.Store) -> Iterator[ox.NamedNode]:
-    """The names that the index has: of the runs' graphs, and of what else is kept."""
+    """Yield the names in the index: those of the runs' graphs and of the other graphs."""
     for quad in store.quads_for_pattern(None, ox.NamedNode(RDF + "type"), BUNDLE, ox.DefaultGraph()):
         if isinstance(quad.subject, ox.NamedNode):
             yield quad.subject
 
 
 def list_names(store: ox.Store) -> dict[str, str]:
-    """The names of the runs' lists, by the names of their graphs: of what is merged, and a run."""
+    """Return the names of the lists of the merged runs, by the names of their graphs."""
     contents = store.quads_for_pattern(None, ox.NamedNode(CONTENT), None, ox.DefaultGraph())
     named = ((value_of(quad.subject), value_of(quad.object)) for quad in contents)
     runs = ((graph, statements.run_of_graph(graph), content) for graph, content in named)
@@ -146,7 +147,7 @@ def list_names(store: ox.Store) -> dict[str, str]:
 
 
 def list_name(store: ox.Store, graph: str) -> str | None:
-    """The name of a run's list; None of what is no run, or is not merged."""
+    """Return the name of a run's list; None if the graph is not that of a run or is not merged."""
     run = statements.run_of_graph(graph)
     found = store.quads_for_pattern(ox.NamedNode(graph), ox.NamedNode(CONTENT), None, ox.DefaultGraph())
     content = next((value_of(quad.object) for quad in found), None)
@@ -154,12 +155,12 @@ def list_name(store: ox.Store, graph: str) -> str | None:
 
 
 def value_of(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:
-    """Return the text of a term, without its form."""
+    """Return the text of a term: an IRI without brackets, the lexical form of a literal."""
     return str(term) if isinstance(term, ox.Triple) else term.value
 
 
 def rows_of(solutions: object) -> Iterator[dict[str, str]]:
-    """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
+    """Yield the solutions of a SELECT: variable → lexical value, without the unbound ones."""
     if not isinstance(solutions, ox.QuerySolutions):
         raise TypeError("rows needs a SELECT")
     names = [variable.value for variable in solutions.variables]

@@ -1,9 +1,9 @@
-"""Tells from the text of a SPARQL 1.1 query or update whether it would fetch from elsewhere, before anyone parses it;
-and which graphs a query names to be asked.
+"""Detects from the text of a SPARQL 1.1 query or update, before parsing, whether it would access other servers; and
+returns the graphs that a query names.
 
-Oxigraph cannot be told to leave `SERVICE` and `LOAD` alone. So the text is cut into the tokens of the grammar
-(https://www.w3.org/TR/sparql11-query/#sparqlGrammar, rules 139 to 173): what stands in an IRI, a string, a comment, a
-variable or behind the colon of a prefixed name is no keyword. Where a text can be read in several ways, each counts.
+Oxigraph has no option to reject `SERVICE` and `LOAD`. So the text is split into the tokens of the grammar
+(https://www.w3.org/TR/sparql11-query/#sparqlGrammar, rules 139 to 173): the content of an IRI, a string, a comment or
+a variable, and the local part of a prefixed name are not keywords. If a text has several readings, each counts.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _UPDATES = {"INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD"}
-_NAMES_A_GRAPH = {"graph", "from", "named"}  # a prefixed name behind one of these is a graph's
+_NAMES_A_GRAPH = {"graph", "from", "named"}  # a prefixed name after one of these names a graph
 
 
-# An IRI that nothing but an IRI can be: of any other that holds one of these, `?a<…>` may be a comparison, and what
-# follows a string or a comment that began within it.
+# An IRI that can only be an IRI: it has a scheme and `//`, or none of `#`, `'` and `)`. Any other may be a comparison
+# (`?a<…>`), and the text after it the rest of a string or a comment that started within it.
 _PLAIN = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*://|[^#')]*$")
 
 
 class Token(NamedTuple):
-    """A token: its kind, by the groups of `TOKEN`, and its text."""
+    """A token: its kind, a group of `TOKEN`, and its text."""
 
     kind: str
     text: str
 
 
 class Dataset(NamedTuple):
-    """The graphs that a query names: those asked without GRAPH (FROM), those asked with it (FROM NAMED)."""
+    """The graphs that a query names: default graphs (FROM) and named graphs (FROM NAMED)."""
 
     default: list[str]
     named: list[str]
@@ -64,38 +64,39 @@ NONE = Token("", "")
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of a text, comments left out."""
+    """Yield the tokens of a text, without comments."""
     for found in TOKEN.finditer(text):
         if found.lastgroup != "comment":
             yield Token(found.lastgroup or "", found[0])
 
 
 def calls_service(text: str) -> bool:
-    """Tell whether a query or update has the keyword SERVICE, which asks another server."""
+    """Return whether a query or update contains the keyword SERVICE, which queries another server."""
     return _says(text, "service", _calls_service)
 
 
 def loads(text: str) -> bool:
-    """Tell whether an update has the keyword LOAD, which fetches a document."""
+    """Return whether an update contains the keyword LOAD, which fetches a document."""
     return _says(text, "load", _loads)
 
 
 def asks_graphs(text: str) -> bool:
-    """Tell whether a query has the keyword GRAPH."""
+    """Return whether a query contains the keyword GRAPH."""
     return any(token.kind == "word" and token.text.upper() == "GRAPH" for token in tokens(text))
 
 
 def updates(text: str) -> bool:
-    """Tell whether a text begins, behind its prologue, as an update does."""
+    """Return whether a text starts like an update, after its prologue."""
     found = [token for token in tokens(text) if token.kind == "word"]
     first = next((word.text.upper() for word in found if word.text.upper() not in ("PREFIX", "BASE")), "")
     return first in _UPDATES
 
 
 def dataset(text: str, prefixes: Mapping[str, str]) -> Dataset | None:
-    """Return what a query says with FROM and FROM NAMED, None where it says neither; `prefixes` need no declaration.
+    """Return the graphs of a query's FROM and FROM NAMED clauses, None if it has neither; `prefixes` need no
+    declaration.
 
-    Raises SyntaxError for a prefix that is not declared, as of a keyword with no space behind it.
+    Raises SyntaxError for an undeclared prefix, which may also be a keyword without a following space.
     """
     base, known, found = "", dict(prefixes), Dataset([], [])
     ahead = [*tokens(text), NONE, NONE]
@@ -115,8 +116,8 @@ def dataset(text: str, prefixes: Mapping[str, str]) -> Dataset | None:
 
 
 def without_dataset(text: str) -> str:
-    """Return a query with blanks in place of what it says with FROM and FROM NAMED: Virtuoso would ask these besides
-    the graphs that it is told to."""
+    """Return a query with its FROM and FROM NAMED clauses blanked out: Virtuoso would query those graphs in addition
+    to the requested ones."""
     found = [match for match in TOKEN.finditer(text) if match.lastgroup != "comment"]
     for first, second, third in zip(found, found[1:], found[2:], strict=False):
         if first.lastgroup == "word" and first[0].upper() == "FROM":
@@ -126,7 +127,7 @@ def without_dataset(text: str) -> str:
 
 
 def with_graph(text: str, graph: str) -> str:
-    """Return a query that asks one graph more, where it says with FROM which ones it asks."""
+    """Return a query with one more FROM graph, if it has a FROM clause."""
     found = [match for match in TOKEN.finditer(text) if match.lastgroup != "comment"]
     for first, second in itertools.pairwise(found):
         if first.lastgroup == "word" and first[0].upper() == "FROM" and second[0].upper() != "NAMED":
@@ -135,7 +136,7 @@ def with_graph(text: str, graph: str) -> str:
 
 
 def repeats_a_choice(text: str) -> bool:
-    """Tell whether a query has a path such as `(a|b)+`: any number of steps, each one of several."""
+    """Return whether a query has a path such as `(a|b)+`: any number of steps over alternatives."""
     open_: list[bool] = []
     found = [*tokens(text)]
     for token, following in zip(found, [*found[1:], NONE], strict=True):
@@ -151,9 +152,9 @@ def repeats_a_choice(text: str) -> bool:
 
 
 def without_service(text: str) -> str:
-    """Return a query that parses as this one does and calls nobody: GRAPH in the place of SERVICE.
+    """Return a query that parses like this one but calls no server: GRAPH replaces SERVICE.
 
-    Raises SyntaxError where the keyword has no space on either side.
+    Raises SyntaxError if the keyword has no space on either side.
     """
     found = [match for match in TOKEN.finditer(text) if match.lastgroup != "comment"]
     for first, second in itertools.pairwise(found):
@@ -166,7 +167,7 @@ def without_service(text: str) -> str:
 
 
 def resolved(token: Token, base: str, known: Mapping[str, str]) -> str:
-    """Return what a token names, an IRI or a name with a prefix."""
+    """Return the IRI of a token that is an IRI or a prefixed name."""
     if token.kind == "iri":
         iri = _decode(token.text[1:-1])
         return urljoin(base, iri).rstrip("#") + "#" if iri.endswith("#") else urljoin(base, iri)
@@ -181,7 +182,7 @@ def _decode(text: str) -> str:
 
 
 def _says(text: str, word: str, found_in: Callable[[list[Token]], bool]) -> bool:
-    """Whether a keyword is found in any reading of a text, or may be hidden by what is perhaps no IRI."""
+    """Return whether a keyword is in any reading of a text, or may be hidden in a doubtful IRI."""
     for reading in _readings(text, word):
         found = list(tokens(reading))
         if found_in(found) or any(token.kind == "iri" and not _PLAIN.match(token.text) for token in found):
@@ -190,8 +191,8 @@ def _says(text: str, word: str, found_in: Callable[[list[Token]], bool]) -> bool
 
 
 def _readings(text: str, word: str) -> list[str]:
-    r"""The text as it stands, and with `\u0053` decoded before all else, as the standard has it: whether one behind a
-    backslash counts too is read in both ways. Those in which the word is nowhere are left out."""
+    r"""Return the text as it is, and with `\u0053` decoded first, as the standard requires, both with and without
+    decoding one after a backslash. Readings without the word are omitted."""
     found = [text]
     if "\\" in text:
         found += [re.sub(_CODE, _decoded, text), re.sub(rf"{_CODE}|\\.", _decoded, text, flags=re.DOTALL)]
@@ -206,7 +207,8 @@ def _decoded(found: re.Match[str]) -> str:
 
 
 def _calls_service(found: list[Token]) -> bool:
-    """Parsers take a keyword without a space on either side of it: `trueSERVICE<…>`, `SERVICEex:name{`."""
+    """Return whether tokens contain SERVICE. Parsers accept a keyword without a space on either side:
+    `trueSERVICE<…>`, `SERVICEex:name{`."""
     for before, token, after in zip([NONE, *found], found, [*found[1:], NONE], strict=False):
         if token.kind == "word" and "service" in token.text.casefold():
             return True
@@ -218,7 +220,7 @@ def _calls_service(found: list[Token]) -> bool:
 
 
 def _loads(found: list[Token]) -> bool:
-    """An operation begins the text, or stands behind a `;` or the IRI of a prologue."""
+    """Return whether tokens contain LOAD. An operation starts the text, or follows a `;` or the IRI of a prologue."""
     for before, token in zip([NONE, *found], found, strict=False):
         if token.kind == "word" and "load" in token.text.casefold():
             return True

@@ -1,7 +1,8 @@
-"""A SPARQL query in, the properties of its patterns out, each with the places of its path and its objects in the text.
+"""Finds the properties in the patterns of a SPARQL query, with the positions of their paths and objects in the text;
+and rewrites patterns with a PROV class so that they also match the stored classes that imply it.
 
-The text is read by its tokens, as far as the grammar of patterns needs. What is inside GRAPH and SERVICE, a template of
-CONSTRUCT and its short form are passed over.
+The text is read token by token, as far as the grammar of patterns requires. The content of GRAPH and SERVICE, the
+template of a CONSTRUCT and its short form are skipped.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from provio.store.sparql import TOKEN, Token, resolved
 TYPE = RDF + "type"
 A = Token("word", "a")
 NUMBER = re.compile(r"[+-]?(\d+\.\d*[eE][+-]?\d+|\.?\d+[eE][+-]?\d+|\d*\.\d+|\d+)")
-OPERANDS = ("variable", "string", "language", "name", "iri")  # behind one of these `<` is an operator
+OPERANDS = ("variable", "string", "language", "name", "iri")  # after one of these, `<` is an operator
 
 
 class Path(NamedTuple):
-    """A part of a property path: where it stands; of a step its property, of any other its operator and parts."""
+    """A part of a property path with its position: `what` is the property of a step, or the operator of `parts`."""
 
     start: int
     end: int
@@ -31,8 +32,8 @@ class Path(NamedTuple):
 
 
 class Property(NamedTuple):
-    """A property of a subject: its path, and its objects, each with the place of the comma before it; of what is no IRI
-    the text is empty."""
+    """A property of a subject: its path, and its objects, each with the position of the comma before it. The text of
+    a subject or an object that is no IRI is empty."""
 
     subject: str
     path: Path
@@ -40,11 +41,11 @@ class Property(NamedTuple):
 
 
 class Unclear(Exception):
-    """A text that is not understood."""
+    """A text that the reader does not understand."""
 
 
 def properties(text: str) -> list[Property]:
-    """Return the properties of a query; raises Unclear or SyntaxError where it is not understood."""
+    """Return the properties of a query; raises Unclear or SyntaxError if the query is not understood."""
     query = _Query(text)
     try:
         query.read()
@@ -54,7 +55,7 @@ def properties(text: str) -> list[Property]:
 
 
 class _Tokens:
-    """A text by its tokens, one at a time."""
+    """A text, read one token at a time."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -63,7 +64,7 @@ class _Tokens:
         self.next()
 
     def next(self) -> None:
-        """Go on to the next token."""
+        """Advance to the next token."""
         found = TOKEN.search(self.text, self.end)
         while found and found.lastgroup == "comment":
             found = TOKEN.search(self.text, found.end())
@@ -72,24 +73,24 @@ class _Tokens:
         self.token = Token(found.lastgroup or "", found[0]) if found else Token("", "")
 
     def at(self, *texts: str) -> bool:
-        """Tell whether the token is one of these; of words, in capitals."""
+        """Return whether the token is one of these; words are compared in capitals."""
         return (self.token.text.upper() if self.token.kind == "word" else self.token.text) in texts
 
     def take(self, text: str) -> None:
-        """Go on behind a token that must be this."""
+        """Skip a token that must be this one."""
         if not self.at(text):
             raise Unclear
         self.next()
 
     def up_to(self, text: str) -> None:
-        """Go on to the next token that is this."""
+        """Advance to the next token with this text."""
         while not self.at(text):
             if not self.token.kind or self.at("}"):
                 raise Unclear
             self.next()
 
     def block(self) -> None:
-        """Go on behind a block that is left as it is."""
+        """Skip a block without reading its patterns."""
         depth = 0
         while True:
             depth += self.at("{") - self.at("}")
@@ -100,7 +101,7 @@ class _Tokens:
                 return
 
     def number(self) -> bool:
-        """Tell whether a number begins here; its characters are the token then."""
+        """Return whether a number starts here, and make its characters the token."""
         found = NUMBER.match(self.text, self.start)
         if found:
             self.end = found.end()
@@ -108,7 +109,7 @@ class _Tokens:
 
 
 class _Query(_Tokens):
-    """Reads a query; `found` are its properties so far."""
+    """A reader of a query; `found` contains the properties read so far."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -116,7 +117,7 @@ class _Query(_Tokens):
         self.known, self.base = dict(PREFIXES), ""
 
     def read(self) -> None:
-        """Read the whole."""
+        """Read the complete query."""
         while self.at("PREFIX", "BASE"):
             self._declaration()
         if self.at("CONSTRUCT"):
@@ -145,12 +146,12 @@ class _Query(_Tokens):
             self.known[prefix] = iri
 
     def _head(self) -> None:
-        """What stands before the pattern of a query."""
+        """Skip the part before the pattern of a query."""
         while self.token.kind and not self.at("{"):
             self._expression() if self.at("(") else self.next()
 
     def _modifiers(self) -> None:
-        """What stands behind it."""
+        """Skip the part after the pattern of a query."""
         while self.token.kind and not self.at("}"):
             if self.at("VALUES"):
                 self._values()
@@ -172,7 +173,7 @@ class _Query(_Tokens):
         self.next()
 
     def _part(self) -> None:
-        """One part of a group."""
+        """Read one part of a group."""
         if self.at("{"):
             self._group()
         elif self.at(".", "OPTIONAL", "MINUS", "UNION"):
@@ -204,7 +205,7 @@ class _Query(_Tokens):
         self._expression()
 
     def _expression(self) -> None:
-        """What stands in parentheses, and the patterns (EXISTS) in that."""
+        """Read an expression in parentheses, with its patterns (EXISTS)."""
         if not self.at("("):
             raise Unclear
         depth, operand = 0, False
@@ -224,7 +225,7 @@ class _Query(_Tokens):
                 return
 
     def _term(self) -> str:
-        """Read a subject or an object; return what it names, an empty text for what is no IRI."""
+        """Read a subject or an object; return its IRI, or an empty text for any other term."""
         token = self.token
         named = resolved(token, self.base, self.known) if token.kind in ("iri", "name") else ""
         if self.at("["):
@@ -250,7 +251,7 @@ class _Query(_Tokens):
         return named
 
     def _properties(self, subject: str) -> None:
-        """Properties of a subject, with the objects of each."""
+        """Read the properties of a subject, with the objects of each."""
         while self.token.kind in ("variable", "iri", "name") or self.token == A or self.at("^", "(", "!"):
             path = None if self.token.kind == "variable" else self._path()
             if path is None:
@@ -262,7 +263,7 @@ class _Query(_Tokens):
                 self.next()
 
     def _objects(self, subject: str, path: Path | None) -> None:
-        """The objects of a property."""
+        """Read the objects of a property."""
         objects = [(self._term(), 0, 0)]
         while self.at(","):
             start, end = self.start, self.end
@@ -309,7 +310,7 @@ class _Query(_Tokens):
         return Path(start, self.before, what)
 
     def _negated(self) -> None:
-        """What no step may be."""
+        """Skip the steps that a negated path excludes."""
         if self.at("("):
             self.up_to(")")
         elif self.at("^"):
@@ -317,7 +318,7 @@ class _Query(_Tokens):
         self.next()
 
 
-# A SPARQL query in, the same out with each pattern that names an implied class of PROV led through the stored ones.
+# The rewriting of patterns with implied PROV classes.
 
 
 STEP = f"<{implied.IMPLIES}>"
@@ -326,7 +327,7 @@ Edit = tuple[int, int, str]
 
 @lru_cache(maxsize=256)
 def widened(text: str) -> str:
-    """Return a query that finds a node by the classes of PROV that its stored class implies."""
+    """Return a query that finds nodes by the PROV classes that their stored class implies."""
     if not any(name.rpartition("#")[2] in text for name in implied.names()):
         return text
     try:
@@ -343,7 +344,8 @@ def _edited(text: str, edits: Iterable[Edit], offset: int = 0) -> str:
 
 
 def _edits(one: Property, text: str) -> Iterator[Edit]:
-    """Yield what changes: an object that is wanted by another path than the one before it has a verb of its own."""
+    """Yield the changes of a property's text: an object that needs another path than its predecessor gets a predicate
+    of its own."""
     start, end = one.path.start, one.path.end
     current = text[start:end]
     backwards = _ends(one.path, text, forward=False) if one.subject in implied.names() else []
@@ -356,7 +358,8 @@ def _edits(one: Property, text: str) -> Iterator[Edit]:
 
 
 def _ends(path: Path, text: str, *, forward: bool = True) -> list[Edit]:
-    """What leads a path's last step (or its first, taken backwards) through the stored classes, where it is a class."""
+    """Return the edits that extend the last step of a path (the first if the path is reversed) through the stored
+    classes, if that step leads to a class."""
     if path.what == TYPE:
         return [(path.start, path.end, f"{text[path.start : path.end]}/{STEP}")] if forward else []
     if path.what == "|":

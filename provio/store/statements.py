@@ -1,10 +1,11 @@
-"""Which run stated what, in a store where all runs lie in one graph: a statement in, its run out; and of each run, the
-list of what it stated of shared things.
+"""Determines which run made a statement, in a store with all runs in one graph; and keeps, for each run, the list of
+its statements about shared nodes.
 
-A statement belongs to a run where its subject, or else its object, lies below the run's IRI (or is what the run wrote
-into a pipe, or found of a thing). All others are of shared things: versions, files, programs, users. Nothing in the
-store says who stated those; so each run keeps a list of them, a compressed file of N-Triples in `.provio/statements`.
-A run that is removed takes those along that no other list holds.
+A statement belongs to a run if the IRI of its subject, or else of its object, is below the run's IRI, or is that of
+data that the run wrote into a pipe or of an observation of the run. All other statements are about shared nodes:
+versions, files, programs, users. The store does not contain the runs that made them; so each run has a list of them,
+a compressed file of N-Triples in `.provio/statements`. The removal of a run also removes the shared statements that
+are in no other list.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ _OF_RUN = re.compile(
     rf"https://w3id\.org/provio/(?:run/({_ID})(?:/|$)|(?:pipe|socket)/.*/({_ID})/[^/]+$|entity/[^~]*~({_ID})\.)"
 )
 BUNDLE = "/bundle"
-NEW = "new"  # behind the name of a list whose run the index does not name yet
+NEW = "new"  # suffix of a list's name while the index does not name its run
 ENDING = ".gz"
 ID_LENGTH = 36
-REMEMBERED = 1 << 19  # places for what is known of a list's statements: some may be in it twice
-SLICE = 1 << 20  # bytes of N-Triples that are divided at once
-# Properties by which a node of a run may be reached from a shared thing only: of a gap, of a thread at rest.
+REMEMBERED = 1 << 19  # slots of the cache of a list's statements: a list may contain some twice
+SLICE = 1 << 20  # bytes of N-Triples that are split at once
+# Properties that may be the only connection of a run's node, and come from it to a shared node: of a gap, of a thread
+# at rest.
 _INWARD = (NS + "about", PROV + "actedOnBehalfOf")
 
 _ZEROS = re.compile(rb'\.(\d*?)0+Z"\^\^(?=<http://www\.w3\.org/2001/XMLSchema#dateTime>)')
@@ -47,51 +49,51 @@ Quads = Iterator[ox.Quad]
 
 
 def name_of(run: str, content_hash: str) -> str:
-    """Return the name of the list of a run's content."""
+    """Return the name of the list for a run's content."""
     return f"{run}.{hashlib.sha256(content_hash.encode()).hexdigest()[:12]}"
 
 
 def run_of(iri: str) -> str | None:
-    """Return the id of the run that an IRI belongs to; None of a shared thing."""
+    """Return the id of the run that an IRI belongs to; None for a shared node."""
     found = _OF_RUN.match(iri)
     return found[1] or found[2] or found[3] if found else None
 
 
 def run_of_graph(graph: str) -> str | None:
-    """Return the id of the run whose graph has this name; None of any other graph."""
+    """Return the id of the run whose graph has this name; None for any other graph."""
     return run_of(graph) if graph.startswith(RUN_BASE) and graph.endswith(BUNDLE) else None
 
 
 def owner(quad: ox.Quad) -> str | None:
-    """Return the id of the run that a statement belongs to by its terms; None of one about shared things."""
+    """Return the id of the run that a statement belongs to by its terms; None for a statement about shared nodes."""
     own = run_of(quad.subject.value) if isinstance(quad.subject, ox.NamedNode) else None
     return own or (run_of(quad.object.value) if isinstance(quad.object, ox.NamedNode) else None)
 
 
 class Lists:
-    """The lists of the runs of one `.provio`, each named after the run and what the index has as its content."""
+    """The lists of the runs of one `.provio`, each named after the run and its content hash in the index."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / "statements"
 
     def path(self, name: str) -> Path:
-        """Return where a list lies."""
+        """Return the path of a list."""
         return self.folder / (name + ENDING)
 
     def new(self, run: str) -> List:
-        """Begin a list; raises OSError."""
+        """Create a list; raises OSError."""
         self.folder.mkdir(exist_ok=True)
         name = f"{run}.{NEW}"
-        self.path(name).unlink(missing_ok=True)  # another record may know the same file by another name
+        self.path(name).unlink(missing_ok=True)  # another record may have a hard link to the same file
         return List(run, name, open(self.path(name), "xb"))
 
     def settle(self, new: str, name: str) -> None:
-        """Give a list that was begun its final name."""
+        """Rename a new list to its final name."""
         self.path(new).replace(self.path(name))
 
     @contextlib.contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Open a list to be read, N-Triples; raises StoreError where it is gone, or was cut off."""
+        """Open a list for reading, as N-Triples; raises StoreError if it is missing or truncated."""
         try:
             if self.path(name).stat().st_size == 0:
                 raise EOFError("it is empty")
@@ -104,7 +106,7 @@ class Lists:
             ) from error
 
     def sync(self, names: Iterable[str]) -> None:
-        """Have these lists on the disk, before what names them is published."""
+        """Flush these lists to disk, before the index that names them is published."""
         for place in (*map(self.path, names), self.folder):
             with contextlib.suppress(FileNotFoundError):
                 fd = os.open(place, os.O_RDONLY)
@@ -114,13 +116,14 @@ class Lists:
                     os.close(fd)
 
     def subjects(self, name: str, statement: str) -> Iterator[str]:
-        """Yield the subjects of a list's statements that go on like this, as a predicate, or one and its object."""
+        """Yield the subjects of a list's statements that continue with this text: a predicate, or a predicate and its
+        object."""
         found = re.compile(rb"^<([^>]*)> %b" % re.escape(statement.encode()), re.MULTILINE)
         for lines in self.pieces(name):
             yield from (subject.decode() for subject in found.findall(lines))
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Yield the lines of a list, as many at once as fill a slice."""
+        """Yield the lines of a list, up to `SLICE` bytes at once."""
         rest = b""
         with self.open(name) as file:
             while data := file.read(SLICE):
@@ -128,7 +131,7 @@ class Lists:
                 yield whole
 
     def keep(self, names: Iterable[str]) -> None:
-        """Delete all lists but these."""
+        """Delete all lists except these."""
         wanted = {self.path(name).name for name in names}
         with contextlib.suppress(OSError):
             for entry in os.scandir(self.folder):
@@ -137,12 +140,12 @@ class Lists:
 
 
 class List:
-    """A list that is being written: takes all statements of its run, and keeps those about shared things."""
+    """A list while it is written: receives all statements of its run, and keeps those about shared nodes."""
 
     def __init__(self, run: str, name: str, file: BinaryIO) -> None:
         self.run, self.name, self.file = run, name, file
-        self._known = array("q", bytes(8 * REMEMBERED))  # hashes of statements: flat, for a set of so many takes 27 MB
-        self._kind = b""  # of the statements that follow: the last mark
+        self._known = array("q", bytes(8 * REMEMBERED))  # hashes of statements; a set of as many takes 27 MB
+        self._kind = b""  # the last mark, which applies to the following statements
         self._deflate = zlib.compressobj(1, wbits=31)
         own = re.escape(run).encode()
         self._own = re.compile(
@@ -152,7 +155,8 @@ class List:
         self._subjects = re.compile(rb"^<%b%b[^\n]*\n" % (re.escape(RUN_BASE.encode()), own), re.MULTILINE)
 
     def add(self, data: bytes) -> None:
-        """Take N-Triples, whole lines: what is behind a mark by that, what is behind none by its terms."""
+        """Add N-Triples, complete lines: after a mark, the mark determines whether they are shared, otherwise their
+        terms do."""
         start = 0
         while start < len(data):
             for mark in (OWN, SHARED):
@@ -165,7 +169,7 @@ class List:
             start = stop
 
     def _take(self, data: bytes, start: int, stop: int) -> None:
-        """Keep what is shared of some of the lines."""
+        """Keep the shared statements among some lines."""
         while start < stop:
             end = data.rfind(b"\n", start, min(start + SLICE, stop)) + 1 or data.find(b"\n", start, stop) + 1 or stop
             lines = data[start:end] if self._kind == SHARED else self._shared(data[start:end])
@@ -178,7 +182,7 @@ class List:
         return b"".join(line for line in rest.splitlines(True) if not self._is_own(line))
 
     def _is_new(self, line: bytes) -> bool:
-        """Tell whether a statement is met for the first time, as far as that is remembered."""
+        """Return whether a statement is new, as far as the cache shows it."""
         known = hash(line)
         place = known % REMEMBERED
         if self._known[place] == known:
@@ -187,21 +191,21 @@ class List:
         return True
 
     def _is_own(self, line: bytes) -> bool:
-        terms = line.partition(b' "')[0]  # a literal may hold anything
+        terms = line.partition(b' "')[0]  # a literal may contain any text
         return self._own.search(terms) is not None
 
     def close(self) -> None:
-        """End it."""
+        """Finish and close the file."""
         self.file.write(self._deflate.flush())
         self.file.close()
 
 
 def own_quads(store: ox.Store, run: str) -> Quads:
-    """Yield the statements that belong to a run by their terms, each once: what can be reached from the run."""
+    """Yield the statements that belong to a run by their terms, each once: those reachable from the run."""
     graph = ox.DefaultGraph()
     waiting = [RUN_BASE + run, RUN_BASE + run + BUNDLE]
     seen, shared = set(waiting), set[str]()
-    for node in waiting:  # which grows
+    for node in waiting:  # the list grows during the loop
         term = ox.NamedNode(node)
         for quad in store.quads_for_pattern(term, None, None, graph):
             yield quad
@@ -229,7 +233,7 @@ def _reach(iri: str, run: str, waiting: list[str], seen: set[str], shared: set[s
 
 
 def _inward(store: ox.Store, shared: set[str], run: str) -> Iterator[str]:
-    """What belongs to a run and is tied to shared things alone."""
+    """Yield the nodes of a run that are connected to shared nodes only."""
     for iri in shared:
         for word in _INWARD:
             for quad in store.quads_for_pattern(None, ox.NamedNode(word), ox.NamedNode(iri), ox.DefaultGraph()):
@@ -239,14 +243,14 @@ def _inward(store: ox.Store, shared: set[str], run: str) -> Iterator[str]:
 
 
 def run_quads(store: ox.Store, lists: Lists, run: str, name: str) -> Quads:
-    """Yield all that a run stated, its list being of this name."""
+    """Yield all statements of a run, whose list has this name."""
     yield from own_quads(store, run)
     with lists.open(name) as file:
         yield from ox.parse(file, ox.RdfFormat.N_TRIPLES, lenient=True)
 
 
 def _without_zeros(time: re.Match[bytes]) -> bytes:
-    """The end of a time as a store gives it back: without the zeros behind it."""
+    """Return the end of a time in the store's form: without trailing zeros."""
     return (b"." + time[1] if time[1] else b"") + b'Z"^^'
 
 
@@ -256,10 +260,10 @@ def _run_of_subject(line: bytes) -> bytes | None:
 
 
 def only_of(store: ox.Store, lists: Lists, run: str, name: str, others: Iterable[str]) -> Quads:
-    """Yield what a run stated and no other run, these being the names of the others' lists."""
-    as_run = f"<{RUN_BASE}{run}> <{RDF}type> <{NS}Run> .\n".encode()  # a run within it states this, too
+    """Yield the statements that only this run makes; `others` are the names of the other runs' lists."""
+    as_run = f"<{RUN_BASE}{run}> <{RDF}type> <{NS}Run> .\n".encode()  # a nested run makes this statement too
     others = [other for other in others if other != name]
-    runs = {other.partition(".")[0].encode() for other in others}  # which state themselves that they are runs
+    runs = {other.partition(".")[0].encode() for other in others}  # each of these states its own type
     with lists.open(name) as file:
         shared = {as_run, *(line for line in file if _run_of_subject(line) not in runs)}
     for other in others:

@@ -1,7 +1,7 @@
-"""The user's own words: Turtle files that `ontology` names in, their classes known to the vocabulary and the store out.
+"""Reads the user vocabulary (the Turtle files of the setting `ontology`) into the vocabulary and the store.
 
-A class of one's own lies below a class of provio's or of PROV-O, so that whatever asks for that one finds it; nothing
-is said of their words.
+Each user class is a subclass of a class of provio or PROV-O, so that queries for that class find its nodes; the files
+may not describe terms of provio or PROV-O.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from provio.store import Writer
 
 
-# Graphs of the store that hold words and no record: the user's ontology, or which classes imply which; lines in.
+# Graphs of the store with vocabulary only: the user's ontology, the implied classes.
 
 
 def keep_graph(store: Writer, graph: str, lines: Sequence[str]) -> bool:
-    """Make these lines (N-Triples) the content of a graph, or drop it where there are none; return whether it had
-    another."""
+    """Replace the content of a graph with these lines (N-Triples), or drop the graph if there are none; return
+    whether this changed it."""
     digest = hashlib.sha256("".join(sorted(lines)).encode()).hexdigest() if lines else ""
     if store.indexed(provio("contentHash")).get(graph, "") == digest:
         return False
@@ -52,14 +52,14 @@ PROV_CLASSES = frozenset(
 
 
 class Words(NamedTuple):
-    """What the files say, as N-Triples lines, and the classes above each class of theirs."""
+    """The content of the files as N-Triples lines, and the superclasses of each class in them."""
 
     lines: list[str]
     parents: dict[str, frozenset[str]]
 
 
 def of(settings: Config) -> Words:
-    """Return the user's words, known to the vocabulary from here on; raises ConfigError for what is wrong."""
+    """Return the user vocabulary and add it to provio's vocabulary; raises ConfigError for errors in the files."""
     words = Words([], {})
     for name in settings.ontology:
         read(Path(name), words)
@@ -70,7 +70,7 @@ def of(settings: Config) -> Words:
 
 
 def read(path: Path, words: Words) -> None:
-    """Add what a file says; raises ConfigError with its line."""
+    """Add the content of a file; raises ConfigError with the line of an error."""
     import pyoxigraph as ox
 
     try:
@@ -84,7 +84,7 @@ def read(path: Path, words: Words) -> None:
     for triple in triples:
         subject, value = triple.subject, triple.object
         if not isinstance(subject, ox.NamedNode) or isinstance(value, ox.BlankNode | ox.Triple):
-            continue  # a restriction, say: nothing that is asked here
+            continue  # a restriction, for example: no query here needs it
         if subject.value.startswith((NS, PROV)):
             where = _line(data, subject.value)
             raise ConfigError(
@@ -106,7 +106,7 @@ def _class(path: Path, data: bytes, words: Words, triple: tuple[str, str, str]) 
 
 
 def _below_ours(name: str, above: Iterable[str], words: Words) -> None:
-    """Raise where nothing above a class is provio's or PROV's."""
+    """Raise ConfigError if no superclass of a class is one of provio or PROV."""
     seen: set[str] = set()
     waiting = set(above)
     while waiting:
@@ -128,11 +128,11 @@ def _short(iri: str) -> str:
 
 
 def _line(data: bytes, iri: str) -> str:
-    """The first line that has a word, by its local name; nothing where it is not plain to see."""
+    """Return the first line that contains a term's local name, as `:LINE`; empty if there is none."""
     local = re.split("[#/]", iri)[-1].encode()
     return next((f":{number}" for number, line in enumerate(data.splitlines(), 1) if local in line), "")
 
 
 def keep(store: Writer, words: Words) -> bool:
-    """Put the words into the store where they are other than there; return whether they were."""
+    """Replace the user vocabulary in the store if it differs; return whether it did."""
     return keep_graph(store, ONTOLOGY, words.lines)

@@ -1,8 +1,9 @@
-"""Which versions of each inode the runs of a record know, in the order of time: the runs' versions in, neighbours out.
+"""An index of the versions of each inode that a record's runs know, in time order; it returns the neighbours of a
+version.
 
-It is an index of what the runs' lists say (`statements`), a file of SQLite beside them, and is made again of the lists
-where it does not fit them. So what follows from several runs is looked for at the neighbours of each version alone,
-however many versions of its inode there are.
+It indexes the content of the runs' lists (`statements`). It is an SQLite file next to them, and is built again from
+the lists if it does not match them. With it, a merge searches for conclusions from several runs only at the
+neighbours of each version, however many versions the inode has.
 """
 
 from __future__ import annotations
@@ -27,13 +28,12 @@ TABLES = """
     ) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS of_list ON versions (list);
 """
-NUMBERS = (
-    1 << 63
-)  # what SQLite keeps as a number is less; a larger one it keeps as a text, which comes after all numbers
-# The versions of which something may follow from a list's and others: those that nobody in its run made and that are
-# not the only ones; those that it made (`since`: when any run's writer of these may have begun) and that others precede
-# since then; those that nobody made, and that were modified since then; later ones whose writers may have begun before,
-# or that come next and that nobody made.
+NUMBERS = 1 << 63  # SQLite's limit for integers; a larger number is stored as a text, which sorts after all numbers
+# The versions at which conclusions from a list together with other lists are possible: those without a writer in the
+# list's run that are not the inode's only version; those with one, if another list has a version modified between
+# `since` (the earliest start of a writer of the version in any run) and the version's own time; versions without a
+# writer that were modified in that interval; later versions whose writers may have started before the list's version
+# was modified; and the next later version, if it has no writer.
 NEIGHBOURS = """
     WITH own AS (SELECT * FROM versions WHERE list = ?),
     made AS (SELECT own.*, (
@@ -68,21 +68,21 @@ Row = tuple[int, str, int | str, str]
 
 
 class Versions:
-    """The index; what is changed in it counts from `commit` on. Raises OSError where it cannot be written."""
+    """The index; changes take effect at `commit`. Raises OSError if the file cannot be written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
             with _refused(path):
                 self._open()
-        except sqlite3.DatabaseError:  # it is damaged, and made again of the lists
+        except sqlite3.DatabaseError:  # damaged: built again from the lists
             path.unlink()
             self._open()
 
     def _open(self) -> None:
         self.tables = sqlite3.connect(self.path, isolation_level=None)
         self.tables.execute("PRAGMA cache_size = -32000")
-        self.tables.execute("PRAGMA secure_delete = ON")  # nothing is left of a run that is removed
+        self.tables.execute("PRAGMA secure_delete = ON")  # a removed run leaves no traces in the file
         self.tables.executescript(TABLES)
         self.tables.execute("BEGIN")
         self.ids: dict[str, int] = dict(self.tables.execute("SELECT name, id FROM lists"))
@@ -90,18 +90,18 @@ class Versions:
         self.prefixes = {number: name for name, number in self.domains.items()}
 
     def commit(self) -> None:
-        """Keep what was changed."""
+        """Save the changes."""
         with _refused(self.path):
             self.tables.execute("COMMIT")
             self.tables.execute("BEGIN")
 
     def close(self) -> None:
-        """Let go of the index, as it was last kept."""
+        """Close the index; changes since the last commit are discarded."""
         self.tables.close()
 
     def add(self, name: str, notes: Iterable[tuple[str, int | None]]) -> None:
-        """Add versions to a list: the IRI of each, and when a writer in the list's run may have begun to make it (ns
-        since 1970), None where nobody there made it."""
+        """Add versions to a list: the IRI of each, and the earliest moment at which its writer in the list's run may
+        have started (ns since 1970), None where the run has no writer of it."""
         with _refused(self.path):
             if name not in self.ids:
                 self.ids[name] = self._new("INSERT INTO lists (name) VALUES (?) RETURNING id", name)
@@ -114,48 +114,49 @@ class Versions:
         return int(self.tables.execute(statement, (name,)).fetchone()[0])
 
     def drop(self, name: str) -> None:
-        """Take a list out."""
+        """Remove a list."""
         number = self.ids.pop(name, None)
         with _refused(self.path):
             self.tables.execute("DELETE FROM versions WHERE list = ?", (number,))
             self.tables.execute("DELETE FROM lists WHERE id = ?", (number,))
 
     def rename(self, name: str, new: str) -> None:
-        """Give a list another name."""
+        """Rename a list."""
         if name in self.ids:
             self.ids[new] = self.ids.pop(name)
             with _refused(self.path):
                 self.tables.execute("UPDATE lists SET name = ? WHERE id = ?", (new, self.ids[new]))
 
     def of(self, name: str) -> Iterator[str]:
-        """Yield the versions of a list, and what was contributed to such."""
+        """Yield the versions of a list, and the contributions to versions."""
         yield from self._iris("SELECT domain, inode, modified, rest FROM versions WHERE list = ?", self.ids.get(name))
 
     def neighbours(self, name: str) -> Iterator[str]:
-        """Yield the versions of which something may follow from a list's and others together."""
+        """Yield the versions at which conclusions from a list together with other lists are possible."""
         yield from self._iris(NEIGHBOURS, self.ids.get(name))
 
     def elsewhere(self, name: str) -> Iterator[str]:
-        """Yield the versions of a list that another has, too."""
+        """Yield the versions of a list that another list contains too."""
         yield from self._iris(ELSEWHERE, self.ids.get(name))
 
     def unmade(self, name: str, first: int, last: int) -> Iterator[str]:
-        """Yield the versions of a list that nobody in its run made, modified between two moments."""
+        """Yield the versions of a list without a writer in its run that were modified from `first` to `last` (ns
+        since 1970)."""
         yield from self._iris(UNMADE, self.ids.get(name), _fit(first), _fit(last))
 
     def is_known(self, version: str) -> bool:
-        """Tell whether any list has a version."""
+        """Return whether any list contains a version."""
         query = "SELECT 1 FROM versions WHERE domain = ? AND inode = ? AND modified = ? AND rest = ?"
         return self.tables.execute(query, self._row(version)).fetchone() is not None
 
     def is_contributed(self, version: str) -> bool:
-        """Tell whether anything was contributed to a version."""
+        """Return whether any contribution to a version is known."""
         *place, rest = self._row(version)
         query = "SELECT 1 FROM versions WHERE domain = ? AND inode = ? AND modified = ? AND rest > ? AND rest < ?"
         return self.tables.execute(query, (*place, f"{rest}~", f"{rest}\x7f")).fetchone() is not None
 
     def before(self, version: str) -> int | None:
-        """Return when the last version of the inode before one was modified; None where it is the first."""
+        """Return the modification time (ns) of the previous version of the inode; None if this is the first."""
         query = """SELECT modified FROM versions
             WHERE domain = ? AND inode = ? AND modified < ? AND instr(rest, '~') = 0
             ORDER BY modified DESC LIMIT 1"""
@@ -163,20 +164,22 @@ class Versions:
         return int(found[0]) if found else None
 
     def begun(self, version: str) -> int:
-        """Return when a writer of a version may have begun, at the earliest; of one that nobody made, its own time."""
+        """Return the earliest moment (ns) at which a writer of a version may have started; for a version without a
+        writer, its modification time."""
         query = """SELECT min(coalesce(begun, modified)) FROM versions
             WHERE domain = ? AND inode = ? AND modified = ? AND rest = ?"""
         return int(self.tables.execute(query, self._row(version)).fetchone()[0])
 
     def between(self, version: str, since: int) -> list[str]:
-        """Return the versions of the inode that were modified after a moment, and before one of them."""
+        """Return the versions of the inode that were modified after `since` (ns) and before this version."""
         domain, inode, modified, _ = self._row(version)
         query = """SELECT DISTINCT domain, inode, modified, rest FROM versions
             WHERE domain = ? AND inode = ? AND modified > ? AND modified < ? AND instr(rest, '~') = 0"""
         return list(self._iris(query, domain, inode, _fit(since), modified))
 
     def reaching(self, version: str) -> list[str]:
-        """Return the later versions of the inode whose writers may have begun by the time when one was modified."""
+        """Return the later versions of the inode whose writers may have started by the modification time of this
+        version."""
         domain, inode, modified, _ = self._row(version)
         query = """SELECT DISTINCT domain, inode, modified, rest FROM versions
             WHERE domain = ? AND inode = ? AND modified > ? AND begun <= ? AND instr(rest, '~') = 0"""
@@ -199,7 +202,8 @@ class Versions:
 
 
 def notes_in(data: bytes) -> Iterator[tuple[str, int | None]]:
-    """Yield the versions that lines of a graph or of a list note (`graph_lines.Graph.version`), as `add` takes them."""
+    """Yield the versions that the lines of a graph or of a list record (`graph.lines.Graph.version`), in the form
+    that `add` takes."""
     for noted in (b"\n" + data).split(b"\n#version <")[1:]:
         note = NOTE.match(noted)
         if note:
@@ -212,8 +216,8 @@ def _fit(number: int | None) -> int | str | None:
 
 @contextlib.contextmanager
 def _refused(path: Path) -> Iterator[None]:
-    """Say of what SQLite cannot write that the disk refuses it; in the system's words where it is full, by which a
-    removal knows."""
+    """Convert an SQLite write error to an OSError, with the system's message if the disk is full: removals recognise
+    that message."""
     try:
         yield
     except sqlite3.OperationalError as error:

@@ -1,1 +1,1 @@
-"""Facts of the machine: files, mounts, executables, jobs, ranks, child processes, shims, node-local capture."""
+"""Facts about the machine: files, mounts, executables, jobs, ranks, child processes, shims, node-local capture."""

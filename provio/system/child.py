@@ -1,4 +1,4 @@
-"""Starts a module of provio as a process of its own, which no run records and nothing waits for."""
+"""Starts a module of provio as an independent background process: no run records it and no process waits for it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SYS_IOPRIO_SET, IDLE = 251, 3 << 13  # ioprio_set(2) on x86-64: this process, cl
 
 
 def begin(module: str, *arguments: str, folder: str | None = None) -> None:
-    """Start a module as a program, in a folder or in this one, and return at once; where no process is to be had,
-    nothing is done."""
-    import subprocess  # slow to import, and seldom wanted
+    """Start a module as a program, in `folder` or in the current folder, and return at once; do nothing if no process
+    can be created."""
+    import subprocess  # slow to import, and seldom needed
 
     command = [sys.executable, "-P", "-m", module, *arguments]
     nowhere = subprocess.DEVNULL
@@ -26,7 +26,7 @@ def begin(module: str, *arguments: str, folder: str | None = None) -> None:
 
 
 def give_way() -> None:
-    """Leave processor, disk and memory to all others, as far as the system lets this thread."""
+    """Give this thread the lowest priority for CPU, disk and memory, as far as the system permits."""
 
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, 19)
@@ -38,7 +38,7 @@ def give_way() -> None:
 
 
 def unwatched() -> dict[str, str]:
-    """Return the environment of a process that is no part of any run; what else the user preloads stays."""
+    """Return the environment of a process that belongs to no run; other preloaded libraries of the user are kept."""
     environ = {name: value for name, value in os.environ.items() if name != "PROVIO_TRACE"}
     preloads = environ.pop("LD_PRELOAD", "").replace(" ", ":").split(":")
     left = ":".join(path for path in preloads if path and os.path.basename(path) != NAME)

@@ -1,7 +1,7 @@
-"""What a file holds: a path in, its SHA-256 out, with the facts of the file that it is the hash of.
+"""Computes the SHA-256 of a file, together with the facts (`statx`) of the file version that was hashed.
 
-Nothing but a plain file is opened: to open a FIFO or a device would be noticed. A file that changed meanwhile has no
-hash.
+Only plain files are opened, because opening a FIFO or a device has side effects. A file that changes during the
+computation has no hash.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ QUIETLY = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class Unread(Exception):
-    """A file whose content cannot be hashed; the message says why."""
+    """A file cannot be hashed; the message gives the reason."""
 
 
 def sha256(path: bytes, progress: Callable[[int], None] = lambda _: None) -> tuple[str, Facts]:
-    """Return the SHA-256 of the file at `path` in hexadecimal digits, and its facts, the same before and after.
+    """Return the SHA-256 of the file at `path` in hexadecimal digits, and its facts, which are the same before and
+    after.
 
-    `progress` is told the bytes that were read so far. Raises Unread.
+    `progress` receives the number of bytes read so far. Raises Unread.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -45,7 +46,7 @@ def sha256(path: bytes, progress: Callable[[int], None] = lambda _: None) -> tup
 
 
 def _opened(path: bytes) -> int:
-    """Open without a trace in the file's own times, where that is allowed: to its owner."""
+    """Open a plain file, without an update of its access time if that is permitted (to the owner of the file)."""
     try:
         fd = os.open(path, QUIETLY | os.O_NOATIME)
     except PermissionError:

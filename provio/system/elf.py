@@ -1,4 +1,4 @@
-"""What an ELF program says it needs: a path in, the names of its shared libraries out; nothing for other files."""
+"""Reads ELF files: the shared libraries that they need, and whether HDF5 is linked in. Also detects HDF5 data files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ DT_NEEDED, DT_STRTAB = 1, 5
 
 
 def needed(path: Path) -> list[str]:
-    """Return the names of the libraries that a 64-bit little-endian ELF file needs, in its order."""
+    """Return the names of the libraries that a 64-bit little-endian ELF file needs, in its order; none for other
+    files."""
     try:
         with path.open("rb") as file:
             data = file.read(64)
@@ -38,18 +39,15 @@ def _string(data: bytes | int) -> str:
     return data.split(b"\0")[0].decode("utf-8", "replace") if isinstance(data, bytes) else ""
 
 
-# What is linked into a program's file: a path in, whether HDF5 is inside out; and whether a file holds HDF5 data.
-
-
-OWN_FUNCTION = b"H5F_open\0"  # in every release since 1.0
+OWN_FUNCTION = b"H5F_open\0"  # a string in every release of HDF5 since 1.0
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-FARTHEST = 1 << 20  # bytes of a user's own before the signature
-# Whose programs have no HDF5 inside: distributions link it as a shared library.
+FARTHEST = 1 << 20  # bytes of a user block before the signature
+# Programs in these folders do not contain HDF5: distributions link it as a shared library.
 SYSTEM = (b"/usr/bin/", b"/usr/lib", b"/usr/sbin/", b"/usr/libexec/", b"/bin/", b"/sbin/", b"/lib")
 
 
 def hdf5_inside(program: bytes) -> bool:
-    """Whether the file of a program holds the HDF5 library; raises OSError."""
+    """Return whether a program file contains the HDF5 library; raises OSError."""
     with open(program, "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return False
@@ -58,7 +56,7 @@ def hdf5_inside(program: bytes) -> bool:
 
 
 def is_hdf5(path: bytes) -> bool:
-    """Whether a file begins as HDF5 files do: the signature at 0, 512, 1024, 2048 …; raises OSError."""
+    """Return whether a file has the HDF5 signature at offset 0, 512, 1024, 2048, …; raises OSError."""
     with open(path, "rb") as file:
         size, place = os.fstat(file.fileno()).st_size, 0
         while place + len(SIGNATURE) <= min(size, FARTHEST):

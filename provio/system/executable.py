@@ -1,6 +1,6 @@
-"""Whether a program can be watched: its name in, the reason why not out, as its file's first page says it.
+"""Determines from the first page of a program's file whether the program can be watched, and if not, why.
 
-The same questions, with the same answers, as the shim asks before an exec (`interceptors/posix/image.c`).
+The checks and their results are the same as those of the shim before an exec (`interceptors/posix/image.c`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ GO = "is a Go program, which makes its system calls itself"
 
 @plain(frozen=True)
 class Unwatchable:
-    """A program that cannot be watched: its file, why, and whether its loader would refuse or complain of a preload."""
+    """A program that cannot be watched: its file, the reason, and whether its loader refuses a preload or complains
+    about it."""
 
     path: bytes
     reason: str
@@ -35,7 +36,7 @@ class Unwatchable:
 
 @plain(frozen=True)
 class _Part:
-    """One program header: type, offset and size in the file."""
+    """A program header: type, offset and size in the file."""
 
     kind: int
     offset: int
@@ -43,8 +44,8 @@ class _Part:
 
 
 def unwatchable(program: bytes) -> Unwatchable | None:
-    """Return why the program that `program` names (along PATH, as exec finds it) cannot be watched; None where it can,
-    or where it cannot be looked at."""
+    """Return why `program` (a path, or a name along PATH as exec finds it) cannot be watched; None if it can, or if
+    its file cannot be read."""
     path = found_program(program)
     file = path
     for _ in range(SCRIPTS if path else 0):
@@ -65,7 +66,8 @@ def unwatchable(program: bytes) -> Unwatchable | None:
 
 
 def chain(path: bytes) -> Iterator[bytes]:
-    """Yield a program's file, and where it is a script what its `#!` names, and so on; `env` is followed along PATH."""
+    """Yield a program's file and, for a script, the interpreter in its `#!` line, and so on; `env` is resolved along
+    PATH."""
     for _ in range(SCRIPTS):
         yield path
         try:
@@ -82,7 +84,7 @@ def chain(path: bytes) -> Iterator[bytes]:
 
 
 def loader(path: bytes) -> bytes:
-    """Return the path of the loader that an ELF program asks for; an empty one for what asks for none."""
+    """Return the path of the loader that an ELF program requests; empty if it requests none."""
     page = _page(path)
     if not page.startswith(b"\x7fELF"):
         return b""
@@ -92,7 +94,7 @@ def loader(path: bytes) -> bytes:
 
 
 def found_program(program: bytes) -> bytes:
-    """Return the absolute path of a program, as exec finds it along PATH; an empty one where there is none."""
+    """Return the absolute path of a program, as exec finds it along PATH; empty if there is none."""
     folders = [] if b"/" in program else [os.fsencode(folder) for folder in os.get_exec_path()]
     for place in [os.path.join(folder, program) for folder in folders] or [program]:
         if os.path.isfile(place) and os.access(place, os.X_OK):
@@ -128,7 +130,8 @@ def _elf(path: bytes, page: bytes) -> str | None:
 
 
 def _is_musl(page: bytes) -> bool:
-    """Whether this Python, whose first page it is, has musl: so has the shim that was compiled beside it."""
+    """Return whether this Python, which has `page` as its first page, uses musl: then so does the shim compiled with
+    it."""
     order = "<" if sys.byteorder == "little" else ">"
     asked = (page[part.offset : part.offset + part.size] for part in _parts(page, order) if part.kind == PT_INTERP)
     return any(os.path.basename(loader).startswith(MUSL) for loader in asked)
@@ -148,7 +151,7 @@ def _parts(page: bytes, order: str) -> Iterator[_Part]:
 
 
 def _gains_rights(path: bytes, facts: os.stat_result) -> bool:
-    """Whether the kernel will say AT_SECURE of it."""
+    """Return whether the kernel sets AT_SECURE for this program."""
     honoured = not os.statvfs(path).f_flag & os.ST_NOSUID
     user = facts.st_uid if honoured and facts.st_mode & stat.S_ISUID else os.geteuid()
     marked = facts.st_mode & (stat.S_ISGID | stat.S_IXGRP) == stat.S_ISGID | stat.S_IXGRP

@@ -1,10 +1,10 @@
-"""What batch systems say of a job: its variables in, the same few facts out, whichever system it is.
+"""Reads the facts of a batch job from its environment variables, in the same form for all batch systems.
 
-Of the run's own job `run.ttl` has these facts; of another one, which joined the run, a file of the run folder has the
-variables, as far as they are looked at here.
+The facts of the run's own job are in `run.ttl`. For another job that joined the run, a file in the run folder
+contains the variables used here.
 
-The names are those of Slurm's sbatch(1), PBS Professional's and Torque's qsub, LSF's bsub, Flux's flux-environment(7),
-Grid Engine's qsub and Cobalt's qsub. What a system does not say is left out.
+The names are those of Slurm's sbatch(1), PBS Professional's and Torque's qsub, LSF's bsub, Flux's
+flux-environment(7), Grid Engine's qsub and Cobalt's qsub. Facts that a system does not provide are omitted.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from collections.abc import Callable, Mapping
 from provio.base.records import plain
 from provio.system.statx import Record
 
-HOSTS_FILE_ROOM = 1 << 20  # bytes of a list of hosts that are read
-PREFIX = "0.job."  # of the names of files that hold a job's variables: they come before those of threads
+HOSTS_FILE_ROOM = 1 << 20  # bytes read of a list of hosts
+PREFIX = "0.job."  # prefix of the files that contain a job's variables; they sort before thread files
 
 
 @plain(frozen=True)
 class System:
-    """A batch system: the variables that say a job's facts (the first that is set), and by name what was asked for."""
+    """A batch system: the variables that give a job's facts (the first that is set counts), and the requested
+    resources by name."""
 
     id: str
     array_index: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
-    hosts_file: str = ""  # a file with a host a line, one for each slot
+    hosts_file: str = ""  # a file with one host per line, one line per slot
     partition: tuple[str, ...] = ()
     account: tuple[str, ...] = ()
     resources: tuple[tuple[str, str], ...] = ()
-    no_index: str = ""  # what an index is where there is no array
+    no_index: str = ""  # the value of the index outside an array
 
 
 SYSTEMS = (
@@ -81,7 +82,7 @@ SYSTEMS = (
 
 
 def _read(path: str) -> str:
-    """What is in a list of hosts; nothing where it cannot be read."""
+    """Return the content of a list of hosts; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(HOSTS_FILE_ROOM)
@@ -90,9 +91,9 @@ def _read(path: str) -> str:
 
 
 def facts(environment: Mapping[str, str], content: Callable[[str], str] = _read) -> dict[str, str]:
-    """Return the job that a process is part of, by the names of the ontology; nothing outside of one.
+    """Return the facts of the job that a process belongs to, by their names in the ontology; empty outside a job.
 
-    `content` returns what is in a list of hosts, by what its variable says: a path, usually.
+    `content` returns the content of a list of hosts, given the value of its variable (usually a path).
     """
     system = next((one for one in SYSTEMS if environment.get(one.id)), None)
     if system is None:
@@ -111,16 +112,17 @@ def facts(environment: Mapping[str, str], content: Callable[[str], str] = _read)
 
 
 def key(facts: Mapping[str, str]) -> str:
-    """Return by what a job is told from others, each of an array's too; nothing for none."""
+    """Return the key that identifies a job, or an element of a job array; empty for no job."""
     return ".".join(facts[name] for name in ("jobId", "jobArrayIndex") if name in facts)
 
 
 def takes(jobs: dict[str, dict[str, str]], name: str, records: dict[str, Record]) -> bool:
-    """Take the facts of a job from a file that holds its variables; return whether it was one, by its name."""
+    """Add to `jobs` the facts from a file that contains a job's variables; return whether it is such a file, by its
+    name."""
     if not name.startswith(PREFIX):
         return False
     said = {record["name"]: record.get("value", "") for record in records.values() if "name" in record}
-    found = facts(said, content=lambda value: value)  # a file of that name is another here, or none to be opened
+    found = facts(said, content=lambda value: value)  # a path of another host: its file here may differ
     if found:
         jobs.setdefault(key(found), found)
     return True
@@ -131,5 +133,5 @@ def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def _hosts(text: str) -> str:
-    """The hosts of a list, each once."""
+    """Return the hosts of a list, separated by commas, each once."""
     return ",".join(dict.fromkeys(line.split()[0] for line in text.splitlines() if line.strip()))

@@ -1,11 +1,11 @@
-"""What a shared mount is called on every host that has it: its kind, source and options, as mountinfo has them, in; one
-name out, or none where they say nothing that others say too.
+"""Names a shared mount: the same name on every host that mounts it, from its kind, source and options in mountinfo.
 
     nfs     server:/export                               lustre  10.0.0.1@tcp:/fsname
     gpfs    gpfs0 or /dev/gpfs0                          cifs    //server/share
     ceph    mon,mon:/path or user@fsid.fsname=/path      beegfs  beegfs_nodev: its client's file names the server
 
-One that numbers files as each mount first meets them (sshfs) has no such name: hosts mean other files by one number.
+A file system that assigns inode numbers in the order in which each mount meets the files (sshfs) has no such name:
+the same number means different files on different hosts.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ NOTHING = frozenset({"", "none", "nodev", "beegfs_nodev", "ceph-fuse"})
 
 
 def shared(kind: str, source: str, options: str = "") -> str:
-    """Return the name of a shared mount; empty of one of the host's own, and where it has no name that is the same
-    elsewhere."""
+    """Return the name of a shared mount; empty for a local mount, or without a name that is the same on other hosts."""
     if kind not in SHARED or kind in OWN_NUMBERS:
         return ""
     if kind == "beegfs":
@@ -36,7 +35,7 @@ def shared(kind: str, source: str, options: str = "") -> str:
 
 
 def _ceph(source: str) -> str:
-    """Without the user, which is each mount's own, and with the monitors in one order."""
+    """Return the source without the user, which differs between mounts, and with the monitors sorted."""
     if "=" in source:
         return source.partition("@")[2] or source
     monitors, colon, path = source.rpartition(":")
@@ -44,7 +43,7 @@ def _ceph(source: str) -> str:
 
 
 def _beegfs(options: str) -> str:
-    """By the management server and its port, which the mount or the client's file names."""
+    """Return a name from the management server and its port, which the mount options or the client's file give."""
     said = dict(option.partition("=")[::2] for option in options.split(","))
     try:
         text = Path(said.get("cfgFile", "/etc/beegfs/beegfs-client.conf")).read_text(encoding="utf-8", errors="replace")

@@ -1,10 +1,10 @@
-"""Ranks of a parallel program: what their launcher says in the environment in, which rank a process is, of how many,
-and what all of them have in common, out.
+"""Identifies ranks of a parallel program from the environment of their launcher: the number of a process, the number
+of ranks, and the run that all of them share.
 
-What the user names (`PROVIO_RUN`) belongs together as well, ranks or not.
+Processes with the same user-defined name (`PROVIO_RUN`) also share a run, whether they are ranks or not.
 
-`take_part` is the start of `provio run` in a rank: where another rank made the run that all share, it becomes the
-command at once. For the sake of thousands that start together nothing is loaded here but what every Python has.
+`take_part` is the start of `provio run` in a rank: if another rank made the shared run, it executes the command at
+once. Thousands of ranks may start together, so this module imports only modules that every Python loads at its start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Launcher, its name for the rank, and for their number. The shim has the same ones (interceptors/posix/process.c).
+# Launcher, its variable of the rank, and of the number of ranks. The shim has the same table
+# (interceptors/posix/process.c).
 TABLE = (
     ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMIx", "PMIX_RANK", ""),
@@ -28,29 +29,30 @@ TABLE = (
 )
 BATCH = ("SLURM_JOB_ID", "FLUX_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID")
 STEPS = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "SLURM_STEP_ID", "FLUX_JOB_ID")
-# Its number among those of its host.
+# The number of a rank among those of its host.
 LOCAL = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID")
-# Who may be above a rank, with a shell or two between: the one process, or one on each host, that starts them.
+# Programs that may be ancestors of a rank, with a shell or two between: one process, or one per host, starts the
+# ranks.
 LAUNCHERS = (
     "mpirun mpiexec orterun prun orted prterun prte prted mpirun.openmpi mpiexec.openmpi mpiexec.hydra mpirun.mpich "
     "mpiexec.mpich hydra_pmi_proxy hydra_bstrap_pr slurmstepd flux-shell palsd"
 ).split()
-ABOVE = 8  # processes at most
+ABOVE = 8  # processes to search at most
 JOINED, END = "joined", b"end"
-LONG = 150  # letters of a file's name, before a hash
-SHARED = 0o2070  # the mode of a `.provio` that is a group's
-UNBEGUN = "run.unbegun"  # the sign of a run that no other rank knows of
-# What a host may be called, and a folder in that of a run cannot.
+LONG = 150  # letters of a file name before a hash
+SHARED = 0o2070  # the mode of a `.provio` shared with a group
+UNBEGUN = "run.unbegun"  # marks a run that no other rank knows
+# Possible names of a host that cannot be names of a folder in a run folder.
 NO_FOLDER = ("", ".", "..", "run.ttl", "run.new", UNBEGUN)
 PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 class Contradiction(ValueError):
-    """What launchers say does not agree."""
+    """The variables of launchers contradict each other."""
 
 
 class Rank:
-    """Which rank a process is, of how many (0: nobody says), and who says so."""
+    """The rank of a process, the number of ranks (0: unknown), and the launcher that set it."""
 
     __slots__ = ("launcher", "number", "size")
 
@@ -59,11 +61,11 @@ class Rank:
 
 
 def of(env: Mapping[str, str]) -> Rank | None:
-    """Return which rank a process of this environment is; None where it is none; raises Contradiction."""
+    """Return the rank of a process with this environment; None if it is not a rank; raises Contradiction."""
     found: list[tuple[str, Rank]] = []
     for launcher, name, most in TABLE:
-        # Slurm numbers each process of a job, the script too: a rank is one of a step of several, and it may be that
-        # of a daemon that starts ranks of its own.
+        # Slurm numbers every process of a job, the batch script too. Only a process in a step of several tasks is a
+        # rank; even that may be a daemon that starts ranks of its own, so other launchers take precedence.
         if name not in env or (launcher == "Slurm" and (found or env.get(most, "1") == "1")):
             continue
         rank = Rank(_number(name, env[name]), _number(most, env.get(most, "0")), launcher)
@@ -83,13 +85,13 @@ def _number(name: str, value: str) -> int:
 
 
 def speaks(env: Mapping[str, str]) -> bool:
-    """Tell whether a process says what is wrong where it runs: of the ranks of a host the first does, for all."""
+    """Return whether a process reports problems of its host: the first rank on each host does, for all."""
     return next((env[name] for name in LOCAL if name in env), "0") == "0"
 
 
 def program_of(env: Mapping[str, str]) -> str:
-    """Return the name of the parallel program that a rank belongs to: what the user says, the step of the batch job, or
-    the process that starts its ranks on this host."""
+    """Return the identity of the parallel program that a rank belongs to: the user's name for it, the step of the
+    batch job, or the process that starts its ranks on this host."""
     said = env.get("PROVIO_RUN")
     if said:
         return "run." + said
@@ -99,13 +101,13 @@ def program_of(env: Mapping[str, str]) -> str:
 
 
 def by_a_launcher(env: Mapping[str, str]) -> bool:
-    """Tell whether what starts the ranks is known; else what a variable says may be left of another program."""
+    """Return whether the launcher of the ranks is known; if not, its variables may come from another program."""
     return program_of(env) != launcher()[0] or launcher()[1]
 
 
 def launcher() -> tuple[str, bool]:
-    """The boot, number and start of the process that starts ranks, or of the parent where none is known; whether one
-    is."""
+    """Return the boot, pid and start of the process that starts ranks (or of the parent if none is known), and
+    whether one is known."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         boot = file.read().strip()
     pid = above = os.getppid()
@@ -130,8 +132,8 @@ def _process(pid: int) -> tuple[str, int, str]:
 
 
 def joined(home: str) -> str:
-    """Return the folder of what processes that belong together share, made where there is none: the group's where the
-    record is a group's."""
+    """Return the folder of the data that ranks share; make it if absent, for the group if the record belongs to a
+    group."""
     folder = os.path.join(home, JOINED)
     if not os.path.isdir(folder):
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -146,7 +148,7 @@ def segment(text: str) -> str:
 
 
 def host() -> str:
-    """Return the name that this host's folders have; raises ValueError where they cannot have it."""
+    """Return the name of this host's folders; raises ValueError if the host name cannot be a folder name."""
     name = os.uname().nodename
     if name in NO_FOLDER:
         raise ValueError(f"no folder can have the name of this host, '{name}': give it another (hostname NAME)")
@@ -154,7 +156,7 @@ def host() -> str:
 
 
 def file_name(text: str) -> str:
-    """Return the name of a file for a text, another one for each: of a long one its hash is a part."""
+    """Return a unique file name for a text; for a long text it ends in a hash."""
     name = segment(text)
     if len(name) <= LONG:
         return name
@@ -164,7 +166,10 @@ def file_name(text: str) -> str:
 
 
 class Shared:
-    """The file in which the first rank leaves what the others need: locked by whoever makes the run, or reads of it."""
+    """The file in which the first rank leaves the data that the other ranks need.
+
+    It is locked by the rank that makes the run, and by those that read it.
+    """
 
     def __init__(self, home: str, program: str) -> None:
         folder = joined(home)
@@ -174,12 +179,12 @@ class Shared:
         self.first = False
 
     def close(self) -> None:
-        """Let others have it."""
+        """Close the file, which releases the lock."""
         os.close(self.fd)
 
     def known(self, gone: list[bytes] | None = None) -> list[bytes] | None:
-        """Return what the first rank left, but for what is of a run that is gone; None where this is the first, which
-        holds the lock from now on."""
+        """Return the data of the first rank, unless it equals `gone`, the data of a run that no longer exists; None
+        if this is the first rank, which holds the lock from now on."""
         for lock in () if self.first else (fcntl.LOCK_SH, fcntl.LOCK_EX):
             fcntl.flock(self.fd, lock)
             found = os.fstat(self.fd)
@@ -190,7 +195,7 @@ class Shared:
         return None
 
     def leave(self, fields: Sequence[bytes]) -> None:
-        """Leave it for the others; raises OSError where there is no room: they find nothing then."""
+        """Write the data for the other ranks; raises OSError if there is no room, in which case they find nothing."""
         text = b"\0".join([*fields, END])
         os.ftruncate(self.fd, 0)
         if os.pwrite(self.fd, text, 0) < len(text):
@@ -199,21 +204,23 @@ class Shared:
 
 
 def fields_of(trace: bytes, options: Sequence[str], program: str, changes: Mapping[bytes, bytes]) -> list[bytes]:
-    """Return what the others need: the run, for which call of `provio run` that is, and each variable that the command
-    gets, as it was and as it is to be."""
+    """Return the data that other ranks need: the run, the call of `provio run` that it applies to, and each variable
+    that the command receives, with its old and new value."""
     words = words_of(options, program)
     triples = [(name, os.environb.get(name, b""), value) for name, value in changes.items()]
     return [trace, b"%d" % len(words), *words, *(part for triple in triples for part in triple)]
 
 
 def words_of(options: Sequence[str], program: str) -> list[bytes]:
-    """Return by what calls of `provio run` are told apart."""
+    """Return the words that identify a call of `provio run`."""
     return [os.fsencode(word) for word in (*options, "--", program)]
 
 
 def take_part(words: list[str]) -> None:
-    """Become the command of a rank's `provio run`, where another rank made the run; return where there is more to do:
-    the first rank, another call, whatever is not as usual."""
+    """Execute the command of a rank's `provio run` if another rank made the run.
+
+    Return if more work is needed: in the first rank, for another call, or in any unusual case.
+    """
     env = os.environ
     if words[:1] != ["run"] or "--" not in words or "PROVIO_TRACE" in env or not may_join():
         return
@@ -227,11 +234,11 @@ def take_part(words: list[str]) -> None:
 
 
 def may_join() -> bool:
-    """Tell whether a launcher said anything, or the user named what belongs together."""
+    """Return whether a launcher set its variables, or the user named a common run."""
     return bool(os.environ.get("PROVIO_RUN")) or any(name in os.environ for _, name, _ in TABLE)
 
 
-_turns: list[Shared] = []  # what this process has open already: its lock stays held
+_turns: list[Shared] = []  # files that this process has open; their locks stay held
 
 
 def turn(home: str) -> Shared:
@@ -246,13 +253,13 @@ def turn(home: str) -> Shared:
 
 
 def step_aside() -> None:
-    """Let go of what this process has locked: its command is recorded by itself, and other ranks wait for no end."""
+    """Release the locks of this process: its command gets its own run, and other ranks need not wait for its end."""
     while _turns:
         _turns.pop().close()
 
 
 def _home() -> str:
-    """The `.provio` that is ours beyond doubt."""
+    """Return the `.provio` that certainly belongs to this user; empty if there is none."""
     named = os.environ.get("PROVIO_HOME")
     folder = os.path.abspath(named) if named else os.getcwd() + "/.provio"
     while not named and not os.path.isdir(folder) and folder != "/.provio":
@@ -276,20 +283,20 @@ def _become(words: list[str], known: list[bytes] | None) -> None:
 
 
 def for_here(trace: bytes) -> bytes:
-    """Return PROVIO_TRACE as it is on this host; raises FileNotFoundError where the run is gone, ValueError where the
-    host can have no folder in it."""
+    """Return PROVIO_TRACE for this host; raises FileNotFoundError if the run no longer exists, ValueError if the host
+    cannot have a folder in it."""
     fields, name = trace.split(b";"), host()
     os.stat(b"/".join((plain(fields[5]), b"runs", fields[3], b"run.ttl")))
     encoded = name.encode().replace(b"%", b"%25")
     if fields[6].startswith(b"~"):
-        from provio.system import node_local  # few have it so
+        from provio.system import node_local  # few runs use capture
 
         return node_local.joined(fields, [os.fsdecode(plain(field)) for field in fields[:7]], name)
     if fields[4] == encoded:
         return trace
     place = os.path.join(os.path.dirname(fields[6]), encoded)
     if not os.path.isdir(plain(place)):
-        from provio.system import node_local  # once a host
+        from provio.system import node_local  # once per host
 
         os.makedirs(plain(place), mode=0o700, exist_ok=True)
         node_local.mark(os.fsdecode(plain(place)), os.fsdecode(fields[3]), name)
@@ -297,18 +304,18 @@ def for_here(trace: bytes) -> bytes:
 
 
 def plain(field: bytes) -> bytes:
-    """Return a field of PROVIO_TRACE as it is meant."""
+    """Return a field of PROVIO_TRACE, decoded."""
     return field.replace(b"%3B", b";").replace(b"%25", b"%")
 
 
 def become(command: list[str], env: dict[bytes, bytes]) -> None:
-    """Become a command; raises OSError where that cannot be."""
-    import _signal  # type: ignore[import-not-found]  # the one that does not load enum
+    """Replace this process by a command; raises OSError if that fails."""
+    import _signal  # type: ignore[import-not-found]  # unlike `signal`, it does not load enum
 
-    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # which Python ignores, and its children would
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores these, and its children would inherit that
         _signal.signal(number, _signal.SIG_DFL)
     try:
-        if sys.stdout:  # else it was closed
+        if sys.stdout:  # it is None if it was closed
             sys.stdout.flush()
         os.execvpe(command[0], command, env)  # noqa: S606 (no shell)
     finally:

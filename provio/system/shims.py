@@ -1,7 +1,7 @@
-"""The shims: a program's file in, the `libprovio.so` that its own loader can take out.
+"""Finds the shim, the `libprovio.so` that the loader of a program can preload.
 
-A shim is of one machine and one C library. The one that was compiled here lies in `provio/libprovio.so`; those of
-other machines and C libraries lie in `provio/preload/<machine>-<C library>/libprovio.so`.
+A shim is built for one machine and one C library. The one that was compiled here is `provio/libprovio.so`; those for
+other machines and C libraries are `provio/preload/<machine>-<C library>/libprovio.so`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PT_INTERP = 3
 
 
 class Static(ProvioError):
-    """A program that is statically linked: no shim is taken by the `file`."""
+    """The program in `file` is statically linked and cannot load a shim."""
 
     def __init__(self, path: str, file: Path) -> None:
         super().__init__(f"{path} is statically linked, and takes no shim: link it dynamically")
@@ -32,10 +32,11 @@ class Static(ProvioError):
 
 
 def for_program(path: str, root: str = "/") -> Path:
-    """Return the shim that a program's loader can take; of a script, its interpreter's.
+    """Return the shim that a program's loader can load; for a script, that of its interpreter.
 
-    `path` is as a process below `root` would say it: what has no `/` is looked for along PATH, and links are followed
-    inside. Raises ProvioError, which names what is missing: the program, a machine, a loader, a shim.
+    `path` is as seen by a process with the root `root`: a name without `/` is searched along PATH, and links are
+    followed inside `root`. Raises ProvioError, which names the missing part: the program, a machine, a loader, a
+    shim.
     """
     file = _found(path, root)
     for _ in range(SCRIPTS):
@@ -50,7 +51,7 @@ def for_program(path: str, root: str = "/") -> Path:
 
 
 def installed_for(path: str) -> Path | None:
-    """Return the shim that a program's loader can take, or None."""
+    """Return the shim that a program's loader can load, or None."""
     try:
         return for_program(path)
     except ProvioError:
@@ -58,7 +59,7 @@ def installed_for(path: str) -> Path | None:
 
 
 def of(machine: str, library: str) -> Path:
-    """Return the shim of a machine (`x86_64`, `aarch64`) and a C library (`glibc`, `musl`); raises ProvioError where
+    """Return the shim for a machine (`x86_64`, `aarch64`) and a C library (`glibc`, `musl`); raises ProvioError if
     there is none."""
     own = HERE / NAME
     found = [shim for shim in (own, HERE / "preload" / f"{machine}-{library}" / NAME) if shim.exists()]
@@ -69,13 +70,13 @@ def of(machine: str, library: str) -> Path:
 
 
 def kind(shim: Path) -> tuple[str, str]:
-    """Return the machine and the C library that a shim is of."""
+    """Return the machine and the C library of a shim."""
     machine = _machine(_read(shim, 0, 64), str(shim))
     return machine, "glibc" if "libc.so.6" in needed(shim) else "musl"
 
 
 def _asked_for(file: Path, page: bytes, path: str) -> tuple[str, str]:
-    """Return the machine and the C library that a program asks for."""
+    """Return the machine and the C library that a program requires."""
     machine = _machine(page, path)
     start, size, count = struct.unpack_from("<Q14xHH", page, 32)
     layout = struct.Struct("<I4xQ16xQ")
@@ -86,7 +87,7 @@ def _asked_for(file: Path, page: bytes, path: str) -> tuple[str, str]:
     if not loader:
         raise Static(path, file)
     library = next((library for start, library in LOADERS.items() if loader.startswith(start)), None)
-    if library is None:  # one that was named anew, as by patchelf: the program still needs what it was linked with
+    if library is None:  # the loader was renamed, as by patchelf: the needed libraries name the C library
         names = needed(file)
         library = next((library for name, library in LIBRARIES.items() if name in names), None)
     if library is None:
@@ -112,20 +113,21 @@ def _read(file: Path, offset: int, size: int) -> bytes:
         raise ProvioError(f"{file} cannot be read: {error.strerror}") from error
 
 
-# ---- names below another root
+# ---- paths below another root
 
 
 def _found(path: str, root: str) -> Path:
     for place in [path] if "/" in path else [os.path.join(folder, path) for folder in os.get_exec_path()]:
         file = _below(root, place)
-        if file is not None and os.path.isfile(file) and os.access(file, os.X_OK):  # which no refusal raises for
+        if file is not None and os.path.isfile(file) and os.access(file, os.X_OK):  # a refusal does not raise
             return file
     where = "" if root == "/" else f" in {root}"
     raise ProvioError(f"{path}: there is no such program{where} that may be executed")
 
 
 def _below(root: str, path: str) -> Path | None:
-    """Return where a path of another root lies, its links followed as they are there; None: they go round."""
+    """Return the real location of a path below another root, with links resolved inside that root; None for a link
+    loop."""
     if root == "/":
         return Path(path)
     at: list[str] = []

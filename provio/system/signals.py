@@ -1,7 +1,8 @@
-"""The signals of a `provio run`: what comes to it while the command runs is passed on to that; what comes later ends it
-as any program.
+"""Forwards signals of `provio run`: those that arrive while the command runs go to the command; later ones act as
+usual.
 
-What the terminal sends reaches the command anyway, for it is in the same group; it is told from what a process sent.
+The command receives the terminal's signals directly, because it is in the same process group; so these are not
+forwarded. They are distinguished from signals that a process sent.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import time
 from types import FrameType
 
 FROM_TERMINAL = frozenset({signal.SIGINT, signal.SIGQUIT})
-# Not passed on: what cannot be caught, what a fault of provio's own raises, what stops both, and its child's end.
+# Not forwarded: signals that cannot be caught, faults of provio itself, job control (it stops both), and the
+# end of the child.
 OWN = frozenset(
     {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCHLD, signal.SIGSEGV}
     | {signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGPIPE, signal.SIGXFSZ}
@@ -21,10 +23,10 @@ OWN = frozenset(
 
 
 class Signals:
-    """Until the command is there a handler takes each signal; from then on they are blocked, and waited for.
+    """Handles signals before the command starts; afterwards blocks them and waits for them.
 
-    Afterwards a signal does as before; but it is put back when one comes: there are sixty of them, and to put back each
-    takes a tenth of what is done at an end.
+    When the command has ended, signals act as before. Each handler is restored only when its signal arrives: there
+    are sixty of them, and restoring all takes a tenth of the time of the work at the end.
     """
 
     def __init__(self) -> None:
@@ -35,7 +37,7 @@ class Signals:
 
     @property
     def awaited(self) -> set[int]:
-        """The signals that are waited for: those that are passed on, and the one of the command's end."""
+        """The signals to wait for: the forwarded ones and SIGCHLD."""
         return {*self.before, signal.SIGCHLD}
 
     def __enter__(self) -> Signals:
@@ -45,18 +47,18 @@ class Signals:
         return self
 
     def follow(self, process: subprocess.Popen[bytes]) -> None:
-        """From here on signals go to `process`; only now are they blocked: that is inherited."""
+        """Forward signals to `process` from now on. They are blocked only now, because a child inherits the mask."""
         self.process = process
         self.blocked = set(signal.pthread_sigmask(signal.SIG_BLOCK, self.awaited))
 
     def wait(self, process: subprocess.Popen[bytes]) -> int:
-        """Return how the command ended, as Popen says it."""
+        """Return the exit status of the command, as Popen gives it."""
         while process.poll() is None:
             self._answer(process, signal.sigwaitinfo(self.awaited))
         return process.returncode
 
     def goes_on(self, process: subprocess.Popen[bytes], seconds: float) -> bool:
-        """Wait for the command for a while; tell whether it goes on then."""
+        """Wait at most `seconds` for the command; return whether it still runs."""
         until = time.monotonic() + seconds
         while process.poll() is None:
             found = signal.sigtimedwait(self.awaited, max(0, until - time.monotonic()))
@@ -66,7 +68,7 @@ class Signals:
         return False
 
     def _answer(self, process: subprocess.Popen[bytes], found: signal.struct_siginfo) -> None:
-        """Pass a signal on, unless it is the terminal's, which the kernel sends to all."""
+        """Forward a signal, unless it is from the terminal: the kernel sends those to the whole group."""
         from_terminal = found.si_signo in FROM_TERMINAL and found.si_code > 0
         if found.si_signo != signal.SIGCHLD and not from_terminal:
             process.send_signal(found.si_signo)
@@ -89,4 +91,4 @@ class Signals:
             self.process.send_signal(number)
 
     def _keep(self, _number: int, _frame: FrameType | None) -> None:
-        """Before the command is there: it would have had it from the terminal."""
+        """Ignore a terminal signal before the command exists; the terminal would send it to the command too."""

@@ -1,4 +1,4 @@
-"""`statx(2)`, for the birth time that `os.stat` does not give: a path in, the facts of identity out."""
+"""Calls `statx(2)`, which gives the birth time that `os.stat` lacks, and parses the recorded facts of files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from provio.base.records import plain
 Record = dict[str, str]
 AT_FDCWD = -100
 STATX_BASIC_STATS, STATX_BTIME = 0x7FF, 0x800
-# struct statx: mask, inode, size; birth, change and modification as seconds and nanoseconds; the device's two numbers.
+# struct statx: mask, inode, size; birth, change and modification time as seconds and nanoseconds; the device's two
+# numbers.
 STATX = "=I28xQQ32xqI4xqI4xqI4x8xII"
 
 
 @plain(frozen=True, slots=True)
 class Facts:
-    """What `statx` said of a file: times in ns since 1970, size in bytes."""
+    """The result of `statx` for a file: times in ns since 1970, size in bytes."""
 
     device: str
     inode: int
@@ -29,7 +30,7 @@ class Facts:
 
     @staticmethod
     def of(record: Record) -> Facts:
-        """The facts that a record states of a file."""
+        """Return the facts of a file that a record states."""
         get = record.get
         return _facts(
             get("device", ""), get("inode", "0"), get("birthNs", "0"), get("mtimeNs", "0"), get("ctimeNs", "0"),
@@ -38,20 +39,20 @@ class Facts:
 
     @property
     def key(self) -> tuple[str, int, int, int, int]:
-        """What tells a version apart: all but the change time."""
+        """The fields that identify a version: all but the change time."""
         return self.device, self.inode, self.birth, self.mtime, self.size
 
     @property
     def lasting(self) -> tuple[str, int, int]:
-        """What stays the same of a file while its content changes."""
+        """The fields that stay the same while the content of a file changes."""
         return self.device, self.inode, self.birth
 
     def at(self, mtime: int, ctime: int, size: int) -> Facts:
-        """The same file at another time."""
+        """Return the same file at another time."""
         return Facts(self.device, self.inode, self.birth, mtime, ctime, size)
 
     def later(self, record: Record, prefix: str) -> Facts:
-        """What a record states of the same file later, under names that begin with `prefix`."""
+        """Return the later facts of the same file that a record states under names with the prefix `prefix`."""
         mtime, ctime, size = (record.get(name, "0") for name in _later_names(prefix))
         modified = int(mtime)
         changed = modified if ctime == mtime else int(ctime)
@@ -60,7 +61,7 @@ class Facts:
 
 @lru_cache(maxsize=512)  # many processes of a run open the same files
 def _facts(device: str, inode: str, birth: str, mtime: str, ctime: str, size: str) -> Facts:
-    """The facts, of which the equal ones are one object: there may be a hundred thousand in memory."""
+    """Return the facts; equal facts share one object, because there may be a hundred thousand in memory."""
     born = int(birth)
     modified = born if mtime == birth else int(mtime)
     changed = modified if ctime == mtime else int(ctime)
@@ -75,7 +76,7 @@ def _later_names(prefix: str) -> tuple[str, ...]:
 
 def facts(path: bytes) -> Facts:
     """Return the facts of the file at `path` (links followed); raises OSError as `stat` does."""
-    import ctypes  # slow to import, and most runs leave nothing to look at
+    import ctypes  # slow to import, and seldom needed
 
     answer = ctypes.create_string_buffer(256)
     libc = ctypes.CDLL(None, use_errno=True)

@@ -1,11 +1,11 @@
-"""Whether a graph holds: quads in (a store's, or a file's), findings out.
+"""Validation of a graph: quads (from a store or a file) in, findings out.
 
-    check       what the verb asks: a graph's constraints, shapes and lints
-    rules       the files of queries/constraints and queries/lints: PROV-CONSTRAINTS and lints, each a SPARQL question
-    order       the rules that ask for a loop
+    check       the entry point of the verb: constraints, shapes and lints of a graph
+    rules       the files of queries/constraints and queries/lints: PROV-CONSTRAINTS and lints, each a SPARQL query;
+                and the search for loops in the order of events
     shapes      ontology/shapes.ttl: as SPARQL, or with pyshacl
-    documents   files in, graphs to be asked out
+    documents   files in, graphs to validate out
     statements  PROV-XML and PROV-JSON in, quads out
 
-docs/validate.md says which constraint is asked how, and of what.
+docs/validate.md describes how each constraint is checked, and on which data.
 """

@@ -1,4 +1,4 @@
-"""What the verb asks: graphs in, an outcome out: everything that was asked of each, and what was found."""
+"""The entry point of the verb: graphs in, an outcome out with the rules that were applied and the findings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from provio.validate.rules import LINT, VIOLATION, Finding, Graph
 
 
 class Outcome(NamedTuple):
-    """What was asked of one thing (a file, a run, all runs), by label, and what was found."""
+    """The labels of the rules that were applied to one subject (a file, a run, all runs), and the findings."""
 
     what: str
     asked: tuple[str, ...]
@@ -22,7 +22,8 @@ class Outcome(NamedTuple):
 
 
 def check(what: str, graphs: Iterable[Graph], *, shacl: bool = False) -> Outcome:
-    """Ask the constraints and lints of each graph, and of those that provio made its shapes (`shacl`: by pyshacl)."""
+    """Apply the constraints and lints to each graph, and provio's shapes to provio's own graphs (`shacl`: by
+    pyshacl)."""
     asked = [rule.label for rule in rules.rules()]
     found: list[Finding] = []
     for graph in graphs:
@@ -35,7 +36,7 @@ def check(what: str, graphs: Iterable[Graph], *, shacl: bool = False) -> Outcome
 
 
 def _once(found: Iterable[Finding]) -> Iterator[Finding]:
-    """A finding that names the same nodes by the same rule again says nothing more."""
+    """Yield each finding once: one of the same rule with the same nodes adds no information."""
     seen = set()
     for finding in sorted(found, key=lambda one: (one.severity != VIOLATION, one.severity != LINT)):
         key = finding.rule, finding.graph, frozenset(finding.nodes), finding.message

@@ -1,7 +1,9 @@
-"""Files in, graphs to be asked out: one for the default graph and one for each named graph, each a bundle of its own.
+"""Reads files into graphs to validate: one for the default graph and one for each named graph, each a separate
+bundle.
 
-What PROV-O lets one leave out is put in first: the plain relation beside its qualified form, PROV's own sub-properties
-and sub-classes, and (apart, as `urn:provio:typeOf`) what a node is by its place in a relation.
+It first adds the statements that PROV-O permits to omit: the plain relation of a qualified one, PROV's own
+superproperties and superclasses, and (separately, as `urn:provio:typeOf`) the type of a node that follows from its
+position in a relation.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ KINDS = {
     "Person": "Agent", "Organization": "Agent", "SoftwareAgent": "Agent",
     "Revision": "Derivation", "Quotation": "Derivation", "PrimarySource": "Derivation",
 }  # fmt: skip
-# Of the relations between entities and activities: what each end is (PROV-CONSTRAINTS, constraint 50).
+# For relations between entities and activities: the type of each end (PROV-CONSTRAINTS, constraint 50).
 ENDS = {
     "used": ("Activity", "Entity"), "wasGeneratedBy": ("Entity", "Activity"),
     "wasInvalidatedBy": ("Entity", "Activity"), "wasStartedBy": ("Activity", "Entity"),
@@ -60,10 +62,10 @@ ENDS = {
 
 
 def graphs(path: Path) -> list[Graph]:
-    """Return the graphs of a file: a document and its bundles are asked each on its own, as PROV-CONSTRAINTS say.
+    """Return the graphs of a file: a document and its bundles are validated separately, as PROV-CONSTRAINTS requires.
 
-    Raises NothingKnown where there is no such file, ProvioError (with the line) for one that is not what its suffix
-    says.
+    Raises NothingKnown if there is no such file, ProvioError (with the line) if its content does not match its
+    suffix.
     """
     stores: dict[ox.NamedNode | ox.BlankNode | ox.DefaultGraph, list[ox.Quad]] = {}
     for quad in _read(path):
@@ -91,7 +93,7 @@ def _read(path: Path) -> Iterator[ox.Quad]:
         else:
             with path.open("rb") as stream:
                 yield from statements.quads(statements.of_xml(stream))
-    except SyntaxError as error:  # ElementTree's ParseError is one too
+    except SyntaxError as error:  # also ElementTree's ParseError
         line, column = getattr(error, "position", (error.lineno, error.offset))
         reason = " ".join(str(error.msg).split())
         place = f"{path}:{line}:{column}" if line is not None else path

@@ -1,9 +1,9 @@
-"""The rules: files of `queries/constraints` and `queries/lints` in, and a graph; what breaks them out.
+"""The rules, read from `queries/constraints` and `queries/lints`, and their application to a graph.
 
-Each file is one SELECT whose solutions are what is wrong. Its header has `name`, `title`, `severity` (violation, lint),
-`says` (the message: variables in braces), and where it applies `number` (of the W3C recommendation), `clocks` (two
-variables, the activities whose clocks are compared), `order` (two variables: what must come before what; a loop with a
-`?strict` step is wrong), `meaning` (for readers). The folder is the registry.
+Each file is one SELECT whose solutions are the errors. Its header has `name`, `title`, `severity` (violation, lint),
+`says` (the message, with variables in braces), and if applicable `number` (in the W3C recommendation), `clocks` (two
+variables: the activities whose clocks are compared), `order` (two variables, the first of which must precede the
+second; a loop with a `?strict` step is an error) and `meaning` (for readers). The folder is the registry.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from provio.base.vocab import NS, PREFIXES, PROV
 from provio.store import implied
 from provio.store.sparql_patterns import widened
 
-# What must come before what in, the steps that close a loop out.
+# Loops in the order of events.
 
 
 Node = TypeVar("Node")
 
 
 def loops(steps: Iterable[tuple[Node, Node, bool]]) -> list[tuple[Node, Node]]:
-    """Return the strict steps (before, after, strict) that lie on a loop."""
+    """Return the strict steps that are on a loop; `steps` are (before, after, strict)."""
     numbers: dict[Node, int] = {}
     edges: set[tuple[int, int]] = set()
     strict: set[tuple[int, int]] = set()
@@ -51,7 +51,7 @@ def loops(steps: Iterable[tuple[Node, Node, bool]]) -> list[tuple[Node, Node]]:
 
 
 def _peeled(edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Return the edges that are left when every node that nothing leads to was taken away, again and again."""
+    """Return the edges that remain after the repeated removal of all nodes without incoming edges."""
     leads: dict[int, list[int]] = defaultdict(list)
     arrivals: dict[int, int] = defaultdict(int)
     for before, after in edges:
@@ -71,15 +71,15 @@ def _peeled(edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
 QUERIES = Path(__file__).parent.parent / "queries"
 FOLDERS = ("constraints", "lints")
 VIOLATION, LINT = "violation", "lint"
-# What a store states as a sub-property alone.
+# A store states this sub-property without the wider property.
 USED, WIDER = re.compile(rf"(?:\bprov:used|<{PROV}used>)(?= [?<])"), "(prov:used|provio:usedAsNoise)"
 
-# Of one activity: the host whose clock its times are of, where the graph says it.
+# The host whose clock the times of an activity come from, if the graph contains it.
 HOST = "SELECT ?host WHERE {{ {} provio:partOf* ?whole . ?whole provio:host ?host }} LIMIT 1"
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong, or (a lint) worth a look: the rule's label and title, what, and in which graph."""
+    """One error, or (for a lint) one suspicious place: the rule's label and title, the message, and the graph."""
 
     rule: str
     title: str
@@ -91,7 +91,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """A question whose answers are what is wrong."""
+    """A query whose answers are the errors."""
 
     name: str
     title: str
@@ -101,17 +101,17 @@ class Rule:
     number: str = ""
     clocks: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()  # patterns of `?this`: where one of them matches nothing, nothing breaks it
+    needs: tuple[str, ...] = ()  # patterns of `?this`: if one of them matches no node, there are no errors
 
     @property
     def label(self) -> str:
-        """What names it in an output: the constraint's number before its name."""
+        """The rule's name in outputs, after the constraint's number."""
         return f"{self.number} {self.name}" if self.number else self.name
 
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    """Return every rule, constraints before lints, by the names of their files."""
+    """Return all rules, constraints before lints, ordered by file name."""
     return tuple(_read(path) for folder in FOLDERS for path in sorted((QUERIES / folder).glob("*.rq")))
 
 
@@ -125,8 +125,8 @@ def _read(path: Path) -> Rule:
 
 
 class Graph:
-    """What is asked: one graph of a store, or the union of all; where it holds the classes of PROV that others imply
-    (`provio.store.implied`), each pattern goes through them."""
+    """The data that the rules query: one graph of a store, or the union of all. If it contains the PROV classes that
+    others imply (`provio.store.implied`), each pattern goes through them."""
 
     def __init__(self, store: ox.Store, name: str | None = None, *, union: bool = False) -> None:
         self.store = store
@@ -141,14 +141,14 @@ class Graph:
             self.options["default_graph"] = [ox.NamedNode(name), ox.NamedNode(implied.CLASSES)]
 
     def quads(self) -> Iterator[ox.Quad]:
-        """Yield what it says, with what that implies."""
+        """Yield the quads of the graph, with the quads that they imply."""
         wanted = None if "use_default_graph_as_union" in self.options else ox.DefaultGraph()
         name = ox.NamedNode(self.name) if self.name and wanted else wanted
         found = self.store.quads_for_pattern(None, None, None, name)
         return implied.quads(found) if self.implies else found
 
     def solutions(self, query: str) -> Iterator[dict[str, ox.NamedNode | ox.BlankNode | ox.Literal]]:
-        """Yield the solutions of a SELECT: variable → term, unbound ones left out."""
+        """Yield the solutions of a SELECT: variable → term, without the unbound ones."""
         query = USED.sub(WIDER, widened(query)) if self.implies else query
         answer = self.store.query(query, **self.options)  # type: ignore[arg-type]
         assert isinstance(answer, ox.QuerySolutions)  # noqa: S101 - the rules are SELECTs
@@ -157,24 +157,24 @@ class Graph:
             yield {name: solution[name] for name in names if solution[name] is not None}
 
     def has(self, pattern: str) -> bool:
-        """Return whether it has a node of a pattern."""
+        """Return whether the graph has a node that matches a pattern."""
         if pattern not in self._has:
             self._has[pattern] = any(self.solutions(f"SELECT ?this WHERE {{ {pattern} }} LIMIT 1"))
         return self._has[pattern]
 
     def is_ours(self) -> bool:
-        """Return whether provio made it, so that provio's own shapes are to hold: it has a Run."""
+        """Return whether provio made the graph, so that provio's own shapes apply: it contains a Run."""
         return bool(self.store.query(f"ASK {{ ?run a <{NS}Run> }}", **self.options))  # type: ignore[arg-type]
 
     def host(self, activity: ox.NamedNode | ox.BlankNode | ox.Literal) -> str | None:
-        """Return the host that an activity ran on, where the graph says it."""
+        """Return the host that an activity ran on, None if the graph does not contain it."""
         if not isinstance(activity, ox.NamedNode):
             return None
         return next((row["host"].value for row in self.solutions(HOST.format(activity))), None)
 
 
 def findings(graph: Graph, chosen: Iterable[Rule] | None = None) -> Iterator[Finding]:
-    """Yield what breaks the rules in a graph."""
+    """Yield the errors in a graph by the given rules."""
     for rule in rules() if chosen is None else chosen:
         if all(graph.has(pattern) for pattern in rule.needs):
             yield from _broken(graph, rule)
@@ -195,7 +195,8 @@ def _broken(graph: Graph, rule: Rule) -> Iterator[Finding]:
 
 
 def onward(rule: Rule) -> str:
-    """Return an order's query of the steps alone from what another step leads to: a loop has no others."""
+    """Return an order's query, restricted to the steps from nodes that another step leads to: a loop has no other
+    steps."""
     before, after = rule.order
     head, _, body = rule.query.partition("WHERE")
     earlier = re.sub(rf"\?{after}\b", f"?{before}", re.sub(rf"\?{before}\b", "?earlier", body))
@@ -205,7 +206,8 @@ def onward(rule: Rule) -> str:
 def _two_clocks(
     graph: Graph, one: ox.NamedNode | ox.BlankNode | ox.Literal, other: ox.NamedNode | ox.BlankNode | ox.Literal
 ) -> bool:
-    """Clocks of two hosts differ: an order that is wrong between them says more of the clocks than of the history."""
+    """Return whether two activities ran on different hosts: a wrong order between their clocks indicates clock skew
+    rather than a wrong history."""
     hosts = {graph.host(one), graph.host(other)}
     return len(hosts) == 2 and None not in hosts
 
@@ -215,7 +217,7 @@ def _say(says: str, row: dict[str, ox.NamedNode | ox.BlankNode | ox.Literal]) ->
 
 
 def shown(term: ox.NamedNode | ox.BlankNode | ox.Literal | None) -> str:
-    """Return a term as people read it: a known prefix for its namespace, a literal's text."""
+    """Return a term for users: a known prefix instead of its namespace, the text of a literal."""
     if term is None:
         return "something"
     if isinstance(term, ox.NamedNode):

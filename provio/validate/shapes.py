@@ -1,8 +1,8 @@
-"""`ontology/shapes.ttl` in, rules out: what SHACL says, as SPARQL; or the same shapes asked by pyshacl itself.
+"""Compiles `ontology/shapes.ttl` (SHACL) to rules in SPARQL, or validates with the same shapes by pyshacl.
 
-pyshacl looks at each node in Python: right for a graph of a few thousand triples, hours for a store. So each component
-of each shape becomes one SELECT of the nodes that break it; tests hold that both find the same nodes. Known here are
-the words of SHACL that the shapes use; another one raises.
+pyshacl examines each node in Python: suitable for a graph of a few thousand triples, but hours for a store. So each
+component of each shape becomes one SELECT of the nodes that violate it; tests check that both find the same nodes.
+Only the SHACL terms that the shapes use are supported; any other raises an error.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from provio.validate.rules import VIOLATION, Finding, Graph, Rule, shown
 SH = "http://www.w3.org/ns/shacl#"
 SHAPES = Path(__file__).parent.parent / "ontology" / "shapes.ttl"
 ONTOLOGY = SHAPES.with_name("provio.ttl")
-MOST = 100_000  # triples that pyshacl is given: some minutes
+MOST = 100_000  # the most triples that pyshacl receives; it takes some minutes for them
 TARGETS = {
     "targetObjectsOf": "?other {} ?this .",
     "targetSubjectsOf": "?this {} ?other .",
 }
 ASIDE = {"path", "message", "targetClass", *TARGETS}
 
-# The part of a shape that a component is: a pattern that must not match, whatever the node (`wrong`) or of the target
-# alone (`unlike`), one that must match (`missing`), or an expression that is true of what is wrong (`test`).
+# The part of a shape that a component is: a pattern that must not match for any node (`wrong`) or for the target only
+# (`unlike`), one that must match (`missing`), or an expression that is true for a violation (`test`).
 Part = tuple[str, str]
 Term = ox.NamedNode | ox.BlankNode | ox.Literal
 
@@ -41,13 +41,13 @@ def rules() -> tuple[Rule, ...]:
 
 
 class _Compiler:
-    """Reads the shapes' graph; variables are numbered, so that no two patterns share one."""
+    """Compiles the graph of the shapes; variables are numbered, so that no two patterns share one."""
 
     def __init__(self) -> None:
         self.store = ox.Store()
         self.store.bulk_load(path=str(SHAPES), format=ox.RdfFormat.TURTLE)
         self.fresh = (f"?v{number}" for number in count())
-        self.target = ""  # the pattern of the nodes of the shape at hand
+        self.target = ""  # the pattern of the nodes of the current shape
 
     def rules(self) -> Iterator[Rule]:
         typed = self.store.quads_for_pattern(None, ox.NamedNode(RDF + "type"), ox.NamedNode(SH + "NodeShape"), None)
@@ -60,9 +60,9 @@ class _Compiler:
                 yield Rule(f"shape {name}", f"A well-formed {name}", VIOLATION, says, query, needs=needs)
 
     def _broken(self, part: Part) -> str:
-        """Return the pattern of the nodes that break a part.
+        """Return the pattern of the nodes that violate a part.
 
-        Each SELECT is joined by hash: a look for each node would take ten times as long.
+        Each SELECT is joined by hash: a lookup for each node would take ten times as long.
         """
         how, text = part
         target = f"{{ SELECT ?this WHERE {{ {self.target} }} }}"
@@ -90,9 +90,9 @@ class _Compiler:
     def _parts(
         self, shape: ox.NamedNode | ox.BlankNode, node: str, *, within: bool = False
     ) -> Iterator[tuple[str, Part]]:
-        """Yield what is wrong with a node in words, and the pattern or expression that finds it.
+        """Yield each violation of a node in words, with the pattern or expression that finds it.
 
-        `within` another pattern the node is known, and so each is a plain one.
+        If the shape is nested (`within`), another pattern binds the node, and each part is a simple pattern.
         """
         for quad in sorted(self.store.quads_for_pattern(shape, None, None, None), key=str):
             word, value = quad.predicate.value.removeprefix(SH), quad.object
@@ -101,7 +101,7 @@ class _Compiler:
             elif word == "sparql":
                 yield from self._sparql(value, node)  # type: ignore[arg-type]
             elif word == "not" and (other := self._one(value, "class")) and not within:  # type: ignore[arg-type]
-                # Two classes: joined, not looked up for each node.
+                # Two classes: a join instead of a lookup for each node.
                 yield f"not {other}", ("unlike", f"{{ SELECT ?this WHERE {{ ?this a {other} }} }}")
             elif word in ("class", "or") and not within:
                 yield f"{word} {self._words(value)}", self._of_node(word, value)  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ class _Compiler:
                 yield f"{word} {self._words(value)}", ("test", self._wrong(word, value, node))  # type: ignore[arg-type]
 
     def _of_node(self, word: str, value: Term) -> Part:
-        """Return the part of a node of the target that is of a class, or conforms to one of several shapes."""
+        """Return the part for a target node that must have a class or conform to one of several shapes."""
         classes = self._classes(word, value)
         if classes:
             return "missing", _is_a("?this", classes, next(self.fresh), known=False)
@@ -118,7 +118,7 @@ class _Compiler:
         return "unlike", f"{{ SELECT ?this WHERE {{ {broken} }} }} FILTER({self._none(others, '?this')})"
 
     def _classes(self, word: str, value: Term) -> list[Term]:
-        """Return the classes of one of which a component wants a node to be; nothing where it wants something else."""
+        """Return the classes of which a component requires one; empty if the component has another requirement."""
         if word == "class":
             return [value]
         shapes = list(self._list(value)) if word == "or" else []
@@ -127,7 +127,7 @@ class _Compiler:
         return [one for classes in found for one in classes] if alone and all(found) else []
 
     def _none(self, shapes: Iterable[Term], node: str) -> str:
-        """Return the expression that is true of a node that conforms to none of some shapes."""
+        """Return the expression that is true for a node that conforms to none of some shapes."""
         return " && ".join(f"({self._breaks(shape, node)})" for shape in shapes)
 
     def _words(self, value: Term) -> str:
@@ -148,11 +148,11 @@ class _Compiler:
                 yield str(said), self._of_values(word, value, focus, path, within)  # type: ignore[arg-type]
 
     def _path(self, path: Term) -> list[Term]:
-        """Return the properties that a path follows: one, or the one or the other."""
+        """Return the properties of a path: one, or several alternatives."""
         alternatives = self._said(path, "alternativePath") if isinstance(path, ox.BlankNode) else []
         return list(self._list(alternatives[0])) if alternatives else [path]
 
-    def _of_values(  # noqa: PLR0911 - a word, a return
+    def _of_values(  # noqa: PLR0911 - one return per SHACL term
         self, word: str, value: Term, focus: str, path: str, within: bool
     ) -> Part:
         one, other = next(self.fresh), next(self.fresh)
@@ -166,7 +166,7 @@ class _Compiler:
         if word == "maxCount" and within:
             return "wrong", pattern + f"{focus} {path} {other} . FILTER(!sameTerm({one}, {other}))"
         every = pattern if within else f"{{ SELECT {focus} {one} WHERE {{ {pattern} }} }}"
-        if word == "maxCount":  # counted first: to tell all values apart takes twice as long
+        if word == "maxCount":  # counts first: a comparison of all values takes twice as long
             counted = f"{{ SELECT {focus} WHERE {{ {pattern} }} GROUP BY {focus} HAVING (COUNT({one}) > 1) }}"
             return (
                 "wrong",
@@ -181,7 +181,7 @@ class _Compiler:
         return "wrong", f"{every} FILTER({self._wrong(word, value, one)})"
 
     def _wrong(self, word: str, value: Term, node: str) -> str:
-        """Return the expression that is true of a node that breaks one component."""
+        """Return the expression that is true for a node that violates one component."""
         if word == "or":
             return self._none(self._list(value), node)
         plain = {
@@ -197,7 +197,7 @@ class _Compiler:
         return plain[word]()
 
     def _breaks(self, shape: Term, node: str) -> str:
-        """Return the expression that is true of a node that does not conform to a shape within another."""
+        """Return the expression that is true for a node that does not conform to a nested shape."""
         exist = {"wrong": "EXISTS {{ {} }}", "missing": "NOT EXISTS {{ {} }}", "test": "({})"}
         parts = [exist[how].format(text) for _, (how, text) in self._parts(shape, node, within=True)]  # type: ignore[arg-type]
         return " || ".join(parts) or "false"
@@ -211,9 +211,9 @@ class _Compiler:
 
 
 def _is_a(node: str, classes: list[Term], variable: str, *, known: bool) -> str:
-    """Return the pattern of a node of a class or of one below it, for a store infers none.
+    """Return the pattern of a node of a class or a subclass, because a store infers nothing.
 
-    Where the node is `known` its classes are few; where not, each class leads to its nodes.
+    A `known` node has few classes; for an unknown node, each class leads to its nodes.
     """
     wanted = {str(one.value) for one in classes}
     below = [
@@ -227,7 +227,7 @@ def _is_a(node: str, classes: list[Term], variable: str, *, known: bool) -> str:
 
 
 def by_pyshacl(graph: Graph) -> Iterator[Finding]:
-    """Yield what pyshacl finds; raises ProvioError where it is not installed or the graph is too large for it."""
+    """Yield the findings of pyshacl; raises ProvioError if it is not installed or the graph is too large for it."""
     try:
         import pyshacl
         import rdflib
@@ -238,7 +238,7 @@ def by_pyshacl(graph: Graph) -> Iterator[Finding]:
         raise ProvioError(f"{len(triples)} triples are too many for pyshacl (at most {MOST}): leave --shacl out")
     data = rdflib.Graph().parse(data=ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"", format="nt")
     shapes, ontology = (rdflib.Graph().parse(path) for path in (SHAPES, ONTOLOGY))
-    for name, above in vocabulary().parents.items():  # the user's own are in no file of ours
+    for name, above in vocabulary().parents.items():  # the ontology's file does not contain the user's classes
         for one in above:
             ontology.add((rdflib.URIRef(name), rdflib.RDFS.subClassOf, rdflib.URIRef(one)))
     _, report, _ = pyshacl.validate(data, shacl_graph=shapes, ont_graph=ontology, inference="none")

@@ -1,7 +1,7 @@
-"""PROV-XML and PROV-JSON in, PROV-O quads out: each statement with its qualified form.
+"""Converts PROV-XML and PROV-JSON to PROV-O quads: each statement with its qualified form.
 
-Two things that RDF cannot say are said with `NONE`: an end that a statement must have and lacks, and, where one
-statement of an identifier has a plan (or a derivation's activity, generation, usage) and another has none, that none
+`NONE` expresses two things that RDF cannot: a required end of a statement that is missing; and, if one statement of
+an identifier has a plan (or a derivation's activity, generation, usage) and another has none, the absence of it
 (PROV-CONSTRAINTS, table 3: an absent one means that there is none; any other absent end is merely unknown).
 """
 
@@ -25,9 +25,9 @@ Term = ox.NamedNode | ox.BlankNode | ox.Literal
 
 
 class Kind(NamedTuple):
-    """How a statement reads in PROV-O: its two ends, its qualified form, the properties of its other arguments.
+    """The form of a statement in PROV-O: its two ends, its qualified form, the properties of its other arguments.
 
-    `needs` are the arguments that it must have; `absent` those that, where they are not there, are known not to be.
+    `needs` are the required arguments; `absent` those whose absence means that they do not exist.
     """
 
     subject: str
@@ -76,7 +76,8 @@ TIMES = {"startTime": "startedAtTime", "endTime": "endedAtTime"}
 
 @dataclass
 class Statement:
-    """One statement: its kind, identifier, arguments (a list each, to hold what several statements of it say)."""
+    """One statement: its kind, identifier and arguments (a list each, for the values of several statements with its
+    identifier)."""
 
     kind: str
     identifier: Term | None
@@ -85,14 +86,14 @@ class Statement:
     types: list[Term] = field(default_factory=list)
 
     def add(self, name: str, value: Term) -> None:
-        """Add a value of an argument, once."""
+        """Add a value of an argument, unless it is there already."""
         values = self.arguments.setdefault(name, [])
         if value not in values:
             values.append(value)
 
 
 def quads(statements: Iterator[Statement]) -> Iterator[ox.Quad]:
-    """Yield what statements say, those of one kind and identifier in one bundle taken together."""
+    """Yield the quads of statements; those of one kind and identifier in one bundle are combined."""
     whole: dict[object, Statement] = {}
     for number, one in enumerate(statements):
         _say_none(one)
@@ -107,7 +108,8 @@ def quads(statements: Iterator[Statement]) -> Iterator[ox.Quad]:
 
 
 def _say_none(one: Statement) -> None:
-    """State what is absent and thereby known not to be; of a derivation that names its activity, nothing is."""
+    """Add the arguments whose absence means that they do not exist; a derivation that names its activity has none of
+    these."""
     absent = RELATIONS[one.kind].absent if one.kind in RELATIONS else ()
     if one.kind == "wasDerivedFrom" and "activity" in one.arguments:
         absent = ()
@@ -154,7 +156,8 @@ def _qualified(one: Statement, kind: Kind, subjects: list[Term]) -> Iterator[ox.
 
 
 def _matters(one: Statement, name: str) -> bool:
-    """An activity that a derivation does not have matters where it says what that used or generated."""
+    """Return whether the absent activity of a derivation matters: it does if the derivation names a generation or a
+    usage."""
     events = (*one.arguments.get("generation", ()), *one.arguments.get("usage", ()))
     return one.kind == "wasDerivedFrom" and name == "activity" and any(event != NONE for event in events)
 
@@ -165,7 +168,7 @@ def _quad(subject: Term, predicate: str, value: Term, one: Statement) -> ox.Quad
 
 
 def _term(name: str, prefixes: dict[str, str]) -> Term:
-    """Return the node of a qualified name; a prefix that is not declared stands for itself."""
+    """Return the node of a qualified name; an undeclared prefix stands for itself."""
     prefix, colon, local = name.rpartition(":")
     if prefix == "_":
         return ox.BlankNode("b" + re.sub(r"\W", "_", local))
@@ -183,7 +186,7 @@ def _value(name: str, text: str, prefixes: dict[str, str]) -> Term:
 
 
 def of_json(text: str) -> Iterator[Statement]:
-    """Yield the statements of a PROV-JSON document; raises ValueError for what is none."""
+    """Yield the statements of a PROV-JSON document; raises ValueError for an invalid document."""
     document = json.loads(text)
     if not isinstance(document, dict):
         raise ValueError("a PROV-JSON document is an object")
@@ -225,7 +228,8 @@ QNAMES = ("xsd:qname", "prov:qualified_name", "xsd:anyuri", "prov:internationali
 
 
 def _types(text: str, prefixes: dict[str, str]) -> list[Term]:
-    """Return a type; that a thing is an entity, an activity or an agent, only its own statement says."""
+    """Return a type as a list; empty for an entity, an activity or an agent: only the node's own statement declares
+    these."""
     node = _term(text.strip(), prefixes)
     return [node] if node.value not in {PROV + kind.capitalize() for kind in ELEMENTS} else []
 
@@ -237,7 +241,7 @@ def of_xml(stream: IO[bytes]) -> Iterator[Statement]:
     """Yield the statements of a PROV-XML document (`bundleContent`, or `bundle` as ProvToolbox writes it)."""
     prefixes: dict[str, str] = {}
     root = None
-    for event, item in ElementTree.iterparse(stream, ["start-ns", "start"]):  # noqa: S314 - a file its reader chose
+    for event, item in ElementTree.iterparse(stream, ["start-ns", "start"]):  # noqa: S314 - a file that the user chose
         if event == "start-ns":
             prefixes.setdefault(*item)
         elif root is None:

@@ -1,16 +1,16 @@
-"""Container runtimes: one file each; the folder is the registry.
+"""Container runtimes, one file each; the folder is the registry.
 
-A runtime turns a `Start` (what is to be started, and what of the outside it must see) into its own command line. It
-starts nothing itself. Each file holds
+A runtime converts a `Start` (the command, and the host folders that it must see) into its own command line. It starts
+nothing itself. Each file defines
 
-    PROGRAMS    the commands it is called by, the likeliest first
-    TAKES       the forms of images that it takes (`FOLDER`, `SIF`, `SQUASHFS`, `ADDRESS`, `NAME`)
+    PROGRAMS    its commands, the most likely first
+    TAKES       the forms of images that it accepts (`FOLDER`, `SIF`, `SQUASHFS`, `ADDRESS`, `NAME`)
     command     Start → the words of its command line
-    seen        optional: Start → folders of the outside that it shows by itself, at their own path
-    root        optional: an image's name → the folder that holds it, where there is one
-    lacking     optional: Start → the first folder to be bound that an image which cannot be written has not, or nothing
-    NEEDS_FOLDERS   optional: whether it binds only to folders that an image has
-    facts       optional: program, image → the command that tells what an image is, as JSON
+    seen        optional: Start → folders of the host that it shows by itself, at their own path
+    root        optional: an image's name → the folder of its content, if there is one
+    lacking     optional: Start → the first bind folder that is absent from an image which cannot be written, or empty
+    NEEDS_FOLDERS   optional: whether it binds only to folders that an image contains
+    facts       optional: program, image → the command that prints the facts of an image, as JSON
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MODES = ("run", "exec", "shell")
 
 @plain(frozen=True)
 class Start:
-    """What is to be started in a container.
+    """A command to start in a container.
 
-    `mode` is `run` (what the image is for, with `command` as its arguments), `exec` (`command`) or `shell`. `options`
-    are the user's own, for the runtime. Each of `binds` is a folder outside that is to be seen under the same name.
+    `mode` is `run` (the image's own program, with `command` as its arguments), `exec` (`command`) or `shell`.
+    `options` are the user's own, for the runtime. Each of `binds` is a host folder to show under the same name.
     """
 
     program: str
@@ -49,18 +49,18 @@ class Start:
     shell: str = "/bin/sh"
 
     def says(self, *options: str) -> bool:
-        """Tell whether the user's own options hold one of these."""
+        """Return whether the user's own options contain one of these."""
         words = {word.partition("=")[0] for word in self.options}
         return bool(words & set(options))
 
     def showing(self, binds: Sequence[str]) -> Start:
-        """Return the same, with other binds."""
+        """Return a copy with other binds."""
         return replace(self, binds=tuple(binds))
 
 
 @plain(frozen=True)
 class Runtime:
-    """A runtime that is installed: its name, the command it is called by, and its file."""
+    """An installed runtime: its name, its command, and its module."""
 
     name: str
     program: str
@@ -71,7 +71,7 @@ class Runtime:
         return list(self.module.command(start))
 
     def asked(self, name: str, default: Callable[..., object], *arguments: object) -> object:
-        """Return what its function of that name says, or the default's answer where it has none."""
+        """Call the runtime's function of this name, or `default` if it has none; return the result."""
         return getattr(self.module, name, default)(*arguments)
 
 
@@ -82,12 +82,12 @@ def names() -> list[str]:
 
 
 def load(name: str) -> ModuleType:
-    """Return the file of a runtime."""
+    """Return the module of a runtime."""
     return import_module(f"{__name__}.{name}")
 
 
 def form_of(image: str) -> str:
-    """Return which form an image is given in; raises ProvioError for a path at which there is none."""
+    """Return the form of an image; raises ProvioError for a path without an image."""
     if not image:
         raise ProvioError("no image was named: the name is empty")
     if "://" in image:
@@ -106,7 +106,7 @@ def form_of(image: str) -> str:
 def _of_file(image: str) -> str:
     try:
         head = b""
-        if os.path.isfile(image):  # who reads from a FIFO waits for whoever writes to it
+        if os.path.isfile(image):  # a read from a FIFO waits for a writer
             with open(image, "rb") as file:
                 head = file.read(64)
     except OSError as error:
@@ -119,12 +119,12 @@ def _of_file(image: str) -> str:
 
 
 def chosen(image: str, form: str, wanted: str | None = None) -> Runtime:
-    """Return the runtime for an image: the wanted one, or the first that is installed and takes it."""
+    """Return the runtime for an image: the wanted one, or the first installed one that accepts it."""
     if wanted and wanted not in names():
         raise ProvioError(f"no runtime {wanted!r} is known: choose from {', '.join(names())}")
     fitting, without = [], ""
     for name in [wanted] if wanted else names():
-        module = load(name)  # one after the other: most are not wanted
+        module = load(name)  # imported one by one: most are not needed
         if form not in module.TAKES or not _means(module, image, form):
             continue
         fitting.append(module)
@@ -142,7 +142,8 @@ def chosen(image: str, form: str, wanted: str | None = None) -> Runtime:
 
 
 def _anywhere(image: str) -> str:
-    """A runtime that tells nothing of where its images lie may have it."""
+    """Return the image itself: a runtime without `root` does not report where its images are, so it may have this
+    one."""
     return image
 
 

@@ -1,6 +1,6 @@
 """Apptainer: SIF, sandbox folders and `docker://`, `oras://`, `library://`.
 
-Binds are made at any path; variables are given by `--env`, one each, for a comma separates several.
+It binds at any path. Each variable needs its own `--env`, because a comma separates several.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ PREFIX = "APPTAINERENV_"
 
 
 def command(start: Start) -> list[str]:
-    """Return the command line. What has a comma, which `--env` would split at, goes by `APPTAINERENV_` alone."""
+    """Return the command line. A value with a comma, at which `--env` would split it, is passed by `APPTAINERENV_`
+    alone."""
     words = [start.program, start.mode]
     for folder in start.binds:
         words += ["--bind", f"{folder}:{folder}"]
@@ -26,5 +27,5 @@ def command(start: Start) -> list[str]:
 
 
 def surroundings(start: Start) -> dict[str, str]:
-    """Return the variables of the runtime itself, which it hands on without their prefix."""
+    """Return the variables for the runtime itself, which it passes on without their prefix."""
     return {PREFIX + name: value for name, value in start.variables.items() if "," in value or '"' in value}

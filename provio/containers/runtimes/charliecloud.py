@@ -1,8 +1,8 @@
-"""Charliecloud: folders, SquashFS where its `ch-run` is built for it, and names in the storage of `ch-image`.
+"""Charliecloud: folders, SquashFS if its `ch-run` is built with it, and names in the storage of `ch-image`.
 
-The image is mounted read-only, so a bind needs a folder that is there: what the runtime does not show by itself is
-made in the image, as `ch-run --write` would; into SquashFS nothing is. An image has no command of its own: `run` does
-what `exec` does.
+The image is mounted read-only, so a bind needs an existing folder. Folders that the runtime does not show by itself
+are made in the image, as `ch-run --write` would; in SquashFS they cannot be made. An image has no command of its own:
+`run` does the same as `exec`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TAKES = (FOLDER, SQUASHFS, NAME)
 SCHEMES: tuple[str, ...] = ()
 TMP = "/tmp"  # noqa: S108 (where ch-run shows TMPDIR)
 PRIVATE = ("-t", "--private-tmp")
-NEEDS_FOLDERS = True  # it binds only to what is there
+NEEDS_FOLDERS = True  # it binds only to existing folders
 
 
 def command(start: Start) -> list[str]:
@@ -41,19 +41,19 @@ def command(start: Start) -> list[str]:
 
 
 def _there(start: Start, folder: str) -> None:
-    """Raise ProvioError where what is shown at /tmp has no such folder to bind to."""
+    """Raise ProvioError if the folder shown at /tmp does not contain the folder to bind to."""
     shown = os.environ.get("TMPDIR", TMP).rstrip("/") + folder.removeprefix(TMP)
     if folder.startswith(TMP + "/") and not start.says(*PRIVATE) and not os.path.isdir(shown):
         raise ProvioError(f"ch-run shows TMPDIR at /tmp, and {folder} is not in it: mkdir -p {shown}, or unset TMPDIR")
 
 
 def _quoted(value: str) -> str:
-    """A value whose own outer quotes would be taken off has others around it."""
+    """Return a value with additional quotes if ch-run would remove its own outer quotes."""
     return f"'{value}'" if value.startswith("'") and value.endswith("'") else value
 
 
 def seen(start: Start) -> list[str]:
-    """Return what the runtime shows by itself."""
+    """Return the folders that the runtime shows by itself."""
     own = ["/dev", "/proc", "/sys"]
     if not start.says(*PRIVATE) and os.environ.get("TMPDIR", TMP).rstrip("/") == TMP:
         own.append(TMP)
@@ -63,7 +63,7 @@ def seen(start: Start) -> list[str]:
 
 
 def _users_binds(options: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """What the user's own options bind: source, colon, place."""
+    """Yield the binds in the user's own options: source, colon, place."""
     for word, following in zip(options, [*options[1:], ""], strict=False):
         said = following if word in ("-b", "--bind") else word.removeprefix("--bind=").removeprefix("-b")
         if said != word and said.startswith("/"):
@@ -71,12 +71,13 @@ def _users_binds(options: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def lacking(start: Start) -> str:
-    """Return the first folder to bind that a SquashFS has not, as ch-run says when it is to start what is not there."""
+    """Return the first bind folder that is absent from a SquashFS, from the error of ch-run when it starts a program
+    that does not exist."""
     if start.form != SQUASHFS or not start.binds:
         return ""
     env = {**os.environ, **surroundings(start), "LC_ALL": "C"}
     call = command(replace(start, mode="exec", command=("/proc/none",)))
-    with contextlib.suppress(OSError, subprocess.SubprocessError):  # what is wrong else, it says when it is started
+    with contextlib.suppress(OSError, subprocess.SubprocessError):  # the start itself reports other errors
         tried = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=60, check=False)
         missing = re.search(rb"can't mkdir: (.*): ", tried.stderr)
         place = os.fsdecode(missing[1]) if missing else ""
@@ -85,20 +86,20 @@ def lacking(start: Start) -> str:
 
 
 def _below(folder: str, place: str) -> bool:
-    """Whether a place that could not be made in an image is that of a folder, or of one above."""
+    """Return whether a place that could not be made in an image is that of a folder, or of one above it."""
     parts = folder.split("/")
     return any(place.endswith("/".join(parts[:count])) for count in range(2, len(parts) + 1))
 
 
 def root(image: str) -> str | None:
-    """Return the folder of an image in the storage of `ch-image`."""
+    """Return the folder of an image in the storage of `ch-image`; None if it is absent."""
     storage = os.environ.get("CH_IMAGE_STORAGE") or f"/var/tmp/{_user()}.ch"  # noqa: S108
     found = os.path.join(storage, "img", image.replace("/", "%").replace(":", "+"))
     return found if os.path.isdir(found) else None
 
 
 def surroundings(_: Start) -> dict[str, str]:
-    """Return what the runtime does nothing without."""
+    """Return the variables that the runtime requires."""
     return {"USER": _user()}
 
 

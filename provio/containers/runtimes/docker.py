@@ -1,6 +1,6 @@
-"""Docker: names of images, `docker://` before them or not.
+"""Docker: names of images, with or without `docker://`.
 
-Its containers run as root of the machine unless told otherwise: what they write is to be the user's own.
+Its containers run as root of the host by default; `--user` makes the files that they write the user's own.
 """
 
 from __future__ import annotations

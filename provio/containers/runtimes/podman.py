@@ -1,6 +1,6 @@
 """Podman: names of images, `docker://`, and folders (`--rootfs`).
 
-Binds are made at any path. `--security-opt label=disable` lets programs at what is bound where SELinux is on.
+It binds at any path. `--security-opt label=disable` lets programs access bound folders where SELinux is on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def command(start: Start) -> list[str]:
 
 
 def begun(start: Start) -> list[str]:
-    """Return the words before the user's options that Docker shares."""
+    """Return the words before the user's options, which Docker shares."""
     words = [start.program, "run", "--rm", "--interactive"]
     words += ["--tty"] if start.terminal else []
     for folder in start.binds:
@@ -32,7 +32,7 @@ def begun(start: Start) -> list[str]:
 
 
 def last(start: Start, image: list[str]) -> list[str]:
-    """Return the user's options, the image and the command; what the image is for gives way to another command."""
+    """Return the user's options, the image and the command; another command replaces the image's own program."""
     words = list(start.command) if start.mode != "shell" else [start.shell]
     if start.mode == "run" or image[0] == "--rootfs":
         return [*start.options, *image, *words]
@@ -40,5 +40,5 @@ def last(start: Start, image: list[str]) -> list[str]:
 
 
 def facts(program: str, image: str) -> list[str]:
-    """Return the command that tells what an image is."""
+    """Return the command that prints the facts of an image."""
     return [program, "image", "inspect", image.removeprefix("docker://")]

@@ -1,4 +1,4 @@
-"""Sarus: images that `sarus pull` fetched. Binds by `--mount`, at any path; the variables by `--env`."""
+"""Sarus: images fetched by `sarus pull`. It binds with `--mount`, at any path, and takes variables with `--env`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def command(start: Start) -> list[str]:
     if not start.says("-w", "--workdir"):
         words.append(f"--workdir={start.cwd}")
     if start.mode != "run":
-        words += ["--entrypoint", ""]  # apart: Sarus takes no empty value behind an equals sign
+        words += ["--entrypoint", ""]  # two words: Sarus takes no empty value after an equals sign
     inner = [start.shell] if start.mode == "shell" else list(start.command)
     return [*words, *start.options, start.image.removeprefix("docker://"), *inner]

@@ -1,5 +1,8 @@
-"""Shifter: images that `shifterimg pull` fetched, as `docker:NAME`. Binds by `--volume`, variables by `-e`: its long
-form takes no value. A bind needs a folder that is there."""
+"""Shifter: images fetched by `shifterimg pull`, as `docker:NAME`.
+
+It binds with `--volume`, only to existing folders, and takes variables with `-e`; the long form of `-e` takes no
+value.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SingularityCE, and Singularity before it was Apptainer: the same options, and variables under its own prefix."""
+"""SingularityCE, and Singularity before it became Apptainer: the same options, and variables under its own prefix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ command = apptainer.command
 
 
 def surroundings(start: Start) -> dict[str, str]:
-    """Return the variables of the runtime itself, which it hands on without their prefix."""
+    """Return the variables for the runtime itself, which it passes on without their prefix."""
     return {
         PREFIX + name.removeprefix(apptainer.PREFIX): value for name, value in apptainer.surroundings(start).items()
     }

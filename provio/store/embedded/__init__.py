@@ -1,7 +1,8 @@
-"""The embedded store: pyoxigraph on disk, one writer under a lock, published to readers as hard-linked snapshots.
+"""The embedded store: pyoxigraph on disk, one writer under a lock, snapshots of hard links for readers.
 
-(pyoxigraph lets one process open a store for writing, and reading beside a writer is undefined. The writer closes the
-store to publish it: no table changes while they are linked, and a snapshot holds no table that the store does not.)
+Only one process may have a store of pyoxigraph open for writing, and reading next to a writer is undefined. The
+writer closes the store before it publishes: no table changes while it is being linked, and a snapshot contains no
+table that the store does not contain.
 """
 
 from __future__ import annotations
@@ -34,23 +35,24 @@ if TYPE_CHECKING:
     from provio.store.versions import Versions
 
 VERSION = "2"
-EARLIER = frozenset({"1"})  # versions that can be asked, and are made again at the next merge
-SMALL = 2_000_000  # bytes of N-Triples that are no table of their own
-LARGE = 16_000_000  # bytes of them; a run of more is loaded by a process of its own
-KEPT = 8_000_000  # bytes of such that RocksDB holds in memory, and in its log, before they become one
-CURRENT = "CURRENT"  # the file by which RocksDB finds all others: a folder without it holds no store
+EARLIER = frozenset({"1"})  # versions that can be queried; the next merge builds the store again
+SMALL = 2_000_000  # bytes of N-Triples below which no separate table is written
+LARGE = 16_000_000  # bytes of N-Triples above which a separate process loads the run
+KEPT = 8_000_000  # bytes of small graphs that RocksDB keeps in memory and in its log before they become a table
+CURRENT = "CURRENT"  # the file through which RocksDB finds all others: a folder without it contains no store
 PIECE = 100_000  # quads that are copied at once
-SHARED = frozenset({NS + "identifier", RDF + "type"})  # asked of shared things alone
-ADDRESSES = 448 << 20  # bytes of address space that RocksDB and its threads were seen to take
-COMPACTED = "compacted"  # the note of a store that holds the bytes of its tables after they were last compacted
-WASTE, LITTLE = 1.5, 1_000_000  # so many times that, and bytes beyond, the tables may take
+SHARED = frozenset({NS + "identifier", RDF + "type"})  # properties that are queried for shared nodes only
+ADDRESSES = 448 << 20  # observed address space of RocksDB and its threads, in bytes
+COMPACTED = "compacted"  # a file in the store with the size of its tables (bytes) after the last compaction
+WASTE, LITTLE = 1.5, 1_000_000  # permitted size of the tables: this multiple of that size, plus these bytes
 
 
 class StoreWriter:
-    """The one writer: a context manager that holds the lock of a `.provio`.
+    """The only writer: a context manager that holds the lock of a `.provio`.
 
-    A store that is damaged is put aside and begun anew (`begun` is then true), for the run folders hold everything.
-    Raises Busy where somebody else holds it and `wait` is false, StoreError where the store cannot be opened.
+    It moves a damaged store out of the way and starts an empty one (`begun` is then true), because the run folders
+    contain everything. Raises Busy if another process holds the lock and `wait` is false, StoreError if the store
+    cannot be opened.
     """
 
     def __init__(self, home: Home, wait: bool, lock: Lock | None = None, anew: bool = False) -> None:
@@ -60,11 +62,11 @@ class StoreWriter:
         self.path = _Path(home.kept)
         self.lists = statements.Lists(home.kept)
         self.written: list[str] = []  # lists that are not published yet
-        self.new_lists: dict[str, str] = {}  # of runs that the index does not name yet
+        self.new_lists: dict[str, str] = {}  # the lists of runs that the index does not name yet
         self.changed = self.dropped = False
         self.kept = 0
         self.large = LARGE
-        self.rewritten: Callable[[], None] = lambda: None  # waits until all is that RocksDB does by itself
+        self.rewritten: Callable[[], None] = lambda: None  # waits for RocksDB's own compactions
         try:
             _check_links(home)
             with writing(home):
@@ -72,12 +74,12 @@ class StoreWriter:
                 if home.unfinished.exists():
                     snapshots.restore(home)
                 if home_new(home).exists():
-                    snapshots.take_away(home_new(home))  # it was never whole
+                    snapshots.take_away(home_new(home))  # it was never complete
             self.anew = anew = anew or check_version(home) in EARLIER
             self.begun = anew or not (home.store / CURRENT).exists()
             self._open()
             if self.begun and not anew:
-                snapshots.take_away(home.marks)  # of a store that is gone: what is not in this is pending
+                snapshots.take_away(home.marks)  # they describe a removed store: all runs are pending again
         except BaseException:
             self.lock.close()
             raise
@@ -92,10 +94,10 @@ class StoreWriter:
 
     @cached_property
     def store(self) -> ox.Store:
-        """The store, opened where it is not open."""
+        """The store, opened on demand."""
         store = _opened(ox.Store, self.path / self._folder.name, self._folder)
         for entry in os.scandir(self._folder):
-            if entry.name.startswith("LOG.old."):  # RocksDB keeps a thousand of them, of 140 KB
+            if entry.name.startswith("LOG.old."):  # RocksDB keeps a thousand of them, 140 KB each
                 os.unlink(entry)
         return store
 
@@ -104,7 +106,7 @@ class StoreWriter:
         return home_new(self.home) if self.anew else self.home.store
 
     def _change(self) -> None:
-        """Note that from here on the store holds what is not published."""
+        """Record that the store contains unpublished changes from here on."""
         if not self.changed and not self.anew:
             self.home.unfinished.touch()
         self.changed = True
@@ -125,9 +127,9 @@ class StoreWriter:
         self.lock.close()
 
     def replace(self, graph: str, pieces: Iterable[str]) -> None:
-        """Make `pieces` (N-Triples) the whole content of a graph, which the index does not know yet.
+        """Replace the content of a graph that the index does not name yet with `pieces` (N-Triples).
 
-        All runs lie in the default graph, and each keeps a list of what it stated of shared things.
+        All runs are in the default graph, and each has a list of its statements about shared nodes.
         """
         self.drop(graph)
         run = statements.run_of_graph(graph)
@@ -138,21 +140,21 @@ class StoreWriter:
                 self._load(ox.NamedNode(graph), data)
             return
         kept = self.lists.new(run)
-        self.new_lists[graph] = kept.name  # by which what was loaded is removed again, where this fails
+        self.new_lists[graph] = kept.name  # the list that removes the loaded data again after an error
         try:
             self._load_run(kept, pieces)
         finally:
             kept.close()
 
     def _load_run(self, kept: statements.List, pieces: Iterable[str]) -> None:
-        """Load the graph of a run: a small one at once, of a large one each piece as soon as it is made."""
+        """Load the graph of a run: a small one at once, a large one piece by piece as the pieces are produced."""
         listed = (self._listed(kept, piece.encode()) for piece in pieces)
         first, size = deque[bytes](), 0
         for data in listed:
             first.append(data)
             size += len(data)
             if size > self.large:
-                held = (first.popleft() for _ in range(len(first)))  # each is let go when it is loaded
+                held = (first.popleft() for _ in range(len(first)))  # frees each piece once it is loaded
                 self._load_apart(chain(held, listed))
                 return
         whole = b"".join(first)
@@ -160,7 +162,7 @@ class StoreWriter:
         self._load(ox.DefaultGraph(), whole)
 
     def _listed(self, kept: statements.List, data: bytes) -> bytes:
-        """List what a piece of a run states of shared things, and return it."""
+        """Add the statements of a piece about shared nodes to the run's list, and return the piece as bytes."""
         from provio.store.versions import notes_in
 
         kept.add(data)
@@ -169,19 +171,20 @@ class StoreWriter:
         return data
 
     def _load_apart(self, pieces: Iterable[bytes]) -> None:
-        """Load a large run while this process has the store closed."""
+        """Load a large run in another process while this process has the store closed."""
         from provio.store.embedded import loading  # slow to import, and most runs are small
 
         self._close()
-        held = [fd for fd in (self.lock.fd, self.path.fd) if fd >= 0]  # nobody else opens it before that has ended
+        held = [fd for fd in (self.lock.fd, self.path.fd) if fd >= 0]  # keep the lock until the loader ends
         try:
             loading.load(self.path / self._folder.name, pieces, held)
         finally:
-            _ = self.store  # what was loaded is rewritten from here on
+            _ = self.store  # RocksDB compacts the loaded data from here on
             self.rewritten = loading.settle
 
     def _load(self, graph: ox.NamedNode | ox.DefaultGraph, data: bytes) -> None:
-        """Load a piece: a small one as no table of its own, which costs ten times as much and has others rewritten."""
+        """Load a piece; a small one does not become a table of its own, which costs ten times as much and causes
+        compactions of other tables."""
         if len(data) < SMALL:
             self.store.load(input=data, format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
             self._keep(len(data))
@@ -193,14 +196,15 @@ class StoreWriter:
         self.kept = 0
 
     def _keep(self, size: int) -> None:
-        """Have what RocksDB holds in memory written, where many small graphs have come together."""
+        """Flush RocksDB's memory to a table once many small graphs have accumulated."""
         self.kept += size
         if self.kept > KEPT:
             self.store.flush()
             self.kept = 0
 
     def index(self, lines: Iterable[str]) -> None:
-        """Say in the default graph what is in the others, last of all: a run that it does not name is not merged."""
+        """Add the index entries to the default graph, as the last step: a run that the index does not name is not
+        merged."""
         self._change()
         text = "".join(lines).encode()
         self.store.load(input=text, format=ox.RdfFormat.N_TRIPLES)
@@ -214,7 +218,7 @@ class StoreWriter:
                 self.written.append(name)
 
     def drop(self, graph: str) -> None:
-        """Remove a graph and its index; of a run what no other run states."""
+        """Remove a graph and its index entries; of a run, the statements that no other run makes."""
         self._change()
         run = statements.run_of_graph(graph)
         if run is not None:
@@ -238,18 +242,18 @@ class StoreWriter:
             self.store.remove(quad)
 
     def touched(self, graph: ox.NamedNode | ox.DefaultGraph, data: bytes) -> None:
-        """Be told of N-Triples that are put into a graph."""
+        """Receive the N-Triples that are added to a graph; does nothing here."""
 
     def listed(self, graph: str) -> str:
-        """Return the name of the list of a run's graph; empty where it is not there."""
+        """Return the name of the list of a run's graph; empty if the graph is not in the store."""
         return self.new_lists.get(graph) or self.settled_lists.get(graph) or ""
 
     @cached_property
     def versions(self) -> Versions:
-        """The index of the lists' versions, as they are published."""
+        """The index of the versions in the lists, as published."""
         from provio.store.versions import (
             Versions,
-            notes_in,  # slow to import, and a question has no use for it
+            notes_in,  # slow to import, and queries do not use it
         )
 
         self.lists.folder.mkdir(exist_ok=True)
@@ -271,7 +275,8 @@ class StoreWriter:
         return list_names(self.store)
 
     def left_behind(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
-        """Yield of an earlier version's store the runs that are none of these: graph, run, content hash, N-Triples."""
+        """Yield the runs that are in the store of an earlier version but not in `runs`: graph, run, content hash,
+        N-Triples."""
         if check_version(self.home) not in EARLIER:
             return
         try:
@@ -282,17 +287,17 @@ class StoreWriter:
         for row in found:
             if row["run"].removeprefix(RUN_BASE) not in runs:
                 quads = list(reader.store.quads_for_pattern(None, None, None, ox.NamedNode(row["g"])))
-                quads = quads or list(reader._quads_of(row["g"]))  # of a publication that was killed before its end
+                quads = quads or list(reader._quads_of(row["g"]))  # from a publication that was killed before its end
                 document = ox.serialize((quad.triple for quad in quads), format=ox.RdfFormat.N_TRIPLES) or b""
                 yield row["g"], row["run"], row["hash"], document.decode()
 
     def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
-        """Return the objects of a subject's property in every graph, each with its graph: that of its run."""
+        """Return the objects of a subject's property in all graphs, each with its graph (that of its run)."""
         found = self.store.quads_for_pattern(ox.NamedNode(subject), ox.NamedNode(predicate), None, None)
         return [(value_of(quad.object), _graph(quad)) for quad in found]
 
     def subjects(self, predicate: str, object_: str | int) -> list[tuple[str, str]]:
-        """Return the subjects that have this object (an IRI, or an integer) in any graph, each with its graph."""
+        """Return the subjects that have this object (an IRI or an integer) in any graph, each with its graph."""
         term = ox.Literal(object_) if isinstance(object_, int) else ox.NamedNode(object_)
         found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), term, None)
         return [(value_of(quad.subject), _graph(quad)) for quad in found]
@@ -312,26 +317,26 @@ class StoreWriter:
         yield from self.lists.subjects(name, f"<{predicate}> {f'<{object_}> ' if object_ else ''}")
 
     def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
-        """Yield all that a graph says; literals by their lexical form."""
+        """Yield all statements of a graph; literals as their lexical form."""
         for quad in self.store.quads_for_pattern(None, None, None, ox.NamedNode(graph)):
             yield value_of(quad.subject), quad.predicate.value, value_of(quad.object)
 
     def about(self, graph: str, subject: str) -> Iterator[tuple[str, str, str]]:
-        """Yield all that a graph says of a subject; literals by their lexical form."""
+        """Yield all statements of a graph about a subject; literals as their lexical form."""
         for quad in self.store.quads_for_pattern(ox.NamedNode(subject), None, None, ox.NamedNode(graph)):
             yield subject, quad.predicate.value, value_of(quad.object)
 
     def has(self, predicate: str) -> bool:
-        """Tell whether anything is said by a property."""
+        """Return whether any statement uses a property."""
         return next(iter(self.store.quads_for_pattern(None, ox.NamedNode(predicate), None, None)), None) is not None
 
     def stating(self, predicate: str, text: str) -> list[str]:
-        """Return the subjects that have this text in any graph."""
+        """Return the subjects that have this text as a value of a property in any graph."""
         found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), ox.Literal(text), None)
         return [value_of(quad.subject) for quad in found]
 
     def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
-        """Remove all that a graph says of these subjects by these properties with these values."""
+        """Remove the given statements (subject, property, value) from a graph."""
         self._change()
         name = ox.NamedNode(graph)
         for subject, predicate, value in statements:
@@ -347,23 +352,23 @@ class StoreWriter:
             self.touched(ox.NamedNode(graph), text)
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
-        """Ask the union of all graphs: the solutions of a SELECT as `StoreReader.rows` gives them."""
+        """Query the union of all graphs; yield the solutions of a SELECT like `StoreReader.rows`."""
         yield from rows_of(self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True))
 
     def indexed(self, predicate: str) -> dict[str, str]:
-        """Return what the index says: graph → value of `predicate`."""
+        """Return the index entries of a property: graph → value of `predicate`."""
         found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), None, ox.DefaultGraph())
         return {value_of(quad.subject): value_of(quad.object) for quad in found}
 
     def update(self, sparql: str) -> None:
-        """Carry out an update, or nothing of it."""
-        self._change()  # what is not published is undone by the next writer
-        self.dropped = True  # maybe
+        """Apply an update completely or not at all."""
+        self._change()  # the next writer undoes unpublished changes
+        self.dropped = True  # possibly
         carry_out(self.store, sparql)
 
     def renew(self, progress: Callable[[str], None]) -> None:
-        """Copy all that is said into a store made anew, which takes this one's place when it is published: tables keep
-        every word that was ever in them."""
+        """Copy all statements into a new store, which replaces this one when it is published: the tables of a store
+        keep every term that was ever in them."""
         folder, total, done = home_new(self.home), len(self.store), 0
         with writing(self.home):
             try:
@@ -380,7 +385,7 @@ class StoreWriter:
         self.store, self.anew = fresh, True
 
     def publish(self) -> None:
-        """Make a snapshot and let readers see it; a store that was made anew takes the old one's place."""
+        """Publish a snapshot for readers; a new store (`anew`) replaces the old one."""
         self.rewritten()
         lists = self.list_names()
         with writing(self.home):
@@ -389,7 +394,7 @@ class StoreWriter:
             self.store.flush()
             self._compact()
             self._close()
-            for log in self._folder.glob("*.log"):  # what it held is in tables
+            for log in self._folder.glob("*.log"):  # its content is in tables
                 log.unlink()
             self.lists.sync(self.written)
             self.written.clear()
@@ -406,7 +411,7 @@ class StoreWriter:
         self.changed = self.dropped = False
 
     def hand_over(self) -> None:
-        """Make what was written the one snapshot, last of all: the store itself, for nobody writes it again."""
+        """Turn the store itself into the only snapshot, as the last operation: it is never written again."""
         self.rewritten()
         self.store.flush()
         self._close()
@@ -417,25 +422,25 @@ class StoreWriter:
         (self.home.snapshots / "current").symlink_to("1")
 
     def _compact(self) -> None:
-        """Rewrite the tables without the rows that were removed, where these may be a third of them: the cost of a row
-        does not depend on the size of the store."""
+        """Rewrite the tables without removed rows where these may be a third of all rows: the cost per row does not
+        depend on the size of the store."""
         note = self._folder / COMPACTED
         before = int(note.read_text(encoding="ascii") or 0) if note.exists() else 0
         if self.dropped and _tables(self._folder) > WASTE * before + LITTLE:
-            with contextlib.suppress(OSError):  # no room for that: it takes no more than it did
+            with contextlib.suppress(OSError):  # no room to compact: the size stays as it is
                 self.store.optimize()
                 note.write_text(str(_tables(self._folder)), encoding="ascii")
 
 
 class StoreReader(Apart):
-    """The published snapshot, for asking; what is `beneath` it is kept as long.
+    """The published snapshot, open for queries; it keeps a reference to `beneath`.
 
-    Raises NothingKnown where nothing has been merged yet, Damaged where the snapshot's files are broken.
+    Raises NothingKnown if nothing has been merged yet, Damaged if the files of the snapshot are broken.
     """
 
     def __init__(self, home: Home, beneath: object = None) -> None:
         self.beneath = beneath
-        with contextlib.suppress(OSError):  # who asks needs no room
+        with contextlib.suppress(OSError):  # a query needs no disk space
             _check_version(home)
         held = snapshots.hold(home)
         if held is None:
@@ -451,13 +456,14 @@ class StoreReader(Apart):
         super().__init__(store, statements.Lists(home.kept))
 
     def __del__(self) -> None:
-        """Let the snapshot go."""
+        """Release the snapshot."""
         if hasattr(self, "let_go"):
             self.let_go()
 
 
 def _graph(quad: ox.Quad) -> str:
-    """The name of the graph that a statement is in, or of its run's; empty of one about shared things."""
+    """Return the name of the graph that contains a statement, or that of its run's graph; empty for a statement about
+    shared nodes."""
     if isinstance(quad.graph_name, ox.NamedNode):
         return quad.graph_name.value
     run = statements.owner(quad)
@@ -465,7 +471,8 @@ def _graph(quad: ox.Quad) -> str:
 
 
 class _Path:
-    """A `.provio` by a name that is UTF-8, as RocksDB wants it: its own, or that of a descriptor open on it."""
+    """A name of a `.provio` in UTF-8, as RocksDB requires: its own path, or that of an open descriptor of the
+    folder."""
 
     def __init__(self, home: Path) -> None:
         self.fd = -1
@@ -480,13 +487,13 @@ class _Path:
         return f"{self.name}/{name}"
 
     def close(self) -> None:
-        """Let the descriptor go."""
+        """Close the descriptor."""
         if self.fd >= 0:
             os.close(self.fd)
 
 
 def _tables(folder: Path) -> int:
-    """The bytes of a store's tables; one that RocksDB takes away meanwhile has none."""
+    """Return the size of a store's tables in bytes; a table that RocksDB deletes during the call counts as empty."""
     found = 0
     for table in folder.glob("*.sst"):
         with contextlib.suppress(FileNotFoundError):
@@ -495,13 +502,13 @@ def _tables(folder: Path) -> int:
 
 
 def home_new(home: Home) -> Path:
-    """Where a store that is made anew lies until it is whole."""
+    """Return the folder of a new store (`anew`) while it is incomplete."""
     return home.kept / "store.new"
 
 
 def _check_room(shown: Path) -> None:
-    """Raise StoreError where RocksDB, which ends a process that it cannot have its threads in, would do so."""
-    import resource  # seldom wanted
+    """Raise StoreError where RocksDB could not create its threads: it would end the process."""
+    import resource  # seldom needed
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
@@ -520,14 +527,15 @@ def _opened(how: Callable[[str], ox.Store], path: str, shown: Path) -> ox.Store:
         return how(path)
     except OSError as error:
         what = remedy(error, "make room, or see who may write there")
-        why = str(error).partition(". Run")[0]  # it has a remedy of its own
+        why = str(error).partition(". Run")[0]  # the message contains a remedy of its own
         raise StoreError(f"cannot open the store {shown} ({why}): {what}") from error
     except Exception as error:
         raise Damaged(f"the store {shown} is damaged ({error}): delete it, provio merge makes it again") from error
 
 
 def _check_links(home: Home) -> None:
-    """Refuse to write through links: stores are renamed and deleted whole, and a link may have come with a checkout."""
+    """Refuse to write through symbolic links: stores are renamed and deleted as folders, and a link may come from a
+    checkout."""
     for folder in (home.store, home.snapshots):
         if folder.is_symlink():
             raise StoreError(
@@ -537,7 +545,7 @@ def _check_links(home: Home) -> None:
 
 
 def check_version(home: Home) -> str:
-    """Return the version of a store, nothing where there is none yet; raises StoreError for a newer one."""
+    """Return the version of a store, empty if there is none yet; raises StoreError for a newer one."""
     try:
         found = (home.kept / "store.version").read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
@@ -548,13 +556,13 @@ def check_version(home: Home) -> str:
 
 
 def _check_version(home: Home) -> None:
-    """Refuse a store that a newer provio wrote; note the version of a new one."""
+    """Refuse a store that a newer provio wrote; record the version of a new one."""
     if not check_version(home) and os.access(home.kept, os.W_OK):
         _note_version(home)
 
 
 def _note_version(home: Home) -> None:
-    new = home.kept / f"store.version.{threading.get_native_id()}"  # threads open a store at once
+    new = home.kept / f"store.version.{threading.get_native_id()}"  # threads open a store concurrently
     try:
         new.write_text(VERSION + "\n", encoding="ascii")
         new.replace(home.kept / "store.version")
@@ -563,11 +571,12 @@ def _note_version(home: Home) -> None:
         raise
 
 
-# Carries out an update of the embedded store: a text in, what it says done, or a complaint, out.
+# Updates of the embedded store.
 
 
 def carry_out(store: ox.Store, sparql: str) -> None:
-    """Carry out an update. Raises SyntaxError, and BadQuery where it changed what provio keeps: it must be undone."""
+    """Apply an update. Raises SyntaxError, and BadQuery if it changed provio's own data: the caller must then undo
+    it."""
     before = _kept(store)
     store.update(sparql, prefixes=PREFIXES)
     if _kept(store) != before:
@@ -575,7 +584,7 @@ def carry_out(store: ox.Store, sparql: str) -> None:
 
 
 def _kept(store: ox.Store) -> dict[str, str]:
-    """A digest of each graph that is provio's: those that the index says are bundles, and the index."""
+    """Return a digest of each of provio's graphs: the index, and the graphs that the index declares as bundles."""
     kind, bundle = ox.NamedNode(RDF + "type"), ox.NamedNode(PROV + "Bundle")
     bundles = [quad.subject for quad in store.quads_for_pattern(None, kind, bundle, ox.DefaultGraph())]
     graphs: list[ox.NamedNode | ox.DefaultGraph] = [ox.DefaultGraph()]
@@ -590,16 +599,16 @@ def _digest(store: ox.Store, graph: ox.NamedNode | ox.DefaultGraph) -> str:
 
 
 class _Digest(io.RawIOBase):
-    """A file that keeps only the SHA-256 of what is written to it."""
+    """A file that computes the SHA-256 of the written data and stores nothing."""
 
     def __init__(self) -> None:
         self.hash = hashlib.sha256()
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def write(self, data: bytes) -> int:  # type: ignore[override]
-        """Take more in."""
+        """Add data to the digest."""
         self.hash.update(data)
         return len(data)

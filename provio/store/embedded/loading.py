@@ -1,9 +1,9 @@
-"""A large graph into the embedded store: N-Triples in, loaded by a process of its own while more of them are made.
+"""Loads a large graph into the embedded store, in a process of its own, while the caller produces more N-Triples.
 
-RocksDB rewrites all that it has of a graph for every second piece that comes, as soon as a processor is free: twenty
-pieces are rewritten ten times. Here that waits until all of them are loaded: this process leaves RocksDB's threads no
-more than what is left over of one processor, which cannot be taken back, so it ends with the graph. What it
-saves: docs/merge.md.
+RocksDB rewrites all its data of a graph for every second piece as soon as a processor is free: it rewrites twenty
+pieces ten times. Here the compaction waits until all pieces are loaded: the process restricts RocksDB's threads to
+the idle time of one processor. This cannot be undone, so the process ends with the graph. docs/merge.md gives the
+time saved.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ from provio.base.errors import StoreError
 from provio.base.time_limit import die_with
 from provio.system.child import unwatched
 
-# Bytes that are loaded at once, 30,000 triples or so. RocksDB rewrites all that it has of a graph for every second
-# piece; a piece takes five times its size in memory.
+# Bytes that are loaded at once, about 30,000 triples. RocksDB rewrites all its data of a graph for every second
+# piece; a piece needs five times its size in memory.
 PIECE = 6_000_000
 
-REFUSED, WRONG = 3, 4  # how it ends: the disk is to blame, or the graph
-QUIET = 0.2  # seconds in which threads that rewrite take some time of a processor
+REFUSED, WRONG = 3, 4  # exit codes: a disk error, an invalid graph
+QUIET = 0.2  # seconds between two samples of the compaction threads' processor time
 PROGRAM = "from provio.store.embedded.loading import main; main()"
-# Freed memory goes back to the system; glibc would keep it, in blocks too small for the next piece.
+# Return freed memory to the system: glibc would keep it in blocks too small for the next piece.
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": "1048576"}
 
 
-_begun: list[subprocess.Popen[bytes]] = []  # which this process began
+_begun: list[subprocess.Popen[bytes]] = []  # processes that this process started
 
 
 def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
-    """Load pieces that end with a line into the default graph of a store that nobody has open, while the next is made;
-    the process also holds `keep`, descriptors. Where making a piece fails, the process is killed.
+    """Load pieces, each of complete lines, into the default graph of a store that no process has open, while the next
+    piece is produced.
 
-    Raises OSError where the disk refuses it, StoreError where the process was ended, ValueError for no N-Triples.
+    The process inherits `keep`, a list of descriptors. It is killed if producing a piece fails. Raises OSError for a
+    disk error, StoreError if the process was ended, ValueError for invalid N-Triples.
     """
     command = [sys.executable, "-P", "-c", PROGRAM, str(os.getpid()), store]
     pipe = subprocess.PIPE
@@ -55,7 +56,7 @@ def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
             said = errors.read().decode(errors="replace").strip()
         except BaseException:
             process.kill()
-            process.wait()  # on Ctrl-C nobody else would
+            process.wait()  # after Ctrl-C no other code waits for it
             raise
     if process.returncode == REFUSED:
         raise OSError(said)
@@ -67,13 +68,13 @@ def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
 
 
 def stop() -> None:
-    """End the process that loads, if there is one: this one ends, too."""
+    """Kill the loading process, if there is one, because this process ends too."""
     for process in _begun:
-        process.kill()  # nothing, where it has ended
+        process.kill()  # no effect on an ended process
 
 
 def _write(graph: BinaryIO, pieces: Iterable[bytes]) -> None:
-    """Write pieces until the process takes no more; it then says why."""
+    """Write pieces until the process accepts no more; its error output then gives the reason."""
     try:
         for piece in pieces:
             try:
@@ -86,10 +87,10 @@ def _write(graph: BinaryIO, pieces: Iterable[bytes]) -> None:
 
 
 def main() -> None:
-    """Load the standard input into the store that is named."""
+    """Load the standard input into the store named in the arguments."""
     parent, store = sys.argv[1:]
     die_with(int(parent))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the parent's
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
     try:
         with open(0, "rb") as file:
             _load(store, file)
@@ -114,7 +115,7 @@ def _piece(file: BinaryIO) -> bytes:
 
 
 def _calm() -> None:
-    """Let what RocksDB does by itself go on where nothing else does; where the system does not allow it, as before."""
+    """Restrict RocksDB's background threads to otherwise idle time; do nothing where the system does not permit it."""
     with contextlib.suppress(OSError):
         one = {_processor()}
         for thread in _own_threads():
@@ -124,14 +125,14 @@ def _calm() -> None:
 
 
 def _processor() -> int:
-    """The one that this process is on: the system has chosen it among those that may be used."""
+    """Return the processor that runs this process: the system chose it among the permitted ones."""
     with open("/proc/self/stat", encoding="utf-8") as stat:
         return int(stat.read().rpartition(")")[2].split()[36])
 
 
 def settle() -> None:
-    """Wait until RocksDB has rewritten what it would rewrite in a store that this process has open. (One that is closed
-    before that begins anew whenever it is opened.)"""
+    """Wait until RocksDB has finished its compactions of a store that this process has open. (If the store is closed
+    earlier, they start again at each opening.)"""
     before, now = -1, _spent()
     while now != before:
         time.sleep(QUIET)
@@ -139,7 +140,7 @@ def settle() -> None:
 
 
 def _spent() -> int:
-    """The processor time that those threads have taken, in ticks."""
+    """Return the processor time of those threads, in ticks."""
     spent = 0
     for thread in _own_threads():
         with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/stat", encoding="utf-8") as stat:
@@ -148,7 +149,7 @@ def _spent() -> int:
 
 
 def _own_threads() -> list[int]:
-    """Those of RocksDB that rewrite."""
+    """Return the ids of RocksDB's compaction threads."""
     return [int(entry.name) for entry in os.scandir("/proc/self/task") if _named(entry.path) == "rocksdb:low"]
 
 

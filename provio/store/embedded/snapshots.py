@@ -1,8 +1,9 @@
-"""What readers see: a writer publishes snapshots of its store, a reader holds the newest while it asks.
+"""Publishes snapshots of the store to readers, holds them during queries, and deletes stale ones.
 
 `.provio/snapshots/N` are hard-linked copies of the store, `current` is a link to the newest. A reader holds a shared
-lock on the folder of the one it asks. An older snapshot is deleted by its last reader, or by the next writer, which
-deletes what a kill left half made too. A store that a merge did not leave whole is put back to what was published last.
+lock on the folder of its snapshot. The last reader of a superseded snapshot deletes it, or else the next writer,
+which also deletes partial snapshots of a killed process. A store that a merge left incomplete is restored to the last
+publication.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from pathlib import Path
 from provio.settings.home import Home
 
 KEPT = frozenset({"current", "merged"})
-LEADING = ("CURRENT", "MANIFEST-")  # the files by which RocksDB finds the tables
-YOUNG = 60.0  # seconds for which somebody may be about to lock what he has begun
-TRIES = 1000  # a link that leads nowhere is broken, not just overtaken, when it does so again and again
+LEADING = ("CURRENT", "MANIFEST-")  # the files through which RocksDB finds the tables
+YOUNG = 60.0  # seconds for which the creator of an overlay may not have locked it yet
+TRIES = 1000  # a dangling link is broken, not merely superseded, after this many attempts
 
 
 def hold(home: Home) -> tuple[str, int] | None:
-    """Return the name of the published snapshot, and a descriptor that keeps it there; None where there is none."""
+    """Return the name of the published snapshot and a descriptor that keeps it in place; None if there is none."""
     for _ in range(TRIES):
         name = published(home)
         if name is None:
@@ -35,7 +36,7 @@ def hold(home: Home) -> tuple[str, int] | None:
 
 
 def published(home: Home) -> str | None:
-    """Return the name that `current` has; None where there is none, or it would lead out of the folder."""
+    """Return the target name of `current`; None if there is none or if it would point outside the folder."""
     try:
         name = os.readlink(home.snapshots / "current")
     except OSError:
@@ -44,7 +45,7 @@ def published(home: Home) -> str | None:
 
 
 def _held(folder: Path) -> int | None:
-    """A shared lock on a snapshot; None where a writer has taken it away, or is about to."""
+    """Return a descriptor with a shared lock on a snapshot; None if a writer has deleted it or is about to."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -60,7 +61,7 @@ def _held(folder: Path) -> int | None:
 
 
 def _lock(fd: int, how: int) -> None:
-    """Lock at once or raise BlockingIOError; a file system without locks has nobody hold anything."""
+    """Lock without waiting or raise BlockingIOError; on a file system without locks it always succeeds."""
     try:
         fcntl.flock(fd, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -70,19 +71,19 @@ def _lock(fd: int, how: int) -> None:
 
 
 def let_go(home: Home, name: str, fd: int) -> None:
-    """End what `hold` began; a snapshot that was superseded is deleted, unless somebody else holds it."""
+    """Release a snapshot that `hold` returned; delete it if it was superseded and no other reader holds it."""
     try:
         if published(home) not in (None, name):
             _lock(fd, fcntl.LOCK_EX)
             take_away(home.snapshots / name)
     except BlockingIOError:
-        pass  # the last one deletes it
+        pass  # the last reader deletes it
     finally:
         os.close(fd)
 
 
 def publish(home: Home, store: Path) -> None:
-    """Let readers see what a store holds, which nobody has open and of which all is in tables."""
+    """Publish the content of a store; no process may have it open, and all its data must be in tables."""
     home.snapshots.mkdir(exist_ok=True)
     number = 1 + max(map(_number, os.listdir(home.snapshots)), default=0)
     new = home.snapshots / f"{number}.tmp"
@@ -103,12 +104,12 @@ def _number(name: str) -> int:
 
 
 def sweep(home: Home) -> None:
-    """Take away the snapshots that are neither published nor held, and what is left of half-made ones."""
+    """Delete the snapshots that are neither published nor held, and partial ones."""
     try:
         current = os.readlink(home.snapshots / "current")
         entries = list(os.scandir(home.snapshots))
     except OSError:
-        return  # nothing was published yet, which the next merge will do
+        return  # nothing is published yet, the next merge does it
     for entry in entries:
         if entry.name not in KEPT and entry.name != current and entry.is_dir(follow_symlinks=False):
             with contextlib.suppress(OSError), _alone(entry.path):
@@ -116,41 +117,42 @@ def sweep(home: Home) -> None:
 
 
 def sweep_overlays(home: Home) -> None:
-    """Take away what was made of an earlier snapshot and of runs that are not in it, where nobody asks it."""
+    """Delete the overlays of earlier snapshots (a snapshot combined with runs that it does not contain) that are not
+    in use."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(home.overlays)):
             take_overlay(Path(entry.path))
-        home.overlays.rmdir()  # where somebody has one, it stays
+        home.overlays.rmdir()  # fails where an overlay is in use
 
 
 def take_overlay(folder: Path) -> None:
-    """Take one away, unless somebody makes or asks it."""
-    import shutil  # slow to import, and seldom wanted
+    """Delete an overlay, unless a process builds or queries it."""
+    import shutil  # slow to import, and seldom needed
 
     lock = folder / "lock"
     with contextlib.suppress(OSError), _alone(lock if lock.exists() else folder):
         if not lock.exists() and time.time() - folder.stat().st_mtime < YOUNG:
-            return  # somebody begins one
+            return  # a process may be creating it
         asked = folder / "snapshots" / "1"
         with _alone(asked) if asked.exists() else contextlib.nullcontext():
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def take_away(folder: str | Path) -> None:
-    """Delete what a store keeps in a folder, and it; what cannot go stays."""
+    """Delete a folder and the store files in it; ignore files that cannot be deleted."""
     try:
         for entry in list(os.scandir(folder)):
             os.unlink(entry)
         os.rmdir(folder)
     except OSError:
-        import shutil  # slow to import, and every merge takes a snapshot away: a folder of plain files
+        import shutil  # slow to import; every merge deletes a snapshot, a folder of plain files
 
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def _alone(place: str | Path) -> Iterator[None]:
-    """Hold a folder or a file that nobody else holds; raises BlockingIOError where somebody does."""
+    """Hold an exclusive lock on a folder or a file; raises BlockingIOError if another process has a lock."""
     fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         _lock(fd, fcntl.LOCK_EX)
@@ -160,7 +162,7 @@ def _alone(place: str | Path) -> Iterator[None]:
 
 
 def restore(home: Home) -> None:
-    """Put the store back to what was published last, or to nothing, after a merge that did not end."""
+    """Restore the store to the last publication, or delete it if there is none, after a merge that did not end."""
     take_away(home.store)
     name = published(home)
     if name and (home.snapshots / name).is_dir():
@@ -170,7 +172,7 @@ def restore(home: Home) -> None:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Make a folder of the same tables, and of copies of the files that lead to them."""
+    """Create a folder with links to the same tables and with copies of the files that refer to them."""
     target.mkdir()
     for entry in os.scandir(source):
         if entry.name.startswith(LEADING) or entry.name.endswith((".sst", ".log")):
@@ -179,7 +181,8 @@ def _link(source: Path, target: Path) -> None:
 
 
 def beside(home: Home, name: str, target: Path) -> None:
-    """Make a store of its own of what a snapshot holds, which needs it as long as its tables lie on another disk."""
+    """Create a separate store from a snapshot; it needs the snapshot as long as its tables are on another file
+    system."""
     target.mkdir()
     for entry in os.scandir(home.snapshots / name):
         if entry.name.endswith(".sst"):
@@ -189,7 +192,7 @@ def beside(home: Home, name: str, target: Path) -> None:
 
 
 def second_name(source: str, target: Path) -> None:
-    """Have a file under another name, too, wherever that is."""
+    """Give a file a second name: a hard link, or a symbolic link on another file system."""
     try:
         os.link(source, target)
     except FileNotFoundError:
@@ -199,7 +202,7 @@ def second_name(source: str, target: Path) -> None:
 
 
 def _same(source: str, target: str) -> None:
-    """A second name for a table, which is never written again; a copy of any other file, which is."""
+    """Link a table, which is never written again; copy any other file."""
     if source.endswith(".sst"):
         with contextlib.suppress(OSError):
             return os.link(source, target)
@@ -208,13 +211,13 @@ def _same(source: str, target: str) -> None:
 
 
 def _copy(source: str, target: str | Path) -> None:
-    import shutil  # slow to import, and most of what is asked needs none
+    import shutil  # slow to import, and most queries do not need it
 
     shutil.copyfile(source, target)
 
 
 def _to_disk(path: str | Path) -> None:
-    """Have a file or a folder outlive a power failure."""
+    """Flush a file or a folder to disk, so that it survives a power failure."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

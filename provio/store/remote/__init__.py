@@ -1,1 +1,1 @@
-"""Stores on SPARQL servers: reading, writing, and the lease that makes one writer at a time."""
+"""Stores on SPARQL servers: reading, writing, and the lease that permits one writer at a time."""

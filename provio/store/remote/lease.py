@@ -1,8 +1,8 @@
-"""One writer at a time, on a server that several machines merge into: a server in, a lease that is held out.
+"""A lease on a server that several machines merge into: it permits one writer at a time.
 
-The lease is a graph of its own: a node for each who holds or wants it, with the server's time. Who finds himself not
-alone withdraws, and tries again: so two never hold it. One whose process is gone, or who was not heard of for so long
-that no request of his can be under way, holds nothing.
+The lease is a separate graph: one node for each process that holds or wants it, with the server's time. A process
+that finds another node withdraws and tries again, so two never hold the lease at the same time. A node does not count
+if its process has ended, or if its last renewal is so old that no request of its process can still be pending.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from provio.store.remote.server import ANSWER, Server
 
 GRAPH = "https://w3id.org/provio/lease"
 SINCE = GRAPH + "#since"
-EXPIRES = 2 * ANSWER  # seconds: twice as long as a request may take
+EXPIRES = 2 * ANSWER  # seconds: twice the time limit of a request
 RENEW = 20
 
 
 class Lease:
-    """A lease of a record's graphs on a server, itself a graph there; raises Busy where somebody else has it and `wait`
-    is false."""
+    """A lease of a record's graphs on a server, stored there as a graph; raises Busy if another process holds it and
+    `wait` is false."""
 
     def __init__(self, server: Server, wait: bool, graph: str = GRAPH) -> None:
         self.server, self.graph = server, graph
@@ -36,7 +36,7 @@ class Lease:
         while not self._taken():
             if not wait:
                 raise Busy(f"the store {server.url} is busy: the run is kept and merged by the next question")
-            time.sleep(random.uniform(0.1, 0.5))  # noqa: S311 - who waits less is no secret
+            time.sleep(random.uniform(0.1, 0.5))  # noqa: S311 - the order of waiting processes is no secret
 
     def _taken(self) -> bool:
         if self._others():
@@ -49,7 +49,7 @@ class Lease:
         return True
 
     def hold(self) -> None:
-        """Say that it is still held, now and then; raises StoreError where it is not."""
+        """Renew the lease if its last renewal is old; raises StoreError if it was lost."""
         if time.monotonic() - self.renewed < RENEW:
             return
         if time.monotonic() - self.renewed > EXPIRES / 2 and self.me not in [row["who"] for row in self._all()]:
@@ -58,7 +58,7 @@ class Lease:
         self.renewed = time.monotonic()
 
     def end(self) -> None:
-        """Let others have it."""
+        """Release the lease."""
         self.server.update([self._forget(self.me)])
 
     def _say(self) -> None:
@@ -74,7 +74,7 @@ class Lease:
         return list(terms.rows(self.server.ask(query, [], [self.graph])))
 
     def _others(self) -> bool:
-        """Whether anybody else holds or wants it; those who are gone are forgotten."""
+        """Return whether any other process holds or wants the lease; remove the nodes of ended processes."""
         others = False
         for row in self._all():
             if row["who"] == self.me:
@@ -87,19 +87,20 @@ class Lease:
 
 
 def _gone(who: str, age: float) -> bool:
-    """A process of this machine can be looked for; of others' only the age is known."""
+    """Return whether a process has ended: a process of this machine can be checked; of others only the age of the
+    node is known."""
     boot, pid, _ = who.removeprefix(GRAPH + "/").split("/")
     return age > EXPIRES or (boot == _boot() and not Path(f"/proc/{pid}").exists())
 
 
 def _boot() -> str:
-    """What tells this machine, since it was started, and its view of processes, from any other."""
+    """Return an identifier of this machine since its last boot, and of the PID namespace."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return f"{boot}.{os.stat('/proc/self/ns/pid').st_ino}"
 
 
 def _seconds(instant: str) -> float:
-    """A time of the server's; one without a zone is taken as UTC, for only differences count."""
+    """Parse a time of the server; a time without a zone counts as UTC, because only differences matter."""
     parts = re.fullmatch(r"([^.]*?T[\d:]+)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)?", instant)
     if parts is None:
         raise StoreError(f"the server says that it is {instant[:40]!r}: see docs/servers.md")

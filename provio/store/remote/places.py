@@ -1,8 +1,9 @@
-"""Where a server holds each record: the index in, of each record the graphs that hold it now out.
+"""Reads the index of a server: the graphs that currently contain each record.
 
-A record (`.provio`) is one graph on the server, `RECORD/graph`, and `RECORD/derived` … for what follows from several of
-its runs; nothing of it is another record's. What is large is written under a next name, `RECORD/graph/1`, before the
-index has it; so a record may lie in several graphs for a while, but each statement in one of them.
+A record (`.provio`) is one graph on the server, `RECORD/graph`, plus `RECORD/derived` … for the conclusions from
+several of its runs; records share no graph. Large additions go to a graph with the next name, `RECORD/graph/1`,
+before the index names it. A record may therefore span several graphs for a while, but each statement is in only one
+of them.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from provio.store.implied import CLASSES
 from provio.store.remote import terms
 from provio.store.remote.server import Server
 
-OWN = "https://w3id.org/provio/"  # what graphs of provio's are named
+OWN = "https://w3id.org/provio/"  # prefix of the names of provio's graphs
 RECORD = OWN + "record/"
 PLACE, STATE, RETIRED = (f"{INDEX}#{word}" for word in ("graph", "state", "retired"))
-CHANGING = "changing"  # the state of a record that Virtuoso is at work on
-PATIENCE, PAUSE = 50, 0.1  # how often the index is read again until it is another, and seconds between
-ALL = "graph"  # what the graph of all runs is called
+CHANGING = "changing"  # the state of a record that Virtuoso is changing
+PATIENCE, PAUSE = 50, 0.1  # attempts to read an index that is being changed, and the seconds between
+ALL = "graph"  # the name of the graph of all runs
 
 
 class Record(NamedTuple):
-    """What the index says of a record: its state, the graphs that hold it with the number of their statements, and
-    those that did until it changed last."""
+    """The index entries of a record: its state, the graphs that contain it with their numbers of statements, and the
+    graphs that contained it before the last change."""
 
     iri: str
     state: str
@@ -38,30 +39,30 @@ class Record(NamedTuple):
     retired: list[str]
 
     def of(self, name: str) -> list[str]:
-        """Return where a graph of the record is, the latest last."""
+        """Return the places of a graph of the record, the latest last."""
         return sorted((place for place in self.places if self.name(place) == name), key=number)
 
     def name(self, place: str) -> str:
-        """Return the name of the graph that a place holds; empty of that of all runs."""
+        """Return the name of the graph that is at a place; empty for the graph of all runs."""
         word = re.sub("/[0-9]+$", "", place.removeprefix(self.iri + "/"))
         return "" if word == ALL else OWN + word
 
     def following(self, name: str) -> str:
-        """Return a place for a graph that nothing is in."""
+        """Return an unused place for a graph."""
         first = f"{self.iri}/{name.removeprefix(OWN) or ALL}"
         there = [number(place) for place in (*self.places, *self.retired) if self.name(place) == name]
         return f"{first}/{1 + max(there)}" if there else first
 
 
 class Index(NamedTuple):
-    """What a server holds: records, and graphs of single runs as an earlier provio put them there."""
+    """The content of a server: records, and graphs of single runs that an earlier provio wrote."""
 
     records: dict[str, Record]
     earlier: list[str]
 
     @property
     def graphs(self) -> list[str]:
-        """All that a question asks; which classes imply which once, for all records say the same."""
+        """All graphs of a query, with the graph of implied classes once: it is the same for all records."""
         found = [(record.name(place), place) for record in self.records.values() for place in record.places]
         classes = [place for name, place in found if name == CLASSES][:1]
         there = [place for name, place in found if name != CLASSES]
@@ -73,16 +74,16 @@ class Index(NamedTuple):
 
 
 def number(place: str) -> int:
-    """Return which of the names of a graph one is."""
+    """Return the number at the end of a graph's name; 0 if there is none."""
     found = re.search("/([0-9]+)$", place)
     return int(found[1]) if found else 0
 
 
 def read(server: Server) -> Index:
-    """Return what the index says, as soon as nothing of it is being changed."""
+    """Return the index; while a record in it is being changed, wait, for at most PATIENCE attempts."""
     for _ in range(PATIENCE):
         found = list(terms.rows(server.own(f"SELECT ?s ?p ?o {{ GRAPH <{INDEX}> {{ ?s ?p ?o }} }}", [INDEX])))
-        rows = [row for row in found if len(row) == 3]  # Virtuoso may give what is being deleted without its object
+        rows = [row for row in found if len(row) == 3]  # Virtuoso may omit the object of a triple during its deletion
         if len(rows) == len(found) and not any(row["p"] == STATE and row["o"] == CHANGING for row in rows):
             break
         time.sleep(PAUSE)
@@ -98,15 +99,15 @@ def read(server: Server) -> Index:
 
 
 def lines(record: Record) -> Iterator[str]:
-    """Yield what the index is to say of a record, as N-Triples."""
+    """Yield the index entries of a record as N-Triples."""
     yield f'<{record.iri}> <{STATE}> "{record.state}" .\n'
     yield from (f'<{record.iri}> <{PLACE}> "{place} {size}" .\n' for place, size in record.places.items())
     yield from (f'<{record.iri}> <{RETIRED}> "{place}" .\n' for place in record.retired)
 
 
 def absorbed(sizes: dict[str, int], places: Iterable[str], size: int) -> list[str]:
-    """Return which places are to be written together with so many new statements, that their number grows with the
-    logarithm of all, and a statement is not written more often than that."""
+    """Return the places to merge with `size` new statements. The number of places then grows with the logarithm of
+    all statements, and so does the number of times that a statement is written."""
     found = []
     for place in sorted(places, key=lambda place: sizes[place]):
         if sizes[place] > 2 * size:
@@ -117,7 +118,7 @@ def absorbed(sizes: dict[str, int], places: Iterable[str], size: int) -> list[st
 
 
 def record_of(home: Home) -> str:
-    """Return the IRI of a record that was merged into a server; empty where it never was."""
+    """Return the IRI of a record that was merged into a server; empty if there was no such merge."""
     try:
         return RECORD + _id(home).read_text(encoding="ascii").strip()
     except FileNotFoundError:
@@ -125,7 +126,7 @@ def record_of(home: Home) -> str:
 
 
 def named(home: Home) -> str:
-    """Return the IRI of a record, which is given one where it has none; called by one writer at a time."""
+    """Return the IRI of a record, and create it if necessary; only one writer calls this at a time."""
     if not record_of(home):
         import uuid
 

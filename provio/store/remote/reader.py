@@ -1,7 +1,8 @@
-"""The store on a server, asked as the embedded one: a question in, rows or a document out.
+"""Queries on a store on a server, with the interface of the embedded one: rows or a document out.
 
-A reader asks exactly the graphs that the index names (`places`), and again where they were others when it had the
-answer. Of single runs it asks what this record put there, or else a copy of what the server holds.
+A reader queries exactly the graphs that the index names (`places`), and repeats the query if the index changed before
+the answer was complete. Queries on single runs go to the local copy of this record's merge, or else to a copy of the
+server's graphs.
 """
 
 from __future__ import annotations
@@ -31,36 +32,36 @@ if TYPE_CHECKING:
     from provio.settings.schema import Config
     from provio.store import Answer
 
-NOTHING = places.OWN + "nothing"  # a graph that is none: to name no graph would ask all of them
-TRIES = 100  # questions that a merge overtakes, one after the other
+NOTHING = places.OWN + "nothing"  # a graph that does not exist: a query without graphs would read all of them
+TRIES = 100  # times that a merge may overtake a query
 
 
 def connect(settings: Config, wait: bool = True) -> Server:
-    """Return the server that is set; unless `wait`, one that does not soon answer at all is a StoreError."""
+    """Return the server in the settings; unless `wait`, raise StoreError if it does not respond soon."""
     url = settings.store
     return Server(url, settings.servers.get(url), settings.credentials.get(url), wait)
 
 
 def behind(home: Home, settings: Config) -> bool:
-    """Tell whether the server holds another state of a record than was put there last."""
+    """Return whether the server contains another state of a record than the one last written from here."""
     found = places.read(connect(settings)).records.get(places.record_of(home))
     return found is None or found.state != noted(served(home, settings))
 
 
 def noted(home: Home) -> str:
-    """Return the state in which a record was put on its server."""
+    """Return the state in which a record was last written to its server; empty if it never was."""
     with contextlib.suppress(OSError):
         return (home.kept / "state").read_text(encoding="ascii")
     return ""
 
 
 def lists_of(record: str) -> str:
-    """Return the name of the graph that holds the lists of a record's runs, for those who have not its folder."""
+    """Return the name of the graph with the lists of a record's runs, for readers without its folder."""
     return f"{record}/statements"
 
 
 class _Fetched(statements.Lists):
-    """The lists as a server holds them."""
+    """The lists, read from a server."""
 
     def __init__(self, server: Server, index: places.Index) -> None:
         self.server, self.graphs = server, [lists_of(record) for record in index.records]
@@ -77,9 +78,9 @@ class _Fetched(statements.Lists):
 
 
 class RemoteReader:
-    """What the index names, for asking; raises NothingKnown where that is nothing."""
+    """The graphs that the index names, open for queries; raises NothingKnown if there are none."""
 
-    as_of, going = "", frozenset[str]()  # what goes on is told to a server as it is when it is merged
+    as_of, going = "", frozenset[str]()  # a server receives a run only when it is merged
 
     def __init__(self, home: Home, settings: Config) -> None:
         self.home, self.server = served(home, settings), connect(settings)
@@ -93,7 +94,8 @@ class RemoteReader:
         return [place for record in self.index.records.values() for place in record.of("")]
 
     def _answer(self, sparql: str, accept: str = JSON) -> IO[bytes]:
-        """Ask what the index names; again, where it then names something else: that may have been half there."""
+        """Query the graphs that the index names; repeat the query if the index changed, because the answer may then
+        be partial."""
         for _ in range(TRIES):
             answer = self.server.ask(PROLOGUE + sparql, self.index.graphs or [NOTHING], accept=accept)
             if not self._changed():
@@ -112,8 +114,8 @@ class RemoteReader:
 
     @cached_property
     def apart(self) -> Apart:
-        """A store in which single runs can be asked: what was put there from here, where the server holds no more than
-        that, or else a copy."""
+        """A store for queries on single runs: the local copy of this record's merge if the server contains nothing
+        else, or else a copy of the server's graphs."""
         states = [record.state for record in self.index.records.values()]
         if states == [noted(self.home)] and not self.index.earlier:
             with contextlib.suppress(NothingKnown, Damaged):
@@ -136,14 +138,14 @@ class RemoteReader:
         return Apart(store, _Fetched(self.server, self.index))
 
     def run_graphs(self) -> list[str]:
-        """Return the names by which the index and each graph can be asked alone."""
+        """Return the names of the index and of each graph that a query can address separately."""
         return self.apart.run_graphs()
 
     def query(self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None) -> Answer:
-        """Ask the union of all graphs, or of those named and no other; raises SyntaxError for what is not SPARQL."""
-        # It says what is wrong, and that it is no update, right here, and calls nobody.
+        """Query the union of all graphs, or only the given ones; raises SyntaxError for invalid SPARQL."""
+        # This local parse rejects syntax errors and updates here, and calls no service.
         form = ox.Store().query(without_service(sparql), prefixes=PREFIXES)
-        # Virtuoso 7 leaves out answers of a path such as `(a|b)+`, and does not say so.
+        # Virtuoso 7 silently omits answers of a path such as `(a|b)+`.
         if not _is_plain(sparql, graphs) or (self.server.is_virtuoso and repeats_a_choice(sparql)):
             return self.apart.query(sparql, graphs, named)
         if isinstance(form, ox.QueryTriples):
@@ -153,7 +155,7 @@ class RemoteReader:
         return terms.solutions(self._answer(sparql))
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
-        """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out."""
+        """Yield the solutions of a SELECT: variable → lexical value, without the unbound ones."""
         return terms.rows(self._own(sparql)) if _is_plain(sparql, graphs) else self.apart.rows(sparql, graphs)
 
     def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
@@ -161,7 +163,7 @@ class RemoteReader:
         return terms.table(self._own(sparql)) if _is_plain(sparql, graphs) else self.apart.table(sparql, graphs)
 
     def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
-        """Yield what is said of one node, (predicate, lexical value)."""
+        """Yield the statements about one node as (predicate, lexical value)."""
         if graphs is not None:
             yield from self.apart.about(iri, graphs)
             return
@@ -169,11 +171,11 @@ class RemoteReader:
             yield row["p"], row["o"]
 
     def quads(self, graph: str | None = None) -> ox.Store:
-        """Return all quads, or those of one graph and of the implied classes, brought here."""
+        """Return all quads, or those of one graph and of the implied classes, copied to this machine."""
         return self.apart.quads(graph)
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return one named graph, or all of them with the index, as a document of quads."""
+        """Return one named graph, or all graphs with the index, as a document of quads."""
         return self.apart.dataset(graph, form)
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
@@ -182,5 +184,6 @@ class RemoteReader:
 
 
 def _is_plain(sparql: str, graphs: Sequence[str] | None) -> bool:
-    """Whether a question asks all that the server holds, and names no graph: there a record is one."""
+    """Return whether a query reads the full content of the server and names no graph: the server stores a record as
+    one graph."""
     return graphs is None and not GRAPH.search(sparql)

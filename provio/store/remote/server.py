@@ -1,8 +1,8 @@
-"""Speaks to a server of SPARQL 1.1 (Protocol, Graph Store HTTP Protocol): a question or a graph in, its answer out.
+"""Client of a SPARQL 1.1 server (Protocol, Graph Store HTTP Protocol): sends queries and graphs, returns the answers.
 
-An answer is a file, on the disk where it is large: whole, or none. Nothing is asked of any other host: no redirect is
-followed, no proxy used. A name and a password come from the user's own settings or netrc, and are said to nobody but
-that server. What goes wrong is a StoreError of one line.
+An answer is a file, on disk if it is large: complete, or absent. The client contacts no other host: it follows no
+redirect and uses no proxy. A user name and a password come from the user's own settings or netrc, and only that
+server receives them. Each error is a StoreError of one line.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
     from requests import Response
 
 CONNECT, ANSWER = 5, 300  # seconds
-GREETING = 10  # seconds that are waited at the end of a run for a server to answer at all
-LINES = 1_000  # of an update, that is triples: Virtuoso takes some thousands
-MOST = 200  # characters of what a server says
-LARGEST = 4 << 30  # bytes of an answer: one of some ten million rows
+GREETING = 10  # seconds to wait at the end of a run for the first response of a server
+LINES = 1_000  # lines of an update, that is triples: Virtuoso accepts some thousands
+MOST = 200  # characters of a server's error message
+LARGEST = 4 << 30  # bytes of an answer, about ten million rows
 NEAR = 1 << 20  # bytes of an answer that are kept in memory
 PIECE = 1 << 16  # bytes
 VIRTUOSO = Endpoints("/sparql-auth", "/sparql-auth", "/sparql-graph-crud-auth")
 PROLOGUE = "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
-AT_ONCE = 8 << 20  # bytes of N-Triples that Virtuoso is given: of much more it makes transactions that block each other
+AT_ONCE = 8 << 20  # bytes of N-Triples per request: Virtuoso splits many more into transactions that block each other
 JSON, TRIPLES = "application/sparql-results+json", "application/n-triples"
 
 
 class Server:
-    """A server at a URL; `endpoints` where it answers elsewhere than at /query, /update and /store below that.
+    """A server at a URL; `endpoints` if they differ from /query, /update and /store below that URL.
 
-    Unless `wait`, one that does not soon answer at all is given up.
+    Unless `wait`, the constructor fails soon if the server does not respond.
     """
 
     def __init__(self, url: str, endpoints: Endpoints | None, account: Account | None, wait: bool = True) -> None:
@@ -70,7 +70,7 @@ class Server:
         self.timeout = ANSWER
 
     def _greet(self, found: bool) -> None:
-        """Learn what software answers, and where Virtuoso does, unless that is set."""
+        """Detect the server software, and Virtuoso's endpoints unless they are set."""
         answer = self._send("GET", "", check=False)
         self._received(answer)
         self.software = answer.headers.get("Server", "")
@@ -79,18 +79,18 @@ class Server:
 
     @property
     def is_virtuoso(self) -> bool:
-        """Whether it is Virtuoso, which reads the graphs to ask from the query alone."""
+        """Whether it is Virtuoso, which takes the graphs of a query from the query text only."""
         return self.software.startswith("Virtuoso")
 
     @property
     def is_oxigraph(self) -> bool:
-        """Whether it is Oxigraph, which knows the union of all its graphs."""
+        """Whether it is Oxigraph, which supports the union of all its graphs."""
         return self.software.startswith("Oxigraph")
 
     def ask(
         self, sparql: str, default: Sequence[str] = (), named: Sequence[str] = (), *, accept: str = JSON
     ) -> IO[bytes]:
-        """Return the answer to a query over these graphs and no other; SyntaxError for what is not SPARQL."""
+        """Return the answer to a query over these graphs only; raises SyntaxError for invalid SPARQL."""
         graphs: dict[str, object] = {}
         if self.is_virtuoso:
             names = [("default", graph) for graph in default] + [("named", graph) for graph in named]
@@ -109,13 +109,13 @@ class Server:
         return self._received(answer)
 
     def own(self, sparql: str, graphs: Sequence[str]) -> IO[bytes]:
-        """Ask what is provio's own question."""
+        """Send one of provio's own queries; a syntax error is then the server's fault (StoreError)."""
         with understood(self):
             return self.ask(PROLOGUE + sparql, graphs, graphs)
 
     def update(self, operations: Iterable[str]) -> None:
-        """Carry out an update, all in one where that is one request."""
-        # Virtuoso compiles what it is told, up to some size; elsewhere one request is one transaction.
+        """Apply an update; it is atomic where it is one request."""
+        # Virtuoso compiles an update, up to some size; elsewhere one request is one transaction.
         for text in _requests(operations) if self.is_virtuoso else [" ;\n".join(operations)]:
             answer = self._send("POST", self.endpoints.update, data={"update": text})
             if answer.status_code >= 300:
@@ -123,9 +123,9 @@ class Server:
             self._received(answer)
 
     def put(self, graph: str, triples: IO[bytes], more: bool = False) -> None:
-        """Make N-Triples the whole content of a graph that nobody asks, or (`more`) add them to it."""
+        """Replace the content of a graph that no query reads with N-Triples, or (`more`) add them to it."""
         if not self.is_virtuoso:
-            # In one transaction Oxigraph takes many times as long; nobody asks a graph before the index names it.
+            # Oxigraph is many times slower in one transaction, and no query reads a graph before the index names it.
             self._upload(graph, triples, more, **({"no_transaction": ""} if self.is_oxigraph else {}))
             return
         while piece := triples.read(AT_ONCE):
@@ -139,7 +139,7 @@ class Server:
         )
 
     def get(self, graph: str) -> IO[bytes]:
-        """Return a graph as N-Triples; nothing where there is none."""
+        """Return a graph as N-Triples; empty if there is none."""
         answer = self._send(
             "GET", self.endpoints.data, params={"graph": graph}, headers={"Accept": TRIPLES}, check=False
         )
@@ -153,7 +153,7 @@ class Server:
         return found
 
     def _complete(self, answer: Response) -> None:
-        """Raise StoreError for an answer of which Virtuoso says that it is not all: its own limits are set low."""
+        """Raise StoreError for an answer that Virtuoso marks as incomplete, because its own limits are low."""
         rows = answer.headers.get("X-SPARQL-MaxRows")
         if rows:
             raise StoreError(
@@ -165,7 +165,7 @@ class Server:
             )
 
     def _count(self, graph: str, found: IO[bytes]) -> None:
-        """Raise StoreError where Virtuoso has left triples out of a graph, of which it says nothing."""
+        """Raise StoreError if Virtuoso has omitted triples of a graph, which it does not report."""
         from provio.store.remote import terms
 
         lines = sum(line.startswith(b"<") for line in found)
@@ -178,8 +178,8 @@ class Server:
             )
 
     def _received(self, answer: Response) -> IO[bytes]:
-        """The whole of what a server answers, as a file."""
-        file = tempfile.SpooledTemporaryFile(NEAR)  # noqa: SIM115 - whoever reads it lets it go
+        """Return the complete answer of a server as a file."""
+        file = tempfile.SpooledTemporaryFile(NEAR)  # noqa: SIM115 - the reader of the file closes it
         try:
             for piece in answer.iter_content(PIECE):
                 file.write(piece)
@@ -241,7 +241,7 @@ class Server:
 
 @contextlib.contextmanager
 def understood(server: Server) -> Iterator[None]:
-    """A server that does not understand provio's own questions is at fault."""
+    """Blame the server for a syntax error in one of provio's own queries: raise StoreError."""
     try:
         yield
     except SyntaxError as error:
@@ -249,7 +249,7 @@ def understood(server: Server) -> Iterator[None]:
 
 
 def _requests(operations: Iterable[str]) -> Iterator[str]:
-    """Yield the texts of requests that hold the operations in their order, few lines each."""
+    """Yield the texts of requests that contain the operations in order, few lines each."""
     text = ""
     for operation in operations:
         if text and (text + operation).count("\n") > LINES:
@@ -260,7 +260,7 @@ def _requests(operations: Iterable[str]) -> Iterator[str]:
 
 
 def _said(answer: Response) -> str:
-    """What a server says of a failure, in one line."""
+    """Return a server's error message in one line."""
     said = next(answer.iter_content(PIECE), b"").decode("utf-8", "replace")
     text = " ".join(said.partition("SPARQL query:")[0].split())
     return text if len(text) < MOST else text[:MOST] + " …"
@@ -281,15 +281,14 @@ def _reason(error: Exception) -> str:
     return f"broke off the connection ({type(error).__name__}): see whether the server still runs"
 
 
-# Bounds how long a server may take to answer, not only how long it may say nothing: a time-out in, an adapter for
-# `requests` out.
+# Limit the total time of an answer, and not only the time without data.
 
 
-SLOWEST = 1_000  # bytes a second, once the time-out is over
+SLOWEST = 1_000  # bytes per second, after the time-out
 
 
 class _Received(io.RawIOBase):
-    """What comes from a socket; raises TimeoutError where it is too little for the time it took."""
+    """The data of a socket; raises TimeoutError if they arrive too slowly."""
 
     def __init__(self, connection: socket.socket, source: io.RawIOBase) -> None:
         self.connection, self.source = connection, source
@@ -317,7 +316,7 @@ class _Received(io.RawIOBase):
 
 
 class _Answer(http.client.HTTPResponse):
-    """An answer that is begun when all is sent."""
+    """An answer whose time limit starts when the request has been sent."""
 
     def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
         super().__init__(sock, *arguments, **named)
@@ -341,9 +340,9 @@ class _SafeConnections(HTTPSConnectionPool):
 
 
 class Bounded(HTTPAdapter):
-    """Connections on which an answer takes no longer than the time-out, and what `SLOWEST` adds to it."""
+    """An adapter for `requests`: an answer may take the time-out plus the time that `SLOWEST` grants for its size."""
 
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
-        """Make the pools of connections, of these kinds."""
+        """Create the connection pools with these connection classes."""
         super().init_poolmanager(*arguments, **named)
         self.poolmanager.pool_classes_by_scheme = {"http": _Connections, "https": _SafeConnections}

@@ -1,7 +1,7 @@
-"""What servers answer, in the terms that the embedded store would use: results in JSON in, rows or solutions out.
+"""Converts the JSON results of servers to rows or solutions, with the terms that the embedded store would return.
 
-Servers differ in how they write one value: `46.100Z` or `46.1Z`, `1` or `true`, `007` or `7`. Here each is written as
-Oxigraph does. Row by row: an answer may be larger than the memory.
+Servers write the same value differently: `46.100Z` or `46.1Z`, `1` or `true`, `007` or `7`. Here each has Oxigraph's
+form. The conversion goes row by row: an answer may be larger than the memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NEAR = 1 << 20  # bytes that are kept in memory
 
 
 def rows(answer: IO[bytes]) -> Iterator[dict[str, str]]:
-    """Yield the solutions of a SELECT: variable → lexical value, unbound ones left out; raises StoreError."""
+    """Yield the solutions of a SELECT: variable → lexical value, without the unbound ones; raises StoreError."""
     names, found = _select(answer)
     for row in found:
         yield {name: lexical(term) for name, term in zip(names, row, strict=True) if term is not None}
@@ -40,7 +40,7 @@ def table(answer: IO[bytes]) -> Iterator[list[str]]:
 
 
 def solutions(answer: IO[bytes]) -> ox.QuerySolutions | ox.QueryBoolean:
-    """Return what the embedded store's `query` returns of a SELECT or an ASK."""
+    """Return the result of a SELECT or an ASK in the type that the embedded store's `query` returns."""
     found = _parsed(answer)
     if isinstance(found, ox.QueryBoolean):
         return found
@@ -52,7 +52,7 @@ def solutions(answer: IO[bytes]) -> ox.QuerySolutions | ox.QueryBoolean:
 
 
 def lexical(term: ox.NamedNode | ox.BlankNode | ox.Literal) -> str:
-    """Return the value of a term as Oxigraph writes it."""
+    """Return the value of a term in Oxigraph's form."""
     value = term.value
     kind = term.datatype.value if isinstance(term, ox.Literal) else ""
     if kind == XSD + "dateTime":
@@ -78,7 +78,7 @@ def _names(found: ox.QuerySolutions) -> list[str]:
 
 
 def _parsed(answer: IO[bytes]) -> ox.QuerySolutions | ox.QueryBoolean:
-    """Results as the standard has them; raises StoreError for anything else."""
+    """Parse results in the standard format; raises StoreError for anything else."""
     try:
         return ox.parse_query_results(answer, format=JSON)
     except (SyntaxError, ValueError) as error:
@@ -94,7 +94,7 @@ def _rows(found: ox.QuerySolutions, answer: IO[bytes]) -> Iterator[Row]:
 
 
 def _wrong(answer: IO[bytes]) -> StoreError:
-    """What is wrong with an answer that is none: Oxigraph's server ends one that took it too long with a sentence."""
+    """Return the error for an invalid answer: Oxigraph's server ends an answer at its time limit with a sentence."""
     answer.seek(-min(answer.seek(0, os.SEEK_END), 100), os.SEEK_END)
     if b"cancelled" in answer.read():
         return StoreError("the server stopped at a limit of its own: ask for less, or see --timeout-s there")
@@ -102,8 +102,8 @@ def _wrong(answer: IO[bytes]) -> StoreError:
 
 
 def _written(names: list[str], every: Iterator[Row]) -> IO[bytes]:
-    """A document of rows, its terms as Oxigraph writes them."""
-    file = tempfile.SpooledTemporaryFile(_NEAR)  # noqa: SIM115 - whoever reads it lets it go
+    """Return a document of the rows, with terms in Oxigraph's form."""
+    file = tempfile.SpooledTemporaryFile(_NEAR)  # noqa: SIM115 - the reader of the file closes it
     file.write(f'{{"head": {{"vars": {json.dumps(names)}}}, "results": {{"bindings": ['.encode())
     comma = ""
     for row in every:

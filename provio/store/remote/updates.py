@@ -1,8 +1,8 @@
-"""Tells a server what a record holds now: what changed in each graph in, the same on the server, in one update, out.
+"""Transfers the changes of a record's graphs to a server, in one update.
 
-What is new is put into a graph that nobody asks; what is gone, into another. Then one update changes by these what is
-asked, or has the index name the new graph. What is no longer named stays until the next such update, for who has read
-the index already.
+New statements go into a graph that no query reads, removed ones into another. Then one update changes the queried
+graphs by these, or makes the index name the new graph. A graph that the index no longer names stays until the next
+such update, for readers that have already read the index.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from provio.store.remote.places import Record
 from provio.store.remote.reader import lists_of
 from provio.store.remote.server import Server
 
-LARGE = 100_000  # statements that another server than Virtuoso is not told in one transaction: it takes some 40 µs each
-FEW = 500  # statements that Virtuoso is told to remove from a graph that is asked
+LARGE = 100_000  # limit (statements) of one transaction on servers other than Virtuoso: each takes some 40 µs
+FEW = 500  # the most statements that Virtuoso removes from a queried graph
 PART = 60_000  # characters of a list in one literal
 
 
 class Change:
-    """What is new and what is gone in one graph, as N-Triples."""
+    """The new and the removed statements of one graph, as N-Triples."""
 
     def __init__(self) -> None:
-        self.new, self.gone = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - till it is told
+        self.new, self.gone = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - open until sent
         self.news = self.losses = 0
 
     def add(self, triple: ox.Triple, new: bool) -> None:
-        """Take one more."""
+        """Add one statement."""
         (self.new if new else self.gone).write(f"{triple} .\n".encode())
         self.news, self.losses = self.news + new, self.losses + (not new)
 
 
 class Telling:
-    """One change of a record, whose published store is at hand; `earlier` are the graphs of single runs that an earlier
-    provio put there."""
+    """One change of a record with a local published store; `earlier` are the graphs of single runs that an earlier
+    provio wrote."""
 
     def __init__(self, server: Server, lease: Lease, store: Apart, record: Record, earlier: list[str]) -> None:
         self.server, self.lease, self.store, self.record, self.earlier = server, lease, store, record, earlier
         self.places = dict(record.places)
-        self.gone = list(record.retired)  # graphs to be dropped afterwards
+        self.gone = list(record.retired)  # graphs to drop afterwards
         self.retired: list[str] = []
-        self.operations: list[str] = []  # what changes graphs that are asked
+        self.operations: list[str] = []  # operations that change queried graphs
 
     def tell(self, state: str, changes: dict[str, Change] | None) -> None:
-        """Say what changed; None: all anew."""
+        """Send the changes; None means that the complete record is sent again."""
         if changes is None:
             self.retired = list(self.places)
             for name in ("", *map(value_of, self.store.store.named_graphs())):
@@ -119,13 +119,15 @@ class Telling:
         )
 
     def _begun(self) -> list[str]:
-        """What tells readers that Virtuoso, which does one thing after the other, is at work on what they ask."""
+        """Return the operation that marks the record as changing: Virtuoso executes operations one after the other,
+        and readers must wait."""
         if not (self.operations and self.server.is_virtuoso):
             return []
         return [self._said(f'<{self.record.iri}> <{places.STATE}> "{places.CHANGING}" .', f"<{places.STATE}>")]
 
     def _named(self, now: Record) -> list[str]:
-        """What has the index say what there is now, and no graph of an earlier layout of these runs."""
+        """Return the operations that put the current graphs into the index, and remove those of an earlier layout of
+        these runs."""
         said = "".join(places.lines(now))
         operations = (
             [self._said(said, "?p")] if self.record.state else [f"INSERT DATA {{ GRAPH <{INDEX}> {{ {said} }} }}"]
@@ -141,13 +143,14 @@ class Telling:
         return f"DELETE {{ {pattern} }} INSERT {{ GRAPH <{INDEX}> {{ {lines} }} }} WHERE {{ {pattern} }}"
 
     def _earlier(self) -> list[str]:
-        """The graphs that an earlier provio made of these runs; all of them, where no other record has any left."""
+        """Return the graphs that an earlier provio made of these runs; all of them, if no other record has any
+        left."""
         own = list_names(self.store.store)
         runs = [graph for graph in self.earlier if graph.endswith("/bundle")]
         return [graph for graph in self.earlier if graph in own] if set(runs) - own.keys() else self.earlier
 
     def _lists(self, whole: bool) -> None:
-        """Put the lists there that are not, and take those away whose runs are gone."""
+        """Add the missing lists, and remove the lists of removed runs."""
         graph, now = lists_of(self.record.iri), set(list_names(self.store.store).values())
         query, known = f"SELECT DISTINCT ?s {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}", set[str]()
         if not whole:

@@ -1,8 +1,9 @@
-"""Writes a store on a server: what a merge changes in the embedded one in, the same changes on the server out.
+"""Writes a store on a server: repeats there the changes that a merge makes in a local embedded store.
 
-What this record has on a server lies in `.provio/servers/` too, as an embedded store: runs are merged there, by the
-same code, and what that changed is then said to the server, in one update with the index. A server that holds another
-state than was said to it last is given all anew, beside what it holds until the index names that.
+The record's content on a server is also stored in `.provio/servers/` as an embedded store. The same code merges runs
+there; the server then receives the changes, in one update with the index. If the server contains another state than
+the one last written, it receives the complete record again, next to its present graphs until the index names the new
+ones.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class RemoteWriter(StoreWriter):
-    """The one writer: a context manager that holds the lock, and the server's lease while it tells the server. Raises
-    Busy where `wait` is false.
+    """The only writer: a context manager that holds the lock, and the server's lease during the transfer.
 
-    `anew` has all runs of the `.provio` put there again.
+    `anew` writes all runs of the `.provio` again. Raises Busy if `wait` is false and another process holds the lock
+    or the lease.
     """
 
     def __init__(self, home: Home, settings: Config, wait: bool, lock: Lock, anew: bool = False) -> None:
@@ -45,11 +46,11 @@ class RemoteWriter(StoreWriter):
         except BaseException:
             lock.close()
             raise
-        self.said: dict[str, IO[bytes]] = {}  # graph → N-Triples that were put into it, or taken out of it
+        self.said: dict[str, IO[bytes]] = {}  # graph → N-Triples that were added to it or removed from it
         self.whole = True
         super().__init__(home, wait, lock, anew)
         try:
-            if not self.begun and not anew and (self.home.snapshots / "current").exists():  # else all is told anew
+            if not self.begun and not anew and (self.home.snapshots / "current").exists():  # otherwise send everything
                 self._tell(None)
                 self.whole = False
         except BaseException:
@@ -57,15 +58,15 @@ class RemoteWriter(StoreWriter):
             raise
 
     def touched(self, graph: ox.NamedNode | ox.DefaultGraph, data: bytes) -> None:
-        """Note N-Triples that are put into a graph."""
+        """Record the N-Triples that are added to a graph."""
         if not self.whole:
             name = graph.value if isinstance(graph, ox.NamedNode) else ""
             if name not in self.said:
-                self.said[name] = tempfile.TemporaryFile()  # noqa: SIM115 - till it is told
+                self.said[name] = tempfile.TemporaryFile()  # noqa: SIM115 - open until sent
             self.said[name].write(data)
 
     def remove(self, quads: Iterable[ox.Quad]) -> None:
-        """Remove statements, and note them."""
+        """Remove statements, and record them."""
         gone = list(quads)
         for quad in gone:
             graph = quad.graph_name
@@ -74,14 +75,15 @@ class RemoteWriter(StoreWriter):
         super().remove(gone)
 
     def update(self, sparql: str) -> None:  # noqa: ARG002
-        """Refuse: whether an update changes what is provio's is known after it, and a server takes nothing back."""
+        """Refuse: only after an update is it known whether it changes provio's own data, and a server cannot
+        undo it."""
         raise BadQuery(
             f"provio updates only the store on this disk, where it can undo what would change a run: send it to "
             f"{self.server.url}{self.server.endpoints.update} yourself"
         )
 
     def publish(self) -> None:
-        """Publish what is here, and tell the server what changed."""
+        """Publish the local store, and send the changes to the server."""
         changes = None if self.whole else self._changes()
         super().publish()
         share(self.home, self.home.kept)
@@ -89,7 +91,7 @@ class RemoteWriter(StoreWriter):
         self.whole, self.said = False, {}
 
     def _changes(self) -> dict[str, Change]:
-        """What is new and what is gone since the last publication."""
+        """Return the statements added and removed since the last publication."""
         before = StoreReader(self.home).store
         changes: dict[str, Change] = {}
         for name, file in self.said.items():
@@ -105,8 +107,8 @@ class RemoteWriter(StoreWriter):
         return changes
 
     def _tell(self, changes: dict[str, Change] | None, whole: bool = False) -> None:
-        """Have the server hold what was published here last: by what changed since the state that it holds (None: not
-        known), or anew."""
+        """Bring the server to the state last published here: by the changes since the state that the server contains,
+        or, where these are unknown (None), by sending everything."""
         try:
             reader = StoreReader(self.home)
         except NothingKnown:
@@ -127,6 +129,6 @@ class RemoteWriter(StoreWriter):
 
 
 def _state(store: ox.Store) -> str:
-    """What tells one state of a record from any other: what its index says."""
+    """Return a digest of a record's index entries, which identifies its state."""
     found = store.quads_for_pattern(None, ox.NamedNode(CONTENT), None, ox.DefaultGraph())
     return hashlib.sha256("".join(sorted(str(quad.triple) for quad in found)).encode()).hexdigest()[:32]
