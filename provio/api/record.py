@@ -236,7 +236,7 @@ class Store:
         return stats.figures(seen, home=self._home)
 
     def graph(self, run: str | None = None) -> Any:
-        """Return the graph of a run as an `rdflib.Graph`, or all graphs, each under its name, as an `rdflib.Dataset`."""
+        """Return the graph of a run as an `rdflib.Graph`, or all graphs as an `rdflib.Dataset` that names each."""
         import pyoxigraph as ox
 
         from provio.base.vocab import RUN_BASE
