@@ -11,7 +11,6 @@ enum { FIRST_SPACE = PAGE, MORE_SPACE = 16 * PAGE };
 
 static EARLY struct unclosed_list *_Atomic list; // a forked child shares it
 static EARLY _Atomic bool unavailable;
-static struct facts mapped; // the file that it is
 
 static long list_open(int flags) {
     char *room = pool_take(&scratches);
@@ -25,21 +24,27 @@ static long list_open(int flags) {
     return fd;
 }
 
+// The caller has checked that the file has its first page, which contains the identity.
 static bool list_map(long fd) {
     struct unclosed_list *before = NULL;
-    if (!statx_facts((int)fd, "", AT_EMPTY_PATH, &mapped)) return false;
+    struct facts facts;
+    if (!statx_facts((int)fd, "", AT_EMPTY_PATH, &facts)) return false;
     long start = memory_map(UNCLOSED_SIZE, MAP_SHARED, fd, 0);
     if (start < 0 && start > -PAGE) return false;
-    if (!atomic_compare_exchange_strong(&list, &before, (struct unclosed_list *)start))
-        memory_unmap((void *)start, UNCLOSED_SIZE);
+    struct unclosed_list *mapped = (struct unclosed_list *)start;
+    atomic_store_explicit(&mapped->inode, facts.inode, memory_order_relaxed);
+    atomic_store_explicit(&mapped->device_major, facts.device_major, memory_order_relaxed);
+    atomic_store_explicit(&mapped->device_minor, facts.device_minor, memory_order_relaxed);
+    if (!atomic_compare_exchange_strong(&list, &before, mapped)) memory_unmap(mapped, UNCLOSED_SIZE);
     return true;
 }
 
-// The folder may have been moved or copied meanwhile, so that another file has the name.
+// The run folder may have been moved or copied since, so that the name leads to another file.
 static bool is_mapped(long fd) {
+    const struct unclosed_list *mapped = atomic_load(&list);
     struct facts facts;
-    return statx_facts((int)fd, "", AT_EMPTY_PATH, &facts) && facts.inode == mapped.inode &&
-           facts.device_major == mapped.device_major && facts.device_minor == mapped.device_minor;
+    return statx_facts((int)fd, "", AT_EMPTY_PATH, &facts) && facts.inode == relaxed(mapped->inode) &&
+           facts.device_major == relaxed(mapped->device_major) && facts.device_minor == relaxed(mapped->device_minor);
 }
 
 // More space behind the entries that have some. It is allocated before it is used: a store into a hole of the file, or

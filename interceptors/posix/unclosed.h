@@ -25,7 +25,10 @@ enum { UNCLOSED_SIZE = 1 << 20, UNCLOSED_ENTRIES = UNCLOSED_SIZE / sizeof(struct
 struct unclosed_list {
     _Atomic uint32_t entries; // for which there is space by now
     _Atomic uint32_t first;   // most likely all before this one are taken
-    uint32_t unused[14];
+    // The identity of the file that contains the list: every process that maps the file stores the same values.
+    _Atomic uint64_t inode;
+    _Atomic uint32_t device_major, device_minor;
+    uint32_t unused[10];
     struct unclosed_entry entry[UNCLOSED_ENTRIES];
 };
 

@@ -20,6 +20,7 @@ from meanwhile import start, tell, wait_for
 from serving import serving
 
 from provio.ask import live
+from provio.serve import snapshot_holder
 from provio.settings.home import Home
 from provio.trace import environment, liveness, run_source
 
@@ -256,6 +257,7 @@ def test_a_server_answers_with_it(project: Project) -> None:
             assert re.search("^as of .* goes on$", said)
             tell(project.path / "go", "\n")
         assert run.wait(60) == 0
+        time.sleep(snapshot_holder.FRESH + 0.1)  # an answer may be this old
         answer = site.api("runs")
         assert (answer["count"], answer["runs"][0]["end"], "asOf" in answer) == (2, "exit 0", False)
 
